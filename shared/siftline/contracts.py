@@ -1,0 +1,133 @@
+"""Every job type, every queue and every queue message, in flow order. The wire forms of docs/jobs.md."""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+
+class JobType(StrEnum):
+    """What a job asks for; a command."""
+
+    FETCH_SOURCE = "fetch_source"
+    INGEST_CONTENT = "ingest_content"
+    ANALYZE_CONTENT = "analyze_content"
+    CLUSTER_USER = "cluster_user"
+
+
+class Queue(StrEnum):
+    """Logical queue names; the real ones carry the stage: ``siftline-<stage>-<name>-queue``."""
+
+    FETCH = "fetch"
+    CONTENT_PROCESSING = "content-processing"
+    CONTENT_BACKGROUND = "content-background"
+    ANALYSIS = "analysis"
+    CLUSTERING = "clustering"
+
+
+# Where a job type goes unless its maker says otherwise: what a feed brings takes CONTENT_BACKGROUND.
+QUEUE_OF = {
+    JobType.FETCH_SOURCE: Queue.FETCH,
+    JobType.INGEST_CONTENT: Queue.CONTENT_PROCESSING,
+    JobType.ANALYZE_CONTENT: Queue.ANALYSIS,
+    JobType.CLUSTER_USER: Queue.CLUSTERING,
+}
+
+
+class Priority:
+    """The order in which the publisher hands out work under its cap."""
+
+    SAVED = 20
+    UNDER_24_HOURS = 10
+    UNDER_72_HOURS = 5
+    OLDER = 0
+
+
+class _Message(BaseModel):
+    """What every message carries. Unknown fields are ignored, so that a newer sender does no harm."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    job_id: UUID | None = None
+    park_id: UUID | None = None
+
+
+class FetchSource(_Message):
+    """Poll one source."""
+
+    job_type: Literal[JobType.FETCH_SOURCE] = JobType.FETCH_SOURCE
+    source_id: UUID
+
+    @property
+    def subject_id(self) -> UUID:
+        """The source."""
+        return self.source_id
+
+
+class IngestContent(_Message):
+    """Fetch one page and store its text. ``url`` lets a message alone make the content row."""
+
+    job_type: Literal[JobType.INGEST_CONTENT] = JobType.INGEST_CONTENT
+    shared_content_id: UUID
+    url: str | None = Field(default=None, max_length=8192)
+
+    @property
+    def subject_id(self) -> UUID:
+        """The content."""
+        return self.shared_content_id
+
+
+class AnalyzeContent(_Message):
+    """Read one stored text: vector, topics, summary, tags."""
+
+    job_type: Literal[JobType.ANALYZE_CONTENT] = JobType.ANALYZE_CONTENT
+    shared_content_id: UUID
+
+    @property
+    def subject_id(self) -> UUID:
+        """The content."""
+        return self.shared_content_id
+
+
+class ClusterUser(_Message):
+    """Group one user's contents."""
+
+    job_type: Literal[JobType.CLUSTER_USER] = JobType.CLUSTER_USER
+    user_id: UUID
+
+    @property
+    def subject_id(self) -> UUID:
+        """The user."""
+        return self.user_id
+
+
+Message = Annotated[
+    FetchSource | IngestContent | AnalyzeContent | ClusterUser, Field(discriminator="job_type")
+]
+MESSAGE: TypeAdapter[FetchSource | IngestContent | AnalyzeContent | ClusterUser] = TypeAdapter(Message)
+
+# The name under which a message of each job type carries its subject.
+SUBJECT_FIELD = {
+    JobType.FETCH_SOURCE: "source_id",
+    JobType.INGEST_CONTENT: "shared_content_id",
+    JobType.ANALYZE_CONTENT: "shared_content_id",
+    JobType.CLUSTER_USER: "user_id",
+}
+
+
+class Tick(StrEnum):
+    """What a schedule asks of the ``schedule`` function."""
+
+    DUE_SOURCES = "due_sources"
+    SWEEP = "sweep"
+    CLUSTERINGS = "clusterings"
+    CLEAN_UP = "clean_up"
+
+
+class ScheduleEvent(BaseModel):
+    """The constant input of an EventBridge schedule: ``{"tick": "sweep"}``."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    tick: Tick

@@ -1,0 +1,78 @@
+"""What a job is to the code around it. Frozen; the row in ``jobs`` is the truth."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from siftline.contracts import JobType, Queue
+from siftline.kit.db import Connection
+from siftline.kit.errors import SiftlineError
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job to be enqueued in the transaction that makes its work necessary."""
+
+    job_type: JobType
+    subject_id: UUID
+    group_key: str
+    """The tenant it is fair to: ``user:<id>`` or, for fetches, ``host:<name>``."""
+    priority: int = 0
+    queue: Queue | None = None
+    """Where it goes; ``None`` means the job type's own queue."""
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    due_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedJob:
+    """A job this worker holds under a lease; every arrow it draws carries ``lease_token``."""
+
+    id: UUID
+    job_type: JobType
+    queue: Queue
+    subject_id: UUID
+    group_key: str
+    payload: Mapping[str, Any]
+    priority: int
+    attempts: int
+    max_attempts: int
+    lease_token: UUID
+    lease_until: datetime
+    deferred_since: datetime | None
+
+
+def _no_write(_: Connection) -> None:
+    """Nothing to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a processor hands back when the work is done.
+
+    ``write`` runs in the very transaction that completes the job, after the lease was checked: it commits with the
+    completion or not at all. ``follow`` are the next jobs, inserted in the same transaction and published after it.
+    """
+
+    write: Callable[[Connection], None] = _no_write
+    follow: Sequence[NewJob] = ()
+    result: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Processor(Protocol):
+    """Does the work of one job type. Raises ``TransientError`` or ``PermanentError``; the loop does the rest."""
+
+    @property
+    def job_type(self) -> JobType:
+        """The job type it does."""
+        ...
+
+    def process(self, job: ClaimedJob) -> Done:
+        """Do the work of one claimed job outside any transaction."""
+        ...
+
+    def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
+        """Write what a failed try means for the subject (a source's health), in the transaction of its arrow."""
+        ...

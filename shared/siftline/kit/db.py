@@ -1,0 +1,114 @@
+"""PostgreSQL through psycopg 3: one connection in a warm Lambda environment, a pool in a worker.
+
+Transactions are short: no HTTP, model or vector call stands inside one.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from typing import Any, Protocol
+
+import psycopg
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from siftline.kit.errors import TransientError
+
+Connection = psycopg.Connection[Any]
+_OPTIONS = "-c timezone=UTC -c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000"
+
+
+class DatabaseUnavailableError(TransientError):
+    """No connection could be had, or it was lost; whatever was under way is rolled back or unknown."""
+
+    code = "database_unavailable"
+
+
+class Database(Protocol):
+    """Hands out transactions."""
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        """Open a transaction: committed at the end of the block, rolled back when it raises.
+
+        Raises ``DatabaseUnavailableError`` when the server cannot be reached or went away.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give the connections back."""
+        ...
+
+
+class SingleConnection:
+    """One connection, kept while the environment is warm and opened again when it broke."""
+
+    def __init__(self, url: str, *, connect_timeout_s: int = 10) -> None:
+        self._url = url
+        self._connect_timeout_s = connect_timeout_s
+        self._connection: Connection | None = None
+        self._lock = threading.RLock()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Open a transaction on the one connection; a second thread waits its turn."""
+        with self._lock, _translated():
+            connection = self._open()
+            try:
+                with connection.transaction():
+                    yield connection
+            finally:
+                if connection.broken:
+                    self.close()
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _open(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            self._connection = psycopg.connect(
+                self._url, autocommit=True, connect_timeout=self._connect_timeout_s, options=_OPTIONS
+            )
+        return self._connection
+
+
+class Pool:
+    """At most ``size`` connections, checked before use; for processes that run many handlers at once."""
+
+    def __init__(self, url: str, *, size: int, wait_s: float = 10.0) -> None:
+        self._pool: ConnectionPool[Connection] = ConnectionPool(
+            url,
+            min_size=1,
+            max_size=size,
+            timeout=wait_s,
+            kwargs={"autocommit": True, "options": _OPTIONS},
+            check=ConnectionPool.check_connection,
+            open=True,
+        )
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Open a transaction on a pooled connection; waits at most ``wait_s`` seconds for one."""
+        with _translated(), self._pool.connection() as connection, connection.transaction():
+            yield connection
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._pool.close()
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
+        raise DatabaseUnavailableError("The database could not be reached.") from error
+
+
+@cache
+def open_database(url: str, pool_size: int) -> Database:
+    """Return the process's database for this URL: a single connection for ``pool_size`` 1, else a pool."""
+    return SingleConnection(url) if pool_size == 1 else Pool(url, size=pool_size)

@@ -1,0 +1,39 @@
+"""The two families of failure. Nobody parses message text: a leaf has a ``code`` and typed facts."""
+
+from typing import ClassVar
+
+
+class SiftlineError(Exception):
+    """A failure with a stable ``code`` and a ``detail`` written for the person whose item it concerns."""
+
+    code: ClassVar[str] = "internal_error"
+
+    def __init__(self, detail: str, *, code: str | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.error_code = code or self.code
+
+
+class TransientError(SiftlineError):
+    """May succeed later without anybody's help: network, 408/429/5xx, locks, throttling.
+
+    ``retry_after_s`` is set where the far side said when to come back: the job is then deferred, which uses no attempt.
+    """
+
+    code = "temporarily_unavailable"
+
+    def __init__(self, detail: str, *, code: str | None = None, retry_after_s: float | None = None) -> None:
+        super().__init__(detail, code=code)
+        self.retry_after_s = retry_after_s
+
+
+class PermanentError(SiftlineError):
+    """Will fail the same way every time: a bad URL, 404, an unsupported type, a refused address."""
+
+    code = "not_processable"
+
+
+class ConfigurationError(SiftlineError):
+    """The system is set up wrongly (a missing model, a collection of another dimension): an operator must act."""
+
+    code = "misconfigured"
