@@ -1,0 +1,63 @@
+"""Query parameters that say how a reader arrived and never what is shown. Data, in lower case.
+
+A name stands here only if its maker documents it as campaign or click data, or a browser strips it: Mozilla's
+query-stripping list (Firefox, "Copy Clean Link"), Brave's query filter, WebKit's click-identifier list. Names that some
+sites use to choose a page (``ref``, ``source``, ``from``, ``id``, ``s``, ``t``, ``cid``) do not, except on the hosts
+that are known to use them for sharing alone.
+"""
+
+PREFIXES = (
+    "utm_",  # Google Analytics campaign URLs
+    "mtm_",  # Matomo campaign tracking
+    "hsa_",  # HubSpot ads
+    "at_custom",  # Piano (AT Internet) campaigns
+    "guce_",  # Yahoo consent hand-over
+)
+
+NAMES = frozenset(
+    {
+        # Google Ads, Analytics and Merchant Center
+        *("gclid", "gclsrc", "dclid", "gbraid", "wbraid", "gad_source", "gad_campaignid", "srsltid", "_ga", "_gl"),
+        # Meta, Instagram
+        *("fbclid", "fb_action_ids", "fb_action_types", "fb_ref", "fb_source", "igshid", "igsh"),
+        # Microsoft, Yandex, X, TikTok, LinkedIn, Pinterest, Snap, Reddit, Openstat, Impact
+        *("msclkid", "yclid", "ysclid", "ymclid", "_openstat", "twclid", "__twitter_impression", "ttclid"),
+        *("li_fat_id", "epik", "sccid", "rdt_cid", "irclickid", "rb_clickid"),
+        # Mailchimp, HubSpot, Marketo, Omeda, Vero, MailerLite, Drip, Bronto, Wicked Reports, Klaviyo
+        *("mc_cid", "mc_eid", "_hsenc", "_hsmi", "__hssc", "__hstc", "__hsfp", "hsctatracking", "mkt_tok"),
+        *("oly_anon_id", "oly_enc_id", "vero_id", "vero_conv", "ml_subscriber", "ml_subscriber_hash", "__s"),
+        *("bbeml", "_bta_c", "_bta_tid", "wickedid", "_kx"),
+        # Matomo and Piwik, Piano (AT Internet), Mapp (Webtrekk), Adobe Analytics
+        *("pk_campaign", "pk_kwd", "pk_keyword", "pk_source", "pk_medium", "pk_content", "pk_cid"),
+        *("piwik_campaign", "piwik_keyword", "piwik_kwd", "matomo_campaign", "matomo_keyword"),
+        *("at_campaign", "at_medium", "at_link_id", "at_link_type", "at_link_origin", "at_format", "at_ptr_name"),
+        *("at_bbc_team", "wt_mc", "wt_zmc", "ns_campaign", "ns_mchannel", "ns_source", "s_cid", "ef_id"),
+        # Yahoo and AOL, Bloomberg, Le Monde
+        *("guccounter", "soc_src", "soc_trk", "ncid", "cmpid", "xtor"),
+    }
+)
+
+# Names that are for sharing alone on these hosts and their sub-domains.
+NAMES_BY_HOST = {
+    "youtube.com": frozenset({"feature", "pp", "si", "ab_channel"}),
+    "youtu.be": frozenset({"feature", "si"}),
+    "spotify.com": frozenset({"si", "nd"}),
+    "twitter.com": frozenset({"s", "t", "ref_src", "ref_url"}),
+    "x.com": frozenset({"s", "t", "ref_src", "ref_url"}),
+    "reddit.com": frozenset({"share_id", "ref", "ref_source", "rdt"}),
+    "medium.com": frozenset({"source"}),
+    "substack.com": frozenset({"r", "showwelcome", "triedredirect"}),
+    "nytimes.com": frozenset({"smid", "smtyp"}),
+    "msn.com": frozenset({"ocid"}),
+    "tiktok.com": frozenset({"_r", "_t", "is_copy_url", "is_from_webapp", "sender_device", "sender_web_id"}),
+    "linkedin.com": frozenset({"trk", "trackingid", "refid", "lipi"}),
+}
+
+
+def is_tracking(host: str, name: str) -> bool:
+    """Return whether the query parameter ``name`` on ``host`` (lower case) is known to carry tracking alone."""
+    name = name.lower().removeprefix("amp;")  # "&amp;" that an HTML page failed to unescape
+    if name in NAMES or name.startswith(PREFIXES):
+        return True
+    labels = host.split(".")
+    return any(name in NAMES_BY_HOST.get(".".join(labels[i:]), ()) for i in range(len(labels) - 1))

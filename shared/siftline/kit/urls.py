@@ -1,0 +1,211 @@
+"""Web addresses: one form to fetch (``validate_url``) and one key to tell pages apart by (``canonical_url``).
+
+Syntax after RFC 3986 and, where the web is laxer, the WHATWG URL standard. Whether an address may be visited is not
+decided here but where it is connected to (``siftline.kit.http``).
+"""
+
+import hashlib
+import ipaddress
+import re
+from dataclasses import dataclass, replace
+from urllib.parse import unquote
+
+import idna
+
+from siftline.kit.errors import PermanentError
+from siftline.kit.tracking import is_tracking
+
+MAX_URL_LENGTH = 8_192
+# A unique B-tree index takes entries of at most 2,704 bytes, so longer keys are hashed.
+MAX_KEY_LENGTH = 2_000
+_DEFAULT_PORT = {"http": 80, "https": 443}
+
+_SPACE = "".join(map(chr, range(0x21)))
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
+_SPLIT = re.compile(r"//([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)
+_LABEL = re.compile(r"[a-z0-9_-]{1,63}")
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})|[^!$&'()*+,;=:@/?\[\]A-Za-z0-9._~-]")
+_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
+
+
+class InvalidUrlError(PermanentError):
+    """The text is not an address that could be fetched."""
+
+    code = "invalid_url"
+
+
+class UnsupportedSchemeError(PermanentError):
+    """The address is of another kind than http or https."""
+
+    code = "unsupported_scheme"
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    scheme: str
+    host: str
+    port: int | None
+    path: str
+    query: str | None
+    fragment: str | None
+
+    def text(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        port = "" if self.port is None else f":{self.port}"
+        query = "" if self.query is None else f"?{self.query}"
+        fragment = "" if self.fragment is None else f"#{self.fragment}"
+        return f"{self.scheme}://{host}{port}{self.path}{query}{fragment}"
+
+
+def validate_url(url: str) -> str:
+    """Return ``url`` in the form in which it can be fetched and shown: stripped, ASCII, host in lower case.
+
+    Credentials are dropped (they are not ours to keep), an international host becomes its ASCII form (UTS 46), what may
+    not stand in an address is percent-encoded. Raises ``InvalidUrlError`` and ``UnsupportedSchemeError``.
+    """
+    parts = _parse(url)
+    text = replace(
+        parts,
+        path=_escaped(parts.path),
+        query=None if parts.query is None else _escaped(parts.query),
+        fragment=None if parts.fragment is None else _escaped(parts.fragment),
+    ).text()
+    if len(text) > MAX_URL_LENGTH:
+        raise InvalidUrlError(f"The address is longer than {MAX_URL_LENGTH} characters.")
+    return text
+
+
+def canonical_url(url: str) -> str:
+    """Return the key under which ``url`` is known: equal for addresses that differ only in spelling.
+
+    http counts as https on their default ports; escapes, dot segments and a trailing slash are normalised (RFC 3986,
+    section 6.2); known tracking parameters and the fragment go, except a fragment that routes (``#!`` or ``#/``). All
+    other parameters keep their order. ``www.`` stays: whether both names show one page only the site can say.
+    Idempotent. Raises as ``validate_url`` does.
+    """
+    parts = _parse(validate_url(url))
+    default = parts.port in (None, _DEFAULT_PORT[parts.scheme])
+    key = _Parts(
+        scheme="https" if default else parts.scheme,
+        host=parts.host.rstrip("."),
+        port=None if default else parts.port,
+        path=_key_path(_normalised(parts.path)),
+        query=_key_query(parts.host.rstrip("."), _normalised(parts.query or "")),
+        fragment=_key_fragment(_normalised(parts.fragment or "")),
+    )
+    text = key.text()
+    if len(text) <= MAX_KEY_LENGTH:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return replace(key, path="/", query=None, fragment=f"!sha256:{digest}").text()
+
+
+def _parse(url: str) -> _Parts:
+    url = re.sub(r"[\t\r\n]", "", url.strip(_SPACE))
+    if len(url) > MAX_URL_LENGTH:
+        raise InvalidUrlError(f"The address is longer than {MAX_URL_LENGTH} characters.")
+    scheme = _SCHEME.match(url)
+    if scheme is None:
+        raise InvalidUrlError("The address must start with http:// or https://.")
+    name = scheme[1].lower()
+    if name not in _DEFAULT_PORT:
+        raise UnsupportedSchemeError(f"Only http and https addresses can be read, not {name[:20]}.")
+    if _CONTROL.search(url):
+        raise InvalidUrlError("The address contains a character that no address may contain.")
+    rest, mark, tail = _cut(url[scheme.end() :])
+    match = _SPLIT.fullmatch(rest.replace("\\", "/") + mark + tail)
+    if match is None:
+        raise _no_host()
+    host, port = _host_and_port(match[1].rpartition("@")[2])
+    return _Parts(name, host, port, match[2] or "/", match[3], match[4])
+
+
+def _cut(text: str) -> tuple[str, str, str]:
+    """Split before the query or the fragment: only in front of them is a backslash a slash (WHATWG)."""
+    at = re.search(r"[?#]", text)
+    return (text, "", "") if at is None else (text[: at.start()], at[0], text[at.end() :])
+
+
+def _host_and_port(authority: str) -> tuple[str, int | None]:
+    match = re.fullmatch(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]*))?", authority)
+    if match is None or not match[1]:
+        raise _no_host()
+    port = int(match[2].lstrip("0")[:6] or "0") if match[2] else None
+    if port is not None and not 0 < port < 65_536:
+        raise InvalidUrlError("The address names a port that does not exist.")
+    return (_ipv6(match[1][1:-1]) if match[1].startswith("[") else _ascii_host(match[1])), port
+
+
+def _no_host() -> InvalidUrlError:
+    return InvalidUrlError("The address names no valid host.")
+
+
+def _ipv6(text: str) -> str:
+    try:
+        address = ipaddress.IPv6Address(text)
+    except ValueError as error:
+        raise _no_host() from error
+    if address.scope_id is not None:
+        raise _no_host()
+    return address.compressed
+
+
+def _ascii_host(text: str) -> str:
+    try:
+        host = idna.uts46_remap(unquote(text, errors="strict"), std3_rules=False, transitional=False)
+        labels = [_a_label(label) for label in host.split(".")]
+    except UnicodeError as error:
+        raise _no_host() from error
+    names = labels[:-1] if labels[-1] == "" else labels  # a trailing dot marks the root
+    host = ".".join(labels)
+    if len(host) > 254 or not names or not all(_LABEL.fullmatch(label) for label in names):
+        raise _no_host()
+    return host
+
+
+def _a_label(label: str) -> str:
+    # Not idna.alabel: the web resolves names that IDNA 2008 forbids to register (emoji, underscores).
+    return label if label.isascii() else "xn--" + label.encode("punycode").decode("ascii")
+
+
+def _escaped(text: str) -> str:
+    """Percent-encode what may not stand in an address; keep every escape as it is."""
+    return _ESCAPE.sub(lambda match: match[0] if match[1] else _percent(match[0]), text)
+
+
+def _normalised(text: str) -> str:
+    """Decode escapes of unreserved characters, write the others in capitals (RFC 3986, section 6.2.2)."""
+
+    def one(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return _percent(match[0])
+        character = chr(int(match[1], 16))
+        return character if _UNRESERVED.fullmatch(character) else f"%{match[1].upper()}"
+
+    return _ESCAPE.sub(one, text)
+
+
+def _percent(character: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in character.encode())
+
+
+def _key_path(path: str) -> str:
+    """Remove dot segments (RFC 3986, section 5.2.4) and trailing slashes."""
+    kept: list[str] = []
+    for segment in path.split("/")[1:]:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    return "/" + "/".join(kept).rstrip("/")
+
+
+def _key_query(host: str, query: str) -> str | None:
+    pairs = [pair for pair in query.split("&") if pair and not is_tracking(host, pair.partition("=")[0])]
+    return "&".join(pairs) or None
+
+
+def _key_fragment(fragment: str) -> str | None:
+    route = fragment.split(":~:", 1)[0]  # text fragments only scroll
+    return route if len(route) > 1 and route[0] in "!/" else None

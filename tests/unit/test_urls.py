@@ -1,0 +1,209 @@
+"""What counts as an address, and which addresses are one page."""
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from siftline.kit.errors import PermanentError
+from siftline.kit.urls import MAX_KEY_LENGTH, MAX_URL_LENGTH, canonical_url, validate_url
+
+PIECES = st.lists(
+    st.sampled_from(
+        [
+            *"aZ0~-._!$'()*+,;:@&=?#/%[]|\\ äß日\u00ad💩",
+            "%7E",
+            "%2f",
+            "%zz",
+            "%%34%31",
+            "..",
+            "/./",
+            "//",
+            "utm_source=a",
+            "&amp;",
+            "gclid=1",
+        ]
+    ),
+    max_size=24,
+).map("".join)
+ADDRESSES = st.builds(
+    "{}://{}{}{}{}".format,
+    st.sampled_from(["http", "https", "HTTP"]),
+    st.sampled_from(
+        ["e.com", "E.com.", "www.bücher.example", "u:p@e.com", "[::1]", "127.0.0.1", "X.com", "youtube.com"]
+    ),
+    st.sampled_from(["", ":", ":80", ":443", ":0080", ":8000"]),
+    st.sampled_from(["/", "?", "#", "/?", "/#", "/#!"]),
+    PIECES,
+)
+
+
+@pytest.mark.parametrize(
+    ("given_url", "expected"),
+    [
+        ("  https://Example.COM/A?b=C#d \n", "https://example.com/A?b=C#d"),
+        ("https://example.com", "https://example.com/"),
+        ("HTTP://example.com/a b", "http://example.com/a%20b"),
+        ("https://exam\tple.com/a\nb", "https://example.com/ab"),
+        ("https://user:secret@example.com/a", "https://example.com/a"),
+        ("https://münchen.de/straße?q=ü", "https://xn--mnchen-3ya.de/stra%C3%9Fe?q=%C3%BC"),
+        ("https://straße.de/", "https://xn--strae-oqa.de/"),
+        ("https://e\uff0e\uff43om/", "https://e.com/"),
+        ("https://💩.la/", "https://xn--ls8h.la/"),
+        ("https://my_blog.example.com/", "https://my_blog.example.com/"),
+        ("http://[2001:DB8::0001]:8080/", "http://[2001:db8::1]:8080/"),
+        ("https:\\\\example.com\\a?b\\c", "https://example.com/a?b%5Cc"),
+        ("https://example.com\\@other.example/", "https://example.com/@other.example/"),
+        ("https://ex%61mple.com:00443/%zz", "https://example.com:443/%25zz"),
+    ],
+)
+def test_an_address_is_brought_into_the_form_in_which_it_is_fetched(given_url: str, expected: str) -> None:
+    assert validate_url(given_url) == expected
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "example.com/page",
+        "//example.com/page",
+        "https://",
+        "https:///page",
+        "https://?q=1",
+        "https:example.com",
+        "http://[",
+        "http://[::1",
+        "http://[fe80::1%25eth0]/",
+        "http://[nonsense]/",
+        "http://a b/",
+        "http://exa<mple.com/",
+        "http://..",
+        "http://a..b/",
+        "http://%ff/",
+        "http://example.com:0/",
+        "http://example.com:65536/",
+        "http://example.com:" + "9" * 5_000,
+        "http://example.com:80a/",
+        f"http://{'a' * 64}.com/",
+        f"http://{'a.' * 130}com/",
+        f"http://{'ä' * 200}/",
+        "http://example.com/\x00a",
+        "http://example.com/\ud800",
+        f"https://example.com/{'a' * MAX_URL_LENGTH}",
+        f"https://example.com/{'ä' * (MAX_URL_LENGTH // 2)}",
+    ],
+)
+@pytest.mark.parametrize("function", [validate_url, canonical_url])
+def test_what_is_no_address_is_refused(function, url: str) -> None:
+    with pytest.raises(PermanentError) as caught:
+        function(url)
+    assert caught.value.error_code == "invalid_url"
+    assert caught.value.detail.startswith("The address")
+
+
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", "ftp://example.com/", "file:///etc/passwd", "data:,x", "mailto:a@b.c"]
+)
+def test_other_schemes_are_named_as_such(url: str) -> None:
+    with pytest.raises(PermanentError) as caught:
+        validate_url(url)
+    assert caught.value.error_code == "unsupported_scheme"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("http://example.com/a", "https://EXAMPLE.com:443/a"),
+        ("http://example.com:80/a", "https://example.com/a"),
+        ("https://example.com", "https://example.com/"),
+        ("https://example.com./a", "https://example.com/a"),
+        ("https://example.com/a/", "https://example.com/a"),
+        ("https://example.com/a/?id=7", "https://example.com/a?id=7"),
+        ("https://example.com/a?", "https://example.com/a"),
+        ("https://example.com/b/../a/./", "https://example.com/a"),
+        ("https://example.com/%7euser/%e4%bd%a0", "https://example.com/~user/你"),
+        ("https://example.com/a#part", "https://example.com/a"),
+        ("https://example.com/a#:~:text=b", "https://example.com/a"),
+        ("https://example.com/#!/a:~:text=b", "https://example.com/#!/a"),
+        ("https://example.com/?utm_source=a&id=7", "https://example.com/?id=7"),
+        ("https://example.com/?id=7&fbclid=x&utm%5Fmedium=y&GCLID=z&mc_cid=1&mc_eid=2", "https://example.com/?id=7"),
+        ("https://example.com/?id=7&amp;utm_source=a", "https://example.com/?id=7"),
+        ("https://www.youtube.com/watch?v=abc&feature=share&si=x", "https://www.youtube.com/watch?v=abc"),
+        ("https://user@example.com/a", "https://example.com/a"),
+        ("https://bücher.example/", "https://xn--bcher-kva.example/"),
+    ],
+)
+def test_spellings_of_one_page_share_a_key(one: str, other: str) -> None:
+    assert canonical_url(one) == canonical_url(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("https://example.com/a", "https://example.com/A"),
+        ("https://example.com/a", "https://www.example.com/a"),
+        ("https://example.com/?a=1&b=2", "https://example.com/?b=2&a=1"),
+        ("https://example.com/?a=1", "https://example.com/?a=1&a=1"),
+        ("https://example.com/?a", "https://example.com/?a="),
+        ("https://example.com/?ref=main", "https://example.com/"),
+        ("https://example.com/?source=wire", "https://example.com/"),
+        ("https://example.com/?si=1", "https://example.com/"),
+        ("https://netflix.com/?t=1", "https://netflix.com/"),
+        ("https://example.com/?utmost=1", "https://example.com/"),
+        ("https://example.com/a%2Fb", "https://example.com/a/b"),
+        ("https://example.com/a%3Fb", "https://example.com/a?b"),
+        ("https://example.com/?a=1%262", "https://example.com/?a=1&2"),
+        ("https://example.com/?q=a+b", "https://example.com/?q=a%2Bb"),
+        ("https://example.com//a", "https://example.com/a"),
+        ("https://example.com/#!/a", "https://example.com/#!/b"),
+        ("https://example.com/#/a", "https://example.com/#/b"),
+        ("https://example.com:8080/", "https://example.com/"),
+        ("http://example.com:443/", "https://example.com/"),
+        (f"https://example.com/{'a' * 4_000}", f"https://example.com/{'a' * 4_001}"),
+    ],
+)
+def test_different_pages_keep_different_keys(one: str, other: str) -> None:
+    assert canonical_url(one) != canonical_url(other)
+
+
+@settings(deadline=None)
+@given(ADDRESSES)
+def test_a_key_is_its_own_key_and_an_address_its_own_address(url: str) -> None:
+    address = validate_url(url)
+    key = canonical_url(url)
+    assert validate_url(address) == address
+    assert canonical_url(address) == key
+    assert canonical_url(key) == key
+    assert validate_url(key) == key
+    assert key.isascii()
+    assert len(key) <= MAX_KEY_LENGTH
+
+
+@settings(deadline=None)
+@given(st.text(max_size=60))
+def test_any_text_is_an_address_or_refused(text: str) -> None:
+    for url in (text, f"https://{text}", f"https://example.com/{text}"):
+        try:
+            key = canonical_url(url)
+        except PermanentError:
+            continue
+        assert canonical_url(key) == key
+
+
+WORDS = st.text("abcxyz019-_.", min_size=1, max_size=8).filter(lambda word: word.strip("."))
+
+
+@settings(deadline=None)
+@given(st.lists(WORDS, max_size=4), st.lists(st.tuples(WORDS, WORDS), max_size=4), st.data())
+def test_a_changed_path_or_parameter_changes_the_key(
+    path: list[str], query: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    assume(not any(name.startswith(("utm_", "_", "at_")) for name, _ in query))
+    parts = [*path, *(f"{name}={value}" for name, value in query)]
+    assume(parts)
+
+    def url(pieces: list[str]) -> str:
+        return f"https://example.com/{'/'.join(pieces[: len(path)])}?{'&'.join(pieces[len(path) :])}"
+
+    at = data.draw(st.integers(0, len(parts) - 1))
+    changed = [*parts[:at], parts[at] + "q", *parts[at + 1 :]]
+    assert canonical_url(url(parts)) != canonical_url(url(changed))
