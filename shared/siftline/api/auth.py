@@ -1,0 +1,103 @@
+"""Who calls, and whether they may: what the authorizer found, and the scope that each route needs.
+
+One rule for every route, so that none can be forgotten: reading needs ``read``, changing needs ``write``, operating the
+system needs ``ops``; only the routes in ``OPEN`` need nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler import Request
+from aws_lambda_powertools.event_handler.depends import Depends
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
+
+from siftline.api.problems import ProblemError
+
+
+class Scope(StrEnum):
+    """What a token allows."""
+
+    READ = "read"
+    WRITE = "write"
+    OPS = "ops"
+
+
+OPEN = frozenset({"/health", "/docs", "/v1/openapi.json"})
+_OPERATIONS = ("/v1/ops/", "/admin/")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The user of a request and what their token allows."""
+
+    user_id: UUID
+    token_id: UUID
+    scopes: frozenset[Scope]
+
+    def context(self) -> dict[str, str]:
+        """Return what the authorizer tells the gateway, whose context holds only flat values."""
+        return {
+            "user_id": str(self.user_id),
+            "token_id": str(self.token_id),
+            "scopes": " ".join(sorted(self.scopes)),
+        }
+
+
+def required_scope(method: str, path: str) -> Scope | None:
+    """Return the scope that a route needs; ``None`` for an open one."""
+    if path in OPEN:
+        return None
+    if path.startswith(_OPERATIONS):
+        return Scope.OPS
+    return Scope.READ if method.upper() in {"GET", "HEAD"} else Scope.WRITE
+
+
+def caller_in(context: Mapping[str, Any]) -> Caller | None:
+    """Return the caller from the authorizer's context, or ``None`` where there is no complete one."""
+    try:
+        known = {scope.value for scope in Scope}
+        scopes = frozenset(Scope(name) for name in str(context["scopes"]).split() if name in known)
+        return Caller(UUID(context["user_id"]), UUID(context["token_id"]), scopes)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def admit(event: APIGatewayProxyEventV2) -> None:
+    """Raise 401 for nobody and 403 for a caller whose token does not allow this route."""
+    scope = required_scope(event.http_method, event.path)
+    if scope is None:
+        return
+    caller = _caller(event)
+    if scope not in caller.scopes:
+        raise lacking(scope)
+
+
+def lacking(scope: Scope) -> ProblemError:
+    """Return the answer for a token without ``scope`` (RFC 6750, section 3.1)."""
+    challenge = {"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scope.value}"'}
+    return ProblemError(403, "insufficient_scope", f"This needs a token with the scope {scope.value}.", (), challenge)
+
+
+def unauthorized() -> ProblemError:
+    """Return the answer for a request without a valid token."""
+    detail = "This needs a valid access token: Authorization: Bearer <token>."
+    return ProblemError(401, "unauthorized", detail, (), {"WWW-Authenticate": "Bearer"})
+
+
+def _caller(event: APIGatewayProxyEventV2) -> Caller:
+    caller = caller_in(event.request_context.authorizer.get_lambda)
+    if caller is None:
+        raise unauthorized()
+    return caller
+
+
+def _caller_of(request: Request) -> Caller:
+    event: Any = request.resolved_event
+    return _caller(event)
+
+
+CurrentCaller = Annotated[Caller, Depends(_caller_of)]
+"""The caller as a route's parameter."""

@@ -1,0 +1,105 @@
+"""What a request must be before any route sees it: small enough, UTF-8, strict JSON, and text that can be stored."""
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
+
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
+
+from siftline.api.problems import Fault, ProblemError, faulty, pointer
+
+MAX_BODY_BYTES = 1_048_576
+# PostgreSQL stores no NUL, and UTF-8 knows no lone surrogates.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_JSON_TYPE = re.compile(r"application/(?:json|[a-z0-9.+-]+\+json)(?:\s*;.*)?", re.IGNORECASE)
+_MAX_DEPTH = 32
+
+
+def plain_request(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the event with its body as text. Raises 400, 413 and 415."""
+    request = dict(event)
+    body = request.get("body")
+    if not body:
+        return request
+    if len(body) > 2 * MAX_BODY_BYTES:  # base64 takes a third more; do not decode what is refused anyway
+        raise _too_large()
+    data = _decoded(body) if request.get("isBase64Encoded") else body.encode("utf-8", "surrogatepass")
+    if len(data) > MAX_BODY_BYTES:
+        raise _too_large()
+    headers = {str(name).lower(): value for name, value in (request.get("headers") or {}).items()}
+    content_type = str(headers.get("content-type") or "application/json").strip()
+    if not _JSON_TYPE.fullmatch(content_type):
+        raise ProblemError(415, "unsupported_media_type", "The body must be application/json.")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _bad_json("The body is not UTF-8.") from error
+    # One spelling for the validation behind us, which knows only application/json.
+    request["headers"] = {**headers, "content-type": "application/json"}
+    return {**request, "body": text, "isBase64Encoded": False}
+
+
+def read_json(text: str) -> Any:
+    """Return the body's value. Raises 400 for what is not JSON (RFC 8259) and 422 for text that cannot be stored."""
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of thousands of digits
+        raise _bad_json("The body is not valid JSON.") from error
+    faults = [
+        Fault(code="unstorable_text", detail="NUL and lone surrogates cannot be stored.", pointer=pointer(path))
+        for path in _unstorable(value, [])
+    ]
+    if faults:
+        raise faulty(faults)
+    return value
+
+
+def refuse_unstorable(event: APIGatewayProxyEventV2) -> None:
+    """Raise 422 when the query, and 404 when the path, holds characters that nothing we store can hold."""
+    if _UNSTORABLE.search(event.path):
+        raise ProblemError(404, "not_found", "There is no such route.")
+    faults = [
+        Fault(code="unstorable_text", detail="NUL and lone surrogates cannot be stored.", parameter="query")
+        for name, value in event.query_string_parameters.items()
+        if _UNSTORABLE.search(name) or _UNSTORABLE.search(value)
+    ]
+    if faults:
+        raise faulty(faults)
+
+
+def _unstorable(value: Any, path: list[str | int]) -> Iterator[list[str | int]]:
+    if len(path) > _MAX_DEPTH:
+        raise _bad_json("The body is nested too deeply.")
+    if isinstance(value, str):
+        if _UNSTORABLE.search(value):
+            yield path
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            if _UNSTORABLE.search(name):
+                yield path
+            yield from _unstorable(member, [*path, name])
+    elif isinstance(value, list):
+        for place, member in enumerate(value):
+            yield from _unstorable(member, [*path, place])
+
+
+def _decoded(body: str) -> bytes:
+    try:
+        return base64.b64decode(body, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise _bad_json("The body is not valid base64.") from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _bad_json(detail: str) -> ProblemError:
+    return ProblemError(400, "invalid_json", detail)
+
+
+def _too_large() -> ProblemError:
+    return ProblemError(413, "body_too_large", f"The body is larger than {MAX_BODY_BYTES // 1024} KiB.")

@@ -1,0 +1,162 @@
+"""Errors as problem documents (RFC 9457, ``application/problem+json``); one way out for every failure.
+
+A problem names a stable ``code``, a sentence for a person, and for a refused request each fault with its place: a JSON
+pointer into the body (RFC 6901) or the name of a parameter. Nothing that the caller sent is repeated in it, and nothing
+of what went wrong inside is told.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from aws_lambda_powertools.event_handler import Response
+from pydantic import BaseModel, ConfigDict, Field
+
+PROBLEM_JSON = "application/problem+json"
+# No answer of ours may be taken for a page, or be kept by a cache between us and the caller.
+SAFE_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+_UNSAFE = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+
+
+class Fault(BaseModel):
+    """One fault of a refused request."""
+
+    code: str = Field(description="What is wrong, stable", examples=["string_too_long"])
+    detail: str = Field(description="What is wrong, for a person", examples=["At most 64 characters"])
+    pointer: str | None = Field(
+        default=None, description="Where in the body: a JSON pointer (RFC 6901)", examples=["#/tags/0"]
+    )
+    parameter: str | None = Field(
+        default=None, description="The parameter of the query, path or header at fault", examples=["limit"]
+    )
+
+
+class Problem(BaseModel):
+    """What went wrong (RFC 9457)."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "type": "about:blank",
+                    "title": "Unprocessable Content",
+                    "status": 422,
+                    "detail": "The request has 1 fault.",
+                    "code": "invalid_request",
+                    "errors": [
+                        {
+                            "code": "string_too_long",
+                            "detail": "At most 64 characters",
+                            "pointer": "#/tags/0",
+                        }
+                    ],
+                }
+            ]
+        }
+    )
+
+    type: str = Field(default="about:blank", description="Always `about:blank`: `code` tells problems apart")
+    title: str = Field(description="The HTTP status in words", examples=["Not Found"])
+    status: int = Field(description="The HTTP status", examples=[404])
+    detail: str = Field(description="What went wrong, for a person")
+    code: str = Field(description="What went wrong, stable", examples=["not_found"])
+    errors: list[Fault] | None = Field(default=None, description="Each fault of a refused request")
+    request_id: str | None = Field(default=None, description="Names the request in the log, where the fault is ours")
+
+
+class ProblemError(Exception):
+    """Ends a request with a problem document."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        errors: Sequence[Fault] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.errors = errors
+        self.headers = headers
+
+    def problem(self) -> Problem:
+        """Return the document."""
+        return Problem(
+            title=title(self.status),
+            status=self.status,
+            detail=self.detail,
+            code=self.code,
+            errors=list(self.errors) or None,
+        )
+
+
+def title(status: int) -> str:
+    """Return a status in the words of RFC 9110."""
+    renamed = {413: "Content Too Large", 422: "Unprocessable Content"}  # older Pythons still say Entity
+    return renamed.get(status) or HTTPStatus(status).phrase
+
+
+def not_found(what: str) -> ProblemError:
+    """Return the answer for an id that is unknown, or another user's: the two look the same."""
+    return ProblemError(404, "not_found", f"There is no such {what}.")
+
+
+def conflict(code: str, detail: str) -> ProblemError:
+    """Return the answer for a request that does not fit the present state."""
+    return ProblemError(409, code, detail)
+
+
+def faulty(faults: Iterable[Fault], code: str = "invalid_request") -> ProblemError:
+    """Return the answer for a request with faults in it."""
+    listed = list(faults)
+    count = "1 fault" if len(listed) == 1 else f"{len(listed)} faults"
+    return ProblemError(422, code, f"The request has {count}.", listed)
+
+
+def fault_of(error: Mapping[str, Any]) -> Fault:
+    """Return a pydantic error as a fault; its place becomes a pointer or a parameter's name.
+
+    >>> fault_of({"type": "missing", "loc": ("body", "tags", 0), "msg": "Field required"}).pointer
+    '#/tags/0'
+    >>> fault_of({"type": "missing", "loc": ("query", "limit"), "msg": "Field required"}).parameter
+    'limit'
+    """
+    place, *path = error["loc"] or ("body",)
+    fault = Fault(code=str(error["type"]), detail=_sentence(error))
+    if place == "body":
+        return fault.model_copy(update={"pointer": pointer(path)})
+    return fault.model_copy(update={"parameter": str(path[0]) if path else str(place)})
+
+
+def pointer(path: Iterable[str | int]) -> str:
+    """Return a JSON pointer in its URI fragment form (RFC 6901, section 6) without percent-encoding.
+
+    >>> pointer(["items", 3, "a/b"])
+    '#/items/3/a~1b'
+    """
+    return "#" + "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def to_json(body: Any) -> str:
+    """Return JSON in which no character can end a script or open a tag, should a browser ever take it for a page."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(_UNSAFE)
+
+
+def answer(problem: Problem, headers: Mapping[str, str] | None = None) -> Response[str]:
+    """Return a problem document as the resolver's answer."""
+    return Response(
+        status_code=problem.status,
+        content_type=PROBLEM_JSON,
+        body=to_json(problem.model_dump(exclude_none=True)),
+        headers={**SAFE_HEADERS, **(headers or {})},
+    )
+
+
+def _sentence(error: Mapping[str, Any]) -> str:
+    """Return pydantic's message unless it might repeat what was sent (an own validator's text is ours to word)."""
+    message = str(error.get("msg", "Invalid value"))
+    return message.removeprefix("Value error, ")

@@ -1,0 +1,122 @@
+"""One HTTP application out of routers: admission, strict JSON, validation, and a problem document for every failure."""
+
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+from aws_lambda_powertools.event_handler.api_gateway import Router
+from aws_lambda_powertools.event_handler.exceptions import NotFoundError
+from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from siftline.api.auth import admit
+from siftline.api.intake import plain_request, read_json, refuse_unstorable
+from siftline.api.problems import (
+    SAFE_HEADERS,
+    Problem,
+    ProblemError,
+    answer,
+    fault_of,
+    faulty,
+    not_found,
+    title,
+    to_json,
+)
+from siftline.kit.errors import PermanentError, TransientError
+
+# Powertools keeps the current request on a class that every resolver of the process shares
+# (``BaseRouter.current_event``). On Lambda one environment has one request; in a server with threads each must wait.
+_one_request = threading.RLock()
+_RETRY_AFTER_S = 5.0
+
+
+class HttpApi:
+    """Answers API Gateway's HTTP API events (payload 2.0) from the routes of its routers."""
+
+    def __init__(self, routers: Sequence[Router], log: Logger) -> None:
+        self._log = log
+        self.resolver = APIGatewayHttpResolver(
+            enable_validation=True, serializer=to_json, json_body_deserializer=read_json, debug=False
+        )
+        for router in routers:
+            self.resolver.include_router(router)
+        self.resolver.use([_safe_headers])
+        self._handle_failures()
+
+    def __call__(self, event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
+        """Answer one event."""
+        with _one_request:
+            try:
+                request = plain_request(event)
+                wrapped = APIGatewayProxyEventV2(dict(request))
+                admit(wrapped)
+                refuse_unstorable(wrapped)
+            except ProblemError as error:
+                return _raw(answer(error.problem(), error.headers))
+            return self.resolver.resolve(request, context)
+
+    def routes(self) -> set[tuple[str, str]]:
+        """Return every (method, path) it answers; parameters stand in braces."""
+        known = self.resolver._static_routes + self.resolver._dynamic_routes  # noqa: SLF001  # no public list of routes
+        return {(route.method, route.openapi_path) for route in known}
+
+    def _handle_failures(self) -> None:
+        handle = self.resolver.exception_handler
+        handle(ProblemError)(lambda error: answer(error.problem(), error.headers))
+        handle(NotFoundError)(lambda _: answer(not_found("route").problem()))
+        handle(RequestValidationError)(self._invalid)
+        handle(PermanentError)(_permanent)
+        handle(TransientError)(self._transient)
+        handle(Exception)(self._unexpected)
+
+    def _invalid(self, error: RequestValidationError) -> Response[str]:
+        faults = error.errors()
+        places = {fault["loc"][0] for fault in faults if fault["loc"]}
+        if "response" in places:  # what we were about to say is wrong, not what was asked
+            return self._unexpected(error)
+        if "path" in places:  # not an id at all, so certainly not a known one
+            return answer(not_found("thing").problem())
+        problem = faulty(fault_of(fault) for fault in faults)
+        return answer(problem.problem())
+
+    def _transient(self, error: TransientError) -> Response[str]:
+        self._log.warning("request_failed", error_code=error.error_code, exc_info=error)
+        problem = Problem(title=title(503), status=503, detail=error.detail, code=error.error_code)
+        wait_s = error.retry_after_s if error.retry_after_s is not None else _RETRY_AFTER_S
+        return answer(problem, {"Retry-After": str(math.ceil(wait_s))})
+
+    def _unexpected(self, error: Exception) -> Response[str]:
+        self._log.error("request_failed", error_code="internal_error", exc_info=error)
+        problem = Problem(
+            title=title(500),
+            status=500,
+            detail="Something went wrong on our side. It has been logged under this request id.",
+            code="internal_error",
+            request_id=getattr(self.resolver.lambda_context, "aws_request_id", None),
+        )
+        return answer(problem)
+
+
+def _permanent(error: PermanentError) -> Response[str]:
+    return answer(ProblemError(422, error.error_code, error.detail).problem())
+
+
+def _safe_headers(app: APIGatewayHttpResolver, next_middleware: Any) -> Response[Any]:
+    response: Response[Any] = next_middleware(app)
+    for name, value in SAFE_HEADERS.items():
+        response.headers.setdefault(name, value)
+    return response
+
+
+def _raw(response: Response[str]) -> dict[str, Any]:
+    return {
+        "statusCode": response.status_code,
+        "headers": dict(response.headers),
+        "body": response.body,
+        "isBase64Encoded": False,
+        "cookies": [],
+    }
