@@ -210,7 +210,9 @@ create table jobs (
   check ((state in ('completed', 'failed', 'cancelled')) = (finished_at is not null))
 );
 create unique index jobs_one_live on jobs (job_type, subject_id) where state in ('pending', 'processing');
-create index jobs_due on jobs (queue, priority desc, due_at) where state = 'pending';
+create index jobs_to_hand_out on jobs (queue, group_key, priority desc, due_at)
+  where state = 'pending' and published_at is null;
+create index jobs_handed_out on jobs (queue, published_at) where state = 'pending' and published_at is not null;
 create index jobs_lease on jobs (lease_until) where state = 'processing';
 create index jobs_to_park on jobs (finished_at) where park_id is not null and parked_at is null;
 create index jobs_subject on jobs (subject_id, created_at);

@@ -1,0 +1,208 @@
+"""What the publisher and the sweep ask of ``jobs``: which to hand out now, which were lost, which to park."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import kwargs_row, scalar_row
+
+from siftline.contracts import JobType, Queue
+from siftline.jobs import subjects_store as subjects
+from siftline.kit.db import Connection
+
+# SQS can hold a message back for at most this long.
+SQS_DELAY_MAX_S = 900
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A job as a message needs it."""
+
+    id: UUID
+    job_type: JobType
+    queue: Queue
+    subject_id: UUID
+    group_key: str
+    payload: dict[str, Any]
+    due_at: datetime
+    park_id: UUID | None
+    error_code: str | None
+    error_message: str | None
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What one sweep of lost leases did."""
+
+    retried: int
+    failed: int
+
+
+_OUTSTANDING = """
+select count(*) from (
+  select from jobs where queue = %(queue)s and state = 'pending' and published_at is not null limit %(cap)s) some
+"""
+
+_TAKE = """
+update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
+where id = any(%(ids)b::uuid[]) and state = 'pending' and published_at is null and due_at <= now() + %(ahead)s
+returning jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.due_at, jobs.park_id,
+  jobs.error_code, jobs.error_message, jobs.attempts
+"""
+
+# One row of each waiting tenant is found by skipping through the index, so that a tenant with many jobs costs no more
+# than one with few; the turns then go round: everyone's first, everyone's second, within a priority.
+_TAKE_TURNS = """
+with recursive tenants as (
+  (select group_key from jobs where queue = %(queue)s and state = 'pending' and published_at is null
+   order by group_key limit 1)
+  union all
+  select (select next.group_key from jobs next where next.queue = %(queue)s and next.state = 'pending'
+            and next.published_at is null and next.group_key > tenants.group_key order by next.group_key limit 1)
+  from tenants where tenants.group_key is not null),
+turns as (
+  select own.id, own.priority, own.due_at,
+    row_number() over (partition by tenants.group_key order by own.priority desc, own.due_at) as turn
+  from tenants cross join lateral (
+    select id, priority, due_at from jobs
+    where queue = %(queue)s and state = 'pending' and published_at is null and group_key = tenants.group_key
+      and due_at <= now() + %(ahead)s
+    order by priority desc, due_at limit %(limit)s) own
+  where tenants.group_key is not null),
+chosen as (select id from turns order by priority desc, turn, due_at limit %(limit)s)
+update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
+from chosen where jobs.id = chosen.id and jobs.state = 'pending' and jobs.published_at is null
+returning jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.due_at, jobs.park_id,
+  jobs.error_code, jobs.error_message, jobs.attempts
+"""
+
+_TAKE_UNANSWERED = """
+with quiet as (
+  select id from jobs
+  where state = 'pending' and published_at < now() - %(quiet)s
+    and greatest(published_at, due_at) < now() - %(quiet)s * power(2, least(publish_count - 1, 6))
+  order by published_at limit %(limit)s for update skip locked)
+update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
+from quiet where jobs.id = quiet.id
+returning jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.due_at, jobs.park_id,
+  jobs.error_code, jobs.error_message, jobs.attempts
+"""
+
+_NOT_SENT = (
+    "update jobs set published_at = null, updated_at = now() where id = any(%(ids)b::uuid[]) and state = 'pending'"
+)
+
+_SWEEP_LOST = """
+with lost as (
+  select id from jobs where state = 'processing' and lease_until < now()
+  order by lease_until limit %(limit)s for update skip locked),
+ended as (
+  update jobs set
+    state = case when attempts >= max_attempts then 'failed' else 'pending' end,
+    finished_at = case when attempts >= max_attempts then now() end,
+    park_id = case when attempts >= max_attempts then gen_random_uuid() end,
+    due_at = now(), published_at = null, publish_count = 0, lease_token = null, lease_until = null,
+    error_code = 'worker_lost', error_message = %(detail)s, updated_at = now()
+  from lost where jobs.id = lost.id
+  returning jobs.*),
+follow as (
+  insert into jobs (id, job_type, queue, subject_id, group_key, payload, priority, max_attempts)
+  select gen_random_uuid(), job_type, queue, subject_id, group_key, payload, priority, max_attempts
+  from ended where state = 'failed' and again
+  returning subject_id),
+event as (
+  insert into job_events (job_id, event, attempt, error_code)
+  select id, case state when 'failed' then 'failed' else 'lease_expired' end, attempts, 'worker_lost' from ended)
+select job_type, subject_id, state = 'failed' and subject_id not in (select subject_id from follow) as failed from ended
+"""
+
+_TO_PARK = """
+select jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.due_at, jobs.park_id,
+  jobs.error_code, jobs.error_message, jobs.attempts
+from jobs
+where park_id is not null and parked_at is null and finished_at <= now() - %(quiet)s
+  and (%(job_id)s::uuid is null or id = %(job_id)s)
+order by finished_at limit %(limit)s for update skip locked
+"""
+
+_PARKED = "update jobs set parked_at = now() where park_id = any(%(park_ids)b::uuid[]) and parked_at is null"
+
+_CLEAN_UP = """
+with old as (
+  select id from jobs
+  where state in ('completed', 'failed', 'cancelled') and finished_at < now() - %(age)s
+    and (park_id is null or parked_at is not null)
+  order by finished_at limit %(limit)s for update skip locked)
+delete from jobs using old where jobs.id = old.id returning jobs.id
+"""
+
+
+def outstanding(connection: Connection, queue: Queue, *, cap: int) -> int:
+    """Return how many messages of a queue are handed out and unclaimed, counting no further than ``cap``."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        counted: int = cursor.execute(_OUTSTANDING, {"queue": queue.value, "cap": cap}).fetchone() or 0
+    return counted
+
+
+def take(connection: Connection, ids: Sequence[UUID]) -> list[Outgoing]:
+    """Mark these jobs as published where they wait for it and are due within SQS's longest delay."""
+    return _outgoing(connection, _TAKE, {"ids": list(ids), "ahead": timedelta(seconds=SQS_DELAY_MAX_S)})
+
+
+def take_turns(connection: Connection, queue: Queue, *, limit: int) -> list[Outgoing]:
+    """Mark the next jobs of a queue as published: by priority, and among tenants in turn."""
+    values = {"queue": queue.value, "limit": limit, "ahead": timedelta(seconds=SQS_DELAY_MAX_S)}
+    return _outgoing(connection, _TAKE_TURNS, values)
+
+
+def take_unanswered(connection: Connection, *, quiet_s: float, limit: int) -> list[Outgoing]:
+    """Mark jobs whose message seems lost as published again; the quiet time doubles with each."""
+    return _outgoing(connection, _TAKE_UNANSWERED, {"quiet": timedelta(seconds=quiet_s), "limit": limit})
+
+
+def not_sent(connection: Connection, ids: Sequence[UUID]) -> None:
+    """Take the mark back from jobs whose message the queue did not accept."""
+    connection.execute(_NOT_SENT, {"ids": list(ids)})
+
+
+def sweep_lost(connection: Connection, *, limit: int) -> Swept:
+    """Return jobs whose lease ran out to waiting, or fail them when that was their last attempt."""
+    detail = "The worker that had this was lost while it worked."
+    with connection.cursor() as cursor:
+        rows = cursor.execute(_SWEEP_LOST, {"limit": limit, "detail": detail}).fetchall()
+    for kind in {row[0] for row in rows}:
+        mine = [row for row in rows if row[0] == kind]
+        subjects.waiting(connection, JobType(kind), [row[1] for row in mine if not row[2]])
+        subjects.failed(connection, JobType(kind), [row[1] for row in mine if row[2]], "worker_lost", detail)
+    failed = sum(1 for row in rows if row[2])
+    return Swept(retried=len(rows) - failed, failed=failed)
+
+
+def to_park(connection: Connection, *, quiet_s: float, limit: int, job_id: UUID | None = None) -> list[Outgoing]:
+    """Return failed jobs (or that one) whose parking on the dead-letter queue was not recorded."""
+    values = {"quiet": timedelta(seconds=quiet_s), "limit": limit, "job_id": job_id}
+    return _outgoing(connection, _TO_PARK, values)
+
+
+def parked(connection: Connection, park_ids: Sequence[UUID]) -> None:
+    """Record that these parkings were sent."""
+    connection.execute(_PARKED, {"park_ids": list(park_ids)})
+
+
+def clean_up(connection: Connection, *, age_s: float, limit: int) -> int:
+    """Delete at most ``limit`` finished jobs older than ``age_s``, never one that still has to be parked."""
+    return len(connection.execute(_CLEAN_UP, {"age": timedelta(seconds=age_s), "limit": limit}).fetchall())
+
+
+def _outgoing(connection: Connection, statement: str, values: dict[str, Any]) -> list[Outgoing]:
+    with connection.cursor(row_factory=kwargs_row(_row)) as cursor:
+        return cursor.execute(statement, values).fetchall()
+
+
+def _row(**columns: Any) -> Outgoing:
+    columns["job_type"] = JobType(columns["job_type"])
+    columns["queue"] = Queue(columns["queue"])
+    return Outgoing(**columns)

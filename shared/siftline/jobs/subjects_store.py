@@ -1,0 +1,78 @@
+"""What a job's state means for its subject's own status, so that both always agree, whoever drew the arrow.
+
+Success is the room's to write: only it knows what READY or IDLE takes.
+"""
+
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+from siftline.contracts import JobType
+from siftline.jobs.model import NewJob
+from siftline.kit.db import Connection
+
+_CONTENT_JOBS = frozenset({JobType.INGEST_CONTENT, JobType.ANALYZE_CONTENT})
+
+_CONTENTS_WAITING = """
+update contents set status = 'PENDING', error_code = null, error_detail = null, updated_at = now()
+where id = any(%(ids)b::uuid[]) and status <> 'PENDING'
+"""
+_CONTENTS_ENQUEUED = """
+update contents set status = 'PENDING', error_code = null, error_detail = null, updated_at = now()
+where id = any(%(ids)b::uuid[]) and status not in ('PENDING', 'PROCESSING')
+"""
+_CONTENTS_CLAIMED = """
+update contents set status = 'PROCESSING', error_code = null, error_detail = null, updated_at = now() where id = %(id)s
+"""
+_CONTENTS_FAILED = """
+update contents set status = 'FAILED', error_code = %(code)s, error_detail = %(detail)s, updated_at = now()
+where id = any(%(ids)b::uuid[])
+"""
+_SOURCES_WAITING = """
+update sources set fetch_status = 'QUEUED', updated_at = now()
+where id = any(%(ids)b::uuid[]) and fetch_status <> 'QUEUED'
+"""
+_SOURCES_CLAIMED = "update sources set fetch_status = 'FETCHING', updated_at = now() where id = %(id)s"
+_SOURCES_FAILED = """
+update sources set fetch_status = 'ERROR', last_error_code = %(code)s, last_error_detail = %(detail)s,
+  updated_at = now()
+where id = any(%(ids)b::uuid[])
+"""
+
+
+def enqueued(connection: Connection, jobs: Iterable[NewJob]) -> None:
+    """New jobs wait; a subject that is being worked on keeps its status."""
+    contents, sources = [], []
+    for job in jobs:
+        if job.job_type in _CONTENT_JOBS:
+            contents.append(job.subject_id)
+        elif job.job_type is JobType.FETCH_SOURCE:
+            sources.append(job.subject_id)
+    if contents:
+        connection.execute(_CONTENTS_ENQUEUED, {"ids": contents})
+    if sources:
+        connection.execute(_SOURCES_WAITING, {"ids": sources})
+
+
+def waiting(connection: Connection, job_type: JobType, ids: Sequence[UUID]) -> None:
+    """The job waits for another try or for its follow-up."""
+    if job_type in _CONTENT_JOBS:
+        connection.execute(_CONTENTS_WAITING, {"ids": list(ids)})
+    elif job_type is JobType.FETCH_SOURCE:
+        connection.execute(_SOURCES_WAITING, {"ids": list(ids)})
+
+
+def claimed(connection: Connection, job_type: JobType, subject_id: UUID) -> None:
+    """A worker has the job."""
+    if job_type in _CONTENT_JOBS:
+        connection.execute(_CONTENTS_CLAIMED, {"id": subject_id})
+    elif job_type is JobType.FETCH_SOURCE:
+        connection.execute(_SOURCES_CLAIMED, {"id": subject_id})
+
+
+def failed(connection: Connection, job_type: JobType, ids: Sequence[UUID], code: str, detail: str) -> None:
+    """The job ended badly; a person reads why."""
+    values = {"ids": list(ids), "code": code, "detail": detail}
+    if job_type in _CONTENT_JOBS:
+        connection.execute(_CONTENTS_FAILED, values)
+    elif job_type is JobType.FETCH_SOURCE:
+        connection.execute(_SOURCES_FAILED, values)
