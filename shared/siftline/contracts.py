@@ -102,9 +102,7 @@ class ClusterUser(_Message):
         return self.user_id
 
 
-Message = Annotated[
-    FetchSource | IngestContent | AnalyzeContent | ClusterUser, Field(discriminator="job_type")
-]
+Message = Annotated[FetchSource | IngestContent | AnalyzeContent | ClusterUser, Field(discriminator="job_type")]
 MESSAGE: TypeAdapter[FetchSource | IngestContent | AnalyzeContent | ClusterUser] = TypeAdapter(Message)
 
 # The name under which a message of each job type carries its subject.

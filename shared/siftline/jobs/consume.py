@@ -23,7 +23,7 @@ from siftline.jobs.publish import Publisher, Sender
 from siftline.jobs.queues import Envelope, QueueUnavailableError
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
-from siftline.kit.errors import PermanentError, SiftlineError, TransientError
+from siftline.kit.errors import ConfigurationError, PermanentError, SiftlineError, TransientError
 from siftline.kit.ids import new_id
 from siftline.kit.log import NAMESPACE, logger
 from siftline.settings import JobSettings
@@ -56,16 +56,16 @@ class MalformedMessageError(PermanentError):
 
 
 class BatchConsumer:
-    """Consumes one queue's batches.
+    """Consumes the batches of the queues that feed one function.
 
-    ``reserve_s`` is the longest one job may take: a record that comes up with less time left is put back instead of
+    ``queues`` tells the logical queue by the real one's name, as an event's source ARN ends with. ``reserve_s`` is the longest one job may take: a record that comes up with less time left is put back instead of
     being begun and cut off.
     """
 
     def __init__(
         self,
-        queue: Queue,
         *,
+        queues: Mapping[str, Queue],
         database: Database,
         publisher: Publisher,
         sender: Sender,
@@ -75,7 +75,7 @@ class BatchConsumer:
         clock: Clock,
         reserve_s: float = 5.0,
     ) -> None:
-        self._queue = queue
+        self._queues = queues
         self._database = database
         self._publisher = publisher
         self._sender = sender
@@ -89,23 +89,31 @@ class BatchConsumer:
     def handle(self, event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
         """Work off one SQS event and return ``{"batchItemFailures": [{"itemIdentifier": …}, …]}``."""
         batch = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
+        queue = self._queue_of(event)
 
         def one(record: SQSRecord) -> None:
-            self._one(record, context)
+            self._one(record, queue, context)
 
         answer = process_partial_response(event=event, record_handler=one, processor=batch, context=None)
         try:
-            self._publisher.hand_out(self._queue, limit=len(event["Records"]))
+            self._publisher.hand_out(queue, limit=len(event["Records"]))
         except (TransientError, QueueUnavailableError) as error:
             _log.warning("hand_out_failed", error_code=error.error_code)
         return answer
 
-    def _one(self, record: SQSRecord, context: LambdaContext) -> None:
+    def _queue_of(self, event: dict[str, Any]) -> Queue:
+        name = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
+        try:
+            return self._queues[name]
+        except KeyError as error:
+            raise ConfigurationError(f"Messages came from {name}, a queue this function does not know.") from error
+
+    def _one(self, record: SQSRecord, queue: Queue, context: LambdaContext) -> None:
         try:
             message = self._read(record)
-            job_id = self._job_of(message, record.message_id)
+            job_id = self._job_of(message, record.message_id, queue)
         except MalformedMessageError as error:
-            self._park(record, error)
+            self._park(record, queue, error)
             return
         if context.get_remaining_time_in_millis() < self._reserve_s * 1000:
             with self._database.transaction() as connection:
@@ -129,7 +137,7 @@ class BatchConsumer:
             )
         return message
 
-    def _job_of(self, message: Message, message_id: str) -> UUID:
+    def _job_of(self, message: Message, message_id: str, queue: Queue) -> UUID:
         """Return the job a message names, or the one it means where it names none."""
         if message.job_id is not None:
             return message.job_id
@@ -145,7 +153,7 @@ class BatchConsumer:
                 job_type=message.job_type,
                 subject_id=subject_id,
                 group_key=f"subject:{subject_id}",
-                queue=self._queue,
+                queue=queue,
                 payload={"url": url} if url else {},
             )
             return store.adopt(connection, job, message_id=message_id, max_attempts=self._settings.job_max_attempts)
@@ -238,7 +246,7 @@ class BatchConsumer:
             waiting = outbox_store.to_park(connection, quiet_s=0, limit=100, job_id=job.id)
         self._publisher.park(waiting)
 
-    def _park(self, record: SQSRecord, error: MalformedMessageError) -> None:
+    def _park(self, record: SQSRecord, queue: Queue, error: MalformedMessageError) -> None:
         """Put a malformed message on the dead-letter queue; only when that is done may it be acknowledged."""
         cause = {
             "error_code": error.error_code,
@@ -248,7 +256,7 @@ class BatchConsumer:
         }
         body = record.body[:_BODY_MAX_CHARS] or "(empty)"
         envelope = Envelope(key=record.message_id, body=body, group="malformed", attributes=cause)
-        if not self._sender.park(self._queue, [envelope]):
+        if not self._sender.park(queue, [envelope]):
             raise QueueUnavailableError("The dead-letter queue did not accept a malformed message.")
         _log.error("message_parked", message_id=record.message_id, error_code=error.error_code, status="parked")
 

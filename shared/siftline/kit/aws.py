@@ -1,0 +1,42 @@
+"""AWS clients, one a service and process. Retries are ours where tenacity or the queue acts, so the SDK's are few."""
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from siftline.kit.errors import TransientError
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+_SECRET_SCHEME = "secretsmanager://"
+
+
+class SecretUnavailableError(TransientError):
+    """Secrets Manager did not give the secret."""
+
+    code = "secret_unavailable"
+
+
+@cache
+def sqs_client() -> "SQSClient":
+    """Return the SQS client; region, credentials and endpoint come from the AWS environment, as everywhere."""
+    return boto3.client("sqs", config=Config(retries={"total_max_attempts": 2}, connect_timeout=5, read_timeout=30))
+
+
+@cache
+def secret(value: str) -> str:
+    """Return ``value`` itself, or the text of the secret that ``secretsmanager://<id or ARN>`` names.
+
+    Raises ``SecretUnavailableError``.
+    """
+    if not value.startswith(_SECRET_SCHEME):
+        return value
+    client = boto3.client("secretsmanager", config=Config(connect_timeout=5, read_timeout=10))
+    try:
+        return client.get_secret_value(SecretId=value.removeprefix(_SECRET_SCHEME))["SecretString"]
+    except (BotoCoreError, ClientError) as error:
+        raise SecretUnavailableError("The secret that a setting names could not be read.") from error
