@@ -1,0 +1,40 @@
+"""Bring a database's tables up to date with ``infra/migrations``. Safe to run twice, and twice at once."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from yoyo import get_backend, read_migrations
+
+MIGRATIONS = Path(__file__).resolve().parents[1] / "migrations"
+_LOCK = 7_748_454  # any number that nobody else takes an advisory lock on
+
+
+def migrate(url: str) -> int:
+    """Apply what is missing to the database at a ``postgresql://`` URL; return how many migrations that was.
+
+    Each migration is one transaction. A second, simultaneous call waits for the first.
+    """
+    with _locked(url) as backend:
+        missing = backend.to_apply(read_migrations(str(MIGRATIONS)))
+        backend.apply_migrations(missing)
+        return len(missing)
+
+
+def roll_back(url: str) -> int:
+    """Undo every migration, newest first; return how many that was."""
+    with _locked(url) as backend:
+        applied = backend.to_rollback(read_migrations(str(MIGRATIONS)))
+        backend.rollback_migrations(applied)
+        return len(applied)
+
+
+@contextmanager
+def _locked(url: str) -> Iterator[Any]:
+    """Hold PostgreSQL's own lock, not yoyo's lock row, which a killed process would leave behind for ever."""
+    with psycopg.connect(url, autocommit=True) as guard:
+        guard.execute("select pg_advisory_lock(%s)", [_LOCK])
+        with get_backend(url.replace("postgresql://", "postgresql+psycopg://", 1)) as backend:
+            yield backend

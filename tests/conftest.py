@@ -1,0 +1,114 @@
+"""What every test may ask for: a migrated PostgreSQL of its own, an SQS endpoint; and no way off this machine."""
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from siftline.kit.db import Database, Pool
+from tests.stack import TEMPLATE_DATABASE, OwnStack, RemoteStack, Stack
+
+_STACK = pytest.StashKey[Stack]()
+_UNIT = Path(__file__).parent / "unit"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    config.option.allow_unix_socket = True  # how workers reach the stack
+    workerinput = getattr(config, "workerinput", None)
+    if workerinput is None:
+        config.stash[_STACK] = OwnStack()
+    else:
+        config.stash[_STACK] = RemoteStack(workerinput["stack_socket"], workerinput["stack_key"])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node) -> None:  # type: ignore[no-untyped-def]  # xdist's type, which need not be installed
+    stack = node.config.stash[_STACK]
+    node.workerinput.update(stack_socket=stack.socket_path, stack_key=stack.key)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    stack = config.stash.get(_STACK, None)
+    if isinstance(stack, OwnStack):
+        stack.close()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        unit = item.path.is_relative_to(_UNIT)
+        item.add_marker(pytest.mark.disable_socket if unit else pytest.mark.allow_hosts(["127.0.0.1", "::1"]))
+
+
+@pytest.fixture(scope="session")
+def stack(pytestconfig: pytest.Config) -> Stack:
+    """The run's real servers."""
+    return pytestconfig.stash[_STACK]
+
+
+@pytest.fixture(scope="session")
+def postgres_url(stack: Stack) -> str:
+    """A superuser's URL of the run's PostgreSQL server, database ``postgres``."""
+    return stack.ask("postgres").rpartition("/")[0] + "/postgres"
+
+
+@pytest.fixture(scope="session")
+def make_database(postgres_url: str) -> Iterator[Callable[..., str]]:
+    """Make a database of one's own, by default migrated, and return its URL; dropped at the end of the session."""
+    made: list[sql.Identifier] = []
+
+    def make(*, migrated: bool = True) -> str:
+        name = f"test_{secrets.token_hex(6)}"
+        template = sql.Identifier(TEMPLATE_DATABASE if migrated else "template1")
+        _create(postgres_url, sql.SQL("create database {} template {}").format(sql.Identifier(name), template))
+        made.append(sql.Identifier(name))
+        return f"{postgres_url.rpartition('/')[0]}/{name}"
+
+    yield make
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        for name in made:
+            connection.execute(sql.SQL("drop database if exists {} with (force)").format(name))
+
+
+def _create(postgres_url: str, statement: sql.Composed) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        for _ in range(100):
+            try:
+                connection.execute(statement)
+            except psycopg.errors.ObjectInUse:  # whoever made the template is still leaving it
+                time.sleep(0.05)
+            else:
+                return
+        connection.execute(statement)
+
+
+@pytest.fixture(scope="session")
+def _worker_database(make_database: Callable[..., str]) -> Iterator[tuple[str, Database]]:
+    url = make_database()
+    database = Pool(url, size=10)
+    yield url, database
+    database.close()
+
+
+@pytest.fixture
+def database_url(_worker_database: tuple[str, Database]) -> str:
+    """The URL of this worker's migrated database, emptied for this test."""
+    url, database = _worker_database
+    with database.transaction() as connection:
+        connection.execute("set local lock_timeout = '10s'")
+        tables = connection.execute(
+            "select string_agg(format('%I', tablename), ', ') from pg_tables"
+            " where schemaname = 'public' and tablename not like '%%yoyo%%'"
+        ).fetchone()
+        connection.execute(f"truncate {tables[0]} restart identity cascade")
+    return url
+
+
+@pytest.fixture
+def database(_worker_database: tuple[str, Database], database_url: str) -> Database:
+    """This worker's migrated database, emptied for this test."""
+    return _worker_database[1]
