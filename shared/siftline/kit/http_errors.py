@@ -1,0 +1,149 @@
+"""How an outgoing request fails: leaves of the two families, and what a server's status and Retry-After mean.
+
+Each detail is a sentence for the person whose page or feed it is. What is wrong with a URL itself stands in
+``siftline.kit.urls``.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+
+from siftline.kit.errors import PermanentError, TransientError
+
+RETRY_AFTER_MAX_S = 604_800.0
+"""A server that asks for more than a week is asked again after a week."""
+
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
+_WORDS = {401: "unauthorized", 403: "forbidden", 404: "not_found", 410: "gone"}
+
+
+class InvalidHeaderError(PermanentError):
+    """A request header would break the request apart, or is ours to set."""
+
+    code = "invalid_header"
+
+
+class AddressRefusedError(PermanentError):
+    """The name leads to an address that outgoing requests may not reach."""
+
+    code = "address_refused"
+
+
+class TooManyRedirectsError(PermanentError):
+    """The chain of redirects is too long, or a loop."""
+
+    code = "too_many_redirects"
+
+
+class TooLargeError(PermanentError):
+    """The decoded body is larger than the cap."""
+
+    code = "too_large"
+
+
+class UnsupportedMediaTypeError(PermanentError):
+    """The content type is not one that the caller can read."""
+
+    code = "unsupported_media_type"
+
+
+class InvalidResponseError(PermanentError):
+    """The body cannot be decoded: an encoding that was not asked for, or damaged data."""
+
+    code = "invalid_response"
+
+
+class CertificateRefusedError(PermanentError):
+    """The server's certificate is not valid for the name."""
+
+    code = "tls_failed"
+
+
+class StatusRefusedError(PermanentError):
+    """The server answered with a status that will stay."""
+
+    code = "http_error"
+
+    def __init__(self, detail: str, *, code: str, status: int) -> None:
+        super().__init__(detail, code=code)
+        self.status = status
+
+
+class HttpTransientError(TransientError):
+    """A request failed in a way that may pass; ``retry_soon`` says whether seconds can be enough."""
+
+    retry_soon = True
+
+
+class TimedOutError(HttpTransientError):
+    """The server, the name service or the whole request took too long."""
+
+    code = "timed_out"
+
+
+class ConnectionFailedError(HttpTransientError):
+    """The connection was refused, reset, or ended before the answer was whole."""
+
+    code = "connection_failed"
+
+
+class DnsFailedError(HttpTransientError):
+    """The name could not be resolved. ``retry_soon`` is false when the name service said that it does not exist."""
+
+    code = "dns_failed"
+
+    def __init__(self, detail: str, *, exists_not: bool = False) -> None:
+        super().__init__(detail)
+        self.retry_soon = not exists_not
+
+
+class TlsFailedError(HttpTransientError):
+    """The TLS handshake broke off."""
+
+    code = "tls_failed"
+
+
+class StatusTransientError(HttpTransientError):
+    """The server answered 408, 429 or 5xx. ``retry_after_s`` is what it asked for, if it did."""
+
+    code = "http_error"
+
+    def __init__(self, detail: str, *, code: str, status: int, retry_after_s: float | None) -> None:
+        super().__init__(detail, code=code, retry_after_s=retry_after_s)
+        self.status = status
+        self.retry_soon = status in {408, 429, 500, 502, 503, 504}
+
+
+def status_error(status: int, headers: Mapping[str, str], now: datetime) -> StatusRefusedError | StatusTransientError:
+    """Return the error that a final status other than 2xx and 304 means."""
+    detail = f"The server answered {status} ({_PHRASES.get(status, 'unknown status')})."
+    code = _WORDS.get(status, f"http_{status}")
+    if status in {408, 429} or status >= 500:
+        return StatusTransientError(detail, code=code, status=status, retry_after_s=retry_after_s(headers, now))
+    return StatusRefusedError(detail, code=code, status=status)
+
+
+def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Return the seconds a Retry-After header asks for (RFC 9110, section 10.2.3), or ``None`` without a readable one.
+
+    The date form counts from the response's own Date header, so that a server whose clock is off is still understood;
+    without one it counts from ``now``.
+    """
+    value = headers.get("retry-after", "").strip()
+    if value.isascii() and value.isdigit():
+        return min(float(value[:12]), RETRY_AFTER_MAX_S)
+    until = http_date(value)
+    if until is None:
+        return None
+    sent_at = http_date(headers.get("date", "")) or now
+    return min(max((until - sent_at).total_seconds(), 0.0), RETRY_AFTER_MAX_S)
+
+
+def http_date(value: str) -> datetime | None:
+    """Return the aware time of an HTTP date (RFC 9110, section 5.6.7), or ``None`` when it is none."""
+    try:
+        parsed = parsedate_to_datetime(value)
+    except (ValueError, IndexError, OverflowError):
+        return None
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
