@@ -60,6 +60,7 @@ create table subscriptions (
   source_id uuid not null references sources on delete cascade,
   title text,
   topics jsonb not null default '[]',
+  refresh_minutes integer check (refresh_minutes between 5 and 10080),
   created_at timestamptz not null default now(),
   unique (user_id, source_id)
 );
