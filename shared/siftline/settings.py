@@ -3,6 +3,11 @@
 A field's environment variable is its name in capitals; the template sets exactly these (a house test compares).
 """
 
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -91,3 +96,55 @@ class ProducerSettings(DatabaseSettings, QueueSettings, JobSettings):
 
 class ConsumerSettings(ProducerSettings, DeadLetterSettings):
     """What a function needs that consumes a queue."""
+
+
+class WorkerSettings(_Settings):
+    """The long-poll worker: threads a function, patience, and how it stops."""
+
+    worker_threads: dict[str, int] = Field(
+        default={"fetch": 4, "ingest": 4, "analyze": 2, "cluster": 1}, description="by function; 1 for any other"
+    )
+    worker_poll_s: int = Field(default=20, ge=0, le=20, description="how long a receive waits for the first message")
+    worker_drain_s: float = Field(default=30.0, ge=0, description="how long work under way may take after SIGTERM")
+
+
+class LocalSettings(_Settings):
+    """``make run`` and the local commands."""
+
+    port: int = Field(default=8787, ge=0, le=65535, description="where the API answers; 0 takes a free port")
+    samples: bool = Field(default=False, description="serve the sample feeds and subscribe to them")
+    pg_bin: str = Field(default="", description="folder of PostgreSQL's programs; empty for the wheel's own")
+
+
+_environment_lock = threading.RLock()
+
+
+def process_environment() -> dict[str, str]:
+    """Return a copy of the environment, for programs that we start."""
+    return dict(os.environ)
+
+
+@contextmanager
+def environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Set variables for the length of a block: a process that hosts several functions builds each under its own."""
+    with _environment_lock:
+        before = {name: os.environ.get(name) for name in values}
+        os.environ.update(values)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
+
+
+class ScheduleSettings(ConsumerSettings):
+    """The ``schedule`` function: what each tick may do."""
+
+    due_sources_per_tick: int = Field(default=100, ge=1)
+    clusterings_per_tick: int = Field(default=1_000, ge=1)
+    backpressure_messages: int = Field(default=1_000, ge=1, description="a queue this deep gets nothing more from a tick")
+    keep_finished_jobs_s: int = Field(default=7 * 86_400, ge=3_600)
+    keep_idempotency_keys_s: int = Field(default=86_400, ge=3_600)

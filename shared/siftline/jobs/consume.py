@@ -58,8 +58,8 @@ class MalformedMessageError(PermanentError):
 class BatchConsumer:
     """Consumes the batches of the queues that feed one function.
 
-    ``queues`` tells the logical queue by the real one's name, as an event's source ARN ends with. ``reserve_s`` is the longest one job may take: a record that comes up with less time left is put back instead of
-    being begun and cut off.
+    ``queues`` tells the logical queue by the real one's name, as an event's source ARN ends with. ``reserve_s`` is the
+    longest one job may take: a record that comes up with less time left is put back instead of being begun and cut off.
     """
 
     def __init__(
@@ -165,6 +165,7 @@ class BatchConsumer:
             job = store.claim(
                 connection,
                 job_id,
+                message.job_type,
                 lease_s=self._settings.job_lease_s,
                 grace_s=self._settings.job_clock_grace_s,
             )

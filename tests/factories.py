@@ -1,0 +1,108 @@
+"""Makes what tests need in the database and as events; every value may be overridden."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from siftline.contracts import JobType
+from siftline.jobs import store
+from siftline.jobs.model import NewJob
+from siftline.kit.db import Connection, Database
+from siftline.kit.ids import new_id
+
+
+def make_user(connection: Connection, *, name: str = "reader") -> UUID:
+    """Insert a user."""
+    user_id = new_id()
+    connection.execute("insert into users (id, name) values (%s, %s)", (user_id, name))
+    return user_id
+
+
+def make_content(connection: Connection, *, url: str | None = None, **columns: Any) -> UUID:
+    """Insert a content; further columns by name."""
+    content_id = new_id()
+    url = url or f"https://news.example/{content_id}"
+    values = {"id": content_id, "url": url, "url_key": url, **columns}
+    names = ", ".join(values)
+    places = ", ".join(f"%({name})s" for name in values)
+    connection.execute(f"insert into contents ({names}) values ({places})", values)
+    return content_id
+
+
+def make_item(connection: Connection, user_id: UUID, content_id: UUID) -> UUID:
+    """Insert an item: the user holds the content."""
+    item_id = new_id()
+    connection.execute(
+        "insert into items (id, user_id, content_id, saved) values (%s, %s, %s, true)", (item_id, user_id, content_id)
+    )
+    return item_id
+
+
+def make_source(connection: Connection, *, url: str | None = None, **columns: Any) -> UUID:
+    """Insert a source; further columns by name."""
+    source_id = new_id()
+    url = url or f"https://feeds.example/{source_id}.xml"
+    values = {"id": source_id, "kind": "rss", "url": url, "url_key": url, **columns}
+    names = ", ".join(values)
+    places = ", ".join(f"%({name})s" for name in values)
+    connection.execute(f"insert into sources ({names}) values ({places})", values)
+    return source_id
+
+
+def make_job(
+    database: Database,
+    *,
+    job_type: JobType = JobType.ANALYZE_CONTENT,
+    subject_id: UUID | None = None,
+    group_key: str = "user:a",
+    **more: Any,
+) -> UUID:
+    """Enqueue a job in a transaction of its own, about a fresh content unless told."""
+    with database.transaction() as connection:
+        subject = subject_id or make_content(connection)
+        return store.enqueue(connection, [NewJob(job_type=job_type, subject_id=subject, group_key=group_key, **more)])[
+            0
+        ]
+
+
+def sqs_event(queue: str, *bodies: Mapping[str, Any] | str, message_ids: list[str] | None = None) -> dict[str, Any]:
+    """Return an SQS event as Lambda gets it, one record a body."""
+    ids = message_ids or [str(new_id()) for _ in bodies]
+    return {
+        "Records": [
+            {
+                "messageId": message_id,
+                "receiptHandle": f"handle-{message_id}",
+                "body": body if isinstance(body, str) else json.dumps(body, default=str),
+                "attributes": {
+                    "ApproximateReceiveCount": "1",
+                    "SentTimestamp": "1764250000000",
+                    "SenderId": "AIDAEXAMPLE",
+                    "ApproximateFirstReceiveTimestamp": "1764250000001",
+                },
+                "messageAttributes": {},
+                "md5OfBody": "0" * 32,
+                "eventSource": "aws:sqs",
+                "eventSourceARN": f"arn:aws:sqs:eu-central-1:000000000000:siftline-local-{queue}-queue",
+                "awsRegion": "eu-central-1",
+            }
+            for message_id, body in zip(ids, bodies, strict=True)
+        ]
+    }
+
+
+@dataclass
+class FakeContext:
+    """Lambda's context with a settable rest of time."""
+
+    remaining_ms: int = 50_000
+    function_name: str = "function"
+    memory_limit_in_mb: int = 512
+    invoked_function_arn: str = "arn:aws:lambda:eu-central-1:000000000000:function:function"
+    aws_request_id: str = field(default_factory=lambda: str(new_id()))
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return the milliseconds left."""
+        return self.remaining_ms

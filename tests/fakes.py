@@ -1,0 +1,76 @@
+"""Stand-ins on the same interfaces, for what a test does not mean to exercise."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+from siftline.contracts import JobType, Queue
+from siftline.jobs.model import ClaimedJob, Done
+from siftline.jobs.queues import Envelope
+from siftline.kit.db import Connection
+from siftline.kit.errors import SiftlineError
+
+
+class FakeSender:
+    """Keeps what would be sent; refuses what ``refuse`` says."""
+
+    def __init__(self, refuse: Callable[[Envelope], bool] = lambda _: False) -> None:
+        self.sent: dict[Queue, list[Envelope]] = defaultdict(list)
+        self.dead: dict[Queue, list[Envelope]] = defaultdict(list)
+        self.refuse = refuse
+
+    def send(self, queue: Queue, envelopes: Sequence[Envelope]) -> set[str]:
+        """Keep and accept."""
+        return self._keep(self.sent[queue], envelopes)
+
+    def park(self, queue: Queue, envelopes: Sequence[Envelope]) -> set[str]:
+        """Keep and accept."""
+        return self._keep(self.dead[queue], envelopes)
+
+    def _keep(self, kept: list[Envelope], envelopes: Sequence[Envelope]) -> set[str]:
+        accepted = [envelope for envelope in envelopes if not self.refuse(envelope)]
+        kept.extend(accepted)
+        return {envelope.key for envelope in accepted}
+
+
+class FakeProcessor:
+    """Does what the test says for each job."""
+
+    def __init__(self, work: Callable[[ClaimedJob], Done], job_type: JobType = JobType.ANALYZE_CONTENT) -> None:
+        self._work = work
+        self._job_type = job_type
+        self.worked: list[ClaimedJob] = []
+        self.failures: list[str] = []
+
+    @property
+    def job_type(self) -> JobType:
+        """The job type it does."""
+        return self._job_type
+
+    def process(self, job: ClaimedJob) -> Done:
+        """Note the job and do the test's work."""
+        self.worked.append(job)
+        return self._work(job)
+
+    def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
+        """Note the error's code."""
+        self.failures.append(error.error_code)
+
+
+class FakeClock:
+    """Stands still until moved."""
+
+    def __init__(self, start: datetime = datetime(2026, 11, 27, 12, tzinfo=UTC)) -> None:
+        self.time = start
+
+    def now(self) -> datetime:
+        """Return the set time."""
+        return self.time
+
+    def monotonic(self) -> float:
+        """Return the set time in seconds."""
+        return self.time.timestamp()
+
+    def move(self, seconds: float) -> None:
+        """Go forward."""
+        self.time += timedelta(seconds=seconds)

@@ -1,0 +1,308 @@
+"""The batch loop on a real PostgreSQL: one committed outcome a record, and what is acknowledged when."""
+
+import json
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from siftline.contracts import JobType, Queue
+from siftline.jobs import store
+from siftline.jobs.consume import BatchConsumer
+from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.jobs.publish import Publisher
+from siftline.jobs.sweep import Sweep
+from siftline.kit.clock import SystemClock
+from siftline.kit.db import Database, SingleConnection
+from siftline.kit.errors import ConfigurationError, PermanentError, TransientError
+from siftline.kit.ids import new_id
+from siftline.settings import JobSettings
+from tests.factories import FakeContext, make_content, make_job, sqs_event
+from tests.fakes import FakeProcessor, FakeSender
+
+ANALYZE = JobType.ANALYZE_CONTENT
+
+
+def succeed(_: ClaimedJob) -> Done:
+    return Done(result={"ok": True})
+
+
+def raising(error: Exception) -> Any:
+    def work(_: ClaimedJob) -> Done:
+        raise error
+
+    return work
+
+
+class Bench:
+    """A consumer of the analysis queue with its parts at hand."""
+
+    def __init__(self, database: Database, work: Any, **settings: Any) -> None:
+        self.database = database
+        self.sender = FakeSender()
+        self.settings = JobSettings(**settings)
+        self.publisher = Publisher(database, self.sender, self.settings, SystemClock())
+        self.processor = FakeProcessor(work)
+        self.consumer = self.make(database)
+
+    def make(self, database: Database) -> BatchConsumer:
+        return BatchConsumer(
+            queues={"siftline-local-analysis-queue": Queue.ANALYSIS},
+            database=database,
+            publisher=self.publisher,
+            sender=self.sender,
+            processors=[self.processor],
+            subjects={ANALYZE: lambda connection, message: self.known(connection, message.subject_id)},
+            settings=self.settings,
+            clock=SystemClock(),
+        )
+
+    @staticmethod
+    def known(connection: Any, subject_id: UUID) -> UUID | None:
+        found = connection.execute("select id from contents where id = %s", (subject_id,)).fetchone()
+        return found[0] if found else None
+
+    def knock(self, *bodies: Any, context: FakeContext | None = None, **more: Any) -> list[str]:
+        event = sqs_event("analysis", *bodies, **more)
+        answer = self.consumer.handle(event, context or FakeContext())
+        return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
+
+    def message(self, job_id: UUID, **more: Any) -> dict[str, Any]:
+        return {"job_type": "analyze_content", "job_id": job_id, "shared_content_id": new_id(), **more}
+
+    def states(self) -> list[str]:
+        with self.database.transaction() as connection:
+            return [state for (state,) in connection.execute("select state from jobs order by id").fetchall()]
+
+    def column(self, name: str, job_id: UUID) -> Any:
+        with self.database.transaction() as connection:
+            return connection.execute(f"select {name} from jobs where id = %s", (job_id,)).fetchone()[0]
+
+
+def test_a_job_done_is_completed_with_its_writes_and_its_follow_up_is_published(database: Database) -> None:
+    def work(job: ClaimedJob) -> Done:
+        return Done(
+            write=lambda connection: connection.execute(
+                "update contents set status = 'READY' where id = %s", (job.subject_id,)
+            ),
+            follow=[NewJob(job_type=JobType.CLUSTER_USER, subject_id=new_id(), group_key="user:a")],
+        )
+
+    bench = Bench(database, work)
+    assert bench.knock(bench.message(make_job(database))) == []
+    assert bench.states() == ["completed", "pending"]
+    (sent,) = bench.sender.sent[Queue.CLUSTERING]
+    assert json.loads(sent.body)["job_type"] == "cluster_user"
+    assert sent.group == "user:a"
+
+
+def test_a_write_that_fails_undoes_the_completion_too(database: Database) -> None:
+    def work(job: ClaimedJob) -> Done:
+        return Done(write=lambda connection: connection.execute("select 1 / 0"))
+
+    bench = Bench(database, work)
+    job_id = make_job(database)
+    assert bench.knock(bench.message(job_id)) == []
+    assert (bench.column("state", job_id), bench.column("error_code", job_id)) == ("pending", "unexpected_error")
+
+
+def test_the_same_message_ten_times_is_worked_once(database: Database) -> None:
+    bench = Bench(database, succeed)
+    job_id = make_job(database)
+    assert bench.knock(*[bench.message(job_id)] * 10) == []
+    assert len(bench.processor.worked) == 1
+
+
+def test_one_bad_record_never_makes_its_neighbours_run_again(database: Database) -> None:
+    bench = Bench(database, succeed)
+    jobs = [make_job(database) for _ in range(3)]
+    bodies = [
+        bench.message(jobs[0]),
+        "{not json",
+        bench.message(jobs[1]),
+        {"job_type": "dance"},
+        bench.message(jobs[2]),
+    ]
+    assert bench.knock(*bodies) == []
+    assert bench.states() == ["completed"] * 3
+    causes = [envelope.attributes["error_code"] for envelope in bench.sender.dead[Queue.ANALYSIS]]
+    assert causes == ["malformed_message", "malformed_message"]
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("", "malformed_message"),
+        ("[]", "malformed_message"),
+        ('{"job_type": "analyze_content"}', "malformed_message"),
+        ('{"job_type": "analyze_content", "shared_content_id": "1"}', "malformed_message"),
+        ('{"job_type": "cluster_user", "user_id": "0199d2a4-0000-7000-8000-000000000001"}', "unexpected_job_type"),
+        (
+            '{"job_type": "analyze_content", "shared_content_id": "0199d2a4-0000-7000-8000-000000000001"}',
+            "unknown_subject",
+        ),
+        ("\ud83d", "malformed_message"),
+    ],
+)
+def test_a_malformed_message_is_parked_with_its_cause(database: Database, body: str, code: str) -> None:
+    bench = Bench(database, succeed)
+    assert bench.knock(body) == []
+    (parked,) = bench.sender.dead[Queue.ANALYSIS]
+    assert parked.attributes["error_code"] == code
+    assert bench.processor.worked == []
+
+
+def test_a_malformed_message_that_cannot_be_parked_is_left_to_the_queue(database: Database) -> None:
+    bench = Bench(database, succeed)
+    bench.sender.refuse = lambda _: True
+    assert bench.knock("{", message_ids=["m-1"]) == ["m-1"]
+
+
+def test_a_plain_message_finds_its_content_and_is_worked_once_however_often_it_comes(database: Database) -> None:
+    bench = Bench(database, succeed)
+    with database.transaction() as connection:
+        content = make_content(connection)
+    plain = {"job_type": "analyze_content", "shared_content_id": content}
+    assert bench.knock(plain, plain, message_ids=["m-1", "m-1"]) == []
+    assert bench.knock(plain, message_ids=["m-1"]) == []
+    assert (len(bench.processor.worked), bench.states()) == (1, ["completed"])
+
+
+def test_a_permanent_error_fails_the_job_at_once_and_no_operator_is_called(database: Database) -> None:
+    bench = Bench(database, raising(PermanentError("There is no such page.", code="not_found")))
+    job_id = make_job(database)
+    assert bench.knock(bench.message(job_id)) == []
+    assert (bench.column("state", job_id), bench.column("attempts", job_id)) == ("failed", 1)
+    assert bench.sender.dead == {}
+    assert bench.processor.failures == ["not_found"]
+
+
+def test_a_transient_error_is_tried_four_times_and_then_parked_with_its_cause(database: Database) -> None:
+    bench = Bench(database, raising(TransientError("It is busy.", code="http_503")))
+    job_id = make_job(database)
+    waits = []
+    for _ in range(4):
+        assert bench.knock(bench.message(job_id)) == []
+        waits.append([envelope.delay_s for envelope in bench.sender.sent[Queue.ANALYSIS]][-1:])
+        with database.transaction() as connection:
+            connection.execute("update jobs set due_at = now() where state = 'pending'")
+    assert [54 <= waits[0][0] <= 60, 270 <= waits[1][0] <= 300, 810 <= waits[2][0] <= 900] == [True] * 3
+    assert (bench.column("state", job_id), bench.column("attempts", job_id)) == ("failed", 4)
+    (parked,) = bench.sender.dead[Queue.ANALYSIS]
+    assert dict(parked.attributes) == {
+        "error_code": "http_503",
+        "attempts": "4",
+        "job_id": str(job_id),
+        "park_id": str(bench.column("park_id", job_id)),
+    }
+    assert bench.column("parked_at", job_id) is not None
+
+
+def test_a_deferral_uses_no_attempt_and_ends_after_its_longest_age(database: Database) -> None:
+    bench = Bench(database, raising(TransientError("Come back.", code="http_429", retry_after_s=7200)))
+    job_id = make_job(database)
+    bench.knock(bench.message(job_id))
+    assert (bench.column("state", job_id), bench.column("attempts", job_id)) == ("pending", 0)
+    assert bench.sender.sent[Queue.ANALYSIS] == []
+    with database.transaction() as connection:
+        connection.execute("update jobs set due_at = now(), deferred_since = now() - interval '3 days', attempts = 3")
+    bench.knock(bench.message(job_id))
+    assert (bench.column("state", job_id), bench.column("error_code", job_id)) == ("failed", "http_429")
+
+
+def test_an_unknown_fault_counts_as_transient_and_shows_no_inner_text(database: Database) -> None:
+    bench = Bench(database, raising(RuntimeError("secret")))
+    job_id = make_job(database)
+    assert bench.knock(bench.message(job_id)) == []
+    assert bench.column("state", job_id) == "pending"
+    assert "secret" not in bench.column("error_message", job_id)
+
+
+def test_with_the_database_away_every_record_is_left_to_the_queue(database: Database) -> None:
+    bench = Bench(database, succeed)
+    bench.consumer = bench.make(SingleConnection("postgresql://nobody@127.0.0.1:1/none", connect_timeout_s=1))
+    assert bench.knock(bench.message(new_id()), message_ids=["m-1"]) == ["m-1"]
+
+
+def test_a_record_that_comes_up_with_too_little_time_left_is_put_back_not_cut_off(database: Database) -> None:
+    bench = Bench(database, succeed)
+    job_id = make_job(database)
+    assert bench.knock(bench.message(job_id), context=FakeContext(remaining_ms=3_000)) == []
+    assert (bench.column("state", job_id), bench.column("attempts", job_id)) == ("pending", 0)
+    assert [json.loads(sent.body)["job_id"] for sent in bench.sender.sent[Queue.ANALYSIS]] == [str(job_id)]
+
+
+def test_a_worker_that_lost_its_lease_writes_nothing(database: Database) -> None:
+    bench: Bench
+
+    def work(job: ClaimedJob) -> Done:
+        with database.transaction() as connection:
+            store.cancel(connection, [job.subject_id])
+        return Done(write=lambda connection: connection.execute("update contents set title = 'written'"))
+
+    bench = Bench(database, work)
+    assert bench.knock(bench.message(make_job(database))) == []
+    assert bench.states() == ["cancelled"]
+    with database.transaction() as connection:
+        assert connection.execute("select title from contents").fetchone() == (None,)
+
+
+def test_a_late_knock_on_a_failed_job_revives_nothing_but_its_own_park_id_does_once(database: Database) -> None:
+    bench = Bench(database, raising(TransientError("It is busy.")), job_max_attempts=1)
+    job_id = make_job(database)
+    with database.transaction() as connection:
+        connection.execute("update jobs set max_attempts = 1")
+    bench.knock(bench.message(job_id))
+    (parked,) = bench.sender.dead[Queue.ANALYSIS]
+    bench.processor._work = succeed
+    bench.knock(bench.message(job_id))
+    assert bench.column("state", job_id) == "failed"
+    bench.knock(parked.body, parked.body)
+    assert bench.column("state", job_id) == "completed"
+    assert len(bench.processor.worked) == 2
+
+
+def test_messages_of_a_queue_it_does_not_know_are_refused_loudly(database: Database) -> None:
+    bench = Bench(database, succeed)
+    with pytest.raises(ConfigurationError):
+        bench.consumer.handle(sqs_event("briefing", "{}"), FakeContext())
+
+
+def test_the_sweep_hands_out_what_a_crash_left_unpublished_and_parks_what_was_not_parked(database: Database) -> None:
+    bench = Bench(database, succeed)
+    waiting, dead = make_job(database), make_job(database)
+    with database.transaction() as connection:
+        job = store.claim(connection, dead, ANALYZE, lease_s=60, grace_s=1)
+        store.fail(connection, job, TransientError("It is busy."), duration_ms=1, park_id=new_id())
+        connection.execute("update jobs set finished_at = now() - interval '1 h' where state = 'failed'")
+    sweep = Sweep(database, bench.publisher, bench.settings)
+    result = sweep.run()
+    assert (result.handed_out, result.parked) == (1, 1)
+    assert [json.loads(sent.body)["job_id"] for sent in bench.sender.sent[Queue.ANALYSIS]] == [str(waiting)]
+    again = sweep.run()
+    assert (again.handed_out, again.parked, again.repeated) == (0, 0, 0)
+
+
+def test_what_sqs_did_not_accept_waits_for_the_next_sweep(database: Database) -> None:
+    bench = Bench(database, succeed)
+    jobs = [make_job(database) for _ in range(10)]
+    bench.sender.refuse = lambda envelope: envelope.key == str(jobs[3])
+    assert bench.publisher.publish(jobs) == 9
+    bench.sender.refuse = lambda _: False
+    assert bench.publisher.hand_out(Queue.ANALYSIS) == 1
+
+
+def test_hand_out_stops_at_the_cap_of_outstanding_messages(database: Database) -> None:
+    bench = Bench(database, succeed, job_outstanding_max=5)
+    for _ in range(8):
+        make_job(database)
+    assert bench.publisher.hand_out(Queue.ANALYSIS) == 5
+    assert bench.publisher.hand_out(Queue.ANALYSIS) == 0
+
+
+def test_a_database_error_inside_the_work_is_a_retry_not_a_crash(database: Database) -> None:
+    bench = Bench(database, raising(psycopg.errors.DeadlockDetected("deadlock")))
+    job_id = make_job(database)
+    assert bench.knock(bench.message(job_id)) == []
+    assert bench.column("state", job_id) == "pending"
