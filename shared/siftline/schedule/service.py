@@ -63,7 +63,7 @@ class Schedule:
             Tick.CLUSTERINGS: self.clusterings,
             Tick.CLEAN_UP: self.clean_up,
         }[tick]()
-        _log.info("tick_done", tick=tick.value, **done)
+        _log.info("tick_done", extra={"tick": tick.value, **done})
         return done
 
     def due_sources(self) -> dict[str, int]:

@@ -1,0 +1,138 @@
+"""Ticks on a real PostgreSQL: what is due is enqueued once, a deep queue is left alone, old rows go."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from siftline.contracts import JobType, Queue, Tick
+from siftline.jobs import store as jobs
+from siftline.jobs.publish import Publisher
+from siftline.jobs.queues import Depth
+from siftline.jobs.sweep import Sweep
+from siftline.kit.clock import SystemClock
+from siftline.kit.db import Connection, Database
+from siftline.kit.ids import new_id
+from siftline.schedule.service import Schedule
+from siftline.settings import ScheduleSettings
+from tests.factories import make_content, make_item, make_job, make_source, make_user
+from tests.fakes import FakeSender
+
+PLACES = {
+    f"{name}_{kind}_url": f"http://127.0.0.1:1/000000000000/{name}-{kind}"
+    for name in ("fetch", "content_processing", "content_background", "analysis", "clustering")
+    for kind in ("queue", "dlq")
+}
+
+
+class FakeDepths:
+    """Tells the same depth for every queue."""
+
+    def __init__(self, visible: int) -> None:
+        self.visible = visible
+
+    def depth(self, queue: Queue) -> Depth:
+        """Return it."""
+        return Depth(visible=self.visible, in_flight=0, delayed=0, dead=0)
+
+
+def make_schedule(database: Database, *, depth: int = 0, ghosts: int = 0) -> tuple[Schedule, FakeSender]:
+    settings = ScheduleSettings(database_url="postgresql:///unused", **PLACES)
+    sender = FakeSender()
+    publisher = Publisher(database, sender, settings, SystemClock())
+    schedule = Schedule(
+        database=database,
+        publisher=publisher,
+        depths=FakeDepths(depth),
+        sweep=Sweep(database, publisher, settings),
+        remove_ghosts=lambda: ghosts,
+        settings=settings,
+    )
+    return schedule, sender
+
+
+def subscribe(connection: Connection, source_id: UUID) -> None:
+    connection.execute(
+        "insert into subscriptions (id, user_id, source_id) values (%s, %s, %s)",
+        (new_id(), make_user(connection), source_id),
+    )
+
+
+def one(database: Database, query: str) -> Any:
+    with database.transaction() as connection:
+        return connection.execute(query).fetchone()[0]
+
+
+def test_a_due_subscribed_source_is_polled_once_until_its_job_ends(database: Database) -> None:
+    with database.transaction() as connection:
+        due = make_source(connection, url="https://feeds.example/a.xml")
+        later = make_source(connection)
+        inactive = make_source(connection, health="inactive")
+        make_source(connection)  # nobody follows it
+        for source_id in (due, later, inactive):
+            subscribe(connection, source_id)
+        connection.execute("update sources set next_fetch_at = now() + interval '1 h' where id = %s", (later,))
+    schedule, sender = make_schedule(database)
+    assert schedule.run(Tick.DUE_SOURCES) == {"enqueued": 1}
+    assert schedule.run(Tick.DUE_SOURCES) == {"enqueued": 0}
+    (sent,) = sender.sent[Queue.FETCH]
+    assert (str(due) in sent.body, sent.group) == (True, "host:feeds.example")
+    assert one(database, f"select fetch_status from sources where id = '{due}'") == "QUEUED"
+
+
+def test_a_deep_queue_gets_nothing_more_and_the_rows_stay_as_they_are(database: Database) -> None:
+    with database.transaction() as connection:
+        source_id = make_source(connection)
+        subscribe(connection, source_id)
+    schedule, sender = make_schedule(database, depth=1_000)
+    assert schedule.run(Tick.DUE_SOURCES) == {"enqueued": 0}
+    assert schedule.run(Tick.CLUSTERINGS) == {"enqueued": 0}
+    assert sender.sent == {}
+    assert one(database, "select fetch_status from sources") == "IDLE"
+
+
+def test_users_with_vectors_that_no_clustering_saw_are_clustered(database: Database) -> None:
+    with database.transaction() as connection:
+        fresh, seen, empty = (make_user(connection) for _ in range(3))
+        for user_id in (fresh, seen):
+            content = make_content(connection)
+            make_item(connection, user_id, content)
+            connection.execute(
+                "insert into embeddings (content_id, model_version, dimensions, vector) values (%s, 'm', 1, %s)",
+                (content, b"\0\0\x80\x3f"),
+            )
+        connection.execute(
+            "insert into cluster_runs (id, user_id, model_version, parameters, quality, contents, made_at)"
+            " values (%s, %s, 'm', '{}', '{}', 1, now() + interval '1 s')",
+            (new_id(), seen),
+        )
+    schedule, sender = make_schedule(database)
+    assert schedule.run(Tick.CLUSTERINGS) == {"enqueued": 1}
+    assert str(fresh) in sender.sent[Queue.CLUSTERING][0].body
+    assert str(empty) not in sender.sent[Queue.CLUSTERING][0].body
+
+
+def test_clean_up_takes_old_finished_jobs_and_keys_and_asks_for_ghosts(database: Database) -> None:
+    old, young = make_job(database), make_job(database)
+    with database.transaction() as connection:
+        for job_id in (old, young):
+            job = jobs.claim(connection, job_id, JobType.ANALYZE_CONTENT, lease_s=60, grace_s=1)
+            jobs.complete(connection, job, result={}, duration_ms=1)
+        connection.execute("update jobs set finished_at = now() - interval '8 days' where id = %s", (old,))
+        user_id = make_user(connection)
+        for key, age in (("old", "2 days"), ("young", "1 h")):
+            connection.execute(
+                "insert into idempotency_keys (user_id, key, request_sha256, item_id, created_at)"
+                f" values (%s, %s, '', %s, now() - interval '{age}')",
+                (user_id, key, new_id()),
+            )
+    schedule, _ = make_schedule(database, ghosts=3)
+    assert schedule.run(Tick.CLEAN_UP) == {"jobs": 1, "idempotency_keys": 1, "ghost_vectors": 3}
+    assert one(database, "select id from jobs") == young
+    assert one(database, "select key from idempotency_keys") == "young"
+
+
+@pytest.mark.parametrize("tick", list(Tick))
+def test_every_tick_runs_on_an_empty_house(database: Database, tick: Tick) -> None:
+    schedule, _ = make_schedule(database)
+    assert set(schedule.run(tick).values()) == {0}
