@@ -112,3 +112,9 @@ def database_url(_worker_database: tuple[str, Database]) -> str:
 def database(_worker_database: tuple[str, Database], database_url: str) -> Database:
     """This worker's migrated database, emptied for this test."""
     return _worker_database[1]
+
+
+@pytest.fixture(scope="session")
+def sqs_endpoint(stack: Stack) -> str:
+    """The endpoint URL of the run's MiniStack, shared by all tests: make queues of your own in it."""
+    return stack.ask("aws")

@@ -14,9 +14,12 @@ from multiprocessing.connection import Client, Listener
 from pathlib import Path
 from typing import Protocol
 
+from infra.local.aws import MiniStack
 from infra.local.migrate import migrate
+from infra.local.ministack_environment import ministack_python
 from infra.local.postgres import EmbeddedPostgres
 
+MINISTACK = Path(__file__).resolve().parents[1] / ".local" / "ministack"
 TEMPLATE_DATABASE = "siftline_template"
 
 
@@ -24,7 +27,7 @@ class Stack(Protocol):
     """Where the servers are."""
 
     def ask(self, service: str) -> str:
-        """Return the address of ``postgres`` (a URL whose database is the migrated template), started by now."""
+        """Return the address of ``postgres`` (the migrated template's URL) or ``aws`` (an endpoint), started by now."""
         ...
 
 
@@ -39,7 +42,7 @@ class OwnStack:
         self.folder = Path(tempfile.mkdtemp(prefix="siftline-tests-"))
         self.folder.chmod(0o711)  # PostgreSQL runs as another user when this one is root
         self.key = secrets.token_bytes(16)
-        self._starts: dict[str, Callable[[], str]] = {"postgres": self._start_postgres}
+        self._starts: dict[str, Callable[[], str]] = {"postgres": self._start_postgres, "aws": self._start_aws}
         self._addresses: dict[str, str] = {}
         self._stops: list[Callable[[], None]] = []
         self._lock = threading.Lock()
@@ -84,6 +87,12 @@ class OwnStack:
         server.create_database(TEMPLATE_DATABASE)
         migrate(server.url(TEMPLATE_DATABASE))
         return server.url(TEMPLATE_DATABASE)
+
+    def _start_aws(self) -> str:
+        server = MiniStack(ministack_python(MINISTACK), self.folder / "aws", persists=False)
+        server.start()
+        self._stops.append(server.stop)
+        return server.endpoint
 
 
 class RemoteStack:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from yoyo import get_backend, read_migrations
+from yoyo import get_backend, read_migrations  # type: ignore[import-untyped]  # it ships no types
 
 MIGRATIONS = Path(__file__).resolve().parents[1] / "migrations"
 _LOCK = 7_748_454  # any number that nobody else takes an advisory lock on

@@ -3,6 +3,8 @@
 A field's environment variable is its name in capitals; the template sets exactly these (a house test compares).
 """
 
+# ruff: noqa: TID251  -- the rule that names this file as the only reader of the environment
+
 import os
 import threading
 from collections.abc import Iterator, Mapping
@@ -145,6 +147,19 @@ class ScheduleSettings(ConsumerSettings):
 
     due_sources_per_tick: int = Field(default=100, ge=1)
     clusterings_per_tick: int = Field(default=1_000, ge=1)
-    backpressure_messages: int = Field(default=1_000, ge=1, description="a queue this deep gets nothing more from a tick")
+    backpressure_messages: int = Field(
+        default=1_000, ge=1, description="a queue this deep gets nothing more from a tick"
+    )
     keep_finished_jobs_s: int = Field(default=7 * 86_400, ge=3_600)
     keep_idempotency_keys_s: int = Field(default=86_400, ge=3_600)
+
+
+class AuthorizeSettings(DatabaseSettings):
+    """The HTTP API's authorizer."""
+
+
+class ApiSettings(ConsumerSettings):
+    """The HTTP API. It only makes jobs, but it also shows how deep the queues and their dead-letter queues are."""
+
+    http_allow_loopback: bool = Field(default=False, description="accepts loopback addresses, for development and tests")
+    qdrant_url: str = Field(description="asked by GET /health?deep=1 whether it answers")

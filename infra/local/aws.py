@@ -1,0 +1,158 @@
+"""AWS on this machine: MiniStack, and the queues of ``template.yaml`` in it."""
+
+import http.client
+import json
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import boto3
+from botocore.config import Config
+
+from infra.local.errors import SetUpError
+from infra.local.postgres import free_port
+from infra.local.processes import dies_with_parent, end, wait_until
+from siftline.settings import process_environment
+from siftline.worker.template import QueueResource
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+REGION = "us-east-1"
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_DEFAULT_REGION": REGION}
+_SERVICES = "sqs,ses,sesv2,cloudwatch,logs,secretsmanager,sts"
+_START_WAIT_S = 60.0
+# Queues are kept under this name whatever port is free today, so that a restart finds them again.
+_CANONICAL_PORT = "4566"
+
+
+class MiniStack:
+    """One MiniStack server on 127.0.0.1; a context manager. ``port`` 0 takes a free one.
+
+    ``everything`` starts all of its services, Lambda and CloudFormation included, for deploying the template into it;
+    else only those that the application itself calls. State is kept in ``home`` between runs if ``persists``.
+    """
+
+    def __init__(
+        self, python: Path, home: Path, *, port: int = 0, persists: bool = True, everything: bool = False
+    ) -> None:
+        self._python = python
+        self._home = home.absolute()
+        self._port = port or free_port()
+        self._persists = persists
+        self._everything = everything
+        self._process: subprocess.Popen[bytes] | None = None
+        self.log_file = self._home / "ministack.log"
+
+    def __enter__(self) -> Self:
+        """Start the server."""
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop the server."""
+        self.stop()
+
+    @property
+    def endpoint(self) -> str:
+        """The URL of every AWS service in it."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process id while it runs."""
+        return self._process.pid if self._process else None
+
+    def start(self) -> None:
+        """Start; returns once it answers. Raises ``SetUpError``."""
+        for folder in ("state", "s3", "tmp"):
+            (self._home / folder).mkdir(parents=True, exist_ok=True)
+        address = f"127.0.0.1:{self._port}"
+        with self.log_file.open("ab") as log:
+            self._process = subprocess.Popen(
+                [str(self._python), "-m", "hypercorn", "ministack.app:app", "--bind", address, "--keep-alive", "75"],
+                cwd=self._home,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self._environment(),
+                preexec_fn=dies_with_parent(),  # noqa: PLW1509  -- only calls prctl and getppid
+                process_group=0,  # Ctrl-C goes to the supervisor alone, which stops things in order
+            )
+        process = self._process
+        if not wait_until(lambda: process.poll() is not None or self._answers(), _START_WAIT_S) or process.poll():
+            self.stop()
+            raise SetUpError(f"MiniStack does not start; its last words are in {self.log_file}.")
+
+    def stop(self) -> None:
+        """Stop; with ``persists`` the queues' messages are written to disk."""
+        if self._process is not None:
+            end(self._process, [(signal.SIGTERM, 10.0)])
+            self._process = None
+
+    def sqs(self) -> "SQSClient":
+        """Return an SQS client for it."""
+        return boto3.client(
+            "sqs",
+            endpoint_url=self.endpoint,
+            region_name=REGION,
+            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+            config=Config(retries={"total_max_attempts": 2}, read_timeout=30),
+        )
+
+    def _answers(self) -> bool:
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=2)
+        try:
+            connection.request("GET", "/_ministack/health")
+            return connection.getresponse().status == 200
+        except OSError:
+            return False
+        finally:
+            connection.close()
+
+    def _environment(self) -> dict[str, str]:
+        own = {
+            "BIND_HOST": "127.0.0.1",
+            "GATEWAY_PORT": str(self._port) if self._everything else _CANONICAL_PORT,
+            "PERSIST_STATE": "1" if self._persists else "0",
+            "STATE_DIR": str(self._home / "state"),
+            "S3_DATA_DIR": str(self._home / "s3"),
+            "TMPDIR": str(self._home / "tmp"),
+            "IOT_MTLS_ENABLED": "0",  # would listen on every address
+            "SFTP_ENABLED": "0",
+            "DOCKER_HOST": "unix:///nonexistent",  # it would look for containers of its own to remove
+            "LOG_LEVEL": "WARNING",
+            **CREDENTIALS,
+            **({} if self._everything else {"SERVICES": _SERVICES}),
+        }
+        kept = ("PATH", "HOME", "LANG", "LC_ALL")
+        return {**{name: value for name, value in process_environment().items() if name in kept}, **own}
+
+
+def create_queues(sqs: "SQSClient", queues: Sequence[QueueResource]) -> dict[str, str]:
+    """Create the template's queues, or bring existing ones up to date; return their URLs by logical id.
+
+    ``queues`` have dead-letter queues first (``Template.queues``).
+    """
+    urls: dict[str, str] = {}
+    names = {name.rpartition("/")[2]: name for name in sqs.list_queues(MaxResults=1000).get("QueueUrls", [])}
+    for queue in queues:
+        attributes: Any = dict(queue.attributes)  # names are the template's; SQS refuses a wrong one
+        if queue.dead_letter is not None:
+            target = sqs.get_queue_attributes(QueueUrl=urls[queue.dead_letter], AttributeNames=["QueueArn"])
+            policy = {
+                "deadLetterTargetArn": target["Attributes"]["QueueArn"],
+                "maxReceiveCount": queue.max_receive_count,
+            }
+            attributes["RedrivePolicy"] = json.dumps(policy)
+        url = names.get(queue.name) or sqs.create_queue(QueueName=queue.name)["QueueUrl"]
+        if attributes:
+            sqs.set_queue_attributes(QueueUrl=url, Attributes=attributes)
+        urls[queue.logical_id] = url
+    return urls
