@@ -1,12 +1,10 @@
-"""Who calls, and whether they may: what the authorizer found, and the scope that each route needs.
+"""Whether the caller may: what the authorizer found, and the scope that each route needs.
 
 One rule for every route, so that none can be forgotten: reading needs ``read``, changing needs ``write``, operating the
 system needs ``ops``; only the routes in ``OPEN`` need nothing.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -14,36 +12,11 @@ from aws_lambda_powertools.event_handler import Request
 from aws_lambda_powertools.event_handler.depends import Depends
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
+from siftline.api.callers import Caller, Scope, known_scopes
 from siftline.api.problems import ProblemError
-
-
-class Scope(StrEnum):
-    """What a token allows."""
-
-    READ = "read"
-    WRITE = "write"
-    OPS = "ops"
-
 
 OPEN = frozenset({"/health", "/docs", "/v1/openapi.json"})
 _OPERATIONS = ("/v1/ops/", "/admin/")
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The user of a request and what their token allows."""
-
-    user_id: UUID
-    token_id: UUID
-    scopes: frozenset[Scope]
-
-    def context(self) -> dict[str, str]:
-        """Return what the authorizer tells the gateway, whose context holds only flat values."""
-        return {
-            "user_id": str(self.user_id),
-            "token_id": str(self.token_id),
-            "scopes": " ".join(sorted(self.scopes)),
-        }
 
 
 def required_scope(method: str, path: str) -> Scope | None:
@@ -58,8 +31,7 @@ def required_scope(method: str, path: str) -> Scope | None:
 def caller_in(context: Mapping[str, Any]) -> Caller | None:
     """Return the caller from the authorizer's context, or ``None`` where there is no complete one."""
     try:
-        known = {scope.value for scope in Scope}
-        scopes = frozenset(Scope(name) for name in str(context["scopes"]).split() if name in known)
+        scopes = known_scopes(str(context["scopes"]).split())
         return Caller(UUID(context["user_id"]), UUID(context["token_id"]), scopes)
     except (KeyError, TypeError, ValueError, AttributeError):
         return None

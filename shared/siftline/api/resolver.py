@@ -1,4 +1,4 @@
-"""One HTTP application out of routers: admission, strict JSON, validation, and a problem document for every failure."""
+"""One HTTP application out of resources: admission, strict JSON, validation; a problem document for every failure."""
 
 import math
 import threading
@@ -7,7 +7,6 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
@@ -26,6 +25,7 @@ from siftline.api.problems import (
     title,
     to_json,
 )
+from siftline.api.routing import Resource
 from siftline.kit.errors import PermanentError, TransientError
 
 # Powertools keeps the current request on a class that every resolver of the process shares
@@ -35,15 +35,15 @@ _RETRY_AFTER_S = 5.0
 
 
 class HttpApi:
-    """Answers API Gateway's HTTP API events (payload 2.0) from the routes of its routers."""
+    """Answers API Gateway's HTTP API events (payload 2.0) from the routes of its resources."""
 
-    def __init__(self, routers: Sequence[Router], log: Logger) -> None:
+    def __init__(self, resources: Sequence[Resource], log: Logger) -> None:
         self._log = log
         self.resolver = APIGatewayHttpResolver(
             enable_validation=True, serializer=to_json, json_body_deserializer=read_json, debug=False
         )
-        for router in routers:
-            self.resolver.include_router(router)
+        for resource in resources:
+            self.resolver.include_router(resource.router())
         self.resolver.use([_safe_headers])
         self._handle_failures()
 

@@ -1,0 +1,45 @@
+"""The Lambda authorizer of the HTTP API (REQUEST, payload 2.0, simple responses): who is calling?
+
+What it allows is checked in the application, which knows the routes. A database that is away raises: API Gateway then
+answers 500 itself, and nobody is let in or taken for somebody else.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from siftline.api.bearer import read_bearer, token_sha256
+from siftline.api.callers import Caller, known_scopes
+from siftline.api.holders_store import find_holder
+from siftline.kit.aws import secret
+from siftline.kit.db import Database, open_database
+from siftline.settings import AuthorizeSettings
+
+
+class Authorizer:
+    """Finds the caller behind an ``Authorization`` header."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def __call__(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer an authorizer event. Raises ``DatabaseUnavailableError``."""
+        headers = {str(name).lower(): value for name, value in (event.get("headers") or {}).items()}
+        caller = self.identify(headers.get("authorization"))
+        if caller is None:
+            return {"isAuthorized": False, "context": {}}
+        return {"isAuthorized": True, "context": caller.context()}
+
+    def identify(self, header: str | None) -> Caller | None:
+        """Return the caller of a bearer token, or ``None`` for nobody. Raises ``DatabaseUnavailableError``."""
+        token = read_bearer(header)
+        if token is None:
+            return None
+        with self._database.transaction() as connection:
+            holder = find_holder(connection, token_sha256(token))
+        return None if holder is None else Caller(holder.user_id, holder.token_id, known_scopes(holder.scopes))
+
+
+def open_authorizer(settings: AuthorizeSettings) -> Authorizer:
+    """Return the authorizer of the ``authorize`` function."""
+    url = secret(settings.database_url.get_secret_value())
+    return Authorizer(open_database(url, settings.database_pool_size))

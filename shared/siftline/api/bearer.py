@@ -1,0 +1,31 @@
+"""What a personal access token looks like: ``sl_`` and 32 random bytes, of which only the SHA-256 is stored."""
+
+import hashlib
+import re
+import secrets
+
+_PREFIX = "sl_"
+# 32 random bytes as base64url without padding are 43 characters. The scheme's name is caseless (RFC 9110, 11.1).
+_BEARER = re.compile(rf"[Bb][Ee][Aa][Rr][Ee][Rr] +({_PREFIX}[A-Za-z0-9_-]{{43}})")
+
+
+def new_token() -> str:
+    """Return a fresh secret: ``sl_`` and 32 random bytes."""
+    return _PREFIX + secrets.token_urlsafe(32)
+
+
+def token_sha256(token: str) -> bytes:
+    """Return what is stored of a token. Its 256 random bits need no salt, and finding by hash leaks no timing of it."""
+    return hashlib.sha256(token.encode("ascii")).digest()
+
+
+def read_bearer(header: str | None) -> str | None:
+    """Return the token of an ``Authorization`` header, or ``None`` for anything but one well-formed bearer token.
+
+    >>> read_bearer("Bearer sl_" + "a" * 43) == "sl_" + "a" * 43
+    True
+    >>> read_bearer("Basic c2VjcmV0") is None
+    True
+    """
+    match = _BEARER.fullmatch(header or "")
+    return match[1] if match else None

@@ -1,0 +1,210 @@
+"""Items as the API takes and shows them."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from siftline.api.shapes import Asked, Cause, Label, Note, Waiting
+
+_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
+_TIME = "2026-03-02T09:30:00Z"
+BATCH_MAX = 500
+
+
+class Status(StrEnum):
+    """How far reading has come."""
+
+    NEW = "NEW"
+    PENDING = "PENDING"
+    PROCESSING = "PROCESSING"
+    READY = "READY"
+    FAILED = "FAILED"
+
+
+class SaveItem(Asked):
+    """A page to be read."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"url": "https://example.org/story", "tags": ["energy"]}]}
+    )
+
+    # Its length is judged with the rest of the address, so that every bad address gets the same code.
+    url: str = Field(
+        description="http or https", json_schema_extra={"maxLength": 8192}, examples=["https://example.org/story"]
+    )
+    tags: list[Label] = Field(default=[], max_length=50, description="Your own tags; added to those it has")
+    note: Note | None = Field(default=None, description="Your own note")
+
+
+class SavedItem(BaseModel):
+    """An item that was saved, now or before."""
+
+    id: UUID = Field(examples=[_ID])
+    content_id: UUID = Field(description="The page behind the item, shared by all who hold it", examples=[_ID])
+    status: Status = Field(examples=["PENDING"])
+
+
+class SaveItems(Asked):
+    """Pages to be read, each answered on its own."""
+
+    items: Annotated[list[Any], Field(min_length=1, max_length=BATCH_MAX)] = Field(
+        description=f"1 to {BATCH_MAX} of what `POST /v1/items` takes",
+        json_schema_extra={"items": {"$ref": "#/components/schemas/SaveItem"}},
+        examples=[[{"url": "https://example.org/story"}]],
+    )
+
+
+class BatchAnswer(BaseModel):
+    """What became of one entry of a batch."""
+
+    status_code: int = Field(description="What `POST /v1/items` would have answered: 202, 200 or 422", examples=[202])
+    item: SavedItem | None = None
+    error: Cause | None = Field(default=None, description="Why it was refused")
+
+
+class BatchAnswers(BaseModel):
+    """One answer an entry, in the order of the request."""
+
+    items: list[BatchAnswer]
+
+
+class Topic(BaseModel):
+    """What a page is about, and how surely."""
+
+    label: str = Field(examples=["Energy"])
+    score: float = Field(ge=-1, le=1, description="Calibrated; 0.3 is the default threshold", examples=[0.62])
+
+
+class Item(BaseModel):
+    """One page in the caller's hands."""
+
+    id: UUID = Field(examples=[_ID])
+    content_id: UUID = Field(examples=[_ID])
+    url: str = Field(examples=["https://example.org/story"])
+    status: Status
+    title: str | None = Field(description="Text, never HTML")
+    author: str | None
+    site_name: str | None
+    image_url: str | None
+    kind: str = Field(examples=["article"])
+    lang: str | None = Field(description="ISO 639-1", examples=["en"])
+    word_count: int | None
+    published_at: datetime | None = Field(description="As the page claims")
+    first_seen_at: datetime
+    sort_at: datetime = Field(description="The earlier of the two; lists are sorted by it, newest first")
+    summary: str | None
+    topics: list[Topic] | None = Field(description="Best first; null until analysed")
+    tags: list[str] = Field(description="The caller's own, then those found by reading")
+    own_tags: list[str] = Field(description="The caller's own")
+    note: str | None
+    source_id: UUID | None = Field(description="The source that brought it")
+    saved: bool = Field(description="Whether the caller saved it by hand")
+    read_at: datetime | None
+    starred_at: datetime | None
+    notice: Cause | None = Field(description="What limits what could be read")
+    error: Cause | None = Field(description="Why it is FAILED")
+    created_at: datetime
+    updated_at: datetime
+
+
+class Duplicate(BaseModel):
+    """Another item of the caller's with the same text."""
+
+    id: UUID
+    url: str
+    title: str | None
+
+
+class Derivation(BaseModel):
+    """What made a derived value."""
+
+    kind: str = Field(examples=["summary"])
+    model_id: str
+    model_version: str
+    made_at: datetime = Field(examples=[_TIME])
+
+
+class Vector(BaseModel):
+    """The vector by which it is found."""
+
+    model_version: str
+    dimensions: int = Field(examples=[384])
+
+
+class ItemDetail(Item):
+    """One page in the caller's hands, with all that is known of it."""
+
+    description: str | None = Field(description="As the page describes itself")
+    text: str | None = Field(description="The main text, without markup")
+    waiting_until: datetime | None = Field(description="When it is tried next, if it waits")
+    waiting_reason: str | None = Field(description="Why it waits")
+    duplicates: list[Duplicate]
+    derivations: list[Derivation]
+    vector: Vector | None
+
+
+class Items(BaseModel):
+    """A page of a list."""
+
+    items: list[Item]
+    next: str | None = Field(description="Pass it as `next` for the following page; null on the last")
+
+
+class ChangeItem(Asked):
+    """What to change; what is left out stays."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"read": True, "tags": ["energy"]}]})
+
+    read: bool = Field(default=False, description="Whether it has been read")
+    starred: bool = Field(default=False, description="Whether it is starred")
+    tags: list[Label] = Field(default=[], max_length=50, description="Your own tags, replacing those before")
+    note: Note | None = Field(default=None, description="Your own note; null removes it")
+
+    @model_validator(mode="after")
+    def _something(self) -> "ChangeItem":
+        if not self.model_fields_set:
+            raise ValueError("Name at least one of read, starred, tags, note")
+        return self
+
+
+class ReprocessFrom(StrEnum):
+    """Where reading begins again."""
+
+    INGEST = "ingest"
+    ANALYZE = "analyze"
+
+
+class Reprocess(Asked):
+    """Where to begin again."""
+
+    start: ReprocessFrom = Field(
+        default=ReprocessFrom.INGEST,
+        alias="from",
+        description="`ingest` fetches the page again; `analyze` reads the stored text again",
+    )
+
+
+class Step(BaseModel):
+    """One step of an item's walk."""
+
+    at: datetime = Field(examples=[_TIME])
+    job_type: str = Field(examples=["ingest_content"])
+    job_id: UUID
+    event: str = Field(description="What happened", examples=["claimed"])
+    attempt: int
+    duration_ms: int | None
+    error: Cause | None
+    due_at: datetime | None = Field(description="When the next try is due, for a try that was put off")
+
+
+class Timeline(BaseModel):
+    """Every step of an item's walk, oldest first, and what it waits for now."""
+
+    id: UUID
+    status: Status
+    waiting: Waiting | None
+    error: Cause | None
+    steps: list[Step]

@@ -1,0 +1,58 @@
+"""Rows of items as the API shows them."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from siftline.api.details_store import DerivationRow, DuplicateRow, VectorRow, WaitingRow
+from siftline.api.item_models import Derivation, Duplicate, Item, ItemDetail, Vector
+from siftline.api.items_store import ItemRow
+from siftline.api.shapes import Cause
+
+_NOTICES = {
+    "insufficient_content": "The page holds too little text to be summarised or sorted by topic.",
+}
+_ANY_NOTICE = "The page could be read only in part."
+
+
+def item_of(row: ItemRow) -> Item:
+    """Return a row as an item of a list."""
+    return Item.model_validate(_fields(row))
+
+
+def detail_of(
+    row: ItemRow,
+    *,
+    waiting: WaitingRow | None,
+    duplicates: Sequence[DuplicateRow],
+    derivations: Sequence[DerivationRow],
+    vector: VectorRow | None,
+) -> ItemDetail:
+    """Return a row and what is known besides it as one item."""
+    return ItemDetail.model_validate(
+        _fields(row)
+        | {
+            "waiting_until": waiting.until if waiting else None,
+            "waiting_reason": waiting.reason if waiting else None,
+            "duplicates": [Duplicate(**asdict(one)) for one in duplicates],
+            "derivations": [Derivation(**asdict(one)) for one in derivations],
+            "vector": Vector(**asdict(vector)) if vector else None,
+        }
+    )
+
+
+def notice_of(code: str | None) -> Cause | None:
+    """Return what limits what could be read, in words."""
+    return None if code is None else Cause(code=code, detail=_NOTICES.get(code, _ANY_NOTICE))
+
+
+def error_of(code: str | None, detail: str | None) -> Cause | None:
+    """Return why something failed, in words."""
+    return None if code is None else Cause(code=code, detail=detail or "No more is known.")
+
+
+def _fields(row: ItemRow) -> dict[str, object]:
+    return asdict(row) | {
+        "tags": list(dict.fromkeys([*row.own_tags, *row.content_tags])),
+        "notice": notice_of(row.notice_code),
+        "error": error_of(row.error_code, row.error_detail),
+    }

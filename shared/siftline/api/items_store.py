@@ -1,0 +1,227 @@
+"""The caller's items in PostgreSQL. Every statement that takes an item's id also takes its holder's."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row, scalar_row
+from psycopg.types.json import Jsonb
+
+from siftline.api.paging import Cursor
+from siftline.kit.db import Connection
+from siftline.kit.ids import new_id
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """One item with its content; ``text`` and ``description`` are left empty in lists."""
+
+    id: UUID
+    content_id: UUID
+    url: str
+    status: str
+    title: str | None
+    author: str | None
+    site_name: str | None
+    image_url: str | None
+    kind: str
+    lang: str | None
+    word_count: int | None
+    published_at: datetime | None
+    first_seen_at: datetime
+    sort_at: datetime
+    summary: str | None
+    topics: list[dict[str, Any]] | None
+    content_tags: list[str]
+    own_tags: list[str]
+    note: str | None
+    source_id: UUID | None
+    saved: bool
+    read_at: datetime | None
+    starred_at: datetime | None
+    notice_code: str | None
+    error_code: str | None
+    error_detail: str | None
+    created_at: datetime
+    updated_at: datetime
+    description: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which items to list; ``None`` means any."""
+
+    status: str | None = None
+    topic: str | None = None
+    tag: str | None = None
+    source_id: UUID | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    unread: bool | None = None
+    starred: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What there is to know before an item is worked on again."""
+
+    content_id: UUID
+    url: str
+    has_text: bool
+
+
+_LIST = """
+select i.id, i.content_id, c.url, c.status, c.title, c.author, c.site_name, c.image_url, c.kind, c.lang, c.word_count,
+  c.published_at, c.first_seen_at, c.sort_at, c.summary, c.topics, c.tags as content_tags, i.tags as own_tags, i.note,
+  i.source_id, i.saved, i.read_at, i.starred_at, c.notice_code, c.error_code, c.error_detail, i.created_at,
+  greatest(i.updated_at, c.updated_at) as updated_at
+from items i join contents c on c.id = i.content_id
+where i.user_id = %(user_id)s
+  and (%(status)s::text is null or c.status = %(status)s)
+  and (%(topic)s::jsonb is null or c.topics @> %(topic)s)
+  and (%(tag)s::text is null or %(tag)s = any(i.tags) or %(tag)s = any(c.tags))
+  and (%(source_id)s::uuid is null or i.source_id = %(source_id)s)
+  and (%(since)s::timestamptz is null or c.sort_at >= %(since)s)
+  and (%(until)s::timestamptz is null or c.sort_at < %(until)s)
+  and (%(unread)s::boolean is null or (i.read_at is null) = %(unread)s)
+  and (%(starred)s::boolean is null or (i.starred_at is not null) = %(starred)s)
+  and (%(after_at)s::timestamptz is null or (c.sort_at, i.id) < (%(after_at)s, %(after_id)s::uuid))
+order by c.sort_at desc, i.id desc limit %(limit)s
+"""
+
+_ONE = """
+select i.id, i.content_id, c.url, c.status, c.title, c.author, c.site_name, c.image_url, c.kind, c.lang, c.word_count,
+  c.published_at, c.first_seen_at, c.sort_at, c.summary, c.topics, c.tags as content_tags, i.tags as own_tags, i.note,
+  i.source_id, i.saved, i.read_at, i.starred_at, c.notice_code, c.error_code, c.error_detail, i.created_at,
+  greatest(i.updated_at, c.updated_at) as updated_at,
+  c.description, c.text
+from items i join contents c on c.id = i.content_id
+where i.id = %(id)s and i.user_id = %(user_id)s
+"""
+
+_HELD = """
+select i.content_id, c.url, c.text is not null as has_text
+from items i join contents c on c.id = i.content_id
+where i.id = %(id)s and i.user_id = %(user_id)s
+"""
+
+_CHANGE = """
+update items set
+  read_at = case when not %(set_read)s then read_at when %(read)s then coalesce(read_at, now()) end,
+  starred_at = case when not %(set_starred)s then starred_at when %(starred)s then coalesce(starred_at, now()) end,
+  tags = case when %(set_tags)s then %(tags)s::text[] else tags end,
+  note = case when %(set_note)s then %(note)s else note end,
+  updated_at = now()
+where id = %(id)s and user_id = %(user_id)s
+returning id
+"""
+
+# Whoever saves this page at this moment holds its row; then it stays, so look only once the row is ours.
+_LOCK_CONTENT = """
+select c.id from contents c join items i on i.content_id = c.id
+where i.id = %(id)s and i.user_id = %(user_id)s for update of c
+"""
+_DELETE = "delete from items where id = %(id)s and user_id = %(user_id)s returning content_id"
+_DELETE_UNHELD = """
+delete from contents where id = %(content_id)s and not exists (select from items where content_id = %(content_id)s)
+returning id
+"""
+
+# Held against deletion until the items stand.
+_NEWEST_CONTENTS = """
+select c.id from contents c
+where c.id in (select e.content_id from source_entries e where e.source_id = %(source_id)s and e.content_id is not null)
+order by c.sort_at desc, c.id desc limit %(limit)s for key share of c
+"""
+
+_GIVE_ITEMS = """
+insert into items (id, user_id, content_id, source_id)
+select new.id, %(user_id)s, new.content_id, %(source_id)s
+from unnest(%(ids)b::uuid[], %(content_ids)b::uuid[]) as new (id, content_id)
+on conflict (user_id, content_id) do nothing
+returning id
+"""
+
+_UNPUBLISHED = """
+select id from jobs where subject_id = any(%(subjects)b::uuid[]) and state = 'pending' and published_at is null
+"""
+
+
+def list_items(
+    connection: Connection, user_id: UUID, filters: Filters, after: Cursor | None, limit: int
+) -> list[ItemRow]:
+    """Return a user's items, newest first, at most ``limit``, beginning behind ``after``."""
+    values = {
+        "user_id": user_id,
+        "status": filters.status,
+        "topic": None if filters.topic is None else Jsonb([{"label": filters.topic}]),
+        "tag": filters.tag,
+        "source_id": filters.source_id,
+        "since": filters.since,
+        "until": filters.until,
+        "unread": filters.unread,
+        "starred": filters.starred,
+        "after_at": after.at if after else None,
+        "after_id": after.id if after else None,
+        "limit": limit,
+    }
+    with connection.cursor(row_factory=class_row(ItemRow)) as cursor:
+        return cursor.execute(_LIST, values).fetchall()
+
+
+def find_item(connection: Connection, user_id: UUID, item_id: UUID) -> ItemRow | None:
+    """Return one item with its text, or ``None`` if this user holds none of this id."""
+    with connection.cursor(row_factory=class_row(ItemRow)) as cursor:
+        return cursor.execute(_ONE, {"id": item_id, "user_id": user_id}).fetchone()
+
+
+def find_held(connection: Connection, user_id: UUID, item_id: UUID) -> Held | None:
+    """Return what is behind an item, or ``None`` if this user holds none of this id."""
+    with connection.cursor(row_factory=class_row(Held)) as cursor:
+        return cursor.execute(_HELD, {"id": item_id, "user_id": user_id}).fetchone()
+
+
+def change_item(connection: Connection, user_id: UUID, item_id: UUID, changes: Mapping[str, Any]) -> bool:
+    """Change what is personal about an item; only the fields named in ``changes``. Says whether it was there."""
+    values: dict[str, Any] = {"id": item_id, "user_id": user_id}
+    for name, otherwise in (("read", False), ("starred", False), ("tags", []), ("note", None)):
+        values[f"set_{name}"] = name in changes
+        values[name] = changes.get(name, otherwise)
+    return connection.execute(_CHANGE, values).fetchone() is not None
+
+
+def delete_item(connection: Connection, user_id: UUID, item_id: UUID) -> tuple[UUID, bool] | None:
+    """Take an item from a user; return its content and whether that went too because nobody else holds it."""
+    values = {"id": item_id, "user_id": user_id}
+    connection.execute(_LOCK_CONTENT, values)
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        content_id: UUID | None = cursor.execute(_DELETE, values).fetchone()
+    if content_id is None:
+        return None
+    gone = connection.execute(_DELETE_UNHELD, {"content_id": content_id}).fetchone() is not None
+    return content_id, gone
+
+
+def give_newest(connection: Connection, user_id: UUID, source_id: UUID, *, limit: int) -> int:
+    """Give a user items for the newest contents that a source has brought; returns how many are new to them."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        contents: list[UUID] = cursor.execute(_NEWEST_CONTENTS, {"source_id": source_id, "limit": limit}).fetchall()
+        given = cursor.execute(
+            _GIVE_ITEMS,
+            {
+                "user_id": user_id,
+                "source_id": source_id,
+                "ids": [new_id() for _ in contents],
+                "content_ids": contents,
+            },
+        ).fetchall()
+    return len(given)
+
+
+def unpublished_jobs(connection: Connection, content_ids: Sequence[UUID]) -> list[UUID]:
+    """Return the contents' jobs that still have to be handed out."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return cursor.execute(_UNPUBLISHED, {"subjects": list(content_ids)}).fetchall()

@@ -1,0 +1,67 @@
+"""Cursor paging: a list continues after the last row that was shown, however many came or went meanwhile."""
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, TypeVar
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler.openapi.params import Query
+from pydantic import AfterValidator, AwareDatetime
+
+from siftline.api.problems import Fault, faulty
+
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 200
+T = TypeVar("T")
+
+Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many to return at most")]
+Next = Annotated[
+    str | None, Query(max_length=256, description="Where to go on: the `next` of the page before, unchanged")
+]
+
+
+def _utc(time: datetime) -> datetime:
+    return time.astimezone(UTC)
+
+
+Time = Annotated[AwareDatetime, AfterValidator(_utc)]
+"""A time of the caller's: RFC 3339 with an offset, kept and shown in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """The place of a row in an order by time and id, newest first."""
+
+    at: datetime
+    id: UUID
+
+    def encode(self) -> str:
+        """Return it as an opaque word that needs no escaping in a URL."""
+        text = json.dumps([self.at.astimezone(UTC).isoformat(), self.id.hex], separators=(",", ":"))
+        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def decode(word: str | None) -> Cursor | None:
+    """Return the cursor that ``encode`` wrote; ``None`` for none. Raises 422 for anything else."""
+    if word is None:
+        return None
+    try:
+        at, key = json.loads(base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True))
+        time = datetime.fromisoformat(at)
+        if time.utcoffset() is None:
+            raise ValueError(at)
+        return Cursor(time.astimezone(UTC), UUID(hex=key))
+    except (binascii.Error, ValueError, TypeError, AttributeError, OverflowError) as error:
+        fault = Fault(code="invalid_cursor", detail="This is not the `next` of a page.", parameter="next")
+        raise faulty([fault], "invalid_cursor") from error
+
+
+def page(rows: Sequence[T], limit: int, place: Callable[[T], Cursor]) -> tuple[Sequence[T], str | None]:
+    """Split ``limit + 1`` rows asked for into the page and the word for the next one, if there is one."""
+    if len(rows) <= limit:
+        return rows, None
+    return rows[:limit], place(rows[limit - 1]).encode()

@@ -1,0 +1,31 @@
+"""What requests and answers of several resources share."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=64)]
+"""A tag or a topic's name."""
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+Note = Annotated[str, StringConstraints(max_length=10_000)]
+
+
+class Asked(BaseModel):
+    """A request's body. Unknown fields are refused: a misspelt one would otherwise change nothing, silently."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Cause(BaseModel):
+    """Why something is as it is: a stable code and a sentence for a person."""
+
+    code: str = Field(examples=["http_404"])
+    detail: str = Field(examples=["The site answered that there is no such page (404)."])
+
+
+class Waiting(BaseModel):
+    """Work that is not due yet."""
+
+    until: datetime = Field(description="When it is tried next")
+    reason: str | None = Field(default=None, description="Why it waits", examples=["The site answered 503."])

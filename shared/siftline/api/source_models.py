@@ -1,0 +1,121 @@
+"""Sources as the API takes and shows them."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from siftline.api.shapes import Asked, Cause, Label, Name
+
+_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
+REFRESH_MINUTES = 60
+
+Minutes = Annotated[int, Field(ge=5, le=10_080)]
+Topics = Annotated[list[Label], Field(max_length=20)]
+
+
+class Kind(StrEnum):
+    """What is read at the address."""
+
+    RSS = "rss"
+
+
+class FetchStatus(StrEnum):
+    """Where a source is in its round."""
+
+    IDLE = "IDLE"
+    QUEUED = "QUEUED"
+    FETCHING = "FETCHING"
+    ERROR = "ERROR"
+
+
+class Health(StrEnum):
+    """Whether a source answers as it should."""
+
+    ACTIVE = "active"
+    DEGRADED = "degraded"
+    INACTIVE = "inactive"
+
+
+class Subscribe(Asked):
+    """A feed to follow."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"url": "https://example.org/feed.xml"}]})
+
+    url: str = Field(
+        description="http or https; RSS, Atom or JSON Feed",
+        json_schema_extra={"maxLength": 8192},
+        examples=["https://example.org/feed.xml"],
+    )
+    kind: Kind = Field(default=Kind.RSS, description="`rss` stands for RSS, Atom and JSON Feed")
+    title: Name | None = Field(default=None, description="Your own name for it")
+    topics: Topics = Field(default=[], description="Your own topics, for items that have none yet")
+    refresh_minutes: Minutes | None = Field(
+        default=None,
+        description="How often you want it polled; the most frequent wish of all who follow it counts, else 60",
+    )
+    first_import: Annotated[str, StringConstraints(pattern=r"^(skip|all|newest:[1-9][0-9]{0,5})$")] | None = Field(
+        default=None,
+        description="How much of the first import is analysed; counts for whoever subscribes first",
+        examples=["newest:10"],
+    )
+
+
+class ChangeSource(Asked):
+    """What to change about your subscription; what is left out stays."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Local news", "refresh_minutes": 30}]})
+
+    title: Name | None = Field(default=None, description="Your own name for it; null takes the feed's")
+    topics: Topics = Field(default=[], description="Your own topics, replacing those before")
+    refresh_minutes: Minutes | None = Field(default=None, description="How often you want it polled; null for 60")
+
+    @model_validator(mode="after")
+    def _something(self) -> "ChangeSource":
+        if not self.model_fields_set:
+            raise ValueError("Name at least one of title, topics, refresh_minutes")
+        return self
+
+
+class Subscribed(BaseModel):
+    """A source that is followed, now or before."""
+
+    id: UUID = Field(examples=[_ID])
+    status: FetchStatus
+    health: Health
+    items: int = Field(description="How many items it already had that are yours now", examples=[0])
+
+
+class Source(BaseModel):
+    """A source the caller follows, with its health."""
+
+    id: UUID = Field(examples=[_ID])
+    kind: str = Field(examples=["rss"])
+    url: str = Field(description="As it was given")
+    resolved_url: str | None = Field(description="Where it has moved to for good")
+    site_url: str | None
+    title: str | None = Field(description="The caller's name for it, else the feed's")
+    topics: list[str] = Field(description="The caller's own")
+    refresh_minutes: int = Field(description="How often it is polled")
+    own_refresh_minutes: int | None = Field(description="How often the caller wants it polled")
+    status: FetchStatus
+    health: Health
+    consecutive_failures: int
+    last_fetch_at: datetime | None
+    last_success_at: datetime | None
+    next_fetch_at: datetime
+    next_fetch_reason: str = Field(description="Why then", examples=["every 60 minutes"])
+    last_error: Cause | None
+    skipped_entries: int = Field(description="Entries of the last fetch that could not be used")
+    imported_at: datetime | None = Field(description="When the first import was done")
+    items: int = Field(description="How many of the caller's items it brought")
+    subscribed_at: datetime
+
+
+class Sources(BaseModel):
+    """A page of a list."""
+
+    sources: list[Source]
+    next: str | None = Field(description="Pass it as `next` for the following page; null on the last")

@@ -1,0 +1,126 @@
+"""The tokens resource: making, listing and revoking one's own access tokens."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.api_gateway import Router
+from pydantic import BaseModel, ConfigDict, Field
+
+from siftline.api import tokens_store
+from siftline.api.auth import CurrentCaller, lacking
+from siftline.api.callers import Scope
+from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, Time, decode, page
+from siftline.api.problems import Fault, faulty, not_found
+from siftline.api.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, new_router, responses
+from siftline.api.shapes import Asked, Name
+from siftline.api.tokens import issue
+from siftline.kit.clock import Clock
+from siftline.kit.db import Database
+
+Scopes = Annotated[list[Scope], Field(min_length=1, max_length=len(Scope))]
+
+
+class MakeToken(Asked):
+    """A token to be made."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "laptop", "scopes": ["read", "write"]}]})
+
+    name: Name = Field(description="What it is for", examples=["laptop"])
+    scopes: Scopes = Field(description="What it allows; no more than the token that asks")
+    expires_at: Time | None = Field(default=None, description="When it ends; null for never")
+
+
+class Token(BaseModel):
+    """A token without its secret."""
+
+    id: UUID
+    name: str = Field(examples=["laptop"])
+    scopes: list[Scope]
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+
+class MadeToken(Token):
+    """A fresh token."""
+
+    token: str = Field(description="The secret: shown this once", examples=["sl_…"])
+
+
+class Tokens(BaseModel):
+    """A page of a list."""
+
+    tokens: list[Token]
+    next: str | None = Field(description="Pass it as `next` for the following page; null on the last")
+
+
+class TokenRoutes:
+    """``/v1/tokens``."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        router.post(
+            "/v1/tokens",
+            summary="Make a token",
+            status_code=201,
+            responses=responses((201, MadeToken, "Made"), problems=BODY_PROBLEMS, headers={201: LOCATION}),
+            tags=["tokens"],
+        )(self.make)
+        router.get(
+            "/v1/tokens",
+            summary="List your tokens, newest first",
+            responses=responses((200, Tokens, "A page of the list")),
+            tags=["tokens"],
+        )(self.browse)
+        router.delete(
+            "/v1/tokens/<token_id>",
+            summary="Revoke a token; it stays in the list",
+            responses=responses(NO_CONTENT, problems=(404,)),
+            tags=["tokens"],
+        )(self.revoke)
+        return router
+
+    def make(self, body: MakeToken, caller: CurrentCaller) -> Response[MadeToken]:
+        """Make a token that allows no more than the caller's own."""
+        for scope in sorted(set(body.scopes) - caller.scopes):
+            raise lacking(scope)
+        if body.expires_at is not None and body.expires_at <= self._clock.now():
+            raise faulty([Fault(code="in_the_past", detail="This time is over already", pointer="#/expires_at")])
+        with self._database.transaction() as connection:
+            token, row = issue(connection, caller.user_id, body.name, body.scopes, body.expires_at)
+        return Response(
+            status_code=201,
+            content_type="application/json",
+            body=MadeToken(**_view(row).model_dump(), token=token),
+            headers={"Location": f"/v1/tokens/{row.id}"},
+        )
+
+    def browse(
+        self,
+        caller: CurrentCaller,
+        limit: Limit = DEFAULT_LIMIT,
+        next: Next = None,  # noqa: A002  # the parameter's name in the API
+    ) -> Tokens:
+        """List the caller's tokens."""
+        with self._database.transaction() as connection:
+            rows = tokens_store.list_tokens(connection, caller.user_id, decode(next), limit + 1)
+        shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id))
+        return Tokens(tokens=[_view(row) for row in shown], next=following)
+
+    def revoke(self, token_id: UUID, caller: CurrentCaller) -> Response[None]:
+        """Revoke one of the caller's tokens."""
+        with self._database.transaction() as connection:
+            if not tokens_store.revoke_token(connection, caller.user_id, token_id):
+                raise not_found("token")
+        return Response(status_code=204)
+
+
+def _view(row: tokens_store.TokenRow) -> Token:
+    return Token.model_validate(row, from_attributes=True)

@@ -1,0 +1,51 @@
+"""Making users and their personal access tokens: used by the API and by set-up commands."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from uuid import UUID
+
+from siftline.api import tokens_store
+from siftline.api.bearer import new_token, token_sha256
+from siftline.api.callers import Scope
+from siftline.api.tokens_store import TokenRow
+from siftline.kit.db import Connection
+from siftline.kit.errors import PermanentError
+from siftline.kit.ids import new_id
+
+
+class UnknownTimeZoneError(PermanentError):
+    """The name is not one of the IANA time zone database."""
+
+    code = "unknown_time_zone"
+
+
+def create_user(connection: Connection, name: str, time_zone: str) -> UUID:
+    """Make a user and return their id. Raises ``UnknownTimeZoneError``."""
+    user_id = new_id()
+    if not tokens_store.add_user(connection, user_id, name, time_zone):
+        raise UnknownTimeZoneError("There is no such time zone; use a name such as Europe/Berlin or UTC.")
+    return user_id
+
+
+def issue_token(
+    connection: Connection, user_id: UUID, name: str, scopes: Iterable[Scope], expires_at: datetime | None
+) -> str:
+    """Make a token for a user and return it; it cannot be had again."""
+    return issue(connection, user_id, name, scopes, expires_at)[0]
+
+
+def issue(
+    connection: Connection, user_id: UUID, name: str, scopes: Iterable[Scope], expires_at: datetime | None
+) -> tuple[str, TokenRow]:
+    """Make a token for a user and return it with its row."""
+    token = new_token()
+    row = tokens_store.add_token(
+        connection,
+        new_id(),
+        user_id,
+        name=name,
+        sha256=token_sha256(token),
+        scopes=sorted({scope.value for scope in scopes}),
+        expires_at=expires_at,
+    )
+    return token, row

@@ -1,0 +1,95 @@
+"""Users and their access tokens in PostgreSQL. Of a token only its SHA-256 is kept."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from siftline.api.paging import Cursor
+from siftline.kit.db import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """A token without its secret."""
+
+    id: UUID
+    name: str
+    scopes: list[str]
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+
+_ADD_USER = """
+insert into users (id, name, time_zone)
+select %(id)s, %(name)s, name from pg_timezone_names where name = %(time_zone)s
+returning id
+"""
+
+_ADD = """
+insert into access_tokens (id, user_id, name, token_sha256, scopes, expires_at)
+values (%(id)s, %(user_id)s, %(name)s, %(sha256)b, %(scopes)s, %(expires_at)s)
+returning id, name, scopes, created_at, expires_at, revoked_at
+"""
+
+_LIST = """
+select id, name, scopes, created_at, expires_at, revoked_at from access_tokens
+where user_id = %(user_id)s
+  and (%(after_at)s::timestamptz is null or (created_at, id) < (%(after_at)s, %(after_id)s::uuid))
+order by created_at desc, id desc limit %(limit)s
+"""
+
+_REVOKE = """
+update access_tokens set revoked_at = coalesce(revoked_at, now()) where id = %(id)s and user_id = %(user_id)s
+returning id
+"""
+
+
+def add_user(connection: Connection, user_id: UUID, name: str, time_zone: str) -> bool:
+    """Insert a user; false if the time zone is not known."""
+    values = {"id": user_id, "name": name, "time_zone": time_zone}
+    return connection.execute(_ADD_USER, values).fetchone() is not None
+
+
+def add_token(
+    connection: Connection,
+    token_id: UUID,
+    user_id: UUID,
+    *,
+    name: str,
+    sha256: bytes,
+    scopes: Sequence[str],
+    expires_at: datetime | None,
+) -> TokenRow:
+    """Insert a token."""
+    values = {
+        "id": token_id,
+        "user_id": user_id,
+        "name": name,
+        "sha256": sha256,
+        "scopes": list(scopes),
+        "expires_at": expires_at,
+    }
+    with connection.cursor(row_factory=class_row(TokenRow)) as cursor:
+        [row] = cursor.execute(_ADD, values).fetchall()
+    return row
+
+
+def list_tokens(connection: Connection, user_id: UUID, after: Cursor | None, limit: int) -> list[TokenRow]:
+    """Return a user's tokens, newest first, at most ``limit``, beginning behind ``after``."""
+    values = {
+        "user_id": user_id,
+        "after_at": after.at if after else None,
+        "after_id": after.id if after else None,
+        "limit": limit,
+    }
+    with connection.cursor(row_factory=class_row(TokenRow)) as cursor:
+        return cursor.execute(_LIST, values).fetchall()
+
+
+def revoke_token(connection: Connection, user_id: UUID, token_id: UUID) -> bool:
+    """End a token's life, once; says whether this user has such a token."""
+    return connection.execute(_REVOKE, {"id": token_id, "user_id": user_id}).fetchone() is not None

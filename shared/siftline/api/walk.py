@@ -1,0 +1,102 @@
+"""An item's walk: its timeline, and sending it on the way again."""
+
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.api_gateway import Router
+
+from siftline.api import details_store, items_store
+from siftline.api.auth import CurrentCaller
+from siftline.api.hand_out import HandOut
+from siftline.api.item_models import Reprocess, ReprocessFrom, SavedItem, Status, Step, Timeline
+from siftline.api.item_views import error_of
+from siftline.api.problems import conflict, not_found
+from siftline.api.routing import BODY_PROBLEMS, LOCATION, new_router, responses
+from siftline.api.shapes import Waiting
+from siftline.contracts import JobType, Priority
+from siftline.jobs import store as jobs
+from siftline.jobs.model import NewJob
+from siftline.kit.db import Database
+
+
+class WalkRoutes:
+    """``/v1/items/{item_id}/timeline`` and ``/reprocess``."""
+
+    def __init__(self, database: Database, hand_out: HandOut, *, max_attempts: int) -> None:
+        self._database = database
+        self._hand_out = hand_out
+        self._max_attempts = max_attempts
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        router.get(
+            "/v1/items/<item_id>/timeline",
+            summary="Show every step of an item's walk: why is it not analysed yet?",
+            responses=responses((200, Timeline, "The timeline"), problems=(404,)),
+            tags=["items"],
+        )(self.timeline)
+        router.post(
+            "/v1/items/<item_id>/reprocess",
+            summary="Read an item again",
+            responses=responses(
+                (202, SavedItem, "It will be read again"), problems=(*BODY_PROBLEMS, 404, 409), headers={202: LOCATION}
+            ),
+            tags=["items"],
+        )(self.reprocess)
+        return router
+
+    def timeline(self, item_id: UUID, caller: CurrentCaller) -> Timeline:
+        """Show every step, oldest first, and what is waited for now."""
+        with self._database.transaction() as connection:
+            row = items_store.find_item(connection, caller.user_id, item_id)
+            if row is None:
+                raise not_found("item")
+            waiting = details_store.waiting(connection, row.content_id)
+            steps = details_store.steps(connection, row.content_id)
+        return Timeline(
+            id=row.id,
+            status=Status(row.status),
+            waiting=Waiting(until=waiting.until, reason=waiting.reason) if waiting else None,
+            error=error_of(row.error_code, row.error_detail),
+            steps=[
+                Step(
+                    at=step.at,
+                    job_type=step.job_type,
+                    job_id=step.job_id,
+                    event=step.event,
+                    attempt=step.attempt,
+                    duration_ms=step.duration_ms,
+                    error=error_of(step.error_code, step.detail),
+                    due_at=step.due_at,
+                )
+                for step in steps
+            ],
+        )
+
+    def reprocess(self, item_id: UUID, caller: CurrentCaller, body: Reprocess | None = None) -> Response[SavedItem]:
+        """Queue the page for another reading; one that is under way is followed by another."""
+        start = body.start if body is not None else ReprocessFrom.INGEST
+        with self._database.transaction() as connection:
+            held = items_store.find_held(connection, caller.user_id, item_id)
+            if held is None:
+                raise not_found("item")
+            if start is ReprocessFrom.ANALYZE and not held.has_text:
+                raise conflict("no_text", "There is no stored text to analyse yet; begin with ingest.")
+            job = NewJob(
+                job_type=JobType.ANALYZE_CONTENT if start is ReprocessFrom.ANALYZE else JobType.INGEST_CONTENT,
+                subject_id=held.content_id,
+                group_key=f"user:{caller.user_id}",
+                priority=Priority.SAVED,
+                payload={"url": held.url} if start is ReprocessFrom.INGEST else {},
+            )
+            job_ids = jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
+            row = items_store.find_item(connection, caller.user_id, item_id)
+        self._hand_out(job_ids)
+        status = Status(row.status) if row is not None else Status.PENDING
+        return Response(
+            status_code=202,
+            content_type="application/json",
+            body=SavedItem(id=item_id, content_id=held.content_id, status=status),
+            headers={"Location": f"/v1/items/{item_id}"},
+        )

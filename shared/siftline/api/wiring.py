@@ -1,0 +1,78 @@
+"""Where the API is put together."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aws_lambda_powertools import Logger
+
+from siftline.api.authorize import Authorizer
+from siftline.api.document import DocumentRoutes
+from siftline.api.hand_out import HandOut, Publisher
+from siftline.api.health import HealthRoutes
+from siftline.api.items import ItemRoutes, SaveUrl
+from siftline.api.me import MeRoutes
+from siftline.api.ops import Depths, OpsRoutes
+from siftline.api.resolver import HttpApi
+from siftline.api.routing import Resource
+from siftline.api.sources import SourceRoutes
+from siftline.api.token_routes import TokenRoutes
+from siftline.api.walk import WalkRoutes
+from siftline.contracts import Queue
+from siftline.jobs.wiring import producer
+from siftline.kit.clock import Clock
+from siftline.kit.db import Database
+from siftline.kit.probe import check_answers
+from siftline.settings import ApiSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the API works with."""
+
+    database: Database
+    queues: Depths
+    publisher: Publisher
+    clock: Clock
+    save_url: SaveUrl
+    check_vectors: Callable[[], object]
+    log: Logger
+
+
+def http_api(parts: Parts, *, allow_loopback: bool, max_attempts: int) -> HttpApi:
+    """Return the API over these parts."""
+    hand_out = HandOut(parts.publisher, parts.log)
+    checks = {
+        "database": lambda: _check_database(parts.database),
+        "queues": lambda: parts.queues.depth(Queue.CONTENT_PROCESSING),
+        "vectors": parts.check_vectors,
+    }
+    resources: list[Resource] = [
+        ItemRoutes(parts.database, parts.save_url, hand_out, allow_loopback=allow_loopback),
+        WalkRoutes(parts.database, hand_out, max_attempts=max_attempts),
+        SourceRoutes(parts.database, hand_out, allow_loopback=allow_loopback, max_attempts=max_attempts),
+        TokenRoutes(parts.database, parts.clock),
+        MeRoutes(parts.database),
+        OpsRoutes(parts.database, parts.queues),
+        HealthRoutes(Authorizer(parts.database), checks, parts.log),
+    ]
+    return HttpApi([*resources, DocumentRoutes(resources)], parts.log)
+
+
+def open_api(settings: ApiSettings, save_url: SaveUrl, log: Logger) -> HttpApi:
+    """Return the API of the ``api`` function."""
+    made = producer(settings)
+    parts = Parts(
+        database=made.database,
+        queues=made.queues,
+        publisher=made.publisher,
+        clock=made.clock,
+        save_url=save_url,
+        check_vectors=lambda: check_answers(settings.qdrant_url),
+        log=log,
+    )
+    return http_api(parts, allow_loopback=settings.http_allow_loopback, max_attempts=settings.job_max_attempts)
+
+
+def _check_database(database: Database) -> None:
+    with database.transaction() as connection:
+        connection.execute("select")
