@@ -31,7 +31,7 @@ from siftline.kit.http_errors import (
     status_error,
 )
 from siftline.kit.http_network import PinnedBackend, Resolver, resolve
-from siftline.kit.urls import validate_url
+from siftline.kit.urls import InvalidUrlError, validate_url
 
 REDIRECTS_MAX = 5
 MAX_BYTES = 10 * 1024 * 1024
@@ -195,7 +195,7 @@ class HttpClient:
                     return Response(status, parts._replace(fragment="").geturl(), url, answered, body, tuple(redirects))
             if len(redirects) == REDIRECTS_MAX:
                 raise TooManyRedirectsError(f"The address redirects more than {REDIRECTS_MAX} times.")
-            current = validate_url(urljoin(current, _location(location)))
+            current = _joined(current, location)
             if urlsplit(current)[:2] != parts[:2]:
                 headers = [(name, value) for name, value in headers if name.decode() not in _PERSONAL]
             redirects.append((status, current))
@@ -278,10 +278,12 @@ def _media_type(headers: Mapping[str, str]) -> str:
     return headers.get("content-type", "").split(";")[0].split(",")[0].strip().lower()
 
 
-def _location(value: str) -> str:
-    """Return a Location header as text: servers send UTF-8 where only ASCII is allowed."""
-    raw = value.encode("latin-1")
+def _joined(base: str, location: str) -> str:
+    """Return where a Location header points to; servers send UTF-8 in it where only ASCII is allowed."""
+    raw = location.encode("latin-1")
     try:
-        return raw.decode()
+        return validate_url(urljoin(base, raw.decode()))
     except UnicodeDecodeError:
-        return value
+        return validate_url(urljoin(base, location))
+    except ValueError as error:
+        raise InvalidUrlError("The address redirects to one that is not valid.") from error
