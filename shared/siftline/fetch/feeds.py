@@ -1,0 +1,79 @@
+"""What a feed says, in one shape, whichever format it is written in.
+
+``parse`` runs in a child process (``siftline.fetch.reader``): feeds are written by strangers.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from siftline.kit.errors import PermanentError
+
+
+class NotAFeedError(PermanentError):
+    """The body is neither RSS nor Atom nor RDF nor JSON Feed."""
+
+    code = "not_a_feed"
+
+
+class FeedTooComplexError(PermanentError):
+    """The body is built to cost more time or memory than a feed may."""
+
+    code = "feed_too_complex"
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """A file that an entry brings along."""
+
+    url: str
+    media_type: str | None = None
+    length_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry. Text holds no control character; HTML is sanitised and its links are absolute."""
+
+    guid: str | None
+    """As the feed gives it, at most 2,000 characters."""
+    link: str | None
+    """Absolute http(s) address in the form of ``siftline.kit.urls.validate_url``."""
+    title: str
+    """Plain text, possibly empty."""
+    author: str | None = None
+    published_at: datetime | None = None
+    """Aware, in UTC, as claimed; ``None`` when the entry is undated."""
+    updated_at: datetime | None = None
+    html: str = ""
+    """The fullest body that the entry brings; its summary where there is nothing else."""
+    summary_html: str = ""
+    """The summary, where ``html`` is something fuller."""
+    image_url: str | None = None
+    enclosures: tuple[Enclosure, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A whole feed, its entries in document order."""
+
+    title: str
+    site_url: str | None
+    entries: tuple[Entry, ...]
+    language: str | None = None
+    skipped: int = 0
+    """Entries that could not be read or lay beyond the cap."""
+
+
+def parse(body: bytes, *, url: str, content_type: str = "", max_entries: int = 50_000) -> Feed:
+    """Return what a feed's bytes say; ``url`` is where they came from, for relative links.
+
+    Raises ``NotAFeedError`` and ``FeedTooComplexError``. A damaged feed yields what can be read of it.
+    """
+    if body.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{":
+        from siftline.fetch.json_feed import parse_json  # noqa: PLC0415 - the child loads only what a feed needs
+
+        return parse_json(body, url=url, max_entries=max_entries)
+    from siftline.fetch.xml_feed import parse_xml  # noqa: PLC0415 - as above
+
+    return parse_xml(body, url=url, content_type=content_type, max_entries=max_entries)
