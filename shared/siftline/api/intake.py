@@ -62,7 +62,7 @@ def refuse_unstorable(event: APIGatewayProxyEventV2) -> None:
     if _UNSTORABLE.search(event.path):
         raise ProblemError(404, "not_found", "There is no such route.")
     faults = [
-        Fault(code="unstorable_text", detail="NUL and lone surrogates cannot be stored.", parameter="query")
+        Fault(code="unstorable_text", detail="NUL and lone surrogates cannot be stored.", parameter=name)
         for name, value in event.query_string_parameters.items()
         if _UNSTORABLE.search(name) or _UNSTORABLE.search(value)
     ]

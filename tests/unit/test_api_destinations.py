@@ -1,0 +1,50 @@
+import pytest
+
+from siftline.api.destinations import AddressRefusedError, check_destination
+from siftline.kit.urls import InvalidUrlError, UnsupportedSchemeError
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1/",
+        "http://127.1/",
+        "http://0177.0.0.1/",
+        "http://0x7f000001/",
+        "http://2130706433/",
+        "http://[::1]/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://[::127.0.0.1]/",
+        "http://[64:ff9b::7f00:1]/",
+        "http://[2002:7f00:1::]/",
+        "http://100.64.0.1/",
+        "http://169.254.169.254/latest/meta-data/",
+        "http://[fd00:ec2::254]/",
+        "http://10.0.0.1./",
+        "http://LOCALHOST/",
+        "http://a.localhost/",
+        "http://user:pw@192.168.1.1/",
+        "http://①②⑦.⓪.⓪.①/",
+    ],
+)
+def test_a_visibly_private_address_is_refused(url: str) -> None:
+    with pytest.raises(AddressRefusedError) as caught:
+        check_destination(url, allow_loopback=False)
+    assert caught.value.error_code == "address_refused"
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8080/", "http://localhost/", "http://[::1]/"])
+def test_loopback_passes_where_it_is_open(url: str) -> None:
+    assert check_destination(url, allow_loopback=True) == url
+
+
+@pytest.mark.parametrize("url", ["https://example.org/", "http://8.8.8.8/", "http://localhost.example.org/"])
+def test_any_other_address_passes_without_a_name_being_looked_up(url: str) -> None:
+    assert check_destination(url, allow_loopback=False) == url
+
+
+def test_what_is_no_address_is_refused_as_such() -> None:
+    with pytest.raises(InvalidUrlError):
+        check_destination("http://1.2.3.400/", allow_loopback=False)
+    with pytest.raises(UnsupportedSchemeError):
+        check_destination("file:///etc/passwd", allow_loopback=False)
