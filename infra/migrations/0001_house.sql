@@ -39,6 +39,7 @@ create table sources (
   consecutive_failures integer not null default 0 check (consecutive_failures >= 0),
   last_fetch_at timestamptz,
   last_success_at timestamptz,
+  last_full_at timestamptz,
   last_error_code text,
   last_error_detail text,
   skipped_entries integer not null default 0,

@@ -142,6 +142,20 @@ def environment(values: Mapping[str, str]) -> Iterator[None]:
                     os.environ[name] = value
 
 
+class FetchSettings(ConsumerSettings, HttpSettings):
+    """The ``fetch`` function."""
+
+    first_import: str = Field(
+        default="skip",
+        pattern="^(skip|all|newest:[1-9][0-9]{0,5})$",
+        description="which entries of a source's first poll are analysed, unless the source says so itself",
+    )
+    feed_max_bytes: int = Field(default=10 * 1024 * 1024, ge=1_024, description="a larger feed is not read")
+    feed_max_entries: int = Field(default=50_000, ge=1, description="what a feed lists beyond this is skipped")
+    feed_parse_s: float = Field(default=10.0, gt=0, le=60, description="a feed that takes longer to parse is not read")
+    source_degraded_failures: int = Field(default=5, ge=1, description="failures in a row until a source is degraded")
+
+
 class ScheduleSettings(ConsumerSettings):
     """The ``schedule`` function: what each tick may do."""
 
@@ -161,5 +175,7 @@ class AuthorizeSettings(DatabaseSettings):
 class ApiSettings(ConsumerSettings):
     """The HTTP API. It only makes jobs, but it also shows how deep the queues and their dead-letter queues are."""
 
-    http_allow_loopback: bool = Field(default=False, description="accepts loopback addresses, for development and tests")
+    http_allow_loopback: bool = Field(
+        default=False, description="accepts loopback addresses, for development and tests"
+    )
     qdrant_url: str = Field(description="asked by GET /health?deep=1 whether it answers")

@@ -48,6 +48,8 @@ class Entry:
     """The fullest body that the entry brings; its summary where there is nothing else."""
     summary_html: str = ""
     """The summary, where ``html`` is something fuller."""
+    description: str = ""
+    """The beginning of the summary or else of the body, as plain text."""
     image_url: str | None = None
     enclosures: tuple[Enclosure, ...] = ()
     tags: tuple[str, ...] = ()

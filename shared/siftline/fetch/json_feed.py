@@ -135,6 +135,7 @@ def _entry(raw: object, feed_authors: Sequence[_Author], feed_url: str) -> Entry
         updated_at=item.date_modified,
         html=html or summary,
         summary_html=summary if html else "",
+        description=markup.text_of(summary or html, markup.DESCRIPTION_MAX_CHARS),
         image_url=next((image for image in images if image), None) or markup.first_image(html),
         enclosures=_enclosures(item, feed_url),
         tags=tuple(dict.fromkeys(markup.line(tag, 100) for tag in item.tags))[:20],

@@ -10,6 +10,7 @@ from siftline.kit.errors import PermanentError
 from siftline.kit.urls import validate_url
 
 TITLE_MAX_CHARS = 1_000
+DESCRIPTION_MAX_CHARS = 500
 HTML_MAX_CHARS = 1_000_000
 
 # What neither XML nor PostgreSQL takes in text: control characters, lone surrogates, non-characters.

@@ -3,7 +3,7 @@
 Pipes and ``subprocess`` only, because Lambda has no shared memory for ``multiprocessing``. Each child answers one
 request after the other: a frame of lengths, metadata and body goes in, a frame of status and JSON comes out. A child
 that takes too long is killed, one that swells beyond its memory limit gives the feed up; either way only that feed
-fails. Every feed goes this way, small ones too: a warm child costs a millisecond or two, and there is one path to trust.
+fails. Every feed goes this way, small ones too: a warm child costs a millisecond or two, and one path is to be trusted.
 """
 
 import contextlib

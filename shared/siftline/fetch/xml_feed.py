@@ -74,6 +74,7 @@ def _entry(raw: _Raw, feed_url: str) -> Entry | None:
         updated_at=_time(raw, "updated_parsed"),
         html=content,
         summary_html=summary,
+        description=markup.text_of(summary or content, markup.DESCRIPTION_MAX_CHARS),
         image_url=_image(raw, content, feed_url),
         enclosures=_enclosures(raw, feed_url),
         tags=_tags(raw),

@@ -19,17 +19,17 @@ import httpx
 import tenacity
 
 from siftline.kit.clock import Clock, SystemClock
-from siftline.kit.http_body import ACCEPT_ENCODING, read_body
+from siftline.kit.http_body import read_body
 from siftline.kit.http_errors import (
     ConnectionFailedError,
     HttpTransientError,
-    InvalidHeaderError,
     StatusTransientError,
     TimedOutError,
     TooManyRedirectsError,
     UnsupportedMediaTypeError,
     status_error,
 )
+from siftline.kit.http_headers import RawHeaders, charset, media_type, request_headers
 from siftline.kit.http_network import PinnedBackend, Resolver, resolve
 from siftline.kit.urls import InvalidUrlError, validate_url
 
@@ -39,12 +39,7 @@ SHORT_WAIT_S = 5.0
 """A Retry-After up to this is waited out here; a longer one is raised at once, for the queue to wait."""
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz")
-_OURS = frozenset(
-    {"accept", "accept-encoding", "connection", "content-length", "host", "te", "transfer-encoding", "user-agent"}
-)
 _PERSONAL = frozenset({"authorization", "cookie"})
-_RawHeaders = list[tuple[bytes, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,27 +72,46 @@ class Response:
     @property
     def content_type(self) -> str:
         """The media type in lower case without parameters, ``""`` when the server named none."""
-        return _media_type(self.headers)
+        return media_type(self.headers)
 
     @property
     def charset(self) -> str | None:
         """The ``charset`` parameter of the content type, if there is one."""
-        for parameter in self.headers.get("content-type", "").split(";")[1:]:
-            name, _, value = parameter.partition("=")
-            if name.strip().lower() == "charset" and value.strip(" \"'"):
-                return value.strip(" \"'").lower()
-        return None
+        return charset(self.headers)
 
 
 class HttpOptions(Protocol):
     """The settings a client is made from (``siftline.settings.HttpSettings``)."""
 
-    http_contact: str
-    http_allow_loopback: bool
-    http_total_s: float
-    http_connect_s: float
-    http_read_s: float
-    http_retries: int
+    @property
+    def http_contact(self) -> str:
+        """URL or mail address named in the user agent."""
+        ...
+
+    @property
+    def http_allow_loopback(self) -> bool:
+        """Whether loopback addresses may be reached."""
+        ...
+
+    @property
+    def http_total_s(self) -> float:
+        """See ``HttpLimits``, as for the rest."""
+        ...
+
+    @property
+    def http_connect_s(self) -> float:
+        """The longest a connection may take."""
+        ...
+
+    @property
+    def http_read_s(self) -> float:
+        """The longest silence."""
+        ...
+
+    @property
+    def http_retries(self) -> int:
+        """Tries after the first."""
+        ...
 
 
 class HttpClient:
@@ -160,7 +174,7 @@ class HttpClient:
         and 504 are retried here after 1, 2 and 4 seconds, jittered, as long as the deadline allows.
         """
         until_s = self._clock.monotonic() + self._limits.total_s
-        sent = self._request_headers(headers or {}, accept)
+        sent = request_headers(headers or {}, accept=accept, user_agent=self._user_agent)
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_worth_retrying),
             wait=self._wait_s,
@@ -182,7 +196,7 @@ class HttpClient:
         """Close the connections."""
         self._pool.close()
 
-    def _follow(self, url: str, headers: _RawHeaders, max_bytes: int, media_types: Collection[str] | None) -> Response:
+    def _follow(self, url: str, headers: RawHeaders, max_bytes: int, media_types: Collection[str] | None) -> Response:
         """Make one try: the request and its redirects."""
         current = validate_url(url)
         redirects: list[tuple[int, str]] = []
@@ -202,7 +216,7 @@ class HttpClient:
 
     @contextmanager
     def _exchange(
-        self, parts: SplitResult, headers: _RawHeaders
+        self, parts: SplitResult, headers: RawHeaders
     ) -> Iterator[tuple[int, httpx.Headers, Iterable[bytes]]]:
         """Send one request and hand over its answer; the library's errors become ours."""
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -239,20 +253,10 @@ class HttpClient:
             return b"".join(chunks)  # has none; reading to its end keeps the connection
         if not 200 <= status < 300:
             raise status_error(status, headers, self._clock.now())
-        media_type = _media_type(headers)
-        if media_types is not None and media_type and media_type not in media_types:
-            raise UnsupportedMediaTypeError(f"The address holds {media_type[:100]}, which cannot be read.")
+        named = media_type(headers)
+        if media_types is not None and named and named not in media_types:
+            raise UnsupportedMediaTypeError(f"The address holds {named[:100]}, which cannot be read.")
         return read_body(chunks, headers, max_bytes)
-
-    def _request_headers(self, headers: Mapping[str, str], accept: str) -> _RawHeaders:
-        wanted = {name.lower(): value for name, value in headers.items()}
-        for name, value in {**wanted, "accept": accept}.items():
-            if not name or not _TOKEN.issuperset(name) or any(not _may_stand(character) for character in value):
-                raise InvalidHeaderError(f"The request header {name[:40]!r} contains a character that it may not.")
-        if taken := _OURS & wanted.keys():
-            raise InvalidHeaderError(f"The request header {min(taken)!r} is the client's own to set.")
-        ours = {"accept": accept, "accept-encoding": ACCEPT_ENCODING, "user-agent": self._user_agent}
-        return [(name.encode(), value.encode("latin-1")) for name, value in {**ours, **wanted}.items()]
 
     def _wait_s(self, state: tenacity.RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
@@ -267,15 +271,6 @@ def _worth_retrying(error: BaseException) -> bool:
     if not isinstance(error, HttpTransientError) or not error.retry_soon:
         return False
     return error.retry_after_s is None or error.retry_after_s <= SHORT_WAIT_S
-
-
-def _may_stand(character: str) -> bool:
-    """Tell whether a character may stand in a field value (RFC 9110, section 5.5)."""
-    return character == "\t" or " " <= character <= "~" or "\x80" <= character <= "\xff"
-
-
-def _media_type(headers: Mapping[str, str]) -> str:
-    return headers.get("content-type", "").split(";")[0].split(",")[0].strip().lower()
 
 
 def _joined(base: str, location: str) -> str:

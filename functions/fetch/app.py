@@ -1,0 +1,34 @@
+"""Polls sources: SQS records of ``fetch_source`` jobs in, partial batch failures out."""
+
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+
+from siftline.contracts import JobType
+from siftline.fetch import health_store
+from siftline.fetch.reader import FeedReader
+from siftline.fetch.service import FetchSource
+from siftline.jobs.consume import BatchConsumer, LambdaContext
+from siftline.jobs.wiring import consumer, producer
+from siftline.kit.http import HttpClient
+from siftline.settings import FetchSettings
+
+# The longest request, the longest parse, and the writing.
+_RESERVE_S = 42.0
+
+
+@cache
+def build() -> BatchConsumer:
+    """Put the parts together, once a warm environment."""
+    settings = FetchSettings()
+    parts = producer(settings)
+    reader = FeedReader(timeout_s=settings.feed_parse_s, max_entries=settings.feed_max_entries)
+    fetch = FetchSource(parts.database, HttpClient.of(settings), reader, parts.clock, settings)
+    subjects = {JobType.FETCH_SOURCE: health_store.subject}
+    return consumer(settings, parts, [fetch], subjects, reserve_s=_RESERVE_S)
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
+    """Work off one batch."""
+    return build().handle(event, context)

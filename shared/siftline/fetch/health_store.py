@@ -1,0 +1,162 @@
+"""A source and its health in PostgreSQL: what to ask with, how the last poll went, when the next one is."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from siftline.contracts import Message
+from siftline.kit.db import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a poll has to know of its source."""
+
+    id: UUID
+    kind: str
+    url: str
+    title: str | None
+    site_url: str | None
+    etag: str | None
+    last_modified: str | None
+    body_sha256: bytes | None
+    health: str
+    first_import: str | None
+    imported_at: datetime | None
+    last_full_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Polled:
+    """What a successful poll says about the source itself. Validators are kept byte for byte."""
+
+    source_id: UUID
+    etag: str | None
+    last_modified: str | None
+    resolved_url: str | None
+    """Where permanent redirects led, ``None`` without any."""
+    full: bool
+    """Whether the body came; a 304 has none."""
+    imported: bool = False
+    body_sha256: bytes | None = None
+    title: str | None = None
+    site_url: str | None = None
+    skipped: int = 0
+
+
+_LOAD = """
+select id, kind, url, title, site_url, etag, last_modified, body_sha256, health, first_import, imported_at, last_full_at
+from sources where id = %(source_id)s
+"""
+
+_POLLED = """
+update sources set
+  etag = %(etag)s, last_modified = %(last_modified)s,
+  body_sha256 = coalesce(%(body_sha256)s, body_sha256),
+  title = coalesce(%(title)s, title), site_url = coalesce(%(site_url)s, site_url),
+  resolved_since = case when %(resolved_url)s::text is null then null
+    when resolved_url = %(resolved_url)s then resolved_since else now() end,
+  resolved_url = %(resolved_url)s,
+  imported_at = case when %(imported)s then coalesce(imported_at, now()) else imported_at end,
+  skipped_entries = case when %(body_sha256)s::bytea is null then skipped_entries else %(skipped)s end,
+  fetch_status = 'IDLE', health = case health when 'inactive' then health else 'active' end,
+  consecutive_failures = 0, last_error_code = null, last_error_detail = null,
+  last_fetch_at = now(), last_success_at = now(),
+  last_full_at = case when %(full)s then now() else last_full_at end,
+  next_fetch_at = now() + refresh_minutes * interval '1 minute',
+  next_fetch_reason = format('every %%s minutes', refresh_minutes), updated_at = now()
+where id = %(source_id)s
+"""
+
+# The wait doubles with every failed poll, up to a day. A poll is up to `tries` tries of one job, whose own waits are
+# short, so the tries of this job count nothing and earlier ones count by the job.
+_FAILED = """
+with before as (
+  select id, refresh_minutes, consecutive_failures + 1 as failures,
+    least(power(2, least(ceil(greatest(consecutive_failures + 1 - %(attempts)s, 0)::numeric / %(tries)s), 12))
+      * refresh_minutes, greatest(1440, refresh_minutes)) * interval '1 minute' as backoff
+  from sources where id = %(source_id)s
+)
+update sources set
+  consecutive_failures = before.failures,
+  health = case when health = 'inactive' or %(gone)s then 'inactive'
+    when before.failures >= %(degraded_at)s or %(degraded)s then 'degraded' else health end,
+  last_fetch_at = now(), last_error_code = %(code)s, last_error_detail = %(detail)s,
+  next_fetch_at = now() + greatest(before.backoff, %(wait)s),
+  next_fetch_reason = case when %(gone)s then 'the server says that the feed is gone for good'
+    when %(wait)s > before.backoff then 'the server asked to wait until then'
+    else format('after %%s failed %%s in a row', before.failures,
+                case before.failures when 1 then 'try' else 'tries' end) end,
+  updated_at = now()
+from before where sources.id = before.id
+"""
+
+_IDLE = "update sources set fetch_status = 'IDLE', updated_at = now() where id = %(source_id)s"
+
+
+def load_source(connection: Connection, source_id: UUID) -> Source | None:
+    """Return a source, or ``None`` when there is none of this id."""
+    with connection.cursor(row_factory=class_row(Source)) as cursor:
+        return cursor.execute(_LOAD, {"source_id": source_id}).fetchone()
+
+
+def subject(connection: Connection, message: Message) -> UUID | None:
+    """Return the source that a message without a job means, or ``None`` when there is none of this id."""
+    return message.subject_id if load_source(connection, message.subject_id) else None
+
+
+def polled(connection: Connection, poll: Polled) -> None:
+    """Write a poll's success: the source is healthy, whatever it was before, unless it was switched off."""
+    connection.execute(
+        _POLLED,
+        {
+            "source_id": poll.source_id,
+            "etag": poll.etag,
+            "last_modified": poll.last_modified,
+            "body_sha256": poll.body_sha256,
+            "title": poll.title,
+            "site_url": poll.site_url,
+            "resolved_url": poll.resolved_url,
+            "imported": poll.imported,
+            "skipped": poll.skipped,
+            "full": poll.full,
+        },
+    )
+
+
+def failed(
+    connection: Connection,
+    source_id: UUID,
+    *,
+    code: str,
+    detail: str,
+    attempts: int,
+    tries: int,
+    wait_s: float,
+    degraded_at: int,
+) -> None:
+    """Write a failed try: one failure more, the next poll later.
+
+    ``gone`` ends the polling; ``too_large`` degrades the source at once, for waiting does not mend it.
+    """
+    connection.execute(
+        _FAILED,
+        {
+            "source_id": source_id,
+            "code": code,
+            "detail": detail,
+            "attempts": attempts,
+            "tries": tries,
+            "wait": timedelta(seconds=wait_s),
+            "degraded_at": degraded_at,
+            "gone": code == "gone",
+            "degraded": code == "too_large",
+        },
+    )
+
+
+def idle(connection: Connection, source_id: UUID) -> None:
+    """Note that nothing is under way."""
+    connection.execute(_IDLE, {"source_id": source_id})

@@ -1,0 +1,125 @@
+"""What one poll brought, on its way into the database: contents, ledger, items and jobs, in one transaction."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from siftline.contracts import JobType, Priority, Queue
+from siftline.fetch import health_store, store
+from siftline.fetch.feeds import Feed
+from siftline.fetch.health_store import Polled, Source
+from siftline.fetch.identity import Arrival, Verdict
+from siftline.fetch.store import NewContent
+from siftline.jobs.model import NewJob
+from siftline.kit.db import Connection
+from siftline.kit.ids import new_id
+
+_LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
+
+
+class Intake:
+    """Saves a poll. ``follow`` holds its jobs once ``write`` has run: only there is known what is really new."""
+
+    def __init__(
+        self,
+        *,
+        source: Source,
+        feed: Feed,
+        verdict: Verdict,
+        polled: Polled,
+        first_import: str,
+        group_key: str,
+        now: datetime,
+    ) -> None:
+        self.follow: list[NewJob] = []
+        self._source = source
+        self._feed = feed
+        self._verdict = verdict
+        self._polled = replace(
+            polled,
+            imported=True,
+            title=feed.title or None,
+            site_url=feed.site_url,
+            skipped=feed.skipped,
+        )
+        self._group_key = group_key
+        self._now = now
+        rule = first_import if source.imported_at is None else "all"
+        analysed = chosen(verdict.arrivals, rule)
+        self._contents = [self._content(arrival, analyse=arrival.url_key in analysed) for arrival in verdict.arrivals]
+
+    def counts(self) -> Mapping[str, Any]:
+        """Return what the poll brought, in numbers."""
+        return {
+            "entries": len(self._feed.entries),
+            "skipped": self._feed.skipped,
+            "new": len(self._contents),
+            "new_analysed": sum(content.analyse for content in self._contents),
+            "edited": len(self._verdict.edits),
+            "renamed": len(self._verdict.moves),
+        }
+
+    def write(self, connection: Connection) -> None:
+        """Save everything in the caller's transaction and fill ``follow``."""
+        source_id, verdict = self._source.id, self._verdict
+        stored = store.add_contents(connection, self._contents)
+        ids = [stored[content.url_key].id for content in self._contents]
+        store.add_entries(
+            connection, source_id, [(content.identified, id_) for content, id_ in zip(self._contents, ids, strict=True)]
+        )
+        store.give_items(connection, source_id, ids)
+        store.move_entries(connection, source_id, verdict.moves)
+        store.touch_entries(connection, source_id, verdict.seen)
+        edited = store.edit_entries(connection, source_id, verdict.edits)
+        health_store.polled(connection, self._polled)
+        self.follow[:] = [
+            self._job(stored[content.url_key].id, content.identified.entry.published_at)
+            for content in self._contents
+            if content.analyse and stored[content.url_key].unread
+        ]
+        self.follow += [self._job(content_id, _LONG_AGO) for content_id in edited]
+
+    def _content(self, arrival: Arrival, *, analyse: bool) -> NewContent:
+        entry = arrival.identified.entry
+        return NewContent(
+            id=new_id(),
+            url_key=arrival.url_key,
+            url=entry.link or self._feed.site_url or self._source.url,
+            kind="article" if entry.link else "note",
+            identified=arrival.identified,
+            site_name=self._feed.title or None,
+            analyse=analyse,
+        )
+
+    def _job(self, content_id: UUID, published_at: datetime | None) -> NewJob:
+        return NewJob(
+            JobType.INGEST_CONTENT,
+            content_id,
+            self._group_key,
+            priority=priority(published_at, self._now),
+            queue=Queue.CONTENT_BACKGROUND,
+        )
+
+
+def chosen(arrivals: list[Arrival], rule: str) -> set[str]:
+    """Return the URL keys of the entries that an import rule lets through: ``all``, ``skip`` or ``newest:N``.
+
+    Undated entries count as older than dated ones, in document order.
+    """
+    if rule == "all":
+        return {arrival.url_key for arrival in arrivals}
+    newest_first = sorted(
+        arrivals, key=lambda arrival: arrival.identified.entry.published_at or _LONG_AGO, reverse=True
+    )
+    count = 0 if rule == "skip" else int(rule.removeprefix("newest:"))
+    return {arrival.url_key for arrival in newest_first[:count]}
+
+
+def priority(published_at: datetime | None, now: datetime) -> int:
+    """Return the priority of an entry's job by its age; an undated entry is as old as its discovery."""
+    age = now - (published_at or now)
+    if age < timedelta(hours=24):
+        return Priority.UNDER_24_HOURS
+    return Priority.UNDER_72_HOURS if age < timedelta(hours=72) else Priority.OLDER

@@ -1,0 +1,44 @@
+"""Headers out, checked so that none can break the request apart; and what the content type header in says."""
+
+from collections.abc import Mapping
+
+from siftline.kit.http_body import ACCEPT_ENCODING
+from siftline.kit.http_errors import InvalidHeaderError
+
+RawHeaders = list[tuple[bytes, bytes]]
+
+_TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz")
+_OURS = frozenset(
+    {"accept", "accept-encoding", "connection", "content-length", "host", "te", "transfer-encoding", "user-agent"}
+)
+
+
+def request_headers(headers: Mapping[str, str], *, accept: str, user_agent: str) -> RawHeaders:
+    """Return a caller's headers and the client's own, as sent. Raises ``InvalidHeaderError``."""
+    wanted = {name.lower(): value for name, value in headers.items()}
+    for name, value in {**wanted, "accept": accept}.items():
+        if not name or not _TOKEN.issuperset(name) or not all(map(_may_stand, value)):
+            raise InvalidHeaderError(f"The request header {name[:40]!r} contains a character that it may not.")
+    if taken := _OURS & wanted.keys():
+        raise InvalidHeaderError(f"The request header {min(taken)!r} is the client's own to set.")
+    ours = {"accept": accept, "accept-encoding": ACCEPT_ENCODING, "user-agent": user_agent}
+    return [(name.encode(), value.encode("latin-1")) for name, value in {**ours, **wanted}.items()]
+
+
+def media_type(headers: Mapping[str, str]) -> str:
+    """Return the media type in lower case without parameters, ``""`` when none is named."""
+    return headers.get("content-type", "").split(";")[0].split(",")[0].strip().lower()
+
+
+def charset(headers: Mapping[str, str]) -> str | None:
+    """Return the ``charset`` parameter of the content type, if there is one."""
+    for parameter in headers.get("content-type", "").split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset" and value.strip(" \"'"):
+            return value.strip(" \"'").lower()
+    return None
+
+
+def _may_stand(character: str) -> bool:
+    """Tell whether a character may stand in a field value (RFC 9110, section 5.5)."""
+    return character == "\t" or " " <= character <= "~" or "\x80" <= character <= "\xff"
