@@ -1,0 +1,120 @@
+"""An event source mapping: polls one queue, hands batches to its function, deletes what the function finished."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from siftline.kit.log import logger
+from siftline.worker.hosting import HostedFunction, InvocationError
+from siftline.worker.queue import Heartbeat, Message, Queue, QueueAwayError
+from siftline.worker.records import failed_ids, sqs_event
+from siftline.worker.template import QueueSource
+
+_BACKOFF_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+_log = logger("worker")
+
+
+class Poller:
+    """Polls one queue, with at most ``threads`` batches in work at a time.
+
+    ``run`` ends after ``stop`` is set and the receive under way has returned; ``busy`` tells when the work has ended.
+    """
+
+    def __init__(
+        self,
+        source: QueueSource,
+        hosted: HostedFunction,
+        open_queue: Callable[[], Queue],
+        *,
+        threads: int,
+        poll_s: int,
+        heartbeat: Heartbeat,
+        stop: threading.Event,
+    ) -> None:
+        self.source = source
+        self._hosted = hosted
+        self._open_queue = open_queue
+        self._poll_s = poll_s
+        self._heartbeat = heartbeat
+        self._stop = stop
+        self._threads = threads
+        self._slots = threading.Semaphore(threads)
+        self._busy = 0
+        self._busy_lock = threading.Lock()
+        self.last_poll = time.monotonic()
+
+    @property
+    def busy(self) -> int:
+        """How many batches are in work."""
+        return self._busy
+
+    def run(self) -> None:
+        """Poll until told to stop. A queue that is away or a function that cannot be built is tried again."""
+        failures = 0
+        queue: Queue | None = None
+        while not self._stop.is_set():
+            self.last_poll = time.monotonic()
+            if not self._slots.acquire(timeout=1.0):
+                continue
+            try:
+                self._hosted.load()
+                queue = queue or self._open_queue()
+                messages = queue.receive_batch(
+                    self.source.batch_size, window_s=self.source.window_s, wait_s=self._poll_s
+                )
+            except (QueueAwayError, InvocationError) as error:
+                self._slots.release()
+                wait_s = _BACKOFF_S[min(failures, len(_BACKOFF_S) - 1)]
+                failures += 1
+                _log.warning(
+                    "poll_failed",
+                    queue=self.source.queue,
+                    error_code=error.error_code,
+                    detail=error.detail,
+                    wait_s=wait_s,
+                )
+                self._stop.wait(wait_s)
+                continue
+            failures = 0
+            self._hand_over(queue, messages)
+
+    def _hand_over(self, queue: Queue, messages: Sequence[Message]) -> None:
+        if messages and not self._stop.is_set():
+            with self._busy_lock:
+                self._busy += 1
+            name = f"{self.source.function.name}-{queue.name}"
+            threading.Thread(target=self._work, args=[queue, messages], name=name, daemon=True).start()
+            return
+        self._slots.release()
+        if messages:
+            queue.release(messages)
+
+    def _work(self, queue: Queue, messages: Sequence[Message]) -> None:
+        try:
+            with self._heartbeat.hold(queue, messages):
+                failed = self._invoke(sqs_event(messages, queue.arn))
+                queue.delete([message for message in messages if message["MessageId"] not in failed])
+        finally:
+            with self._busy_lock:
+                self._busy -= 1
+            self._slots.release()
+
+    def _invoke(self, event: Mapping[str, Any]) -> set[str]:
+        ids = [record["messageId"] for record in event["Records"]]
+        started = time.monotonic()
+        try:
+            answer = self._hosted.invoke(event)
+        except InvocationError:
+            failed = set(ids)
+        else:
+            failed = failed_ids(answer, ids, reports_failures=self.source.reports_failures)
+        _log.info(
+            "batch_handled",
+            function=self.source.function.name,
+            queue=self.source.queue,
+            count=len(ids),
+            failed=len(failed),
+            duration_ms=round((time.monotonic() - started) * 1000),
+        )
+        return failed

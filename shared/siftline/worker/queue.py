@@ -1,0 +1,189 @@
+"""One SQS queue: receive by long poll, delete with every failure seen to, keep messages in work invisible."""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from siftline.kit.errors import TransientError
+from siftline.kit.log import logger
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+_BATCH = 10  # what one SQS call takes
+_DELETE_TRIES = 4
+_log = logger("worker")
+
+Message = dict[str, Any]
+
+
+class QueueAwayError(TransientError):
+    """SQS could not be reached, or refused."""
+
+    code = "queue_unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A queue as its owner describes it. Every method but ``delete`` and ``release`` raises ``QueueAwayError``."""
+
+    sqs: "SQSClient"
+    url: str
+    arn: str
+    visibility_s: int
+
+    @classmethod
+    def open(cls, sqs: "SQSClient", url: str) -> "Queue":
+        """Ask SQS for what is needed to know about the queue at ``url``."""
+        with _translated():
+            answer = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn", "VisibilityTimeout"])
+        return cls(sqs, url, answer["Attributes"]["QueueArn"], int(answer["Attributes"]["VisibilityTimeout"]))
+
+    @property
+    def name(self) -> str:
+        """The queue's name."""
+        return self.arn.rpartition(":")[2]
+
+    def receive(self, limit: int, *, wait_s: int) -> list[Message]:
+        """Return up to ``limit`` messages (SQS gives 10 at most), waiting up to ``wait_s`` seconds for the first."""
+        with _translated():
+            answer = self.sqs.receive_message(
+                QueueUrl=self.url,
+                MaxNumberOfMessages=min(limit, _BATCH),
+                WaitTimeSeconds=wait_s,
+                MessageSystemAttributeNames=["All"],
+                MessageAttributeNames=["All"],
+            )
+        return [dict(message) for message in answer.get("Messages", [])]
+
+    def receive_batch(self, size: int, *, window_s: float, wait_s: int) -> list[Message]:
+        """Return a batch: wait for the first message, then up to ``window_s`` seconds for the batch to be full."""
+        messages = self.receive(size, wait_s=wait_s)
+        deadline = time.monotonic() + window_s
+        while messages and len(messages) < size and (left_s := deadline - time.monotonic()) > 0:
+            try:
+                more = self.receive(size - len(messages), wait_s=min(round(left_s), wait_s))
+            except QueueAwayError:
+                break  # what we hold is worth working off
+            messages += more
+            if not more and round(left_s) == 0:
+                break
+        return messages
+
+    def delete(self, messages: Sequence[Message]) -> None:
+        """Acknowledge messages. What SQS fails to delete is sent again; what remains comes back and is logged."""
+        left = list(messages)
+        for attempt in range(_DELETE_TRIES):
+            if attempt:
+                time.sleep(0.1 * 2**attempt)
+            left = [message for chunk in _chunks(left) for message in self._delete(chunk)]
+            if not left:
+                return
+        _log.error("messages_not_deleted", queue=self.name, count=len(left))
+
+    def release(self, messages: Sequence[Message]) -> None:
+        """Make messages visible again at once, for whoever polls next."""
+        self.hide(messages, 0)
+
+    def hide(self, messages: Sequence[Message], visibility_s: int) -> None:
+        """Set how much longer messages stay invisible; a failure is logged, for SQS then redelivers by itself."""
+        for chunk in _chunks(messages):
+            entries: Any = [
+                {"Id": str(n), "ReceiptHandle": message["ReceiptHandle"], "VisibilityTimeout": visibility_s}
+                for n, message in enumerate(chunk)
+            ]
+            try:
+                answer = self.sqs.change_message_visibility_batch(QueueUrl=self.url, Entries=entries)
+            except (BotoCoreError, ClientError) as error:
+                _log.warning("visibility_not_changed", queue=self.name, error_type=type(error).__name__)
+            else:
+                if answer.get("Failed"):
+                    _log.warning("visibility_not_changed", queue=self.name, count=len(answer["Failed"]))
+
+    def _delete(self, chunk: Sequence[Message]) -> list[Message]:
+        """Delete up to ten messages and return those that are worth another try."""
+        entries: Any = [{"Id": str(n), "ReceiptHandle": message["ReceiptHandle"]} for n, message in enumerate(chunk)]
+        try:
+            answer = self.sqs.delete_message_batch(QueueUrl=self.url, Entries=entries)
+        except (BotoCoreError, ClientError) as error:
+            _log.warning("delete_failed", queue=self.name, error_type=type(error).__name__)
+            return list(chunk)
+        failed = answer.get("Failed", [])
+        for failure in failed:
+            _log.warning("delete_failed", queue=self.name, error_code=failure["Code"])
+        return [chunk[int(failure["Id"])] for failure in failed if not failure["SenderFault"]]
+
+
+@dataclass(slots=True)
+class _Held:
+    queue: Queue
+    messages: Sequence[Message]
+    next_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.postpone()
+
+    def postpone(self) -> None:
+        self.next_at = time.monotonic() + self.queue.visibility_s / 3
+
+
+class Heartbeat:
+    """Keeps messages in work invisible, however long the work takes: renewed at every third of their visibility."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, _Held] = {}
+        self._changed = threading.Condition()
+        self._closed = False
+
+    @contextmanager
+    def hold(self, queue: Queue, messages: Sequence[Message]) -> Iterator[None]:
+        """Hold messages for the length of a block."""
+        key = id(messages)
+        with self._changed:
+            self._held[key] = _Held(queue, messages)
+            self._changed.notify()
+        try:
+            yield
+        finally:
+            with self._changed:
+                del self._held[key]
+
+    def run(self) -> None:
+        """Renew until ``close``."""
+        while True:
+            with self._changed:
+                if self._closed:
+                    return
+                now = time.monotonic()
+                due = [held for held in self._held.values() if held.next_at <= now]
+                if not due:
+                    times = [held.next_at for held in self._held.values()]
+                    self._changed.wait(max(0.0, min(times) - now) if times else None)
+                    continue
+                for held in due:
+                    held.postpone()
+            for held in due:
+                held.queue.hide(held.messages, held.queue.visibility_s)
+
+    def close(self) -> None:
+        """End ``run``."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+
+def _chunks(messages: Sequence[Message]) -> list[Sequence[Message]]:
+    return [messages[start : start + _BATCH] for start in range(0, len(messages), _BATCH)]
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        raise QueueAwayError(f"SQS could not be asked ({type(error).__name__}).") from error

@@ -1,0 +1,104 @@
+"""The worker: a poller a queue, a ticker a schedule, a heartbeat for all; stopped in order, within a stated time."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from siftline.kit.clock import Clock
+from siftline.kit.log import logger
+from siftline.settings import WorkerSettings
+from siftline.worker.hosting import HostedFunction
+from siftline.worker.poller import Poller
+from siftline.worker.queue import Heartbeat, Queue
+from siftline.worker.template import Function, QueueSource, Template
+from siftline.worker.ticks import Ticker
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+_log = logger("worker")
+
+
+class Worker:
+    """Runs every event source and schedule of a template. ``urls`` are the queues' URLs by logical id."""
+
+    def __init__(
+        self,
+        template: Template,
+        *,
+        sqs: "SQSClient",
+        urls: Mapping[str, str],
+        settings: WorkerSettings,
+        clock: Clock,
+        ticks: bool = True,
+    ) -> None:
+        self._settings = settings
+        self._stop = threading.Event()
+        self._heartbeat = Heartbeat()
+        self._hosted: dict[str, HostedFunction] = {}
+        self.pollers = [self._poller(source, sqs, urls[source.queue]) for source in template.queue_sources()]
+        self.tickers = [
+            Ticker(schedule, self._host(schedule.function), clock=clock, stop=self._stop)
+            for schedule in (template.schedules() if ticks else [])
+        ]
+        runs: dict[str, Callable[[], None]] = {f"poll-{poller.source.queue}": poller.run for poller in self.pollers}
+        runs |= {f"tick-{ticker.schedule.name}": ticker.run for ticker in self.tickers}
+        self._threads = [threading.Thread(target=run, name=name, daemon=True) for name, run in runs.items()]
+        self._heart = threading.Thread(target=self._heartbeat.run, name="heartbeat", daemon=True)
+
+    def start(self) -> None:
+        """Begin to poll and to tick."""
+        for thread in (self._heart, *self._threads):
+            thread.start()
+        _log.info("worker_started", queues=len(self.pollers), schedules=len(self.tickers))
+
+    def healthy(self) -> bool:
+        """Whether every part still runs."""
+        return all(thread.is_alive() for thread in (self._heart, *self._threads))
+
+    def state(self) -> dict[str, Any]:
+        """Tell what is in work, and how long ago each queue was last polled."""
+        now = time.monotonic()
+        return {
+            "healthy": self.healthy(),
+            "queues": {
+                poller.source.queue: {"busy": poller.busy, "polled_s_ago": round(now - poller.last_poll, 1)}
+                for poller in self.pollers
+            },
+            "schedules": {ticker.schedule.name: {"busy": ticker.busy} for ticker in self.tickers},
+        }
+
+    def stop(self) -> bool:
+        """Stop polling and ticking, let work under way end; return whether all of it did within the stated time.
+
+        What did not is received again by the next worker, and its job's lease runs out.
+        """
+        self._stop.set()
+        deadline = time.monotonic() + self._settings.worker_drain_s
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        while self._busy() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self._heartbeat.close()
+        drained = not self._busy() and not any(thread.is_alive() for thread in self._threads)
+        _log.info("worker_stopped", drained=drained, left=self._busy())
+        return drained
+
+    def _busy(self) -> int:
+        return sum(poller.busy for poller in self.pollers) + sum(ticker.busy for ticker in self.tickers)
+
+    def _host(self, function: Function) -> HostedFunction:
+        return self._hosted.setdefault(function.logical_id, HostedFunction(function))
+
+    def _poller(self, source: QueueSource, sqs: "SQSClient", url: str) -> Poller:
+        threads = self._settings.worker_threads.get(source.function.name, 1)
+        return Poller(
+            source,
+            self._host(source.function),
+            lambda: Queue.open(sqs, url),
+            threads=min(threads, source.concurrency or threads),
+            poll_s=self._settings.worker_poll_s,
+            heartbeat=self._heartbeat,
+            stop=self._stop,
+        )
