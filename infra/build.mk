@@ -1,0 +1,73 @@
+# How each layer and function of template.yaml is packed, and the build, deploy and lock commands. Included by the root
+# Makefile; `sam build` calls build-<logical id> with ARTIFACTS_DIR set, in the source tree (samconfig.toml: build_in_source).
+
+# What is built is what the stage's deployment says in samconfig.toml, unless RUNTIME or ARCHITECTURE say otherwise.
+STAGE ?= staging
+BUILD_PYTHON ?= .venv/bin/python
+export STAGE RUNTIME ARCHITECTURE
+
+PACK = $(BUILD_PYTHON) infra/package.py --stage $(STAGE) $(if $(RUNTIME),--runtime $(RUNTIME)) \
+  $(if $(ARCHITECTURE),--architecture $(ARCHITECTURE)) --to "$(ARTIFACTS_DIR)"
+
+SAM := SAM_CLI_TELEMETRY=0 .local/tools/bin/sam
+
+.PHONY: build
+build: $(VENV)/.local .local/tools/.ready ## SAM build without a container engine: STAGE=staging RUNTIME= ARCHITECTURE=
+	@$(SAM) build --config-env $(STAGE) $(if $(RUNTIME)$(ARCHITECTURE),--parameter-overrides \
+	  $(if $(RUNTIME),Runtime=$(RUNTIME)) $(if $(ARCHITECTURE),Architecture=$(ARCHITECTURE)))
+
+.PHONY: deploy
+deploy: build ## guided deploy: STAGE=staging
+	@$(SAM) deploy --config-env $(STAGE) --guided
+
+.PHONY: localstack
+localstack: ## LocalStack, PostgreSQL and Qdrant in containers, and the template deployed into them (needs Docker)
+	@command -v docker >/dev/null || { echo "make localstack needs Docker with compose; make run needs neither" >&2; exit 1; }
+	@docker compose --file infra/local/compose.yaml up --detach --wait
+	@$(MAKE) build STAGE=local
+	@AWS_ENDPOINT_URL=http://127.0.0.1:4566 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test \
+	  $(SAM) deploy --config-env local
+	@DATABASE_URL=postgresql://siftline:siftline@127.0.0.1:5433/siftline $(MAKE) migrate
+
+.PHONY: lock
+lock: .local/uv/.ready ## write every hash-pinned requirements file anew from pyproject.toml: UPGRADE=1 for newest versions
+	@$(VENV)/bin/python infra/lock.py --uv .local/uv/bin/uv $(if $(filter 1,$(UPGRADE)),--upgrade)
+
+# Environments of single tools: what they pin must not bind the product.
+.local/uv/.ready .local/checkov/.ready .local/lambda/.ready .local/ministack-sam/.ready: .local/%/.ready: infra/locks/%.txt
+	@infra/local/venv.sh $(PYTHON) .local/$* $<
+	@touch $@
+
+# Besides what the root Makefile names: house tests run checkov, end-to-end tests the runtime interface emulator and
+# MiniStack with its SAM transform.
+check: .local/checkov/.ready
+test: .local/checkov/.ready .local/lambda/.ready .local/ministack-sam/.ready
+
+# --- packing: called by sam build ---------------------------------------------------------------------------------
+
+.PHONY: build-RuntimeLayer build-InferenceLayer
+build-RuntimeLayer:
+	$(PACK) --lock layers/runtime/requirements.txt
+build-InferenceLayer:
+	$(PACK) --lock layers/inference/requirements.txt
+
+# A function is its handler, the package siftline, and what it alone needs.
+.PHONY: build-AuthorizeFunction build-ApiFunction build-SearchFunction build-ScheduleFunction
+build-AuthorizeFunction:
+	$(PACK) --function authorize
+build-ApiFunction:
+	$(PACK) --function api
+build-SearchFunction:
+	$(PACK) --function search --lock infra/locks/vectors.txt
+build-ScheduleFunction:
+	$(PACK) --function schedule
+
+.PHONY: build-FetchFunction build-IngestFunction build-AnalyzeFunction build-ClusterFunction
+build-FetchFunction:
+	$(PACK) --function fetch --lock infra/locks/fetch.txt
+build-IngestFunction:
+	$(PACK) --function ingest --lock infra/locks/ingest.txt
+build-AnalyzeFunction:
+	$(PACK) --function analyze --lock infra/locks/vectors.txt
+build-ClusterFunction:
+	$(PACK) --function cluster --lock infra/locks/cluster.txt

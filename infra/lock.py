@@ -1,0 +1,97 @@
+"""Writes every hash-pinned requirements file from pyproject.toml: ``make lock``.
+
+One resolution decides (``infra/locks/local.txt``); what Lambda gets is constrained to it, so that the layers hold the
+very versions that the tests ran with. No file names a registry or a path of the machine that wrote it.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCKS = Path("infra/locks")
+ROOMS = ("feeds", "pages", "inference", "vectors", "clusters")
+OLDEST_PYTHON = "3.11"
+
+# Tools live in environments of their own: they pin what the product must not be bound to.
+TOOLS = {
+    "tools": ("aws-sam-cli", "cfn-lint"),
+    "checkov": ("checkov",),
+    "lambda": ("awslambdaric",),
+    "ministack": ("ministack",),
+    "ministack-sam": ("ministack", "aws-sam-translator"),
+    "uv": ("uv",),
+}
+# What a Lambda layer or function adds, and which packages are there already.
+RUNTIME = Path("layers/runtime/requirements.txt")
+INFERENCE = Path("layers/inference/requirements.txt")
+PACKED = {
+    RUNTIME: (None, ()),
+    INFERENCE: ("inference", (RUNTIME,)),
+    LOCKS / "vectors.txt": ("vectors", (RUNTIME, INFERENCE)),
+    LOCKS / "fetch.txt": ("feeds", (RUNTIME,)),
+    LOCKS / "ingest.txt": ("pages", (RUNTIME,)),
+    LOCKS / "cluster.txt": ("clusters", (RUNTIME,)),
+}
+# Needed by their packages only for downloads from a model hub, which no function makes.
+NEVER_IN_LAMBDA = ("huggingface-hub", "requests", "robust-downloader")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write all files, or only those named; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--uv", default="uv", help="the uv to use")
+    parser.add_argument("--upgrade", action="store_true", help="take the newest versions, not those locked before")
+    options = parser.parse_args(arguments)
+    uv = [options.uv, "pip", "compile", "--quiet", "--generate-hashes", "--no-header", "--no-emit-index-url"]
+    uv += ["--no-annotate", "--only-binary", ":all:", "--python-version", OLDEST_PYTHON]
+    uv += ["--upgrade"] if options.upgrade else []
+    _environments([*uv, "--universal"])
+    _tools([*uv, "--universal"])
+    _packed([*uv, "--python-platform", "x86_64-manylinux_2_28"])
+    return 0
+
+
+def _environments(uv: Sequence[str]) -> None:
+    extras = [f"--extra={name}" for name in (*ROOMS, "local")]
+    _run([*uv, "pyproject.toml", *extras, "--output-file", str(LOCKS / "local.txt")])
+    constraint = ["--constraint", str(LOCKS / "local.txt")]
+    _run([*uv, "pyproject.toml", *extras, "--extra=dev", *constraint, "--output-file", str(LOCKS / "dev.txt")])
+
+
+def _tools(uv: Sequence[str]) -> None:
+    for name, packages in TOOLS.items():
+        with _requirements(packages) as source:
+            _run([*uv, source.name, "--output-file", str(LOCKS / f"{name}.txt")])
+
+
+def _packed(uv: Sequence[str]) -> None:
+    with _requirements(f'{name} ; python_version < "3"' for name in NEVER_IN_LAMBDA) as overrides:
+        for output, (extra, below) in PACKED.items():
+            command = [*uv, "pyproject.toml", "--constraint", str(LOCKS / "local.txt"), "--override", overrides.name]
+            command += [f"--extra={extra}"] if extra else []
+            command += [f"--no-emit-package={name}" for lower in below for name in _names(lower)]
+            _run([*command, "--output-file", str(output)])
+
+
+def _requirements(lines: Iterable[str]) -> "tempfile._TemporaryFileWrapper[str]":
+    file = tempfile.NamedTemporaryFile("w", suffix=".in")  # noqa: SIM115  closed, and so removed, by the caller
+    file.write("\n".join(lines) + "\n")
+    file.flush()
+    return file
+
+
+def _names(lock: Path) -> list[str]:
+    return re.findall(r"^([A-Za-z0-9._-]+)==", (ROOT / lock).read_text(), re.MULTILINE)
+
+
+def _run(command: Sequence[str]) -> None:
+    subprocess.run(command, cwd=ROOT, check=True)  # noqa: S603  uv, with the arguments written above
+
+
+if __name__ == "__main__":
+    sys.exit(main())

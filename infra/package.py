@@ -1,0 +1,129 @@
+"""Packs one layer or one function of template.yaml, for another Python and processor than this machine's if need be.
+
+``sam build`` calls it through the targets of infra/build.mk. Requirements come as wheels by hash, so no compiler and no
+container engine is needed; what Lambda never reads (tests, headers, descriptions of AWS services that we do not call)
+is left out. Installed trees are kept under ``.local/packed`` and linked from there while their lock stays the same.
+"""
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+KEPT = ROOT / ".local" / "packed"
+# Lambda's python3.12 and python3.13 run on Amazon Linux 2023 (glibc 2.34); 2.28 is what wheels are made for today.
+GLIBC = ("2_28", "2_27", "2_26", "2_24", "2_17", "2_12", "2_5")
+OLD_NAMES = {"2_17": "manylinux2014", "2_12": "manylinux2010", "2_5": "manylinux1"}
+PROCESSOR = {"x86_64": "x86_64", "arm64": "aarch64"}
+# The services that our code calls; botocore describes four hundred, in 26 MB. A house test compares.
+AWS_SERVICES = frozenset({"cloudwatch", "s3", "secretsmanager", "sesv2", "sqs", "sts"})
+LEFT_OUT = ("**/__pycache__", "**/tests", "**/*.pyi", "**/*.pyx", "**/*.pxd", "**/*.h", "bin", "boto3/examples")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What the package will run on: a Lambda runtime (``python3.13``) and architecture (``x86_64`` or ``arm64``)."""
+
+    runtime: str
+    architecture: str
+
+    def pip_options(self) -> list[str]:
+        """Return the options that make pip choose wheels for the target instead of for this machine."""
+        processor = PROCESSOR[self.architecture]
+        names = [f"manylinux_{version}" for version in GLIBC] + list(OLD_NAMES.values())
+        platforms = [f"--platform={name}_{processor}" for name in names]
+        return ["--implementation=cp", f"--python-version={self.runtime.removeprefix('python')}", *platforms]
+
+
+def stage_target(stage: str) -> Target:
+    """Return what a stage of samconfig.toml deploys with, so that a build never differs from its deployment."""
+    stages = tomllib.loads((ROOT / "samconfig.toml").read_text())
+    overrides = stages[stage]["deploy"]["parameters"]["parameter_overrides"]
+    values = dict(override.split("=", 1) for override in overrides)
+    return Target(values["Runtime"], values["Architecture"])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Fill the artifact folder; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--to", type=Path, required=True, help="the artifact folder, made if it is not there")
+    parser.add_argument("--stage", default="staging", help="whose Runtime and Architecture in samconfig.toml count")
+    parser.add_argument("--runtime", help="another than the stage's: python3.11")
+    parser.add_argument("--architecture", choices=sorted(PROCESSOR), help="another than the stage's")
+    parser.add_argument("--lock", type=Path, action="append", default=[], help="requirements to put in")
+    parser.add_argument("--function", help="the function whose handler to put in, with siftline; none for a layer")
+    options = parser.parse_args(arguments)
+    stage = stage_target(options.stage)
+    target = Target(options.runtime or stage.runtime, options.architecture or stage.architecture)
+    packages = options.to if options.function else options.to / "python"
+    packages.mkdir(parents=True, exist_ok=True)
+    for lock in options.lock:
+        _copy(installed(ROOT / lock, target), packages)
+    if options.function:
+        _copy(ROOT / "shared" / "siftline", packages / "siftline")
+        _copy(ROOT / "functions" / options.function, packages / "functions" / options.function)
+    return 0
+
+
+def installed(lock: Path, target: Target) -> Path:
+    """Return a folder with the lock's packages, pruned; installs them unless that was done before."""
+    digest = hashlib.sha256(repr((lock.read_text(), target, LEFT_OUT, sorted(AWS_SERVICES))).encode()).hexdigest()[:16]
+    folder = KEPT / f"{lock.parent.name}-{lock.stem}-{target.runtime}-{target.architecture}-{digest}"
+    if folder.is_dir():
+        return folder
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=KEPT) as scratch:
+        fresh = Path(scratch) / "packages"
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        command += ["--no-compile", "--only-binary=:all:", "--require-hashes", *target.pip_options()]
+        command += ["--target", str(fresh), "--requirement", str(lock)]
+        subprocess.run(command, check=True)  # noqa: S603  pip, with the arguments written above
+        prune(fresh)
+        try:
+            fresh.rename(folder)
+        except OSError:  # another build of the same lock was faster
+            if not folder.is_dir():
+                raise
+    return folder
+
+
+def prune(folder: Path) -> None:
+    """Remove what no function reads."""
+    _remove(path for pattern in LEFT_OUT for path in sorted(folder.glob(pattern)))
+    data = folder / "botocore" / "data"
+    if data.is_dir():
+        _remove(path for path in data.iterdir() if path.is_dir() and path.name not in AWS_SERVICES)
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in list(paths):
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.exists():
+            path.unlink()
+
+
+def _copy(source: Path, target: Path) -> None:
+    ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
+    shutil.copytree(source, target, dirs_exist_ok=True, ignore=ignored, copy_function=_link)
+
+
+def _link(source: str, target: str) -> None:
+    """Give a file a second name instead of copying hundreds of megabytes; copy where the file system cannot."""
+    Path(target).unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
