@@ -188,7 +188,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--template", type=Path, default=Path("template.yaml"))
     parser.add_argument("--stage", default="local", help="the template's Stage parameter")
     options = parser.parse_args(arguments)
-    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a queue of one request is no warning
     gateway = Gateway(Template.read(options.template, {"Stage": options.stage}))
     gateway.load()
     # One byte more than is taken, so that the answer to a longer body is the gateway's own.
