@@ -1,0 +1,90 @@
+"""The text of a page, without what stands around it: trafilatura on a page put in order, or all its text."""
+
+import re
+from collections.abc import Collection, Iterable
+from itertools import pairwise
+
+from lxml import etree, html
+from trafilatura import bare_extraction
+
+from siftline.ingest.clearing import clear
+from siftline.ingest.markup import Markup
+from siftline.ingest.plain import clean_text, paragraphs
+from siftline.kit.log import logger
+
+# Trafilatura takes about a quarter of a millisecond an element, and lxml's own recursion has a floor: beyond these, and
+# when it finds nothing, the page's plain text without its frame is taken.
+_ELEMENTS_MAX = 20_000
+_DEPTH_MAX = 250
+_FRAME: tuple[str, ...] = ("aside", "footer", "nav")
+# Below this trafilatura falls back on all of the page, menus included.
+_SHORT_CHARS = 250
+_HEADING_BLOCKS = 6
+_HEADING_SHARE = 0.3
+_log = logger("ingest")
+
+
+def main_text(page: Markup, titles: Collection[str]) -> str:
+    """Return the article's text, paragraphs parted by an empty line; ``""`` when the page holds none.
+
+    ``titles`` are the names the page gives itself: what stands above such a line, and the line itself, is not its text.
+    Changes ``page.root``.
+    """
+    blocks: list[str] = []
+    if page.elements <= _ELEMENTS_MAX and page.depth <= _DEPTH_MAX:
+        clear(page.root)
+        blocks = _extracted(page.root)
+    if _size(blocks) < _SHORT_CHARS:
+        framed = _framed(page.root)
+        blocks = framed if not blocks or _size(framed) < _size(blocks) else blocks
+    return clean_text("\n\n".join(_below_title(_without_repeats(blocks), titles)))
+
+
+def _extracted(root: html.HtmlElement) -> list[str]:
+    try:
+        found = bare_extraction(root, include_comments=False)
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError, etree.LxmlError) as error:
+        # Other people's code on strangers' markup: the plain text is still better than no page.
+        _log.warning("extraction_failed", error_code=type(error).__name__)
+        return []
+    return [] if found is None or isinstance(found, dict) else paragraphs(found.body)
+
+
+def _framed(root: html.HtmlElement) -> list[str]:
+    """Return the page's own text blocks, without navigation, header and footer."""
+    frame = _FRAME
+    holders = [node for name in ("main", "article") for node in root.iter(name)]
+    if holders:
+        body = max(holders, key=lambda node: len(node.text_content()))
+    else:
+        body = root.find("body")
+        frame = (*_FRAME, "header")
+    if body is None:
+        return []
+    for node in [node for node in body.iter(*frame) if node is not body]:
+        node.drop_tree()
+    return paragraphs(body)
+
+
+def _without_repeats(blocks: list[str]) -> list[str]:
+    return blocks[:1] + [block for before, block in pairwise(blocks) if block != before]
+
+
+def _below_title(blocks: list[str], titles: Collection[str]) -> list[str]:
+    names = {_letters(title) for title in titles} - {""}
+    above, most = 0, _HEADING_SHARE * _size(blocks)
+    for place, block in enumerate(blocks[:_HEADING_BLOCKS]):
+        if _letters(block) in names:
+            return blocks[place + 1 :] or blocks
+        above += len(block)
+        if above > most:
+            break
+    return blocks
+
+
+def _size(blocks: Iterable[str]) -> int:
+    return sum(map(len, blocks))
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"\W+", "", text).casefold()

@@ -1,0 +1,117 @@
+"""A page as the house keeps it: bytes and a content type in, text and metadata out.
+
+Nothing here goes to the network, and no markup, however hostile, makes it hang: see ``siftline.ingest.markup``.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from siftline.ingest.charset import decode
+from siftline.ingest.errors import EmptyContentError, PageTooLargeError, UnsupportedContentTypeError
+from siftline.ingest.maintext import main_text
+from siftline.ingest.markup import parse
+from siftline.ingest.metadata import TITLE_MAX_CHARS, Metadata, read_metadata
+from siftline.ingest.plain import clean_line, clean_text, count_words
+
+MAX_BYTES = 10_000_000
+MAX_TEXT_CHARS = 500_000
+"""What is longer is cut at a paragraph: a book's length, and far below what full-text search can index."""
+
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_MAYBE_HTML = frozenset({"", "application/xml", "text/xml", "application/octet-stream"})
+_LOOKS_HTML = re.compile(
+    r"\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|title|article|main|div|p|h1)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a page holds; ``None`` where it says nothing."""
+
+    title: str | None
+    author: str | None
+    site_name: str | None
+    published_at: datetime | None
+    image_url: str | None
+    description: str | None
+    lang_hint: str | None
+    canonical_url: str | None
+    text: str
+    """Paragraphs parted by an empty line, at most ``MAX_TEXT_CHARS`` characters, never empty."""
+    html_lang: str | None
+    kind: str
+    word_count: int
+
+
+def read_page(body: bytes, content_type: str, url: str) -> Page:
+    """Read a page of HTML, XHTML or plain text.
+
+    ``content_type`` is the header as sent, parameters included. Raises ``UnsupportedContentTypeError``,
+    ``EmptyContentError``, ``PageTooLargeError`` and ``PageTooComplexError``.
+    """
+    media_type = content_type.split(";", maxsplit=1)[0].strip().lower()
+    if media_type not in {*_HTML, *_MAYBE_HTML, "text/plain"}:
+        raise UnsupportedContentTypeError(f"The address holds {media_type[:100]}, not a page that can be read.")
+    if len(body) > MAX_BYTES:
+        raise PageTooLargeError("The page is too large to be read.")
+    text = decode(body, content_type)
+    if media_type == "text/plain":
+        return _plain_page(text, url)
+    if media_type in _MAYBE_HTML and not _LOOKS_HTML.match(text[:4_096]):
+        if not text.strip():
+            raise EmptyContentError("The page is empty.")
+        raise UnsupportedContentTypeError("The address does not hold a page that can be read.")
+    markup = parse(text)
+    metadata = read_metadata(markup.root, url)
+    found = _cut(main_text(markup, metadata.titles))
+    if not found:
+        raise EmptyContentError("The page holds no text.")
+    return _page(metadata, found)
+
+
+def _page(metadata: Metadata, text: str) -> Page:
+    return Page(
+        title=metadata.title,
+        author=metadata.author,
+        site_name=metadata.site_name,
+        published_at=metadata.published_at,
+        image_url=metadata.image_url,
+        description=metadata.description,
+        lang_hint=metadata.lang_hint,
+        canonical_url=metadata.canonical_url,
+        text=text,
+        html_lang=metadata.html_lang,
+        kind=metadata.kind,
+        word_count=count_words(text),
+    )
+
+
+def _plain_page(text: str, url: str) -> Page:
+    text = _cut(clean_text(text))
+    if not text:
+        raise EmptyContentError("The page is empty.")
+    name = urlsplit(url).path.rpartition("/")[2]
+    return Page(
+        title=clean_line(text.partition("\n")[0], TITLE_MAX_CHARS) or clean_line(name, TITLE_MAX_CHARS),
+        author=None,
+        site_name=None,
+        published_at=None,
+        image_url=None,
+        description=None,
+        lang_hint=None,
+        canonical_url=None,
+        text=text,
+        html_lang=None,
+        kind="article",
+        word_count=count_words(text),
+    )
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MAX_TEXT_CHARS:
+        return text
+    head = text[:MAX_TEXT_CHARS]
+    return (head.rpartition("\n\n")[0] or head).rstrip()
