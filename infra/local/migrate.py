@@ -1,12 +1,18 @@
 """Bring a database's tables up to date with ``infra/migrations``. Safe to run twice, and twice at once."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
+from pydantic import ValidationError
 from yoyo import get_backend, read_migrations  # type: ignore[import-untyped]  # it ships no types
+
+from siftline.kit.aws import secret
+from siftline.kit.errors import SiftlineError
+from siftline.settings import DatabaseSettings
 
 MIGRATIONS = Path(__file__).resolve().parents[1] / "migrations"
 _LOCK = 7_748_454  # any number that nobody else takes an advisory lock on
@@ -38,3 +44,22 @@ def _locked(url: str) -> Iterator[Any]:
         guard.execute("select pg_advisory_lock(%s)", [_LOCK])
         with get_backend(url.replace("postgresql://", "postgresql+psycopg://", 1)) as backend:
             yield backend
+
+
+def main() -> int:
+    """Migrate the database that ``DATABASE_URL`` names; return the exit code."""
+    try:
+        url = secret(DatabaseSettings().database_url.get_secret_value())
+        applied = migrate(url)
+    except ValidationError:
+        print("Set DATABASE_URL to the postgresql:// address of the database.", file=sys.stderr)
+    except (SiftlineError, psycopg.OperationalError) as error:
+        print(f"The database could not be migrated: {error}", file=sys.stderr)
+    else:
+        print(f"{applied} migrations applied." if applied else "The database was up to date.")
+        return 0
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

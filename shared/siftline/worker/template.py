@@ -191,12 +191,8 @@ class Template:
                 yield name, body.get("Properties", {})
 
     def _function(self, name: str, body: Mapping[str, Any]) -> Function:
-        common = self._globals.get("Function", {})
-        properties = {**common, **body}
-        raw = {
-            **common.get("Environment", {}).get("Variables", {}),
-            **body.get("Environment", {}).get("Variables", {}),
-        }
+        properties = _merged(self._globals.get("Function", {}), body)
+        raw = properties.get("Environment", {}).get("Variables", {})
         variables = {key: value for key, item in raw.items() if (value := self._evaluator.value(item)) is not None}
         return Function(
             logical_id=name,
@@ -231,7 +227,24 @@ class Template:
         apis = [self._evaluator.value(dict(body)) for _, body in self._of_type("AWS::Serverless::HttpApi")]
         if len(apis) > 1:
             raise TemplateError("More than one HTTP API is not understood here.")
-        return {**common, **(apis[0] if apis else {})}
+        return _merged(common, apis[0] if apis else {})
+
+
+def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay a resource's own values over the globals, maps within maps included (SAM, "Overridable properties").
+
+    A map that is a function of the template (one key, ``Ref`` or ``Fn::…``) is a value, not a map.
+    """
+    merged = {**common, **own}
+    for key in common.keys() & own.keys():
+        pair = (common[key], own[key])
+        if all(isinstance(value, Mapping) and not _is_function(value) for value in pair):
+            merged[key] = _merged(*pair)
+    return merged
+
+
+def _is_function(value: Mapping[str, Any]) -> bool:
+    return len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::"))
 
 
 def _logical_id(value: Any) -> str:

@@ -1,0 +1,105 @@
+"""Deleting what is done, whatever SQS fails to do at first."""
+
+import threading
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from siftline.worker.queue import Heartbeat, Queue, QueueAwayError
+
+ARN = "arn:aws:sqs:us-east-1:0:q"
+
+
+class FakeSqs:
+    """Answers as told, one answer a call; notes what it was asked to delete and to hide."""
+
+    def __init__(self, *answers):
+        self._answers = list(answers)
+        self.deleted = []
+        self.hidden = []
+        self.asked = threading.Event()
+
+    def _next(self):
+        answer = self._answers.pop(0) if self._answers else {}
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def delete_message_batch(self, *, QueueUrl, Entries):  # noqa: N803  -- boto3's names
+        self.deleted.append([entry["ReceiptHandle"] for entry in Entries])
+        return self._next()
+
+    def change_message_visibility_batch(self, *, QueueUrl, Entries):  # noqa: N803
+        self.hidden.append([(entry["ReceiptHandle"], entry["VisibilityTimeout"]) for entry in Entries])
+        self.asked.set()
+        return self._next()
+
+    def receive_message(self, **_):
+        return self._next()
+
+
+def _queue(sqs, visibility_s=30):
+    return Queue(sqs, "http://127.0.0.1/q", ARN, visibility_s)
+
+
+def _messages(count):
+    return [{"MessageId": str(n), "ReceiptHandle": f"r{n}"} for n in range(count)]
+
+
+def test_what_a_partial_failure_leaves_is_deleted_again_and_nothing_else():
+    sqs = FakeSqs({"Failed": [{"Id": "1", "SenderFault": False, "Code": "InternalError"}]})
+    _queue(sqs).delete(_messages(3))
+    assert sqs.deleted == [["r0", "r1", "r2"], ["r1"]]
+
+
+def test_a_failure_that_is_our_fault_is_not_tried_again():
+    sqs = FakeSqs({"Failed": [{"Id": "0", "SenderFault": True, "Code": "ReceiptHandleIsInvalid"}]})
+    _queue(sqs).delete(_messages(1))
+    assert sqs.deleted == [["r0"]]
+
+
+def test_deleting_is_tried_again_while_sqs_is_away_but_not_for_ever():
+    away = EndpointConnectionError(endpoint_url="http://127.0.0.1")
+    sqs = FakeSqs(*[away] * 10)
+    _queue(sqs).delete(_messages(1))
+    assert sqs.deleted == [["r0"]] * 4
+
+
+def test_more_than_ten_messages_are_deleted_ten_at_a_time():
+    sqs = FakeSqs()
+    _queue(sqs).delete(_messages(23))
+    assert [len(chunk) for chunk in sqs.deleted] == [10, 10, 3]
+
+
+def test_a_batch_already_held_survives_a_queue_that_goes_away_within_the_window():
+    sqs = FakeSqs({"Messages": _messages(1)}, EndpointConnectionError(endpoint_url="http://127.0.0.1"))
+    assert _queue(sqs).receive_batch(10, window_s=5, wait_s=1) == _messages(1)
+
+
+def test_a_queue_that_is_away_is_said_in_our_own_words():
+    sqs = FakeSqs(EndpointConnectionError(endpoint_url="http://127.0.0.1"))
+    with pytest.raises(QueueAwayError) as raised:
+        _queue(sqs).receive(1, wait_s=0)
+    assert raised.value.error_code == "queue_unavailable"
+
+
+def test_messages_in_work_are_kept_invisible_and_let_go_afterwards():
+    sqs = FakeSqs()
+    heartbeat = Heartbeat()
+    thread = threading.Thread(target=heartbeat.run)
+    thread.start()
+    with heartbeat.hold(_queue(sqs, visibility_s=0), _messages(1)):
+        assert sqs.asked.wait(10)
+    seen = len(sqs.hidden)
+    heartbeat.close()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert set(sqs.hidden[0]) == {("r0", 0)}
+    assert len(sqs.hidden) <= seen + 1
+
+
+def test_a_visibility_that_cannot_be_changed_is_no_error():
+    sqs = FakeSqs(EndpointConnectionError(endpoint_url="http://127.0.0.1"), {"Failed": [{"Id": "0"}]})
+    _queue(sqs).release(_messages(1))
+    _queue(sqs).release(_messages(1))
+    assert len(sqs.hidden) == 2
