@@ -101,6 +101,7 @@ create table contents (
   check ((status = 'FAILED') = (error_code is not null))
 );
 create index contents_sort on contents (sort_at desc, id desc);
+create index contents_same_text on contents (content_sha256) where content_sha256 is not null;
 create index contents_topics on contents using gin (topics jsonb_path_ops);
 create index contents_not_ready on contents (status, created_at) where status in ('NEW', 'PENDING', 'PROCESSING');
 

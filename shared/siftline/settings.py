@@ -156,6 +156,14 @@ class FetchSettings(ConsumerSettings, HttpSettings):
     source_degraded_failures: int = Field(default=5, ge=1, description="failures in a row until a source is degraded")
 
 
+class IngestSettings(ConsumerSettings, HttpSettings):
+    """The ``ingest`` function."""
+
+    page_max_bytes: int = Field(default=10_000_000, ge=1_024, le=10_000_000, description="a larger page is not read")
+    page_read_s: float = Field(default=10.0, gt=0, description="the longest that reading a fetched page may take")
+    siftline_analysis_enabled: bool = Field(default=True, description="off: what is read is READY without analysis")
+
+
 class ScheduleSettings(ConsumerSettings):
     """The ``schedule`` function: what each tick may do."""
 

@@ -190,13 +190,6 @@ class _Reader:
         return "audio" if stated.startswith("music") else "article"
 
 
-def same_site(one: str, other: str) -> bool:
-    """Return whether two addresses are of one site: the same host, or one a sub-domain of the other; ``www.`` aside."""
-    names = [(urlsplit(address).hostname or "").removeprefix("www.") for address in (one, other)]
-    short, long = sorted(names, key=len)
-    return short == long or ("." in short and long.endswith(f".{short}"))
-
-
 def _without_site(title: str, site: str | None) -> str:
     """Cut the site's name off a title, where a separator parts them."""
     if site:

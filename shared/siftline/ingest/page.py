@@ -4,20 +4,18 @@ Nothing here goes to the network, and no markup, however hostile, makes it hang:
 """
 
 import re
-from dataclasses import dataclass
-from datetime import datetime
 from urllib.parse import urlsplit
 
 from siftline.ingest.charset import decode
+from siftline.ingest.entry import read_entry
 from siftline.ingest.errors import EmptyContentError, PageTooLargeError, UnsupportedContentTypeError
 from siftline.ingest.maintext import main_text
 from siftline.ingest.markup import parse
 from siftline.ingest.metadata import TITLE_MAX_CHARS, Metadata, read_metadata
+from siftline.ingest.model import MAX_TEXT_CHARS, EntryText, Page
 from siftline.ingest.plain import clean_line, clean_text, count_words
 
 MAX_BYTES = 10_000_000
-MAX_TEXT_CHARS = 500_000
-"""What is longer is cut at a paragraph: a book's length, and far below what full-text search can index."""
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _MAYBE_HTML = frozenset({"", "application/xml", "text/xml", "application/octet-stream"})
@@ -25,25 +23,6 @@ _LOOKS_HTML = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|title|article|main|div|p|h1)\b",
     re.IGNORECASE | re.DOTALL,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What a page holds; ``None`` where it says nothing."""
-
-    title: str | None
-    author: str | None
-    site_name: str | None
-    published_at: datetime | None
-    image_url: str | None
-    description: str | None
-    lang_hint: str | None
-    canonical_url: str | None
-    text: str
-    """Paragraphs parted by an empty line, at most ``MAX_TEXT_CHARS`` characters, never empty."""
-    html_lang: str | None
-    kind: str
-    word_count: int
 
 
 def read_page(body: bytes, content_type: str, url: str) -> Page:
@@ -115,3 +94,15 @@ def _cut(text: str) -> str:
         return text
     head = text[:MAX_TEXT_CHARS]
     return (head.rpartition("\n\n")[0] or head).rstrip()
+
+
+class PageReader:
+    """Reads pages and feed entries (``siftline.ingest.service.Reader``)."""
+
+    def page(self, body: bytes, content_type: str, url: str) -> Page:
+        """Return what a page holds; as ``read_page``."""
+        return read_page(body, content_type, url)
+
+    def entry(self, entry_html: str | None) -> EntryText:
+        """Return what a feed brought of an article; as ``read_entry``."""
+        return read_entry(entry_html)

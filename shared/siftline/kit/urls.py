@@ -101,6 +101,13 @@ def canonical_url(url: str) -> str:
     return replace(key, path="/", query=None, fragment=f"!sha256:{digest}").text()
 
 
+def same_site(one: str, other: str) -> bool:
+    """Return whether two addresses are of one site: the same host, or one a sub-domain of the other; ``www.`` aside."""
+    names = [_parse(address).host.rstrip(".").removeprefix("www.") for address in (one, other)]
+    short, long = sorted(names, key=len)
+    return short == long or ("." in short and long.endswith(f".{short}"))
+
+
 def _parse(url: str) -> _Parts:
     url = re.sub(r"[\t\r\n]", "", url.strip(_SPACE))
     if len(url) > MAX_URL_LENGTH:

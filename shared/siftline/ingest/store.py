@@ -1,0 +1,192 @@
+"""Ingest's SQL: contents by their key, what a reading found, and saved items."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import class_row, scalar_row
+
+from siftline.kit.db import Connection
+from siftline.kit.ids import new_id
+
+
+@dataclass(frozen=True, slots=True)
+class StoredContent:
+    """A content as its ingest job finds it."""
+
+    id: UUID
+    url: str
+    entry_html: str | None
+    """What a feed brought of it."""
+    content_sha256: bytes | None
+    """Of the text stored so far."""
+    analysed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a reading found, as it is stored. ``url_keys`` are the other names that the page gives itself."""
+
+    text: str
+    content_sha256: bytes
+    word_count: int
+    kind: str
+    title: str | None
+    author: str | None
+    site_name: str | None
+    image_url: str | None
+    description: str | None
+    lang: str | None
+    published_at: datetime | None
+    http_status: int | None
+    notice_code: str | None
+    url_keys: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldContent:
+    """A content under a key, made now or known before. ``unread`` means that nobody is to read it yet."""
+
+    id: UUID
+    status: str
+    unread: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HeldItem:
+    """A user's item on a content."""
+
+    id: UUID
+    created: bool
+
+
+_LOAD = """
+select id, url, entry_html, content_sha256, topics is not null as analysed from contents where id = %(id)s
+"""
+
+# Readers of one text wait for each other here, so that the second sees the first.
+_ONE_AT_A_TIME = "select pg_advisory_xact_lock(%(lock)s::bigint)"
+
+# The oldest wins, and points to nothing younger: what a row duplicates never changes into its own duplicate. A text as
+# short as a notice ("Subscribe to read on") is a duplicate only under the same title.
+_OLDER = """
+select coalesce(older.duplicate_of, older.id)
+from contents as older join contents as mine on mine.id = %(id)s
+where (older.first_seen_at, older.id) < (mine.first_seen_at, mine.id) and older.status <> 'FAILED'
+  and (older.url_key = any(%(url_keys)b::text[])
+    or (older.content_sha256 = %(content_sha256)b
+      and (older.word_count >= 100 or older.title is not distinct from coalesce(mine.title, %(title)s))))
+order by older.first_seen_at, older.id limit 1
+"""
+
+# A feed's own word on an item goes before the page's; without a feed the page's newest word counts.
+_WRITE = """
+with old as (
+  select id, version, title, text, content_sha256,
+    text is not null and content_sha256 is distinct from %(content_sha256)b as changed,
+    entry_html is not null or exists (select from source_entries where content_id = contents.id) as from_feed
+  from contents where id = %(id)s),
+revision as (
+  insert into content_revisions (content_id, version, title, text, content_sha256)
+  select id, version, title, text, content_sha256 from old where changed
+  on conflict (content_id, version) do nothing)
+update contents set
+  status = %(status)s, error_code = null, error_detail = null, notice_code = %(notice_code)s,
+  version = contents.version + old.changed::int,
+  text = %(text)s, content_sha256 = %(content_sha256)b, word_count = %(word_count)s,
+  kind = case when old.from_feed and contents.kind <> 'article' then contents.kind else %(kind)s end,
+  title = case when old.from_feed then coalesce(contents.title, %(title)s) else coalesce(%(title)s, contents.title) end,
+  author = case when old.from_feed then coalesce(contents.author, %(author)s)
+    else coalesce(%(author)s, contents.author) end,
+  site_name = coalesce(%(site_name)s, contents.site_name),
+  image_url = coalesce(%(image_url)s, contents.image_url),
+  description = case when old.from_feed then coalesce(contents.description, %(description)s)
+    else coalesce(%(description)s, contents.description) end,
+  lang = coalesce(contents.lang, %(lang)s),
+  published_at = coalesce(contents.published_at, %(published_at)s),
+  sort_at = least(contents.first_seen_at, coalesce(contents.published_at, %(published_at)s)),
+  http_status = %(http_status)s, duplicate_of = %(duplicate_of)s, updated_at = now()
+from old where contents.id = old.id
+"""
+
+_HOLD_CONTENT = """
+insert into contents (id, url_key, url) values (%(id)s, %(url_key)s, %(url)s)
+on conflict (url_key) do update set updated_at = contents.updated_at
+returning id, status,
+  status in ('NEW', 'FAILED') or (status = 'READY' and text is null and topics is null) as unread
+"""
+
+_HOLD_ITEM = """
+insert into items (id, user_id, content_id, saved, tags, note)
+values (%(id)s, %(user_id)s, %(content_id)s, true, %(tags)s, %(note)s)
+on conflict (user_id, content_id) do update set
+  saved = true, note = coalesce(excluded.note, items.note), updated_at = now(),
+  tags = items.tags || array(select tag from unnest(excluded.tags) as tag where tag <> all(items.tags))
+returning id, xmax = 0 as created
+"""
+
+
+def load(connection: Connection, content_id: UUID) -> StoredContent | None:
+    """Return a content, or ``None`` when it was deleted."""
+    with connection.cursor(row_factory=class_row(StoredContent)) as cursor:
+        return cursor.execute(_LOAD, {"id": content_id}).fetchone()
+
+
+def write(connection: Connection, content_id: UUID, found: Found, *, status: str) -> UUID | None:
+    """Store what a reading found; the text it replaces becomes a revision. Returns what it is a duplicate of."""
+    values = {
+        "id": content_id,
+        "status": status,
+        "text": found.text,
+        "content_sha256": found.content_sha256,
+        "word_count": found.word_count,
+        "kind": found.kind,
+        "title": found.title,
+        "author": found.author,
+        "site_name": found.site_name,
+        "image_url": found.image_url,
+        "description": found.description,
+        "lang": found.lang,
+        "published_at": found.published_at,
+        "http_status": found.http_status,
+        "notice_code": found.notice_code,
+        "url_keys": list(found.url_keys),
+    }
+    connection.execute(_ONE_AT_A_TIME, {"lock": int.from_bytes(found.content_sha256[:8], signed=True)})
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        older: UUID | None = cursor.execute(_OLDER, values).fetchone()
+    connection.execute(_WRITE, {**values, "duplicate_of": older})
+    return older
+
+
+def write_http_status(connection: Connection, content_id: UUID, http_status: int) -> None:
+    """Keep what the page's server answered last."""
+    connection.execute(
+        "update contents set http_status = %(http_status)s where id = %(id)s",
+        {"id": content_id, "http_status": http_status},
+    )
+
+
+def exists(connection: Connection, content_id: UUID) -> bool:
+    """Return whether there is such a content."""
+    return connection.execute("select from contents where id = %(id)s", {"id": content_id}).fetchone() is not None
+
+
+def hold_content(connection: Connection, content_id: UUID, *, url_key: str, url: str) -> HeldContent:
+    """Return the content under a key, made with ``content_id`` when there is none; held until the transaction ends."""
+    with connection.cursor(row_factory=class_row(HeldContent)) as cursor:
+        row = cursor.execute(_HOLD_CONTENT, {"id": content_id, "url_key": url_key, "url": url}).fetchone()
+    assert row is not None  # noqa: S101 - an upsert with "returning" always answers
+    return row
+
+
+def hold_item(
+    connection: Connection, user_id: UUID, content_id: UUID, *, tags: Sequence[str], note: str | None
+) -> HeldItem:
+    """Return the user's item on a content, made when there is none; tags are added, a note replaces the old one."""
+    values = {"id": new_id(), "user_id": user_id, "content_id": content_id, "note": note}
+    with connection.cursor(row_factory=class_row(HeldItem)) as cursor:
+        row = cursor.execute(_HOLD_ITEM, {**values, "tags": list(dict.fromkeys(tags))}).fetchone()
+    assert row is not None  # noqa: S101 - an upsert with "returning" always answers
+    return row
