@@ -4,13 +4,19 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import boto3
 import psycopg
 import pytest
 from psycopg import sql
 
+from infra.local.aws import CLIENT_OPTIONS, CREDENTIALS
 from siftline.kit.db import Database, Pool
 from tests.stack import TEMPLATE_DATABASE, OwnStack, RemoteStack, Stack
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
 
 _STACK = pytest.StashKey[Stack]()
 _UNIT = Path(__file__).parent / "unit"
@@ -118,3 +124,17 @@ def database(_worker_database: tuple[str, Database], database_url: str) -> Datab
 def sqs_endpoint(stack: Stack) -> str:
     """The endpoint URL of the run's MiniStack, shared by all tests: make queues of your own in it."""
     return stack.ask("aws")
+
+
+@pytest.fixture
+def sqs(sqs_endpoint: str) -> Iterator["SQSClient"]:
+    """A client of the run's MiniStack."""
+    client = boto3.client("sqs", endpoint_url=sqs_endpoint, **CLIENT_OPTIONS)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def aws_environment(sqs_endpoint: str) -> dict[str, str]:
+    """What a program needs in its environment to use the run's MiniStack as AWS."""
+    return {**CREDENTIALS, "AWS_ENDPOINT_URL": sqs_endpoint}

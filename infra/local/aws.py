@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
 REGION = "us-east-1"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_DEFAULT_REGION": REGION}
+CLIENT_OPTIONS: Any = {
+    "region_name": REGION,
+    "aws_access_key_id": CREDENTIALS["AWS_ACCESS_KEY_ID"],
+    "aws_secret_access_key": CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+    "config": Config(retries={"total_max_attempts": 2}, connect_timeout=5, read_timeout=30),
+}
+"""For ``boto3.client``: what MiniStack asks for."""
 _SERVICES = "sqs,ses,sesv2,cloudwatch,logs,secretsmanager,sts"
 _START_WAIT_S = 60.0
 # Queues are kept under this name whatever port is free today, so that a restart finds them again.
@@ -97,14 +104,7 @@ class MiniStack:
 
     def sqs(self) -> "SQSClient":
         """Return an SQS client for it."""
-        return boto3.client(
-            "sqs",
-            endpoint_url=self.endpoint,
-            region_name=REGION,
-            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-            config=Config(retries={"total_max_attempts": 2}, read_timeout=30),
-        )
+        return boto3.client("sqs", endpoint_url=self.endpoint, **CLIENT_OPTIONS)
 
     def _answers(self) -> bool:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=2)

@@ -3,29 +3,14 @@
 import json
 from pathlib import Path
 
-import boto3
 import psutil
-import pytest
 
-from infra.local.aws import CREDENTIALS, REGION, MiniStack, create_queues
+from infra.local.aws import MiniStack, create_queues
 from infra.local.ministack_environment import ministack_python
 from siftline.worker.template import QueueResource, Template
 from tests.stack import MINISTACK
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def sqs(sqs_endpoint):
-    client = boto3.client(
-        "sqs",
-        endpoint_url=sqs_endpoint,
-        region_name=REGION,
-        aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
-        aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-    )
-    yield client
-    client.close()
 
 
 def _attributes(sqs, url):

@@ -28,7 +28,7 @@ class Function:
     def name(self) -> str:
         """The folder's name: ``ingest`` for ``functions.ingest.app.handler``."""
         parts = self.handler.split(".")
-        return parts[1] if len(parts) > 2 else parts[0]
+        return parts[-3] if len(parts) > 2 else parts[0]
 
 
 @dataclass(frozen=True, slots=True)

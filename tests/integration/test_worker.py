@@ -1,0 +1,292 @@
+"""The worker as a program, with a toy function, against a real SQS endpoint."""
+
+import json
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from infra.local.aws import create_queues
+from infra.local.postgres import free_port
+from infra.local.processes import wait_until
+from siftline.settings import process_environment
+from siftline.worker.template import Template
+
+ROOT = Path(__file__).resolve().parents[2]
+
+TEMPLATE = """
+Parameters: {{Stage: {{Type: String, Default: {stage}}}}}
+Resources:
+  Toy:
+    Type: AWS::Serverless::Function
+    Properties:
+      Handler: toy.app.handler
+      Timeout: 7
+      Environment: {{Variables: {{TOY_QUEUE_URL: !Ref ToyQueue, TOY_WORD: from the template, TOY_GIVEN: template}}}}
+      Events:
+        Messages:
+          Type: SQS
+          Properties:
+            Queue: !GetAtt ToyQueue.Arn
+            BatchSize: 10
+            MaximumBatchingWindowInSeconds: 1
+            FunctionResponseTypes: [ReportBatchItemFailures]
+        Good: {{Type: ScheduleV2, Properties: {{ScheduleExpression: rate(1 second), Input: '{{"tick": "good"}}'}}}}
+        Bad: {{Type: ScheduleV2, Properties: {{ScheduleExpression: rate(1 second), Input: '{{"tick": "bad"}}'}}}}
+        Slow: {{Type: ScheduleV2, Properties: {{ScheduleExpression: rate(1 second), Input: '{{"tick": "slow"}}'}}}}
+  ToyQueue:
+    Type: AWS::SQS::Queue
+    Properties:
+      QueueName: !Sub "toy-${{Stage}}-queue"
+      VisibilityTimeout: {visibility_s}
+      RedrivePolicy: {{deadLetterTargetArn: !GetAtt ToyDeadLetterQueue.Arn, maxReceiveCount: 2}}
+  ToyDeadLetterQueue: {{Type: AWS::SQS::Queue, Properties: {{QueueName: !Sub "toy-${{Stage}}-dlq"}}}}
+"""
+
+# Notes each event; does what the body says.
+HANDLER = """
+import json, os, threading, time
+from functools import cache
+from pathlib import Path
+
+_lock = threading.Lock()
+
+
+def _note(**facts):
+    with _lock, Path(os.environ["TOY_NOTES"]).open("a") as notes:
+        notes.write(json.dumps(facts) + "\\n")
+
+
+@cache
+def build():
+    _note(kind="built", word=os.environ["TOY_WORD"], given=os.environ["TOY_GIVEN"])
+    return object()
+
+
+def handler(event, context):
+    build()
+    if "tick" in event:
+        return _tick(event)
+    bodies = [record["body"] for record in event["Records"]]
+    left_ms = context.get_remaining_time_in_millis()
+    _note(kind="batch", bodies=bodies, left_ms=left_ms, name=context.function_name, record=event["Records"][0])
+    if "raise" in bodies:
+        raise RuntimeError("as asked")
+    for body in bodies:
+        if body.startswith("sleep"):
+            time.sleep(float(body.split()[1]))
+    _note(kind="done", bodies=bodies)
+    failed = [r["messageId"] for r in event["Records"] if r["body"] == "fail"]
+    return {"batchItemFailures": [{"itemIdentifier": one} for one in failed]}
+
+
+def _tick(event):
+    _note(kind="tick", tick=event["tick"])
+    if event["tick"] == "bad":
+        raise RuntimeError("as asked")
+    if event["tick"] == "slow":
+        time.sleep(2)
+        _note(kind="tick_done", tick="slow")
+    return {"ok": True}
+"""
+
+
+class Toy:
+    """A template with a toy function, its queue, and the worker that runs it."""
+
+    def __init__(self, folder, sqs, environment, *, visibility_s):
+        self.folder = folder
+        self.sqs = sqs
+        (folder / "toy").mkdir()
+        (folder / "toy" / "app.py").write_text(HANDLER)
+        stage = secrets.token_hex(4)
+        self.template = folder / "template.yaml"
+        self.template.write_text(TEMPLATE.format(stage=stage, visibility_s=visibility_s))
+        urls = create_queues(sqs, Template.read(self.template).queues())
+        self.url, self.dead_url = urls["ToyQueue"], urls["ToyDeadLetterQueue"]
+        self._notes = folder / "notes"
+        self._notes.touch()
+        self.environment = {
+            **process_environment(),
+            **environment,
+            "PYTHONPATH": f"{folder}:{ROOT}:{ROOT / 'shared'}",
+            "TOY_QUEUE_URL": self.url,
+            "TOY_NOTES": str(self._notes),
+            "TOY_GIVEN": "the process",
+            "WORKER_POLL_S": "1",
+            "WORKER_THREADS": '{"toy": 2}',
+        }
+        self.processes = []
+
+    def start(self, *arguments, **environment):
+        command = [sys.executable, "-m", "siftline.worker", "--template", str(self.template), *arguments]
+        log = (self.folder / "log").open("ab")
+        process = subprocess.Popen(
+            command, env={**self.environment, **environment}, cwd=self.folder, stdout=log, stderr=log
+        )
+        log.close()
+        self.processes.append(process)
+        return process
+
+    def send(self, *bodies):
+        entries = [{"Id": str(n), "MessageBody": body} for n, body in enumerate(bodies)]
+        assert not self.sqs.send_message_batch(QueueUrl=self.url, Entries=entries).get("Failed")
+
+    def notes(self, kind):
+        notes = [json.loads(line) for line in self._notes.read_text().splitlines()]
+        return [note for note in notes if note["kind"] == kind]
+
+    def times(self, kind, body):
+        return sum(note["bodies"].count(body) for note in self.notes(kind))
+
+    def depth(self, url):
+        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+        attributes = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
+        return sum(int(attributes[name]) for name in names)
+
+    def empty(self):
+        return self.depth(self.url) == 0
+
+    def log(self):
+        return (self.folder / "log").read_text()
+
+
+@pytest.fixture
+def make_toy(tmp_path, sqs, aws_environment):
+    toys = []
+
+    def make(visibility_s=30):
+        toys.append(Toy(tmp_path, sqs, aws_environment, visibility_s=visibility_s))
+        return toys[-1]
+
+    yield make
+    for process in (process for toy in toys for process in toy.processes):
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+def test_batches_reach_the_handler_as_lambdas_events_and_what_is_done_is_deleted(make_toy):
+    toy = make_toy()
+    toy.send(*[f"m{n}" for n in range(10)])
+    process = toy.start("--no-ticks")
+    assert wait_until(lambda: sum(len(note["bodies"]) for note in toy.notes("done")) == 10, 60)
+    assert wait_until(toy.empty, 20)
+    process.terminate()
+    assert process.wait(30) == 0
+    batch = toy.notes("batch")[0]
+    assert 6000 < batch["left_ms"] <= 7000
+    assert batch["name"] == "toy"
+    assert batch["record"]["eventSource"] == "aws:sqs"
+    assert batch["record"]["eventSourceARN"].endswith("-queue")
+    assert batch["record"]["attributes"]["ApproximateReceiveCount"] == "1"
+    assert toy.depth(toy.dead_url) == 0
+
+
+def test_the_functions_environment_is_the_templates_unless_the_process_was_given_another(make_toy):
+    toy = make_toy()
+    toy.start("--no-ticks")
+    assert wait_until(lambda: toy.notes("built"), 60)
+    assert toy.notes("built") == [{"kind": "built", "word": "from the template", "given": "the process"}]
+
+
+def test_a_failed_message_comes_again_until_it_is_dead_and_its_neighbours_do_not(make_toy):
+    toy = make_toy(visibility_s=3)
+    toy.send("good", "fail", "also good")
+    toy.start("--no-ticks")
+    assert wait_until(lambda: toy.depth(toy.dead_url) == 1, 60)
+    assert toy.times("done", "good") == toy.times("done", "also good") == 1
+    assert toy.times("done", "fail") == 2
+
+
+def test_a_handler_that_raises_gets_the_whole_batch_again(make_toy):
+    toy = make_toy(visibility_s=3)
+    toy.send("raise")
+    toy.start("--no-ticks")
+    assert wait_until(lambda: toy.depth(toy.dead_url) == 1, 60)
+    assert toy.times("batch", "raise") == 2
+    assert "function_failed" in toy.log()
+
+
+def test_work_longer_than_the_visibility_is_done_once(make_toy):
+    toy = make_toy(visibility_s=2)
+    toy.send("sleep 6")
+    toy.start("--no-ticks")
+    assert wait_until(lambda: toy.notes("done"), 60)
+    assert wait_until(toy.empty, 20)
+    assert toy.times("batch", "sleep 6") == 1
+
+
+def test_a_signal_lets_work_under_way_end_and_leaves_the_rest_for_the_next_worker(make_toy):
+    toy = make_toy()
+    toy.send("sleep 3")
+    first = toy.start("--no-ticks", "--pid-file", str(toy.folder / "worker.pid"))
+    assert wait_until(lambda: toy.notes("batch"), 60)
+    assert (toy.folder / "worker.pid").read_text() == f"{first.pid}\n"
+    first.send_signal(signal.SIGINT)
+    time.sleep(1.5)  # by then it polls no more
+    toy.send("later")
+    assert first.wait(30) == 0
+    assert not (toy.folder / "worker.pid").exists()
+    assert [note["bodies"] for note in toy.notes("done")] == [["sleep 3"]]
+    toy.start("--no-ticks")
+    assert wait_until(lambda: toy.times("done", "later") == 1, 60)
+
+
+def test_work_that_outlasts_the_drain_is_left_and_the_worker_still_ends_well(make_toy):
+    toy = make_toy()
+    toy.send("sleep 60")
+    process = toy.start("--no-ticks", WORKER_DRAIN_S="1")
+    assert wait_until(lambda: toy.notes("batch"), 60)
+    process.terminate()
+    assert process.wait(30) == 0
+    assert toy.depth(toy.url) == 1
+
+
+def test_schedules_tick_side_by_side_without_overlap_and_a_failing_one_goes_on(make_toy):
+    toy = make_toy()
+    process = toy.start()
+
+    def ticks(name):
+        return sum(note["tick"] == name for note in toy.notes("tick"))
+
+    assert wait_until(lambda: min(ticks("good"), ticks("bad")) >= 4 and ticks("slow") >= 2, 60)
+    process.terminate()
+    assert process.wait(30) == 0
+    slow = [note["kind"] for note in toy.notes("tick") + toy.notes("tick_done") if note["tick"] == "slow"]
+    assert slow.count("tick") == slow.count("tick_done")
+    assert "tick_failed" in toy.log()
+
+
+def test_health_tells_what_is_in_work_on_loopback_only(make_toy):
+    toy = make_toy()
+    port = free_port()
+    process = toy.start("--no-ticks", "--health-port", str(port))
+    toy.send("sleep 2")
+    assert wait_until(lambda: toy.notes("batch"), 60)
+    answer = httpx.get(f"http://127.0.0.1:{port}/health")
+    assert (answer.status_code, answer.json()["healthy"]) == (200, True)
+    assert answer.json()["queues"]["ToyQueue"]["busy"] == 1
+    listening = {one.laddr.ip for one in psutil.Process(process.pid).net_connections("inet") if not one.raddr}
+    assert listening == {"127.0.0.1"}
+
+
+def test_a_queue_that_is_away_is_waited_for(make_toy):
+    toy = make_toy()
+    process = toy.start("--no-ticks", AWS_ENDPOINT_URL=f"http://127.0.0.1:{free_port()}")
+    assert wait_until(lambda: "poll_failed" in toy.log(), 60)
+    process.terminate()
+    assert process.wait(30) == 0
+
+
+def test_a_worker_without_a_queues_url_says_which_variable_is_missing(make_toy):
+    toy = make_toy()
+    process = toy.start(TOY_QUEUE_URL="")
+    assert process.wait(30) == 2
+    assert "TOY_QUEUE_URL" in toy.log()
