@@ -80,6 +80,16 @@ where (older.first_seen_at, older.id) < (mine.first_seen_at, mine.id) and older.
 order by older.first_seen_at, older.id limit 1
 """
 
+# What is younger was read first: the row that turns out to be older takes its place.
+_YOUNGER = """
+update contents as younger set duplicate_of = root.id
+from contents as root
+where root.id = %(root)s and younger.content_sha256 = %(content_sha256)b and root.status <> 'FAILED'
+  and (root.first_seen_at, root.id) < (younger.first_seen_at, younger.id)
+  and younger.duplicate_of is distinct from root.id
+  and (younger.word_count >= 100 or younger.title is not distinct from root.title)
+"""
+
 # A feed's own word on an item goes before the page's; without a feed the page's newest word counts.
 _WRITE = """
 with old as (
@@ -157,6 +167,7 @@ def write(connection: Connection, content_id: UUID, found: Found, *, status: str
     with connection.cursor(row_factory=scalar_row) as cursor:
         older: UUID | None = cursor.execute(_OLDER, values).fetchone()
     connection.execute(_WRITE, {**values, "duplicate_of": older})
+    connection.execute(_YOUNGER, {"root": older or content_id, "content_sha256": found.content_sha256})
     return older
 
 
