@@ -44,13 +44,16 @@ $(VENV)/.dev: infra/locks/dev.txt infra/locks/local.txt
 run: $(VENV)/.local .local/ministack/.ready ## the whole system on this machine: PORT=8787, SAMPLES=1 adds sample feeds
 	@PYTHONPATH=shared:. exec $(BIN)/python -m infra.local.run --port $(or $(PORT),8787) $(if $(filter 1,$(SAMPLES)),--samples)
 
+# Operations act on DATABASE_URL; where none is given, on what `make run` runs here.
+LOCAL_ENV := if [ -z "$${DATABASE_URL:-}" ] && [ -f .local/environment ]; then set -a; . .local/environment; set +a; fi
+
 .PHONY: migrate
 migrate: $(VENV)/.local ## bring the database of DATABASE_URL to the newest schema
-	@PYTHONPATH=shared:. $(BIN)/python -m infra.local.migrate
+	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.migrate
 
 .PHONY: user
 user: $(VENV)/.local ## make a user and print a token: NAME=…
-	@PYTHONPATH=shared:. $(BIN)/python -m infra.local.user $(if $(NAME),--name "$(NAME)")
+	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.user $(if $(NAME),--name "$(NAME)")
 
 .PHONY: invoke
 invoke: $(VENV)/.local ## one handler, one event: FUNCTION=ingest EVENT=events/ingest.ok.json
