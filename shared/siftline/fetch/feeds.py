@@ -21,6 +21,12 @@ class FeedTooComplexError(PermanentError):
     code = "feed_too_complex"
 
 
+class FeedUnreadableError(PermanentError):
+    """The parser did not survive the feed."""
+
+    code = "feed_unreadable"
+
+
 @dataclass(frozen=True, slots=True)
 class Enclosure:
     """A file that an entry brings along."""
@@ -70,7 +76,8 @@ class Feed:
 def parse(body: bytes, *, url: str, content_type: str = "", max_entries: int = 50_000) -> Feed:
     """Return what a feed's bytes say; ``url`` is where they came from, for relative links.
 
-    Raises ``NotAFeedError`` and ``FeedTooComplexError``. A damaged feed yields what can be read of it.
+    A damaged feed yields what can be read of it. Raises ``NotAFeedError``, ``FeedTooComplexError`` and
+    ``FeedUnreadableError``.
     """
     if body.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{":
         from siftline.fetch.json_feed import parse_json  # noqa: PLC0415 - the child loads only what a feed needs

@@ -20,8 +20,7 @@ from typing import IO, Self, cast
 from pydantic import TypeAdapter
 
 from siftline.fetch import feeds
-from siftline.fetch.feeds import Feed, FeedTooComplexError, NotAFeedError
-from siftline.kit.errors import PermanentError
+from siftline.fetch.feeds import Feed, FeedTooComplexError, FeedUnreadableError, NotAFeedError
 
 MEMORY_BYTES = 512 * 1024 * 1024
 """Address space of a child; what a feed at the size cap needs, several times over."""
@@ -29,16 +28,11 @@ MEMORY_BYTES = 512 * 1024 * 1024
 _FEED = TypeAdapter(Feed)
 _FRAME = struct.Struct(">II")
 _ANSWER = struct.Struct(">BI")
-_PARSED, _NOT_A_FEED, _TOO_COMPLEX = range(3)
-_ERRORS = {_NOT_A_FEED: NotAFeedError, _TOO_COMPLEX: FeedTooComplexError}
+_PARSED, *_FAILED = range(4)
+_ERRORS = dict(zip(_FAILED, (NotAFeedError, FeedTooComplexError, FeedUnreadableError), strict=True))
+_STATUS = {error: status for status, error in _ERRORS.items()}
 # The child finds its modules where this process does (a Lambda layer is on no PYTHONPATH).
 _BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from siftline.fetch.reader import serve; serve()"
-
-
-class FeedUnreadableError(PermanentError):
-    """The parser did not survive the feed."""
-
-    code = "feed_unreadable"
 
 
 class FeedReader:
@@ -170,11 +164,9 @@ def serve() -> None:
         request = json.loads(_exactly(source, request_bytes))
         try:
             status, answer = _PARSED, _FEED.dump_json(feeds.parse(_exactly(source, body_bytes), **request))
-        except NotAFeedError as error:
-            status, answer = _NOT_A_FEED, error.detail.encode()
-        except FeedTooComplexError as error:
-            status, answer = _TOO_COMPLEX, error.detail.encode()
+        except (NotAFeedError, FeedTooComplexError, FeedUnreadableError) as error:
+            status, answer = _STATUS[type(error)], error.detail.encode()
         except MemoryError:
-            status, answer = _TOO_COMPLEX, b"The feed needs more memory to read than a feed may."
+            status, answer = _STATUS[FeedTooComplexError], b"The feed needs more memory to read than a feed may."
         sink.write(_ANSWER.pack(status, len(answer)) + answer)
         sink.flush()

@@ -2,6 +2,7 @@
 
 import codecs
 import io
+import re
 from calendar import timegm
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from typing import Any
 import feedparser  # type: ignore[import-untyped]  # it has no type information
 
 from siftline.fetch import markup
-from siftline.fetch.feeds import Enclosure, Entry, Feed, NotAFeedError
+from siftline.fetch.feeds import Enclosure, Entry, Feed, FeedUnreadableError, NotAFeedError
 from siftline.fetch.xml_guard import check_shape
 
 _GUID_MAX_CHARS = 2_000
@@ -21,28 +22,40 @@ _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"<\0", b"\0<", b"\0\0")
 # ESC stays: it switches alphabets in ISO-2022 encodings.
 _CONTROL = bytes(code for code in range(32) if code not in b"\t\n\r\x1b")
 
+_REFERENCE = re.compile(rb"&#(?:[xX]([0-9a-fA-F]+)|([0-9]+));?")
+
+# The elements of every extension but those that carry an entry's own words; and the sizes of a feed's logo.
+_EXTENSION = re.compile(
+    rb"</?(?:(?!(?:atom|a10|content|dc|rdf|rss|xhtml|html):)[A-Za-z_][\w.-]*:[\w.-]+|width|height)(?:\s[^<>]*)?/?>"
+)
+# feedparser fails in as many ways as there are extensions (a georss point of one number is a KeyError).
+_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
 _Raw = Mapping[str, Any]
 
 
 def parse_xml(body: bytes, *, url: str, content_type: str, max_entries: int) -> Feed:
-    """Return what an RSS, Atom or RDF feed says. Raises ``NotAFeedError`` and ``FeedTooComplexError``.
+    """Return what an RSS, Atom or RDF feed says. Raises the errors of ``siftline.fetch.feeds``.
 
-    Control characters that XML forbids are dropped before parsing, so that one of them costs no entry.
+    Characters that XML forbids are dropped before parsing, so that one of them costs no entry.
     """
     if not body.startswith(_WIDE):
-        body = body.translate(None, delete=_CONTROL)
+        body = _REFERENCE.sub(_legal_reference, body.translate(None, delete=_CONTROL))
     check_shape(body)
     headers = {"content-location": url, **({"content-type": content_type} if content_type else {})}
-    # Wrapped, because feedparser would take a bare string that looks like an address for something to download.
-    found = feedparser.parse(
-        io.BytesIO(body), response_headers=headers, sanitize_html=False, resolve_relative_uris=False
-    )
+    try:
+        found = _feedparser(body, headers)
+    except _FAULTS:
+        found = _without_extensions(body, headers)
     if not found.entries and not found.get("version"):
         raise NotAFeedError("The address holds neither an RSS, Atom, RDF nor JSON feed.")
     feed = found.feed
     entries, skipped = [], max(0, len(found.entries) - max_entries)
     for raw in found.entries[:max_entries]:
-        entry = _entry(raw, url)
+        try:
+            entry = _entry(raw, url)
+        except _FAULTS:
+            entry = None
         if entry is None:
             skipped += 1
         else:
@@ -54,6 +67,27 @@ def parse_xml(body: bytes, *, url: str, content_type: str, max_entries: int) -> 
         language=markup.line(str(feed.get("language") or ""), 35) or None,
         skipped=skipped,
     )
+
+
+def _feedparser(body: bytes, headers: Mapping[str, str]) -> Any:
+    # Wrapped, because feedparser would take a bare string that looks like an address for something to download.
+    return feedparser.parse(
+        io.BytesIO(body), response_headers=headers, sanitize_html=False, resolve_relative_uris=False
+    )
+
+
+def _without_extensions(body: bytes, headers: Mapping[str, str]) -> Any:
+    """Parse what an extension made fail; what is not the feed's own must not cost an entry."""
+    try:
+        return _feedparser(_EXTENSION.sub(b"", body), headers)
+    except _FAULTS as error:
+        raise FeedUnreadableError("The feed is damaged beyond reading.") from error
+
+
+def _legal_reference(match: re.Match[bytes]) -> bytes:
+    """Drop a reference to a character that XML forbids (XML 1.0, section 2.2) or that is none at all; keep others."""
+    code = int(match[1], 16) if match[1] else int(match[2][:10])
+    return match[0] if code in {9, 10, 13} or 32 <= code < 0xD800 or 0xE000 <= code < 0x110000 else b""
 
 
 def _entry(raw: _Raw, feed_url: str) -> Entry | None:

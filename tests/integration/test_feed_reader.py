@@ -1,0 +1,122 @@
+"""The parser process: kept warm, replaced when it dies, killed when it hangs."""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from siftline.fetch.feeds import FeedTooComplexError, FeedUnreadableError, NotAFeedError
+from siftline.fetch.reader import FeedReader
+
+URL = "https://site.example/feed"
+GOOD = b"<rss version='2.0'><channel><title>T</title><item><title>A</title></item></channel></rss>"
+# Not well-formed, so it reaches the lenient parser, which needs minutes for it.
+SLOW = b"<rss version='2.0'><channel>&nope;" + b"<a b" * 2_000_000
+
+
+@pytest.fixture
+def reader() -> Iterator[FeedReader]:
+    with FeedReader() as running:
+        yield running
+
+
+def children() -> set[int]:
+    """Return the ids of this process's children that are not yet gone."""
+    found = set()
+    for task in Path("/proc/self/task").iterdir():
+        found |= {int(child) for child in (task / "children").read_text().split()}
+    return found
+
+
+def test_feeds_are_read_one_after_the_other_by_one_child(reader: FeedReader) -> None:
+    before = children()
+    for _ in range(3):
+        feed = reader.read(GOOD, url=URL)
+        assert (feed.title, feed.entries[0].title) == ("T", "A")
+    assert len(children() - before) == 1
+
+
+def test_what_is_no_feed_is_told_and_the_child_goes_on(reader: FeedReader) -> None:
+    with pytest.raises(NotAFeedError):
+        reader.read(b"<html></html>", url=URL)
+    with pytest.raises(FeedTooComplexError):
+        reader.read(b"<rss>" + b"<a>" * 10_000, url=URL)
+    assert reader.read(GOOD, url=URL).title == "T"
+
+
+def test_callers_at_once_each_have_a_child(reader: FeedReader) -> None:
+    titles: list[str] = []
+    threads = [threading.Thread(target=lambda: titles.append(reader.read(GOOD, url=URL).title)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert titles == ["T"] * 3
+
+
+def test_a_feed_that_takes_too_long_is_killed_and_the_next_is_read() -> None:
+    with FeedReader(timeout_s=3) as reader:
+        with pytest.raises(FeedTooComplexError, match="3 seconds"):
+            reader.read(SLOW, url=URL)
+        assert reader.read(GOOD, url=URL).title == "T"
+
+
+def test_a_feed_that_swells_is_given_up_and_the_next_is_read(reader: FeedReader) -> None:
+    swelling = (
+        b"<!DOCTYPE rss [\n<!ENTITY a \"" + b"x" * 100_000 + b"\">]><rss version='2.0'><channel><title>"
+        + b"&a;" * 100_000 + b"</title></channel></rss>"
+    )  # fmt: skip
+    with pytest.raises(FeedTooComplexError):
+        reader.read(swelling, url=URL)
+    assert reader.read(GOOD, url=URL).title == "T"
+
+
+def test_an_idle_child_that_died_costs_no_feed(reader: FeedReader) -> None:
+    before = children()
+    reader.read(GOOD, url=URL)
+    [child] = children() - before
+    os.kill(child, signal.SIGKILL)
+    time.sleep(0.1)
+    assert reader.read(GOOD, url=URL).title == "T"
+
+
+def test_a_child_that_dies_of_its_feed_fails_only_that_feed(reader: FeedReader) -> None:
+    before = children()
+    reader.read(GOOD, url=URL)
+    stop = threading.Event()
+
+    def kill_all() -> None:
+        while not stop.wait(0.01):
+            for child in children() - before:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_all)
+    killer.start()
+    time.sleep(0.2)  # the idle child is dead by now, the next one will be before it has started
+    try:
+        with pytest.raises(FeedUnreadableError):
+            reader.read(GOOD, url=URL)
+    finally:
+        stop.set()
+        killer.join()
+    assert reader.read(GOOD, url=URL).title == "T"
+
+
+def test_closing_ends_the_children() -> None:
+    before = children()
+    reader = FeedReader()
+    reader.read(GOOD, url=URL)
+    reader.close()
+    assert children() <= before
+
+
+def test_the_cap_on_entries_reaches_the_child() -> None:
+    with FeedReader(max_entries=1) as reader:
+        feed = reader.read(GOOD.replace(b"</channel>", b"<item><title>B</title></item></channel>"), url=URL)
+    assert (len(feed.entries), feed.skipped) == (1, 1)

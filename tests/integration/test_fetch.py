@@ -1,0 +1,547 @@
+"""Polling feeds: a real server, a real parser process, a real database; jobs run through the real arrows."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+from psycopg.rows import dict_row
+
+from siftline.contracts import JobType, Queue
+from siftline.fetch.reader import FeedReader
+from siftline.fetch.service import FetchSource
+from siftline.jobs import store
+from siftline.jobs.model import ClaimedJob, NewJob
+from siftline.kit.clock import SystemClock
+from siftline.kit.db import Connection, Database
+from siftline.kit.errors import PermanentError, SiftlineError
+from siftline.kit.http import HttpClient
+from siftline.kit.ids import new_id
+from tests.factories import make_content, make_source, make_user
+from tests.servers import Answer, LoopbackServer, redirect, serving
+
+
+@dataclass(frozen=True)
+class Options:
+    first_import: str = "all"
+    feed_max_bytes: int = 1_000_000
+    source_degraded_failures: int = 5
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[FeedReader]:
+    with FeedReader() as running:
+        yield running
+
+
+@pytest.fixture
+def server() -> Iterator[LoopbackServer]:
+    with serving() as running:
+        yield running
+
+
+@dataclass
+class Poller:
+    """Polls a source as the batch loop does: one claimed job, its outcome in one transaction."""
+
+    database: Database
+    reader: FeedReader
+    options: Options = field(default_factory=Options)
+
+    def poll(self, source_id: UUID) -> Mapping[str, Any]:
+        """Poll once; returns the result's numbers, or raises what the poll raised after writing what it means."""
+        job = self._claimed(source_id)
+        http = HttpClient(allow_loopback=True, sleep=lambda _: None)
+        processor = FetchSource(self.database, http, self.reader, SystemClock(), self.options)
+        try:
+            done = processor.process(job)
+        except SiftlineError as error:
+            with self.database.transaction() as connection:
+                store.fail(connection, job, error, duration_ms=0, park_id=None)
+                processor.on_failure(connection, job, error)
+            raise
+        finally:
+            http.close()
+        with self.database.transaction() as connection:
+            store.complete(connection, job, result=done.result, duration_ms=0)
+            done.write(connection)
+            store.enqueue(connection, done.follow)
+        return done.result
+
+    def failing(self, source_id: UUID) -> str:
+        """Poll once, expecting failure; returns the error's code."""
+        with pytest.raises(SiftlineError) as caught:
+            self.poll(source_id)
+        return caught.value.error_code
+
+    def _claimed(self, source_id: UUID) -> ClaimedJob:
+        with self.database.transaction() as connection:
+            [job_id] = store.enqueue(connection, [NewJob(JobType.FETCH_SOURCE, source_id, "host:127.0.0.1")])
+            job = store.claim(connection, job_id, JobType.FETCH_SOURCE, lease_s=60, grace_s=1)
+        assert job is not None
+        return job
+
+
+@pytest.fixture
+def poller(database: Database, reader: FeedReader) -> Poller:
+    return Poller(database, reader)
+
+
+def subscribed(database: Database, server: LoopbackServer, path: str = "/feed", users: int = 1, **columns: Any) -> UUID:
+    """Make a source at the server with this many subscribers."""
+    with database.transaction() as connection:
+        source_id = make_source(connection, url=server.url(path), **columns)
+        for _ in range(users):
+            connection.execute(
+                "insert into subscriptions (id, user_id, source_id) values (%s, %s, %s)",
+                (new_id(), make_user(connection), source_id),
+            )
+    return source_id
+
+
+def rows(database: Database, query: str, *values: object) -> list[dict[str, Any]]:
+    with database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
+        return cursor.execute(query, values).fetchall()
+
+
+def source_of(database: Database, source_id: UUID) -> dict[str, Any]:
+    return rows(database, "select * from sources where id = %s", source_id)[0]
+
+
+def counts(database: Database) -> tuple[int, int, int, int]:
+    """Return how many contents, items, ledger rows and ingest jobs there are."""
+    found = rows(
+        database,
+        "select (select count(*) from contents) c, (select count(*) from items) i,"
+        " (select count(*) from source_entries) e, (select count(*) from jobs where job_type = 'ingest_content') j",
+    )[0]
+    return found["c"], found["i"], found["e"], found["j"]
+
+
+def item(number: int | str, **parts: str | None) -> str:
+    """Return an RSS item; a part set to ``None`` is left out."""
+    values: dict[str, str | None] = {
+        "title": f"Entry {number}",
+        "link": f"https://news.example/{number}",
+        "guid": f"tag:{number}",
+        "description": f"Text of entry {number}.",
+        **parts,
+    }
+    return "<item>" + "".join(f"<{name}>{value}</{name}>" for name, value in values.items() if value) + "</item>"
+
+
+def rss(*items: str) -> bytes:
+    return f"<rss version='2.0'><channel><title>News</title>{''.join(items)}</channel></rss>".encode()
+
+
+class TestNewEntries:
+    def test_entries_contents_items_and_jobs_are_saved_together(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server, users=2)
+        now = datetime.now(UTC)
+        dates = [now - timedelta(hours=1), now - timedelta(hours=50), now - timedelta(days=30), now + timedelta(days=9)]
+        server.answers["/feed"] = Answer(
+            rss(
+                *(item(n, pubDate=format_datetime(date), author="Ann") for n, date in enumerate(dates)), item("undated")
+            )
+        )
+        assert poller.poll(source_id) == {
+            "entries": 5, "skipped": 0, "new": 5, "new_analysed": 5, "edited": 0, "renamed": 0
+        }  # fmt: skip
+        assert counts(database) == (5, 10, 5, 5)
+        jobs = rows(database, "select j.*, c.title from jobs j join contents c on c.id = j.subject_id order by title")
+        assert [job["priority"] for job in jobs] == [10, 5, 0, 10, 10]
+        assert {(job["queue"], job["group_key"]) for job in jobs} == {(Queue.CONTENT_BACKGROUND, "host:127.0.0.1")}
+        contents = rows(database, "select * from contents order by title")
+        assert {content["status"] for content in contents} == {"PENDING"}
+        first, future, undated = contents[0], contents[3], contents[4]
+        assert (first["url"], first["author"], first["site_name"]) == ("https://news.example/0", "Ann", "News")
+        assert (first["entry_html"], first["description"]) == ("Text of entry 0.", "Text of entry 0.")
+        assert first["sort_at"] == first["published_at"] == dates[0].replace(microsecond=0)
+        assert future["published_at"] > future["sort_at"] == future["first_seen_at"]
+        assert undated["published_at"] is None
+        assert undated["sort_at"] == undated["first_seen_at"]
+
+    def test_five_hundred_new_entries_at_the_second_poll_are_all_saved_with_their_jobs(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server)
+        server.answers["/feed"] = [Answer(rss(item(0))), Answer(rss(*(item(number) for number in range(501))))]
+        poller.poll(source_id)
+        assert poller.poll(source_id)["new_analysed"] == 500
+        assert counts(database) == (501, 501, 501, 501)
+
+    def test_a_bulk_larger_than_a_chunk_is_saved_whole(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server)
+        server.answers["/feed"] = Answer(rss(*(item(number, description=None) for number in range(5_100))))
+        poller.poll(source_id)
+        assert counts(database) == (5_100, 5_100, 5_100, 5_100)
+
+    def test_nothing_is_saved_when_the_transaction_fails(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server)
+        server.answers["/feed"] = Answer(rss(item(0)))
+        job = poller._claimed(source_id)
+        http = HttpClient(allow_loopback=True)
+        done = FetchSource(database, http, poller.reader, SystemClock(), Options()).process(job)
+        http.close()
+
+        def lost(connection: Connection) -> None:
+            done.write(connection)
+            raise PermanentError("answer lost")
+
+        with pytest.raises(PermanentError), database.transaction() as connection:
+            lost(connection)
+        assert counts(database) == (0, 0, 0, 0)
+
+    def test_a_page_that_another_source_brought_is_shared_and_read_once(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        first, second = subscribed(database, server, "/a"), subscribed(database, server, "/b")
+        server.answers["/a"] = Answer(rss(item(0)))
+        server.answers["/b"] = Answer(rss(item(0, guid="other", link="http://news.example/0?utm_source=b"), item(1)))
+        poller.poll(first)
+        poller.poll(second)
+        assert counts(database) == (2, 3, 3, 2)
+
+    def test_a_page_that_another_sources_first_import_left_unread_is_read_now(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        first, second = subscribed(database, server, "/a", first_import="skip"), subscribed(database, server, "/b")
+        server.answers.update({"/a": Answer(rss(item(0))), "/b": Answer(rss(item(0)))})
+        poller.poll(first)
+        poller.poll(second)
+        assert counts(database) == (1, 2, 2, 1)
+
+    def test_what_a_user_saved_before_stays_saved(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server)
+        with database.transaction() as connection:
+            content_id = make_content(connection, url="https://news.example/0", status="READY", text="read")
+            [(user_id,)] = connection.execute("select user_id from subscriptions").fetchall()
+            connection.execute(
+                "insert into items (id, user_id, content_id, saved) values (%s, %s, %s, true)",
+                (new_id(), user_id, content_id),
+            )
+        server.answers["/feed"] = Answer(rss(item(0)))
+        poller.poll(source_id)
+        assert counts(database) == (1, 1, 1, 0)
+        assert rows(database, "select saved, source_id from items") == [{"saved": True, "source_id": None}]
+
+    def test_an_entry_without_a_link_is_a_note_of_its_own(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server)
+        server.answers["/feed"] = Answer(rss(item(0, link=None), item(1, link=None)))
+        poller.poll(source_id)
+        contents = rows(database, "select kind, url from contents")
+        assert contents == [{"kind": "note", "url": server.url("/feed")}] * 2
+
+
+class TestFirstImport:
+    @pytest.mark.parametrize(
+        ("default", "own", "analysed"),
+        [
+            ("skip", None, []), ("all", None, [0, 1, 2, 3]), ("newest:2", None, [1, 2]), ("all", "skip", []),
+            ("skip", "newest:3", [1, 2, 3]), ("skip", "newest:99", [0, 1, 2, 3]),
+        ],
+    )  # fmt: skip
+    def test_the_rule_says_what_is_analysed_and_the_rest_is_stored_as_it_is(
+        self,
+        database: Database,
+        server: LoopbackServer,
+        reader: FeedReader,
+        default: str,
+        own: str | None,
+        analysed: list[int],
+    ) -> None:
+        poller = Poller(database, reader, Options(first_import=default))
+        source_id = subscribed(database, server, first_import=own)
+        dates = [
+            None,
+            "Wed, 03 Jan 2024 00:00:00 GMT",
+            "Thu, 04 Jan 2024 00:00:00 GMT",
+            "Mon, 01 Jan 2024 00:00:00 GMT",
+        ]
+        old = [item(number, pubDate=date) for number, date in enumerate(dates)]
+        server.answers["/feed"] = [Answer(rss(*old)), Answer(rss(*old, item(9)))]
+        poller.poll(source_id)
+        found = rows(database, "select title, status, topics from contents order by title")
+        assert [int(row["title"][-1]) for row in found if row["status"] == "PENDING"] == analysed
+        assert {row["status"] for row in found if int(row["title"][-1]) not in analysed} <= {"READY"}
+        assert counts(database) == (4, 4, 4, len(analysed))
+        poller.poll(source_id)
+        assert counts(database) == (5, 5, 5, len(analysed) + 1)
+
+
+class TestIdentityOverPolls:
+    def test_the_same_feed_again_brings_nothing(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server)
+        server.answers["/feed"] = [Answer(rss(item(0), item(1)) + b" " * n) for n in range(3)]
+        assert [poller.poll(source_id)["new"] for _ in range(3)] == [2, 0, 0]
+        assert counts(database) == (2, 2, 2, 2)
+
+    def test_entries_without_guid_that_share_a_link_are_several_and_stay_known(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server)
+        shared = [item(n, guid=None, link="https://news.example/same") for n in range(3)]
+        server.answers["/feed"] = [Answer(rss(*shared)), Answer(rss(*reversed(shared))), Answer(rss(*shared[1:]))]
+        assert [poller.poll(source_id)["new"] for _ in range(3)] == [3, 0, 0]
+        assert counts(database) == (3, 3, 3, 3)
+
+    def test_an_undated_entry_keeps_the_day_it_was_first_seen(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server)
+        server.answers["/feed"] = [Answer(rss(item(0)) + b" " * n) for n in range(3)]
+        seen = []
+        for _ in range(3):
+            poller.poll(source_id)
+            seen += rows(database, "select first_seen_at, sort_at, published_at from contents")
+        assert seen[0] == seen[1] == seen[2]
+
+    def test_rewritten_guids_are_seen_through(self, database: Database, server: LoopbackServer, poller: Poller) -> None:
+        source_id = subscribed(database, server)
+        server.answers["/feed"] = [
+            Answer(rss(*(item(n, guid=f"{scheme}{n}") for n in range(3))))
+            for scheme in ("http://g.example/", "https://g.example/", "urn:new:", "urn:newer:")
+        ]
+        assert [poller.poll(source_id)["new"] for _ in range(4)] == [3, 0, 0, 0]
+        assert counts(database) == (3, 3, 3, 3)
+        assert {row["guid"] for row in rows(database, "select guid from source_entries")} == {
+            f"urn:newer:{n}" for n in range(3)
+        }
+
+    def test_a_deleted_entry_is_not_brought_back(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server)
+        server.answers["/feed"] = [Answer(rss(item(0))), Answer(rss(item(0), item(1)))]
+        poller.poll(source_id)
+        with database.transaction() as connection:
+            connection.execute("delete from contents")
+        assert poller.poll(source_id)["new"] == 1
+        assert [row["title"] for row in rows(database, "select title from contents")] == ["Entry 1"]
+
+    def test_an_edit_is_noticed_stored_and_read_again_if_it_was_read(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server)
+        server.answers["/feed"] = [
+            Answer(rss(item(0, description="Nine comments, 9"), item(1))),
+            Answer(rss(item(0, description="Nine comments, 10"), item(1, title="Entry 1, corrected"))),
+        ]
+        poller.poll(source_id)
+        with database.transaction() as connection:
+            connection.execute("update jobs set state = 'completed', finished_at = now()")
+            connection.execute("update contents set status = 'READY', text = 'read'")
+        assert poller.poll(source_id) == {
+            "entries": 2, "skipped": 0, "new": 0, "new_analysed": 0, "edited": 1, "renamed": 0
+        }  # fmt: skip
+        assert counts(database) == (2, 2, 2, 3)
+        assert rows(database, "select title, status from contents order by title") == [
+            {"title": "Entry 0", "status": "READY"},
+            {"title": "Entry 1, corrected", "status": "PENDING"},
+        ]
+
+
+class TestConditionalRequests:
+    def test_validators_are_echoed_byte_for_byte_and_renewed_by_every_answer(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server)
+        modified = "Mon, 01 Jan 2024 00:00:00 GMT"
+        server.answers["/feed"] = [
+            Answer(rss(item(0)), headers={"ETag": 'W/"a\xe9"', "Last-Modified": modified}),
+            Answer(rss(item(1)), headers={"ETag": '"b"', "Last-Modified": modified}),
+            Answer(status=304, headers={"ETag": '"c"'}),
+            Answer(status=304),
+            Answer(rss(item(2))),
+            Answer(rss(item(3))),
+        ]
+        results = [poller.poll(source_id) for _ in range(6)]
+        assert results[2] == results[3] == {"unchanged": "not modified"}
+        sent = [
+            (request.headers.get("if-none-match"), request.headers.get("if-modified-since"))
+            for request in server.requests
+        ]
+        assert sent == [
+            (None, None), ('W/"a\xe9"', modified), ('"b"', modified), ('"c"', modified), ('"c"', modified), (None, None)
+        ]  # fmt: skip
+
+    def test_an_unchanged_body_is_not_parsed_again(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server)
+        server.answers["/feed"] = Answer(rss(item(0)))
+        poller.poll(source_id)
+        assert poller.poll(source_id) == {"unchanged": "same body"}
+
+    def test_a_date_from_the_future_is_not_sent_back(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server)
+        headers = {"Last-Modified": "Tue, 01 Jan 2041 00:00:00 GMT"}
+        server.answers["/feed"] = [Answer(rss(item(0)), headers=headers), Answer(rss(item(1)), headers=headers)]
+        assert [poller.poll(source_id)["new"] for _ in range(2)] == [1, 1]
+
+    def test_after_a_week_of_304_the_whole_feed_is_asked_for(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(
+            database, server, etag='"a"', body_sha256=b"x", last_full_at=datetime.now(UTC) - timedelta(days=8)
+        )
+        server.answers["/feed"] = Answer(rss(item(0)))
+        assert poller.poll(source_id)["new"] == 1
+        assert "if-none-match" not in server.requests[0].headers
+
+    def test_304_to_an_unconditional_request_is_a_fault(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server)
+        server.answers["/feed"] = Answer(status=304)
+        assert poller.failing(source_id) == "http_304"
+
+    def test_every_poll_starts_at_the_address_the_user_gave(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server, "/a")
+        server.answers.update(
+            {"/a": [redirect("/b"), redirect("/c")], "/b": Answer(rss(item(0))), "/c": Answer(rss(item(1)))}
+        )
+        poller.poll(source_id)
+        poller.poll(source_id)
+        assert [request.path for request in server.requests] == ["/a", "/b", "/a", "/c"]
+        source = source_of(database, source_id)
+        assert (source["url"], source["resolved_url"]) == (server.url("/a"), None)
+
+    def test_a_permanent_redirect_is_remembered_with_its_age(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server, "/a")
+        server.answers.update({"/a": redirect("/b", 301), "/b": [Answer(rss(item(n))) for n in range(2)]})
+        poller.poll(source_id)
+        since = source_of(database, source_id)["resolved_since"]
+        poller.poll(source_id)
+        source = source_of(database, source_id)
+        assert (source["url"], source["resolved_url"]) == (server.url("/a"), server.url("/b"))
+        assert source["resolved_since"] == since is not None
+
+
+class TestHealth:
+    def test_a_success_is_written(self, database: Database, server: LoopbackServer, poller: Poller) -> None:
+        source_id = subscribed(database, server, refresh_minutes=30)
+        server.answers["/feed"] = Answer(rss(item(0), "<item><category>nothing else</category></item>"))
+        poller.poll(source_id)
+        source = source_of(database, source_id)
+        assert (source["fetch_status"], source["health"], source["consecutive_failures"]) == ("IDLE", "active", 0)
+        assert source["next_fetch_at"] - source["last_fetch_at"] == timedelta(minutes=30)
+        assert (source["next_fetch_reason"], source["title"]) == ("every 30 minutes", "News")
+        assert (source["skipped_entries"], source["imported_at"] is not None) == (1, True)
+
+    def test_failures_degrade_a_source_with_widening_waits_and_it_heals_by_itself(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server, refresh_minutes=60)
+        server.answers["/feed"] = [*[Answer(status=404)] * 6, Answer(rss(item(0)))]
+        seen = []
+        for _ in range(6):
+            assert poller.failing(source_id) == "not_found"
+            source = source_of(database, source_id)
+            wait = source["next_fetch_at"] - source["last_fetch_at"]
+            seen.append((source["consecutive_failures"], source["health"], wait / timedelta(hours=1)))
+        assert seen == [
+            (1, "active", 1), (2, "active", 2), (3, "active", 4), (4, "active", 8), (5, "degraded", 16),
+            (6, "degraded", 24),
+        ]  # fmt: skip
+        assert (source["fetch_status"], source["last_error_code"]) == ("ERROR", "not_found")
+        assert source["next_fetch_reason"] == "after 6 failed tries in a row"
+        poller.poll(source_id)
+        source = source_of(database, source_id)
+        assert (source["health"], source["consecutive_failures"], source["last_error_code"]) == ("active", 0, None)
+
+    def test_a_server_that_says_when_to_come_back_is_obeyed(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id, other = subscribed(database, server, "/a"), subscribed(database, server, "/b")
+        server.answers["/a"] = Answer(status=503, headers={"Retry-After": "90000"})
+        server.answers["/b"] = Answer(rss(item(0)))
+        assert poller.failing(source_id) == "http_503"
+        source = source_of(database, source_id)
+        assert source["next_fetch_at"] - source["last_fetch_at"] == timedelta(seconds=90_000)
+        assert source["next_fetch_reason"] == "the server asked to wait until then"
+        poller.poll(other)
+        assert source_of(database, other)["next_fetch_reason"] == "every 60 minutes"
+
+    def test_a_feed_that_is_gone_is_polled_no_more_and_keeps_its_items(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server)
+        server.answers["/feed"] = [Answer(rss(item(0))), Answer(status=410)]
+        poller.poll(source_id)
+        assert poller.failing(source_id) == "gone"
+        source = source_of(database, source_id)
+        assert (source["health"], source["last_error_code"]) == ("inactive", "gone")
+        assert counts(database) == (1, 1, 1, 1)
+        assert poller.poll(source_id) == {"skipped": "inactive"}
+        assert len(server.requests) == 2
+
+    def test_a_feed_over_the_cap_has_its_own_state_and_the_next_check_moves_on(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, server)
+        server.answers["/feed"] = Answer(rss(item(0, description="x" * 2_000_000)))
+        before = source_of(database, source_id)["next_fetch_at"]
+        assert poller.failing(source_id) == "too_large"
+        source = source_of(database, source_id)
+        assert (source["health"], source["last_error_code"]) == ("degraded", "too_large")
+        assert source["next_fetch_at"] > before
+
+    @pytest.mark.parametrize(
+        ("answer", "code"),
+        [
+            (
+                Answer(b"<!DOCTYPE html><html><head><title>A page</title></head><body><p>Hello</p></body></html>"),
+                "not_a_feed",
+            ),
+            (Answer(b""), "not_a_feed"),
+            (Answer(b"\x89PNG\r\n\x1a\n" + bytes(1000)), "not_a_feed"),
+            (Answer(b"<rss><channel>" + b"<a>" * 100_000), "feed_too_complex"),
+            (Answer(status=403), "forbidden"),
+            (Answer(status=500), "http_500"),
+        ],
+    )
+    def test_what_cannot_be_read_is_told_by_a_code(
+        self, database: Database, server: LoopbackServer, poller: Poller, answer: Answer, code: str
+    ) -> None:
+        source_id = subscribed(database, server)
+        server.answers["/feed"] = answer
+        assert poller.failing(source_id) == code
+        source = source_of(database, source_id)
+        assert (source["last_error_code"], source["consecutive_failures"]) == (code, 1)
+        assert source["last_error_detail"]
+
+    def test_one_failing_source_leaves_the_others_alone(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        bad, good = subscribed(database, server, "/bad"), subscribed(database, server, "/good")
+        server.answers.update({"/bad": Answer(status=500), "/good": Answer(rss(item(0)))})
+        assert poller.failing(bad) == "http_500"
+        assert poller.poll(good)["new"] == 1
+
+    def test_a_source_of_another_kind_or_of_none_is_refused(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        assert poller.failing(subscribed(database, server, kind="web")) == "unsupported_source"
+        assert poller.failing(new_id()) == "source_gone"

@@ -1,0 +1,175 @@
+"""Telling new entries from known ones."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from siftline.contracts import Priority
+from siftline.fetch.feeds import Entry
+from siftline.fetch.identity import Identified, Known, Verdict, content_sha256, identify, judge
+from siftline.fetch.intake import chosen, priority
+
+SOURCE = UUID(int=1)
+DAY = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def entry(number: int = 0, **parts: object) -> Entry:
+    link, html = f"https://n.example/{number}", f"<p>{number}</p>"
+    values = {"guid": f"g{number}", "link": link, "title": f"Entry {number}", "html": html}
+    return Entry(**{**values, **parts})  # type: ignore[arg-type]  # by name
+
+
+def ledger_of(poll: list[Identified]) -> list[Known]:
+    return [Known(one.key, one.link, one.content_sha256, uuid4()) for one in poll]
+
+
+def after(first: list[Entry], second: list[Entry]) -> Verdict:
+    """Return what the second poll brings after the first."""
+    poll = identify(second)
+    return judge(SOURCE, poll, ledger_of(identify(first)))
+
+
+def test_everything_is_new_at_first_and_known_by_its_canonical_address() -> None:
+    poll = identify([entry(0, link="http://n.example/0/?utm_source=x"), entry(1)])
+    verdict = judge(SOURCE, poll, [])
+    assert [arrival.url_key for arrival in verdict.arrivals] == ["https://n.example/0", "https://n.example/1"]
+    assert (verdict.edits, verdict.moves, verdict.seen) == ([], [], [])
+
+
+@pytest.mark.parametrize("guid", ["g", None])
+def test_the_same_entries_again_are_known_in_any_order(guid: str | None) -> None:
+    entries = [entry(n, guid=guid and f"{guid}{n}") for n in range(4)]
+    verdict = after(entries, entries[::-1])
+    assert (len(verdict.seen), verdict.arrivals, verdict.edits, verdict.moves) == (4, [], [], [])
+
+
+def test_a_guid_decides_whatever_else_changes() -> None:
+    verdict = after([entry(0)], [entry(0, link="https://moved.example/", title="New", published_at=DAY)])
+    assert (verdict.arrivals, len(verdict.edits)) == ([], 1)
+
+
+def test_entries_without_guid_that_share_a_link_are_told_apart_by_title_then_date_then_text() -> None:
+    shared = entry(0, guid=None, published_at=DAY)
+    several = [
+        shared,
+        replace(shared, title="Other"),
+        replace(shared, published_at=DAY + timedelta(days=1)),
+        replace(shared, published_at=None),
+        replace(shared, published_at=None, html="other"),
+    ]
+    assert len(identify(several)) == 5
+    assert after(several, several[::-1]).arrivals == []
+
+
+def test_a_repetition_within_a_poll_counts_once() -> None:
+    assert len(identify([entry(0), entry(0), entry(0, html="other")])) == 1
+    assert len(identify([entry(0, guid=None)] * 3)) == 1
+
+
+def test_one_guid_for_everything_is_told_apart_by_link() -> None:
+    entries = [entry(n, guid="same") for n in range(3)]
+    assert len(identify(entries)) == 3
+    assert after(entries, entries).arrivals == []
+
+
+def test_an_entry_that_was_alone_stays_known_when_a_second_of_its_name_joins() -> None:
+    old = entry(0, guid=None, published_at=DAY)
+    new = entry(0, guid=None, published_at=DAY + timedelta(days=1), html="<p>the next day's</p>")
+    verdict = after([old], [new, old])
+    assert [arrival.identified.entry for arrival in verdict.arrivals] == [new]
+    assert [move.identified.entry for move in verdict.moves] == [old]
+
+
+def test_rewritten_guids_are_moves() -> None:
+    first = [entry(n) for n in range(3)]
+    verdict = after(first, [replace(one, guid=f"urn:{one.guid}") for one in first])
+    assert (verdict.arrivals, verdict.edits, len(verdict.moves)) == ([], [], 3)
+
+
+def test_guids_that_flip_between_http_and_https_are_the_same() -> None:
+    first = [entry(n, guid=f"http://n.example/?p={n}") for n in range(3)]
+    verdict = after(first, [replace(one, guid=f"https://n.example/?p={n}", html="x") for n, one in enumerate(first)])
+    assert (verdict.arrivals, verdict.moves, len(verdict.edits)) == ([], [], 3)
+
+
+def test_rewritten_guids_of_entries_that_share_a_link_find_their_own() -> None:
+    first = [entry(n, link="https://n.example/") for n in range(3)]
+    ledger = ledger_of(identify(first))
+    poll = identify([replace(one, guid=f"new{one.guid}") for one in reversed(first)])
+    verdict = judge(SOURCE, poll, ledger)
+    assert verdict.arrivals == []
+    assert [(move.identified.content_sha256, move.old_key) for move in verdict.moves] == [
+        (row.content_sha256, row.entry_key) for row in reversed(ledger)
+    ]
+
+
+def test_a_listed_entry_is_no_other_entrys_earlier_self() -> None:
+    verdict = after([entry(0)], [entry(0), entry(0, guid="copy")])
+    assert (len(verdict.arrivals), verdict.moves) == (1, [])
+
+
+def test_new_entries_that_share_a_link_have_contents_of_their_own() -> None:
+    first = [entry(0, link="https://n.example/")]
+    verdict = after(first, [entry(n, link="https://n.example/") for n in range(3)])
+    keys = {arrival.url_key for arrival in verdict.arrivals}
+    assert len(keys) == 2
+    assert all(key.startswith("https://n.example/#entry=") for key in keys)
+    fresh = judge(SOURCE, identify([entry(n, link="https://n.example/") for n in range(3)]), [])
+    assert fresh.arrivals[0].url_key == "https://n.example/"
+
+
+def test_an_entry_without_a_link_has_a_key_of_its_source() -> None:
+    keys = {judge(source, identify([entry(0, link=None)]), []).arrivals[0].url_key for source in (SOURCE, UUID(int=2))}
+    assert len(keys) == 2
+
+
+def test_numbers_links_and_markup_are_no_edit_but_words_are() -> None:
+    before = content_sha256(entry(0, html="<p>12 comments, 3 hours ago</p>"))
+    assert content_sha256(entry(0, html="<div><a href='/x'>480 comments,</a> 4 hours ago</div>")) == before
+    assert content_sha256(entry(0, html="<p>12 remarks, 3 hours ago</p>")) != before
+    assert content_sha256(entry(0, html="<p>12 comments, 3 hours ago</p>", title="Entry 1")) != before
+
+
+texts = st.sampled_from([None, "a", "b"])
+entries = st.builds(
+    Entry,
+    guid=texts,
+    link=st.sampled_from([None, "https://n.example/a", "https://n.example/b"]),
+    title=st.sampled_from(["", "a", "b"]),
+    published_at=st.sampled_from([None, DAY, DAY + timedelta(days=1)]),
+    html=st.sampled_from(["x", "y"]),
+)
+
+
+@given(st.lists(entries, max_size=8), st.randoms())
+def test_a_poll_of_the_same_entries_never_brings_anything(listed: list[Entry], rng: object) -> None:
+    verdict = after(listed, listed)
+    assert (verdict.arrivals, verdict.edits, verdict.moves) == ([], [], [])
+    keys = [arrival.url_key for arrival in judge(SOURCE, identify(listed), []).arrivals]
+    assert len(keys) == len(set(keys))
+
+
+@pytest.mark.parametrize(("rule", "titles"), [("all", "abcd"), ("skip", ""), ("newest:1", "c"), ("newest:3", "bca")])
+def test_an_import_rule_chooses_the_newest(rule: str, titles: str) -> None:
+    dates = {"a": None, "b": DAY, "c": DAY + timedelta(days=1), "d": None}
+    poll = identify([entry(0, guid=title, link=None, title=title, published_at=date) for title, date in dates.items()])
+    arrivals = judge(SOURCE, poll, []).arrivals
+    picked = chosen(arrivals, rule)
+    assert {arrival.identified.entry.title for arrival in arrivals if arrival.url_key in picked} == set(titles)
+
+
+@pytest.mark.parametrize(
+    ("age", "expected"),
+    [
+        (timedelta(hours=-500), Priority.UNDER_24_HOURS), (timedelta(0), Priority.UNDER_24_HOURS),
+        (timedelta(hours=23), Priority.UNDER_24_HOURS), (timedelta(hours=24), Priority.UNDER_72_HOURS),
+        (timedelta(hours=71), Priority.UNDER_72_HOURS), (timedelta(hours=72), Priority.OLDER),
+        (None, Priority.UNDER_24_HOURS),
+    ],
+)  # fmt: skip
+def test_priority_falls_with_age(age: timedelta | None, expected: int) -> None:
+    assert priority(None if age is None else DAY - age, DAY) == expected

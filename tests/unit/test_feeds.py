@@ -1,0 +1,361 @@
+"""What feeds say, in every format and state of repair."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from siftline.fetch.feeds import Enclosure, Entry, Feed, FeedTooComplexError, NotAFeedError, parse
+
+URL = "https://site.example/blog/feed.xml"
+
+
+def read(text: str | bytes, **options: object) -> Feed:
+    body = text.encode() if isinstance(text, str) else text
+    return parse(body, url=URL, **options)  # type: ignore[arg-type]  # by name
+
+
+def rss(items: str, head: str = "", attributes: str = "") -> str:
+    return f"<rss version='2.0' {attributes}><channel><title>T</title>{head}{items}</channel></rss>"
+
+
+def atom(entry: str, head: str = "") -> str:
+    return f"<feed xmlns='http://www.w3.org/2005/Atom'><title>T</title>{head}<entry>{entry}</entry></feed>"
+
+
+def one(text: str | bytes) -> Entry:
+    [entry] = read(text).entries
+    return entry
+
+
+class TestFormats:
+    def test_rss(self) -> None:
+        feed = read(
+            rss(
+                """<item><title>A &amp;amp; B</title><link>/a</link><guid isPermaLink="false">g1</guid>
+                <pubDate>Mon, 01 Jan 2024 10:00:00 GMT</pubDate><dc:creator>Ann</dc:creator><category>x</category>
+                <description>Short.</description><content:encoded><![CDATA[<p>Long <b>text</b></p>]]></content:encoded>
+                <enclosure url="/a.mp3" type="audio/mpeg" length="123"/></item>""",
+                "<link>https://site.example/blog/</link><language>de</language>",
+                "xmlns:dc='http://purl.org/dc/elements/1.1/' xmlns:content='http://purl.org/rss/1.0/modules/content/'",
+            )
+        )
+        assert (feed.title, feed.site_url, feed.language, feed.skipped) == ("T", "https://site.example/blog/", "de", 0)
+        assert feed.entries == (
+            Entry(
+                guid="g1",
+                link="https://site.example/a",
+                title="A & B",
+                author="Ann",
+                published_at=datetime(2024, 1, 1, 10, tzinfo=UTC),
+                html="<p>Long <b>text</b></p>",
+                summary_html="Short.",
+                description="Short.",
+                enclosures=(Enclosure("https://site.example/a.mp3", "audio/mpeg", 123),),
+                tags=("x",),
+            ),
+        )
+
+    def test_atom(self) -> None:
+        entry = one(
+            atom(
+                """<id>tag:1</id><title type="html">&lt;b&gt;Bold&lt;/b&gt; move</title><link href="a"/>
+                <author><name>Ann</name><email>ann@site.example</email></author>
+                <published>2024-01-01T00:30:00+02:00</published><updated>2024-01-02T00:00:00Z</updated>
+                <content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><img src="i.png"/></div></content>
+                """
+            )
+        )
+        assert (entry.guid, entry.link, entry.title, entry.author) == (
+            "tag:1",
+            "https://site.example/blog/a",
+            "Bold move",
+            "Ann",
+        )
+        assert entry.published_at == datetime(2023, 12, 31, 22, 30, tzinfo=UTC)
+        assert entry.updated_at == datetime(2024, 1, 2, tzinfo=UTC)
+        assert 'src="https://site.example/blog/i.png"' in entry.html
+        assert entry.image_url == "https://site.example/blog/i.png"
+
+    def test_rdf(self) -> None:
+        entry = one(
+            """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"
+            xmlns:dc="http://purl.org/dc/elements/1.1/"><channel rdf:about="x"><title>T</title></channel>
+            <item rdf:about="https://site.example/a"><title>A</title><link>https://site.example/a</link>
+            <dc:date>2024-01-01T00:00:00Z</dc:date></item></rdf:RDF>"""
+        )
+        assert (entry.link, entry.published_at) == ("https://site.example/a", datetime(2024, 1, 1, tzinfo=UTC))
+
+    def test_json_feed(self) -> None:
+        feed = read(
+            "\ufeff"
+            + json.dumps(
+                {
+                    "version": "https://jsonfeed.org/version/1.1",
+                    "title": "T",
+                    "home_page_url": "/",
+                    "authors": [{"name": "Ann"}],
+                    "items": [
+                        {
+                            "id": 7,
+                            "url": "/a",
+                            "title": "A <b>",
+                            "content_html": "<p onclick='x()'>Hi <a href='b'>b</a></p>",
+                            "summary": "In short",
+                            "image": "/i.png",
+                            "date_published": "2024-01-01T00:30:00+02:00",
+                            "tags": ["x", "x", 3, None],
+                            "attachments": [
+                                {"url": "/a.mp3", "mime_type": "audio/mpeg", "size_in_bytes": 12},
+                                {"url": None},
+                            ],
+                        },
+                        {
+                            "id": "8",
+                            "content_text": "One\n\nTwo < three",
+                            "date_published": "2024-01-01",
+                            "authors": "?",
+                        },
+                    ],
+                }
+            )
+        )
+        assert (feed.title, feed.site_url, feed.skipped) == ("T", "https://site.example/", 0)
+        assert feed.entries == (
+            Entry(
+                guid="7",
+                link="https://site.example/a",
+                title="A <b>",
+                author="Ann",
+                published_at=datetime(2023, 12, 31, 22, 30, tzinfo=UTC),
+                html='<p>Hi <a href="https://site.example/b" rel="noopener noreferrer">b</a></p>',
+                summary_html="<p>In short</p>",
+                description="In short",
+                image_url="https://site.example/i.png",
+                enclosures=(Enclosure("https://site.example/a.mp3", "audio/mpeg", 12),),
+                tags=("x", "3"),
+            ),
+            Entry(
+                guid="8",
+                link=None,
+                title="One Two < three",
+                author="Ann",
+                published_at=datetime(2024, 1, 1, tzinfo=UTC),
+                html="<p>One</p><p>Two &lt; three</p>",
+                description="One Two < three",
+            ),
+        )
+
+    def test_json_feed_1_0_names_one_author(self) -> None:
+        item = {"id": "1", "external_url": "https://other.example/", "author": {"name": "Ann"}}
+        entry = one(json.dumps({"version": "https://jsonfeed.org/version/1", "title": "T", "items": [item]}))
+        assert (entry.author, entry.link) == ("Ann", "https://other.example/")
+
+    def test_bad_json_items_are_skipped_one_by_one(self) -> None:
+        items = [{"id": "1", "title": "kept"}, "not an object", {}, 5, {"id": {"x": 1}, "date_published": "soon"}]
+        feed = read(json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": 3, "items": items}))
+        assert ([entry.title for entry in feed.entries], feed.skipped, feed.title) == (["kept"], 4, "3")
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            "", " ", "plain text", "<html><body><p>A page</p></body></html>", "<x/>", "{", "{}", '{"items": []}',
+            '{"version": "1", "items": []}', '{"version": "https://jsonfeed.org/version/1", "items": {}}', "[1]",
+            "{" * 100_000, b"\x89PNG\r\n\x1a\n\x00\x00", b"\xff\xfe", "http://127.0.0.1/", "/etc/passwd",
+        ],
+    )  # fmt: skip
+    def test_what_is_no_feed_is_told_so(self, body: str | bytes) -> None:
+        with pytest.raises(NotAFeedError):
+            read(body)
+
+    def test_a_feed_without_entries_is_a_feed(self) -> None:
+        assert read(rss("")).entries == ()
+
+    def test_entries_beyond_the_cap_are_skipped_and_counted(self) -> None:
+        feed = read(rss("".join(f"<item><title>{n}</title></item>" for n in range(5))), max_entries=3)
+        assert ([entry.title for entry in feed.entries], feed.skipped) == (["0", "1", "2"], 2)
+        items = [{"id": str(n), "title": str(n)} for n in range(5)]
+        feed = read(json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": items}), max_entries=3)
+        assert ([entry.title for entry in feed.entries], feed.skipped) == (["0", "1", "2"], 2)
+
+
+class TestDamage:
+    def test_an_illegal_control_character_costs_no_entry(self) -> None:
+        feed = read(rss("".join(f"<item><title>E{n}\x08!</title></item>" for n in range(3))))
+        assert [entry.title for entry in feed.entries] == ["E0!", "E1!", "E2!"]
+
+    @pytest.mark.parametrize("reference", ["&#8;", "&#x0;", "&#xD800;", "&#xFFFF;", "&#99999999999;"])
+    def test_an_illegal_character_reference_leaves_nothing_behind(self, reference: str) -> None:
+        damaged = rss(f"<item><title>E{reference}</title></item>")
+        assert one(damaged).title == "E"
+        assert one(damaged.replace("<title>E", "<title>&nope;E")).title == "&nope;E"
+
+    def test_an_undefined_entity_costs_no_entry(self) -> None:
+        entry = one(rss("<item><title>A&nbsp;B</title><description>C&nbsp;&eacute;&nbsp;D</description></item>"))
+        assert (entry.title, entry.description) == ("A B", "C é D")
+
+    @pytest.mark.parametrize(
+        "extension",
+        [
+            "<georss:where><gml:Point><gml:pos/></gml:Point></georss:where>", "<gml:pos>1</gml:pos>", "<psc:chapter/>",
+            "<gml:Point srsDimension='x'><gml:pos>1 2</gml:pos></gml:Point>", "<georss:point>45.2</georss:point>",
+            "<georss:polygon>1 2 3</georss:polygon>", "<georss:box/>", "<image><width/></image>", "<height></height>",
+            "<itunes:duration>x</itunes:duration>", "<media:content/>", "<media:thumbnail url=''/>", "<enclosure/>",
+            "<enclosure url='/a' length='-1'/>", "<pubDate>tomorrow</pubDate>", "<pubDate></pubDate>",
+            "<pubDate>Mon, 99 Jan 99999 99:99:99 GMT</pubDate>", "<source/>", "<category/>", "<author></author>",
+        ],
+    )  # fmt: skip
+    def test_a_bad_extension_costs_no_entry(self, extension: str) -> None:
+        attributes = (
+            "xmlns:georss='http://www.georss.org/georss' xmlns:itunes='http://www.itunes.com/dtds/podcast-1.0.dtd'"
+            " xmlns:media='http://search.yahoo.com/mrss/' xmlns:gml='http://www.opengis.net/gml'"
+            " xmlns:psc='http://podlove.org/simple-chapters'"
+        )
+        feed = read(rss(f"<item><title>A</title>{extension}</item><item><title>B</title></item>", "", attributes))
+        assert [entry.title for entry in feed.entries] == ["A", "B"]
+
+    def test_a_feed_that_breaks_off_keeps_what_came(self) -> None:
+        text = rss("<item><title>A</title></item><item><title>B</title></item>")
+        assert [entry.title for entry in read(text[: text.index("</item></channel>")]).entries] == ["A", "B"]
+
+    def test_an_entry_that_says_nothing_is_skipped_and_counted(self) -> None:
+        feed = read(rss("<item><pubDate>Mon, 01 Jan 2024 10:00:00 GMT</pubDate></item><item><title>A</title></item>"))
+        assert ([entry.title for entry in feed.entries], feed.skipped) == (["A"], 1)
+
+    @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1", "shift_jis", "gb2312"])
+    def test_the_declared_encoding_is_read(self, encoding: str) -> None:
+        title = {"iso-8859-1": "Grüße", "utf-8": "Grüße 日本", "utf-16": "Grüße 日本"}.get(encoding, "日本")
+        text = f"<?xml version='1.0' encoding='{encoding}'?>" + rss(f"<item><title>{title}</title></item>")
+        assert one(text.encode(encoding)).title == title
+
+    def test_the_encoding_of_the_header_is_read(self) -> None:
+        body = rss("<item><title>Привет</title></item>").encode("windows-1251")
+        feed = read(body, content_type="application/rss+xml; charset=windows-1251")
+        assert feed.entries[0].title == "Привет"
+
+
+HTML = "<link rel='alternate' type='text/html' href='/a'/>"
+NOSTR = "<link rel='alternate' type='application/nostr+json' href='/n'/>"
+
+
+class TestLinks:
+    @pytest.mark.parametrize(
+        "links",
+        [
+            f"<link rel='replies' href='/r'/>{HTML}{NOSTR}",
+            f"{NOSTR}{HTML}",
+            "<link rel='self' href='/s'/><link href='/a'/><link rel='enclosure' href='/e.mp3'/>",
+            "<link rel='alternate' href='/a'/><link rel='alternate' hreflang='fr' href='/fr'/>",
+            "<link rel='alternate' type='application/pdf' href='/a'/>",
+        ],
+    )
+    def test_the_alternate_link_is_the_entrys_page_html_before_others(self, links: str) -> None:
+        assert one(atom(f"<id>1</id><title>A</title>{links}")).link == "https://site.example/a"
+
+    def test_links_of_other_relations_are_no_page(self) -> None:
+        assert one(atom("<id>urn:1</id><title>A</title><link rel='replies' href='/r'/>")).link is None
+
+    def test_a_permalink_guid_is_the_link_where_there_is_none(self) -> None:
+        assert (
+            one(rss("<item><title>A</title><guid>https://site.example/p</guid></item>")).link
+            == "https://site.example/p"
+        )
+
+    def test_the_address_behind_a_counting_redirect_is_preferred(self) -> None:
+        item = (
+            "<item xmlns:f='http://rssnamespace.org/feedburner/ext/1.0'><title>A</title><link>http://feeds.example/~r/1</link>"
+            "<f:origLink>https://site.example/a</f:origLink></item>"
+        )
+        assert one(rss(item)).link == "https://site.example/a"
+
+    @pytest.mark.parametrize(
+        "link", ["javascript:alert(1)", "mailto:x@y.example", "http://", "http://[", "data:text/html,x"]
+    )
+    def test_what_is_no_web_address_is_no_link(self, link: str) -> None:
+        assert one(rss(f"<item><title>A</title><link>{link}</link></item>")).link is None
+
+    def test_relative_links_count_from_xml_base_and_else_from_the_entrys_page(self) -> None:
+        based = one(
+            atom(
+                "<title>A</title><link href='/p/'/>"
+                "<content type='html' xml:base='https://cdn.example/'>&lt;a href='x'></content>"
+            )
+        )
+        assert 'href="https://cdn.example/x"' in based.html
+        plain = one(rss("<item><title>A</title><link>/p/</link><description>&lt;a href='x'></description></item>"))
+        assert 'href="https://site.example/p/x"' in plain.html
+
+
+class TestSafety:
+    @pytest.mark.parametrize(
+        "markup",
+        [
+            "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<a href='javascript:alert(1)'>x</a>",
+            "<iframe src='https://evil.example'></iframe>", "<svg><script>alert(1)</script></svg>",
+            "<style>*{background:url(javascript:alert(1))}</style>", "<img srcset='javascript:alert(1) 1x'>",
+            "<form action='https://evil.example'><input></form>", "<a href='data:text/html,<script>x</script>'>x</a>",
+        ],
+    )  # fmt: skip
+    def test_bodies_hold_nothing_that_runs(self, markup: str) -> None:
+        rest = f"<content:encoded><![CDATA[{markup}]]></content:encoded>"
+        entry = one(
+            rss(
+                f"<item><link>/</link><description><![CDATA[{markup}]]></description>{rest}</item>",
+                attributes="xmlns:content='http://purl.org/rss/1.0/modules/content/'",
+            )
+        )
+        item = {"id": "1", "url": "/a", "content_html": markup}
+        other = one(json.dumps({"version": "https://jsonfeed.org/version/1", "items": [item]}))
+        bad = ("<script", "alert", "javascript:", "data:", "onerror=", "<iframe", "<form", "<svg", "<style", "srcset=")
+        for text in (entry.html, entry.summary_html, entry.description, entry.title, other.html):
+            assert not any(part in text.lower() for part in bad)
+
+    def test_a_plain_title_keeps_what_looks_like_a_tag(self) -> None:
+        assert one(atom("<title type='text'>Use &lt;b&gt; &amp;amp; 5 &lt; 6</title>")).title == "Use <b> &amp; 5 < 6"
+
+    def test_plain_content_is_escaped(self) -> None:
+        entry = one(atom("<title>A</title><content type='text'>1 &lt; 2\n\n&lt;script></content>"))
+        assert entry.html == "<p>1 &lt; 2</p><p>&lt;script&gt;</p>"
+
+    def test_an_untitled_entry_is_titled_by_its_beginning(self) -> None:
+        assert (
+            one(rss("<item><description>&lt;p>Hello&lt;/p>&lt;p>world&lt;/p></description></item>")).title
+            == "Hello world"
+        )
+
+    def test_an_external_entity_is_not_read(self, tmp_path: Path) -> None:
+        secret = tmp_path / "secret.txt"
+        secret.write_text("SECRET")
+        feed = read(f"<!DOCTYPE rss [<!ENTITY f SYSTEM 'file://{secret}'>]>" + rss("<item><title>A&f;</title></item>"))
+        assert "SECRET" not in repr(feed)
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            "<!DOCTYPE rss [<!ENTITY a 'lol'>"
+            + "".join(f"<!ENTITY {'a' * (n + 2)} '{f'&{chr(97) * (n + 1)};' * 10}'>" for n in range(10))
+            + "]>" + rss("<item><title>&aaaaaaaaaaa;</title></item>"),
+            rss("<item " + " ".join(f"a{n}='x'" for n in range(50_000)) + "><title>A</title></item>"),
+            rss("<a>" * 100_000 + "</a>" * 100_000),
+            "<!DOCTYPE rss [" + "".join(f"<!ENTITY e{n} 'x'>" for n in range(1000)) + "]>" + rss(""),
+        ],
+    )  # fmt: skip
+    def test_what_is_built_to_hurt_is_refused(self, body: str) -> None:
+        with pytest.raises(FeedTooComplexError):
+            read(body)
+
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpora" / "feedparser"
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpora are not on this machine")
+def test_every_case_of_feedparsers_corpus_is_read_or_told_to_be_no_feed() -> None:
+    entries = 0
+    for file in sorted([*CORPUS.rglob("*.xml"), *CORPUS.rglob("*.json")]):
+        try:
+            feed = read(file.read_bytes())
+        except NotAFeedError:
+            continue
+        entries += len(feed.entries) + feed.skipped
+    assert entries > 600
