@@ -10,6 +10,7 @@ from siftline.api.shapes import Cause
 
 _NOTICES = {
     "insufficient_content": "The page holds too little text to be summarised or sorted by topic.",
+    "page_unavailable": "The page itself could not be read; this is what its feed brought of it.",
 }
 _ANY_NOTICE = "The page could be read only in part."
 

@@ -9,11 +9,12 @@ from siftline.api.authorize import Authorizer
 from siftline.api.document import DocumentRoutes
 from siftline.api.hand_out import HandOut, Publisher
 from siftline.api.health import HealthRoutes
-from siftline.api.items import ItemRoutes, SaveUrl
+from siftline.api.items import ItemRoutes
 from siftline.api.me import MeRoutes
 from siftline.api.ops import Depths, OpsRoutes
 from siftline.api.resolver import HttpApi
 from siftline.api.routing import Resource
+from siftline.api.saves import SaveRoutes, SaveUrl
 from siftline.api.sources import SourceRoutes
 from siftline.api.token_routes import TokenRoutes
 from siftline.api.walk import WalkRoutes
@@ -47,7 +48,8 @@ def http_api(parts: Parts, *, allow_loopback: bool, max_attempts: int) -> HttpAp
         "vectors": parts.check_vectors,
     }
     resources: list[Resource] = [
-        ItemRoutes(parts.database, parts.save_url, hand_out, allow_loopback=allow_loopback),
+        SaveRoutes(parts.database, parts.save_url, hand_out, allow_loopback=allow_loopback),
+        ItemRoutes(parts.database),
         WalkRoutes(parts.database, hand_out, max_attempts=max_attempts),
         SourceRoutes(parts.database, hand_out, allow_loopback=allow_loopback, max_attempts=max_attempts),
         TokenRoutes(parts.database, parts.clock),

@@ -1,0 +1,136 @@
+"""Talks to the API as a user, through the events that API Gateway would send."""
+
+import base64
+import gzip
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from siftline.api.resolver import HttpApi
+from siftline.api.wiring import Parts, http_api
+from siftline.contracts import Queue
+from siftline.ingest.saving import save_url
+from siftline.jobs.publish import Publisher
+from siftline.jobs.queues import Depth
+from siftline.kit.db import Database
+from siftline.kit.errors import SiftlineError
+from siftline.kit.ids import new_id
+from siftline.kit.log import logger
+from siftline.settings import JobSettings
+from tests.factories import FakeContext, make_user
+from tests.fakes import FakeClock, FakeSender
+from tests.http_events import caller_context, http_event
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A response as its receiver sees it. Header names are in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    text: str
+
+    @property
+    def json(self) -> Any:
+        """The body's value."""
+        return json.loads(self.text)
+
+    @property
+    def code(self) -> str:
+        """The problem's code; fails unless this is a problem document."""
+        assert self.headers["content-type"] == "application/problem+json", self.text
+        assert self.json["status"] == self.status
+        return str(self.json["code"])
+
+
+class ApiClient:
+    """One user of the API."""
+
+    def __init__(self, api: HttpApi, user_id: UUID, scopes: Iterable[str] = ("read", "write")) -> None:
+        self.user_id = user_id
+        self.token_id = new_id()
+        self._api = api
+        self._context = caller_context(user_id, self.token_id, scopes)
+
+    def get(self, path: str, **query: Any) -> Answered:
+        """Send a GET."""
+        return self.send("GET", path, query=query)
+
+    def post(self, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Answered:
+        """Send a POST."""
+        return self.send("POST", path, body=body, headers=headers)
+
+    def patch(self, path: str, body: Any) -> Answered:
+        """Send a PATCH."""
+        return self.send("PATCH", path, body=body)
+
+    def delete(self, path: str) -> Answered:
+        """Send a DELETE."""
+        return self.send("DELETE", path)
+
+    def send(self, method: str, path: str, **parts: Any) -> Answered:
+        """Send any request; ``parts`` as ``http_event`` takes them."""
+        return sent(self._api, http_event(method, path, **({"context": self._context} | parts)))
+
+
+def sent(api: HttpApi, event: Mapping[str, Any]) -> Answered:
+    """Return what the API answers to an event."""
+    response = json.loads(json.dumps(api(event, FakeContext())))
+    headers = {name.lower(): value for name, value in response["headers"].items()}
+    body = response["body"] or ""
+    if response["isBase64Encoded"]:
+        body = gzip.decompress(base64.b64decode(body)).decode()
+    return Answered(response["statusCode"], headers, body)
+
+
+class FakeDepths:
+    """Says that every queue holds what it is told; raises ``error`` if there is one."""
+
+    def __init__(self) -> None:
+        self.depths: dict[Queue, Depth] = {}
+        self.error: SiftlineError | None = None
+
+    def depth(self, queue: Queue) -> Depth:
+        """Return the set depth."""
+        if self.error is not None:
+            raise self.error
+        return self.depths.get(queue, Depth(0, 0, 0, 0))
+
+
+class World:
+    """An API over a real database, with queues that keep what they are sent."""
+
+    def __init__(self, database: Database, *, allow_loopback: bool = False) -> None:
+        self.database = database
+        self.sender = FakeSender()
+        self.depths = FakeDepths()
+        self.vectors_error: SiftlineError | None = None
+        self.clock = FakeClock()
+        parts = Parts(
+            database=database,
+            queues=self.depths,
+            publisher=Publisher(database, self.sender, JobSettings(), self.clock),
+            clock=self.clock,
+            save_url=save_url,
+            check_vectors=self._check_vectors,
+            log=logger("api"),
+        )
+        self.api = http_api(parts, allow_loopback=allow_loopback, max_attempts=4)
+
+    def user(self, *scopes: str, name: str = "reader") -> ApiClient:
+        """Return a new user of this world."""
+        with self.database.transaction() as connection:
+            user_id = make_user(connection, name=name)
+        return ApiClient(self.api, user_id, scopes or ("read", "write"))
+
+    def sql(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Run a statement in a transaction of its own and return its rows, if it has any."""
+        with self.database.transaction() as connection:
+            cursor = connection.execute(statement, values)
+            return cursor.fetchall() if cursor.description else []
+
+    def _check_vectors(self) -> None:
+        if self.vectors_error is not None:
+            raise self.vectors_error

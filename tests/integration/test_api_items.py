@@ -1,0 +1,413 @@
+"""The items resource, through API Gateway's events and on a real PostgreSQL."""
+
+import threading
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from psycopg.types.json import Jsonb
+
+from siftline.contracts import JobType, Queue
+from siftline.jobs import store
+from siftline.kit.db import Database
+from siftline.kit.errors import TransientError
+from siftline.kit.ids import new_id
+from tests.api_client import ApiClient, World
+from tests.factories import make_content, make_item, make_job, make_source
+
+URL = "https://news.example/story?id=7"
+
+
+@pytest.fixture
+def world(database: Database) -> World:
+    return World(database)
+
+
+def save(user: ApiClient, url: str = URL, **more: Any) -> dict[str, Any]:
+    answer = user.post("/v1/items", {"url": url, **more})
+    assert answer.status in {200, 202}, answer.text
+    return dict(answer.json)
+
+
+def hold(world: World, user: ApiClient, **columns: Any) -> tuple[UUID, UUID]:
+    """Return an item and its content."""
+    with world.database.transaction() as connection:
+        content_id = make_content(connection, **columns)
+        return make_item(connection, user.user_id, content_id), content_id
+
+
+def test_a_saved_url_is_accepted_with_its_job_and_a_message(world: World) -> None:
+    user = world.user()
+    answer = user.post("/v1/items", {"url": URL, "tags": ["energy"], "note": "later"})
+    assert answer.status == 202
+    assert answer.headers["location"] == f"/v1/items/{answer.json['id']}"
+    assert set(answer.json) == {"id", "content_id", "status"}
+    assert answer.json["status"] == "PENDING"
+    [envelope] = world.sender.sent[Queue.CONTENT_PROCESSING]
+    assert answer.json["content_id"] in envelope.body
+    item = user.get(answer.headers["location"]).json
+    assert (item["url"], item["own_tags"], item["note"], item["saved"]) == (URL, ["energy"], "later", True)
+
+
+def test_the_same_url_again_is_the_same_item(world: World) -> None:
+    user = world.user()
+    first = save(user)
+    again = user.post("/v1/items", {"url": URL + "&utm_source=mail"})
+    assert (again.status, again.json["id"]) == (200, first["id"])
+    assert again.headers["location"] == f"/v1/items/{first['id']}"
+    assert world.sql("select count(*) from jobs") == [(1,)]
+
+
+def test_two_users_hold_one_content_by_items_of_their_own(world: World) -> None:
+    first, second = save(world.user()), save(world.user())
+    assert first["id"] != second["id"]
+    assert first["content_id"] == second["content_id"]
+
+
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("", "invalid_url"),
+        ("not an address", "invalid_url"),
+        ("http://[::g]/", "invalid_url"),
+        ("https://" + "a" * 9000, "invalid_url"),
+        ("ftp://example.org/file", "unsupported_scheme"),
+        ("javascript:alert(1)", "unsupported_scheme"),
+        ("http://127.0.0.1/", "address_refused"),
+        ("http://localhost:8080/", "address_refused"),
+        ("http://app.localhost./", "address_refused"),
+        ("http://0x7f.1/", "address_refused"),
+        ("http://2130706433/", "address_refused"),
+        ("http://[::ffff:a9fe:a9fe]/", "address_refused"),
+        ("http://192.168.0.1/router", "address_refused"),
+    ],
+)
+def test_an_address_that_cannot_be_read_is_refused_at_once(world: World, url: str, code: str) -> None:
+    answer = world.user().post("/v1/items", {"url": url})
+    assert (answer.status, answer.code) == (422, code)
+    assert world.sql("select count(*) from contents") == [(0,)]
+
+
+def test_loopback_is_accepted_where_the_setting_opens_it(database: Database) -> None:
+    user = World(database, allow_loopback=True).user()
+    assert user.post("/v1/items", {"url": "http://127.0.0.1:9/page"}).status == 202
+    assert user.post("/v1/items", {"url": "http://localhost:9/page"}).status == 202
+    assert user.post("/v1/items", {"url": "http://10.0.0.1/"}).code == "address_refused"
+
+
+def test_an_item_is_accepted_though_the_queue_is_away(world: World) -> None:
+    def refuse(_: object) -> bool:
+        raise TransientError("The queue is away.", code="queue_unavailable")
+
+    world.sender.refuse = refuse
+    assert world.user().post("/v1/items", {"url": URL}).status == 202
+    assert world.sql("select state from jobs") == [("pending",)]
+
+
+def test_a_repeated_idempotency_key_makes_nothing_new(world: World) -> None:
+    user = world.user()
+    headers = {"Idempotency-Key": "k-1"}
+    first = user.post("/v1/items", {"url": URL}, headers)
+    again = user.post("/v1/items", {"url": URL}, headers)
+    assert (first.status, again.status) == (202, 200)
+    assert first.json["id"] == again.json["id"]
+
+
+def test_an_idempotency_key_cannot_be_used_for_another_request(world: World) -> None:
+    user = world.user()
+    headers = {"Idempotency-Key": "k-1"}
+    user.post("/v1/items", {"url": URL}, headers)
+    answer = user.post("/v1/items", {"url": URL, "tags": ["other"]}, headers)
+    assert (answer.status, answer.code) == (422, "idempotency_key_reused")
+    assert world.user().post("/v1/items", {"url": "https://news.example/other"}, headers).status == 202
+
+
+def test_an_idempotency_key_is_free_again_once_its_item_is_gone(world: World) -> None:
+    user = world.user()
+    headers = {"Idempotency-Key": "k-1"}
+    first = user.post("/v1/items", {"url": URL}, headers).json["id"]
+    user.delete(f"/v1/items/{first}")
+    again = user.post("/v1/items", {"url": URL}, headers)
+    assert again.status == 202
+    assert again.json["id"] != first
+
+
+def test_of_two_requests_at_once_with_one_key_only_one_is_served(world: World) -> None:
+    user = world.user()
+    answers: list[str] = []
+    with world.database.transaction() as connection:
+        # GIVEN another request with this key that has not been committed yet
+        connection.execute(
+            "insert into idempotency_keys (user_id, key, request_sha256, item_id) values (%s, 'k-1', '', %s)",
+            (user.user_id, new_id()),
+        )
+        headers = {"Idempotency-Key": "k-1"}
+        thread = threading.Thread(target=lambda: answers.append(user.post("/v1/items", {"url": URL}, headers).code))
+        thread.start()
+        thread.join(0.3)
+        assert thread.is_alive()
+    thread.join(10)
+    # THEN nothing of the second one stays
+    assert answers == ["idempotency_key_reused"]
+    assert world.sql("select count(*) from items") == [(0,)]
+
+
+@pytest.mark.parametrize("key", ["", "a b", "x" * 256, "ä"])
+def test_a_malformed_idempotency_key_is_refused(world: World, key: str) -> None:
+    answer = world.user().post("/v1/items", {"url": URL}, {"Idempotency-Key": key})
+    assert (answer.status, answer.json["errors"][0]["parameter"]) == (422, "idempotency-key")
+
+
+def test_each_entry_of_a_batch_is_answered_on_its_own(world: World) -> None:
+    user = world.user()
+    held = save(user, "https://news.example/held")
+    entries = [
+        {"url": "https://news.example/new"},
+        {"url": "https://news.example/held"},
+        {"url": "ftp://news.example/"},
+        {"url": "https://news.example/bad-tags", "tags": [""]},
+        {"link": "https://news.example/misspelt"},
+        "https://news.example/bare",
+    ]
+    answer = user.post("/v1/items/batch", {"items": entries})
+    assert answer.status == 200
+    found = [(one["status_code"], (one["error"] or {}).get("code")) for one in answer.json["items"]]
+    bad = (422, "invalid_request")
+    assert found == [(202, None), (200, None), (422, "unsupported_scheme"), bad, bad, bad]
+    assert answer.json["items"][1]["item"]["id"] == held["id"]
+    assert len(world.sender.sent[Queue.CONTENT_PROCESSING]) == 2
+
+
+def test_a_batch_holds_at_most_500_entries(world: World) -> None:
+    user = world.user()
+    entries = [{"url": f"https://news.example/{place}"} for place in range(501)]
+    answer = user.post("/v1/items/batch", {"items": entries})
+    assert (answer.status, answer.json["errors"][0]["pointer"]) == (422, "#/items")
+    assert user.post("/v1/items/batch", {"items": []}).status == 422
+    assert user.post("/v1/items/batch", {"items": entries[:500]}).status == 200
+    assert world.sql("select count(*) from items") == [(500,)]
+
+
+def test_a_list_is_paged_newest_first_and_without_gaps(world: World) -> None:
+    user = world.user()
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    made = [hold(world, user, sort_at=start + timedelta(hours=place // 2))[0] for place in range(7)]
+    hold(world, world.user())
+    seen, following = [], None
+    for _ in range(4):
+        answer = user.get("/v1/items", limit=2, **({"next": following} if following else {}))
+        seen += [item["id"] for item in answer.json["items"]]
+        following = answer.json["next"]
+    assert following is None
+    assert seen == [str(item) for item in reversed(made)]
+
+
+def test_items_can_be_filtered(world: World) -> None:
+    user = world.user()
+    with world.database.transaction() as connection:
+        source = make_source(connection)
+    energy = Jsonb([{"label": "Energy", "score": 0.5}])
+    old = hold(world, user, sort_at=datetime(2026, 1, 1, tzinfo=UTC), topics=energy, tags=["solar"], status="READY")[0]
+    new = hold(world, user, sort_at=datetime(2026, 2, 1, tzinfo=UTC))[0]
+    world.sql("update items set source_id = %s, tags = '{own}' where id = %s", source, new)
+    assert user.patch(f"/v1/items/{old}", {"read": True, "starred": True}).status == 200
+
+    def found(**query: Any) -> list[str]:
+        return [item["id"] for item in user.get("/v1/items", **query).json["items"]]
+
+    only_old, only_new = [str(old)], [str(new)]
+    assert found() == [str(new), str(old)]
+    assert found(status="READY") == found(topic="Energy") == found(tag="solar") == only_old
+    assert found(unread=False) == found(starred=True) == found(until="2026-01-15T00:00:00Z") == only_old
+    assert found(tag="own") == found(source_id=source) == found(unread=True) == found(starred=False) == only_new
+    assert found(since="2026-02-01T01:00:00+01:00") == only_new
+    assert found(topic="energy") == found(status="FAILED") == found(tag="solar", unread=True) == []
+    assert found(sort="recent", limit=1) == only_new
+
+
+@pytest.mark.parametrize(
+    ("query", "parameter"),
+    [
+        ({"limit": 0}, "limit"),
+        ({"limit": 201}, "limit"),
+        ({"limit": "many"}, "limit"),
+        ({"next": "!"}, "next"),
+        ({"status": "DONE"}, "status"),
+        ({"since": "2026-01-01"}, "since"),
+        ({"since": "2026-01-01T00:00:00"}, "since"),
+        ({"unread": "perhaps"}, "unread"),
+        ({"source_id": "1"}, "source_id"),
+        ({"sort": "score"}, "sort"),
+        ({"tag": "a\x00b"}, "tag"),
+    ],
+)
+def test_a_bad_filter_is_named(world: World, query: dict[str, Any], parameter: str) -> None:
+    answer = world.user().get("/v1/items", **query)
+    assert (answer.status, answer.json["errors"][0]["parameter"]) == (422, parameter)
+
+
+def test_a_ready_item_shows_all_that_is_known(world: World) -> None:
+    user = world.user()
+    item_id, content_id = hold(
+        world,
+        user,
+        status="READY",
+        title="Sun & wind",
+        text="A long text.",
+        summary="Short.",
+        lang="en",
+        tags=["solar", "own"],
+        notice_code="insufficient_content",
+        topics=Jsonb([{"label": "Energy", "score": 0.62}]),
+    )
+    world.sql(
+        "insert into derivations (content_id, kind, model_id, model_version, input_sha256)"
+        " values (%s, 'summary', 'extractive', '1', '\\x00')",
+        content_id,
+    )
+    world.sql("insert into embeddings values (%s, 'm-1', 2, '\\x0000000000000000')", content_id)
+    user.patch(f"/v1/items/{item_id}", {"tags": ["own"]})
+    item = user.get(f"/v1/items/{item_id}").json
+    assert (item["text"], item["summary"], item["lang"]) == ("A long text.", "Short.", "en")
+    assert item["topics"] == [{"label": "Energy", "score": 0.62}]
+    assert (item["tags"], item["own_tags"]) == (["own", "solar"], ["own"])
+    assert item["notice"]["code"] == "insufficient_content"
+    assert item["vector"] == {"model_version": "m-1", "dimensions": 2}
+    assert [(made["kind"], made["model_id"]) for made in item["derivations"]] == [("summary", "extractive")]
+    assert (item["error"], item["waiting_until"], item["duplicates"]) == (None, None, [])
+
+
+def test_a_failed_item_says_why(world: World) -> None:
+    user = world.user()
+    item_id, _ = hold(world, user, status="FAILED", error_code="http_404", error_detail="There is no such page.")
+    item = user.get(f"/v1/items/{item_id}").json
+    assert item["error"] == {"code": "http_404", "detail": "There is no such page."}
+
+
+def test_duplicates_are_the_callers_own_only(world: World) -> None:
+    user, other = world.user(), world.user()
+    first, original = hold(world, user)
+    second, _ = hold(world, user, duplicate_of=original)
+    hold(world, other, duplicate_of=original)
+    assert [one["id"] for one in user.get(f"/v1/items/{first}").json["duplicates"]] == [str(second)]
+    assert [one["id"] for one in user.get(f"/v1/items/{second}").json["duplicates"]] == [str(first)]
+
+
+def test_a_retried_item_says_until_when_it_waits_and_why(world: World) -> None:
+    user = world.user()
+    saved = save(user)
+    [(job_id,)] = world.sql("select id from jobs")
+    with world.database.transaction() as connection:
+        job = store.claim(connection, job_id, JobType.INGEST_CONTENT, lease_s=60, grace_s=1)
+        assert job is not None
+        error = TransientError("The site answered 503.", code="http_503")
+        store.retry(connection, job, error, delay_s=60, duration_ms=12)
+    item = user.get(f"/v1/items/{saved['id']}").json
+    assert item["status"] == "PENDING"
+    assert item["waiting_until"].endswith("Z")
+    assert item["waiting_reason"] == "The site answered 503."
+    timeline = user.get(f"/v1/items/{saved['id']}/timeline").json
+    assert timeline["waiting"]["reason"] == "The site answered 503."
+    assert [step["event"] for step in timeline["steps"]] == ["enqueued", "claimed", "retry"]
+    assert timeline["steps"][2]["error"] == {"code": "http_503", "detail": "The site answered 503."}
+    assert (timeline["steps"][2]["attempt"], timeline["steps"][2]["duration_ms"]) == (1, 12)
+
+
+def test_personal_marks_change_only_what_is_named(world: World) -> None:
+    user = world.user()
+    item_id, _ = hold(world, user)
+    path = f"/v1/items/{item_id}"
+    marked = user.patch(path, {"read": True, "starred": True, "tags": [" a ", "b"], "note": "x"}).json
+    assert (marked["own_tags"], marked["note"]) == (["a", "b"], "x")
+    assert marked["read_at"]
+    assert marked["starred_at"]
+    again = user.patch(path, {"read": True}).json
+    assert again["read_at"] == marked["read_at"]
+    cleared = user.patch(path, {"read": False, "note": None}).json
+    assert (cleared["read_at"], cleared["note"], cleared["own_tags"]) == (None, None, ["a", "b"])
+    assert cleared["starred_at"] == marked["starred_at"]
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"reed": True}, {"tags": ["x" * 65]}, {"tags": ["a"] * 51}, {"read": None}, {"note": "x" * 10_001}]
+)
+def test_a_change_that_means_nothing_is_refused(world: World, body: dict[str, Any]) -> None:
+    user = world.user()
+    item_id, _ = hold(world, user)
+    assert user.patch(f"/v1/items/{item_id}", body).code == "invalid_request"
+
+
+def test_a_deleted_page_goes_when_nobody_else_holds_it_and_its_work_is_cancelled(world: World) -> None:
+    first, second = world.user(), world.user()
+    mine, theirs = save(first), save(second)
+    assert first.delete(f"/v1/items/{mine['id']}").status == 204
+    assert first.get(f"/v1/items/{mine['id']}").code == "not_found"
+    assert world.sql("select state from jobs") == [("pending",)]
+    assert second.get(f"/v1/items/{theirs['id']}").status == 200
+    assert second.delete(f"/v1/items/{theirs['id']}").status == 204
+    assert world.sql("select count(*) from contents") == [(0,)]
+    assert world.sql("select state from jobs") == [("cancelled",)]
+    assert second.delete(f"/v1/items/{theirs['id']}").code == "not_found"
+
+
+def test_a_page_that_is_saved_while_it_is_deleted_stays(world: World) -> None:
+    first, second = world.user(), world.user()
+    mine = save(first)
+    answers: list[int] = []
+    with world.database.transaction() as connection:
+        # GIVEN a save that has written its item and is not committed yet
+        connection.execute(
+            "insert into items (id, user_id, content_id) values (%s, %s, %s)",
+            (new_id(), second.user_id, mine["content_id"]),
+        )
+        # WHEN the only holder so far deletes theirs
+        thread = threading.Thread(target=lambda: answers.append(first.delete(f"/v1/items/{mine['id']}").status))
+        thread.start()
+        thread.join(0.3)
+        assert thread.is_alive()
+    thread.join(10)
+    # THEN it waits, and the page stays for the other
+    assert answers == [204]
+    assert world.sql("select count(*) from items") == [(1,)]
+
+
+def test_reprocessing_queues_the_page_or_only_its_text(world: World) -> None:
+    user = world.user()
+    item_id, content_id = hold(world, user, status="FAILED", error_code="http_500", error_detail="x")
+    path = f"/v1/items/{item_id}/reprocess"
+    assert user.post(path, {"from": "analyze"}).code == "no_text"
+    answer = user.post(path)
+    assert (answer.status, answer.json["status"]) == (202, "PENDING")
+    assert len(world.sender.sent[Queue.CONTENT_PROCESSING]) == 1
+    world.sql("update contents set text = 'words' where id = %s", content_id)
+    assert user.post(path, {"from": "analyze"}).status == 202
+    assert len(world.sender.sent[Queue.ANALYSIS]) == 1
+    assert user.post(path, {"from": "start"}).code == "invalid_request"
+    assert user.get(f"/v1/items/{item_id}").json["error"] is None
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "", None),
+        ("PATCH", "", {"starred": True, "tags": ["mine now"]}),
+        ("DELETE", "", None),
+        ("GET", "/timeline", None),
+        ("POST", "/reprocess", None),
+    ],
+)
+def test_an_id_of_another_user_looks_like_one_that_is_not_there(
+    world: World, method: str, path: str, body: dict[str, Any] | None
+) -> None:
+    owner, stranger = world.user(), world.user()
+    item_id, content_id = hold(world, owner)
+    make_job(world.database, subject_id=content_id)
+    before = owner.get(f"/v1/items/{item_id}").json
+    answers = [
+        stranger.send(method, f"/v1/items/{wanted}{path}", body=body)
+        for wanted in (item_id, new_id(), content_id, "nonsense")
+    ]
+    assert {(answer.status, answer.code) for answer in answers} == {(404, "not_found")}
+    assert owner.get(f"/v1/items/{item_id}").json == before
+    assert stranger.get("/v1/items").json["items"] == []

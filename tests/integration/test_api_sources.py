@@ -1,0 +1,234 @@
+"""The sources resource, through API Gateway's events and on a real PostgreSQL."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from siftline.contracts import Queue
+from siftline.kit.db import Database
+from siftline.kit.ids import new_id
+from tests.api_client import ApiClient, World
+from tests.factories import make_content
+
+URL = "https://news.example/feed.xml"
+
+
+@pytest.fixture
+def world(database: Database) -> World:
+    return World(database)
+
+
+def follow(user: ApiClient, url: str = URL, **more: Any) -> str:
+    answer = user.post("/v1/sources", {"url": url, **more})
+    assert answer.status == 202, answer.text
+    return str(answer.json["id"])
+
+
+def bring(world: World, source_id: str, number: int) -> list[UUID]:
+    """Let a source have brought contents, oldest first."""
+    with world.database.transaction() as connection:
+        contents = [make_content(connection) for _ in range(number)]
+        for place, content_id in enumerate(contents):
+            connection.execute(
+                "update contents set sort_at = '2026-01-01Z'::timestamptz + %s * interval '1 minute' where id = %s",
+                (place, content_id),
+            )
+            connection.execute(
+                "insert into source_entries (source_id, entry_key, content_sha256, content_id) values (%s, %s, '', %s)",
+                (source_id, str(place), content_id),
+            )
+        connection.execute("update sources set imported_at = now(), fetch_status = 'IDLE' where id = %s", (source_id,))
+        connection.execute(
+            "update jobs set state = 'completed', finished_at = now() where subject_id = %s", (source_id,)
+        )
+    return contents
+
+
+def test_following_a_feed_queues_its_first_fetch(world: World) -> None:
+    user = world.user()
+    answer = user.post("/v1/sources", {"url": URL, "title": "News", "topics": ["World"], "first_import": "newest:10"})
+    assert answer.status == 202
+    assert answer.headers["location"] == f"/v1/sources/{answer.json['id']}"
+    assert (answer.json["status"], answer.json["health"]) == ("QUEUED", "active")
+    [envelope] = world.sender.sent[Queue.FETCH]
+    assert envelope.group == "host:news.example"
+    source = user.get(answer.headers["location"]).json
+    assert (source["title"], source["topics"], source["url"]) == ("News", ["World"], URL)
+    assert (source["refresh_minutes"], source["own_refresh_minutes"], source["items"]) == (60, None, 0)
+    assert world.sql("select first_import, priority from sources, jobs") == [("newest:10", 20)]
+
+
+def test_following_it_again_changes_nothing(world: World) -> None:
+    user = world.user()
+    source_id = follow(user)
+    again = user.post("/v1/sources", {"url": URL + "#top"})
+    assert (again.status, again.json["id"]) == (200, source_id)
+    assert world.sql("select count(*) from jobs") == [(1,)]
+
+
+def test_a_second_follower_shares_the_source_and_gets_its_newest_hundred_at_once(world: World) -> None:
+    source_id = follow(world.user())
+    contents = bring(world, source_id, 103)
+    second = world.user()
+    answer = second.post("/v1/sources", {"url": URL})
+    assert (answer.status, answer.json["id"], answer.json["items"]) == (202, source_id, 100)
+    listed = second.get("/v1/items", source_id=source_id, limit=200).json["items"]
+    assert [item["content_id"] for item in listed] == [str(one) for one in reversed(contents[3:])]
+    assert len(world.sender.sent[Queue.FETCH]) == 1
+    assert second.get(f"/v1/sources/{source_id}").json["items"] == 100
+
+
+def test_a_page_that_was_saved_before_stays_as_it_is_when_its_feed_is_followed(world: World) -> None:
+    source_id = follow(world.user())
+    [content_id] = bring(world, source_id, 1)
+    second = world.user()
+    world.sql(
+        "insert into items (id, user_id, content_id, saved) values (%s, %s, %s, true)",
+        new_id(),
+        second.user_id,
+        content_id,
+    )
+    assert second.post("/v1/sources", {"url": URL}).json["items"] == 0
+    [item] = second.get("/v1/items").json["items"]
+    assert (item["saved"], item["source_id"]) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"url": "ftp://news.example/feed"}, "unsupported_scheme"),
+        ({"url": "news"}, "invalid_url"),
+        ({"url": "http://169.254.169.254/"}, "address_refused"),
+        ({"url": URL, "kind": "reddit"}, "invalid_request"),
+        ({"url": URL, "refresh_minutes": 4}, "invalid_request"),
+        ({"url": URL, "first_import": "newest:0"}, "invalid_request"),
+        ({"url": URL, "topics": [""]}, "invalid_request"),
+        ({}, "invalid_request"),
+    ],
+)
+def test_what_cannot_be_followed_is_refused(world: World, body: dict[str, Any], code: str) -> None:
+    answer = world.user().post("/v1/sources", body)
+    assert (answer.status, answer.code) == (422, code)
+    assert world.sql("select count(*) from sources") == [(0,)]
+
+
+def test_the_most_frequent_wish_decides_how_often_a_source_is_polled(world: World) -> None:
+    first, second = world.user(), world.user()
+    source_id = follow(first, refresh_minutes=240)
+    path = f"/v1/sources/{source_id}"
+    follow(second, refresh_minutes=30)
+    assert first.get(path).json["refresh_minutes"] == 30
+    assert first.get(path).json["own_refresh_minutes"] == 240
+    assert second.patch(path, {"refresh_minutes": None}).json["refresh_minutes"] == 240
+    assert first.patch(path, {"refresh_minutes": 15}).json["refresh_minutes"] == 15
+    assert first.delete(path).status == 204
+    assert second.get(path).json["refresh_minutes"] == 60
+
+
+def test_a_name_and_topics_are_each_followers_own(world: World) -> None:
+    first, second = world.user(), world.user()
+    path = f"/v1/sources/{follow(first)}"
+    follow(second)
+    world.sql("update sources set title = 'The feed''s own'")
+    changed = first.patch(path, {"title": "Mine", "topics": ["World"]}).json
+    assert (changed["title"], changed["topics"]) == ("Mine", ["World"])
+    other = second.get(path).json
+    assert (other["title"], other["topics"]) == ("The feed's own", [])
+    assert first.patch(path, {"title": None}).json["title"] == "The feed's own"
+    assert first.get(path).json["topics"] == ["World"]
+    assert first.patch(path, {}).code == "invalid_request"
+
+
+def test_a_source_that_nobody_follows_is_kept_but_rests_until_it_is_followed_again(world: World) -> None:
+    first, second = world.user(), world.user()
+    source_id = follow(first)
+    follow(second)
+    assert first.delete(f"/v1/sources/{source_id}").status == 204
+    assert world.sql("select health from sources") == [("active",)]
+    assert second.delete(f"/v1/sources/{source_id}").status == 204
+    assert world.sql("select health, fetch_status from sources") == [("inactive", "IDLE")]
+    assert world.sql("select state from jobs") == [("cancelled",)]
+    assert follow(second) == source_id
+    assert world.sql("select health, fetch_status from sources") == [("active", "QUEUED")]
+    assert len(world.sender.sent[Queue.FETCH]) == 2
+
+
+def test_items_stay_when_their_source_is_followed_no_longer(world: World) -> None:
+    first, second = world.user(), world.user()
+    source_id = follow(first)
+    bring(world, source_id, 2)
+    follow(second)
+    second.delete(f"/v1/sources/{source_id}")
+    assert len(second.get("/v1/items").json["items"]) == 2
+
+
+def test_a_source_shows_its_health(world: World) -> None:
+    user = world.user()
+    source_id = follow(user)
+    world.sql(
+        "update sources set health = 'degraded', fetch_status = 'ERROR', consecutive_failures = 5,"
+        " last_error_code = 'http_503', last_error_detail = 'The site answered 503.', skipped_entries = 2"
+    )
+    source = user.get(f"/v1/sources/{source_id}").json
+    assert (source["status"], source["health"], source["consecutive_failures"]) == ("ERROR", "degraded", 5)
+    assert source["last_error"] == {"code": "http_503", "detail": "The site answered 503."}
+    assert source["skipped_entries"] == 2
+    assert [one["id"] for one in user.get("/v1/sources", health="degraded").json["sources"]] == [source_id]
+    assert user.get("/v1/sources", health="active").json["sources"] == []
+    reset = user.post(f"/v1/sources/{source_id}/reset-health").json
+    assert (reset["health"], reset["consecutive_failures"], reset["last_error"]) == ("active", 0, None)
+    assert reset["status"] == "QUEUED"
+
+
+def test_a_source_can_be_fetched_by_hand(world: World) -> None:
+    user = world.user()
+    source_id = follow(user)
+    bring(world, source_id, 1)
+    answer = user.post(f"/v1/sources/{source_id}/refresh")
+    assert (answer.status, answer.json["status"]) == (202, "QUEUED")
+    assert len(world.sender.sent[Queue.FETCH]) == 2
+    world.sql("update sources set health = 'inactive'")
+    assert user.post(f"/v1/sources/{source_id}/refresh").code == "source_inactive"
+
+
+def test_only_its_sole_follower_or_an_operator_can_switch_a_source_off(world: World) -> None:
+    first, second, operator = world.user(), world.user(), world.user("read", "write", "ops")
+    path = f"/v1/sources/{follow(first)}"
+    assert first.post(f"{path}/deactivate").json["health"] == "inactive"
+    assert first.post(f"{path}/reset-health").json["health"] == "active"
+    follow(second)
+    assert first.post(f"{path}/deactivate").code == "source_shared"
+    follow(operator)
+    assert operator.post(f"{path}/deactivate").json["health"] == "inactive"
+
+
+def test_sources_are_paged_newest_first(world: World) -> None:
+    user = world.user()
+    made = [follow(user, f"https://news.example/{place}.xml") for place in range(3)]
+    first = user.get("/v1/sources", limit=2).json
+    second = user.get("/v1/sources", limit=2, next=first["next"]).json
+    assert [one["id"] for one in first["sources"] + second["sources"]] == made[::-1]
+    assert second["next"] is None
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "", None),
+        ("PATCH", "", {"title": "mine now", "refresh_minutes": 5}),
+        ("DELETE", "", None),
+        ("POST", "/refresh", None),
+        ("POST", "/reset-health", None),
+        ("POST", "/deactivate", None),
+    ],
+)
+def test_a_source_that_one_does_not_follow_looks_like_one_that_is_not_there(
+    world: World, method: str, path: str, body: dict[str, Any] | None
+) -> None:
+    owner, stranger = world.user(), world.user()
+    source_id = follow(owner)
+    before = owner.get(f"/v1/sources/{source_id}").json
+    answers = [stranger.send(method, f"/v1/sources/{wanted}{path}", body=body) for wanted in (source_id, new_id(), "x")]
+    assert {(answer.status, answer.code) for answer in answers} == {(404, "not_found")}
+    assert owner.get(f"/v1/sources/{source_id}").json == before

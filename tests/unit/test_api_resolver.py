@@ -1,0 +1,219 @@
+"""The way in and the way out of every request, with a resource made for it."""
+
+import json
+import threading
+from typing import Annotated, Any
+from uuid import UUID
+
+import pytest
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.api_gateway import Router
+from aws_lambda_powertools.event_handler.openapi.params import Query
+from pydantic import BaseModel
+
+from siftline.api.auth import CurrentCaller
+from siftline.api.problems import not_found
+from siftline.api.resolver import HttpApi
+from siftline.api.routing import new_router
+from siftline.kit.errors import PermanentError, TransientError
+from siftline.kit.ids import new_id
+from siftline.kit.log import logger
+from tests.api_client import ApiClient, sent
+from tests.http_events import caller_context, http_event
+
+
+class Word(BaseModel):
+    text: str
+    more: dict[str, str] = {}
+
+
+class Shown(BaseModel):
+    text: str
+    user_id: UUID
+
+
+class Words:
+    """Echoes words; fails as it is told."""
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+
+    def router(self) -> Router:
+        router = new_router()
+        router.post("/v1/words")(self.echo)
+        router.get("/v1/words/<word_id>")(self.one)
+        router.get("/v1/wrong")(self.wrong)
+        return router
+
+    def echo(self, body: Word, caller: CurrentCaller) -> Shown:
+        if self.error is not None:
+            raise self.error
+        return Shown(text=body.text, user_id=caller.user_id)
+
+    def one(self, word_id: UUID, caller: CurrentCaller, count: Annotated[int, Query(ge=1)] = 1) -> Response[Shown]:
+        return Response(200, "application/json", Shown(text=f"{word_id} {count}", user_id=caller.user_id))
+
+    def wrong(self) -> Shown:
+        return {"secret": "inner"}
+
+
+@pytest.fixture
+def words() -> Words:
+    return Words()
+
+
+@pytest.fixture
+def api(words: Words) -> HttpApi:
+    return HttpApi([words], logger("api"))
+
+
+@pytest.fixture
+def user(api: HttpApi) -> ApiClient:
+    return ApiClient(api, new_id())
+
+
+def test_a_request_reaches_its_route_with_its_caller(user: ApiClient) -> None:
+    answer = user.post("/v1/words", {"text": "<b>"})
+    assert (answer.status, answer.json) == (200, {"text": "<b>", "user_id": str(user.user_id)})
+    assert "<" not in answer.text
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_a_body_may_come_in_base64_and_as_any_json_type(user: ApiClient) -> None:
+    assert user.send("POST", "/v1/words", body={"text": "ä"}, encode=True).json["text"] == "ä"
+    headers = {"content-type": "application/merge-patch+json; charset=utf-8"}
+    assert user.send("POST", "/v1/words", body={"text": "b"}, headers=headers).status == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["{", "nonsense", '{"text": NaN}', '{"text": 1' + "0" * 5000 + "}", "[" * 100_000, '{"text": "a"} x', "\ud800"],
+)
+def test_what_is_not_json_is_a_bad_request(user: ApiClient, body: str) -> None:
+    answer = user.send("POST", "/v1/words", body=body)
+    assert (answer.status, answer.code) == (400, "invalid_json")
+
+
+def test_bytes_that_are_not_text_are_a_bad_request(user: ApiClient) -> None:
+    for body in ("/w==", "!"):
+        event = http_event("POST", "/v1/words", body=body, context=caller_context(new_id(), new_id()))
+        answer = sent(user._api, event | {"isBase64Encoded": True})
+        assert (answer.status, answer.code) == (400, "invalid_json")
+
+
+def test_deep_nesting_is_a_bad_request(user: ApiClient) -> None:
+    body = '{"text": "a", "more": ' + '{"a":' * 100 + "1" + "}" * 100 + "}"
+    assert user.send("POST", "/v1/words", body=body).code == "invalid_json"
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ('{"text": "a\\u0000b"}', "#/text"),
+        ('{"text": "\\ud800"}', "#/text"),
+        ('{"text": "a", "more": {"k": "\\u0000"}}', "#/more/k"),
+        ('{"text": "a", "more": {"\\u0000": "k"}}', "#/more"),
+        ('{"text": "a", "list": ["b", "\\u0000"]}', "#/list/1"),
+    ],
+)
+def test_text_that_cannot_be_stored_is_refused_by_its_place(user: ApiClient, body: str, pointer: str) -> None:
+    answer = user.send("POST", "/v1/words", body=body)
+    assert (answer.status, answer.code) == (422, "invalid_request")
+    assert [(one["code"], one["pointer"]) for one in answer.json["errors"]] == [("unstorable_text", pointer)]
+
+
+def test_text_with_other_control_characters_and_emoji_passes(user: ApiClient) -> None:
+    assert user.post("/v1/words", {"text": "\u0001 \U0001f600"}).json["text"] == "\u0001 \U0001f600"
+
+
+def test_a_body_above_the_limit_is_refused(user: ApiClient) -> None:
+    assert user.post("/v1/words", {"text": "a" * 1_048_000}).status == 200
+    assert user.post("/v1/words", {"text": "a" * 1_048_576}).code == "body_too_large"
+    assert user.send("POST", "/v1/words", body={"text": "ä" * 530_000}, encode=True).code == "body_too_large"
+    assert user.send("POST", "/v1/words", body={"text": "a" * 3_000_000}).code == "body_too_large"
+
+
+def test_another_media_type_is_refused(user: ApiClient) -> None:
+    for media_type in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
+        answer = user.send("POST", "/v1/words", body="text=a", headers={"content-type": media_type})
+        assert (answer.status, answer.code) == (415, "unsupported_media_type")
+
+
+def test_every_fault_is_named(user: ApiClient) -> None:
+    answer = user.post("/v1/words", {"text": 1, "more": {"a": 2}})
+    assert (answer.status, answer.code) == (422, "invalid_request")
+    assert [one["pointer"] for one in answer.json["errors"]] == ["#/text", "#/more/a"]
+    assert user.post("/v1/words").json["errors"][0]["pointer"] == "#"
+    assert user.post("/v1/words", []).status == 422
+
+
+def test_an_unknown_route_and_a_malformed_id_are_not_found(user: ApiClient) -> None:
+    for path in ("/v1/none", "/", "/v1/words/1", "/v1/words/<script>", "/v1/words/\x00", "/v1/words/a/b"):
+        answer = user.get(path)
+        assert (answer.status, answer.code) == (404, "not_found")
+        assert "script" not in answer.text
+    assert user.delete("/v1/words").code == "not_found"
+
+
+def test_a_bad_parameter_is_named(user: ApiClient) -> None:
+    assert user.get(f"/v1/words/{new_id()}", count=0).json["errors"][0]["parameter"] == "count"
+    assert user.get(f"/v1/words/{new_id()}", count="\x00").json["errors"][0]["code"] == "unstorable_text"
+
+
+def test_without_a_caller_nothing_is_reached(api: HttpApi) -> None:
+    answer = sent(api, http_event("POST", "/v1/words", body={"text": "a"}))
+    assert (answer.status, answer.code) == (401, "unauthorized")
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_a_scope_is_asked_for_before_the_body_is_looked_at(api: HttpApi) -> None:
+    answer = ApiClient(api, new_id(), ["read"]).post("/v1/words", {"text": 1})
+    assert (answer.status, answer.code) == (403, "insufficient_scope")
+
+
+def test_a_permanent_error_is_the_callers_and_a_transient_one_asks_to_come_back(user: ApiClient, words: Words) -> None:
+    words.error = PermanentError("It is gone.", code="gone")
+    answer = user.post("/v1/words", {"text": "a"})
+    assert (answer.status, answer.code, answer.json["detail"]) == (422, "gone", "It is gone.")
+    words.error = TransientError("Busy.", code="busy", retry_after_s=6.2)
+    answer = user.post("/v1/words", {"text": "a"})
+    assert (answer.status, answer.code, answer.headers["retry-after"]) == (503, "busy", "7")
+    words.error = not_found("word")
+    assert user.post("/v1/words", {"text": "a"}).json["detail"] == "There is no such word."
+
+
+def test_an_unexpected_error_is_logged_and_tells_nothing(
+    user: ApiClient, words: Words, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words.error = RuntimeError("password=hunter2")
+    answer = user.post("/v1/words", {"text": "a"})
+    assert (answer.status, answer.code) == (500, "internal_error")
+    assert "hunter2" not in answer.text
+    assert answer.json["request_id"]
+
+
+def test_an_answer_of_the_wrong_shape_is_our_fault(user: ApiClient) -> None:
+    answer = user.get("/v1/wrong")
+    assert (answer.status, answer.code) == (500, "internal_error")
+    assert "inner" not in answer.text
+
+
+def test_requests_at_once_are_not_mixed_up(api: HttpApi) -> None:
+    """Powertools keeps the current request on a class; two threads of a server must not see each other's."""
+    users = [ApiClient(api, new_id()) for _ in range(8)]
+    wrong: list[Any] = []
+
+    def ask(user: ApiClient) -> None:
+        for _ in range(50):
+            shown = json.loads(user.post("/v1/words", {"text": str(user.user_id)}).text)
+            if shown != {"text": str(user.user_id), "user_id": str(user.user_id)}:
+                wrong.append(shown)
+
+    threads = [threading.Thread(target=ask, args=[user]) for user in users]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
