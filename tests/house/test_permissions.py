@@ -1,0 +1,189 @@
+"""Every role is exact: no wildcard, and every AWS call that a function's code can make is granted to that function."""
+
+import ast
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore import xform_name
+from botocore.session import get_session
+
+from infra.package import AWS_SERVICES
+from tests.house.reading import (
+    FUNCTION_NAMES,
+    FUNCTIONS,
+    SOURCE,
+    document,
+    function_resources,
+    logical_id,
+    python_files,
+    reachable,
+    resources,
+    tree,
+)
+
+# Where IAM's action is named otherwise than the API's operation.
+ACTION_OF = {
+    "sqs:SendMessageBatch": "sqs:SendMessage",
+    "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
+    "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility",
+    "s3:HeadObject": "s3:GetObject",
+    "s3:DownloadFile": "s3:GetObject",
+    "s3:DownloadFileobj": "s3:GetObject",
+}
+# What Lambda does in a function's name for an event source mapping.
+POLLING = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"}
+# Actions for which the service knows no resource (Service Authorization Reference).
+WITHOUT_RESOURCE = {
+    "xray:PutTraceSegments",
+    "xray:PutTelemetryRecords",
+    "ec2:CreateNetworkInterface",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSubnets",
+    "ec2:DeleteNetworkInterface",
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:UnassignPrivateIpAddresses",
+}
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _statements(policy: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for statement in _listed(policy["Statement"]):
+        yield statement["Fn::If"][1] if "Fn::If" in statement else statement
+
+
+def _managed(reference: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the policy that an entry of ``ManagedPolicyArns`` names, conditional ones as if their condition held."""
+    name = reference["Fn::If"][1]["Ref"] if "Fn::If" in reference else reference["Ref"]
+    return resources("AWS::IAM::ManagedPolicy")[name]["PolicyDocument"]  # type: ignore[no-any-return]  # YAML
+
+
+def _granted(function: str) -> list[Mapping[str, Any]]:
+    """Return every statement of a function's role."""
+    role = resources("AWS::IAM::Role")[logical_id(function_resources()[function][1]["Role"])]
+    policies = [inline["PolicyDocument"] for inline in role["Policies"]]
+    policies += [_managed(reference) for reference in role["ManagedPolicyArns"]]
+    return [statement for policy in policies for statement in _statements(policy)]
+
+
+def _actions(function: str) -> set[str]:
+    return {action for statement in _granted(function) for action in _listed(statement["Action"])}
+
+
+def _queues(function: str, action: str) -> set[str]:
+    """Return the logical ids of the queues on which a function may do something."""
+    granted = [statement for statement in _granted(function) if action in _listed(statement["Action"])]
+    return {logical_id(resource) for statement in granted for resource in _listed(statement["Resource"])}
+
+
+@cache
+def _operations() -> Mapping[str, str]:
+    """Return ``service:Operation`` by the method that boto3 gives it, for every service that our code opens."""
+    found = {"download_file": "s3:DownloadFile", "download_fileobj": "s3:DownloadFileobj"}
+    for service in _services(python_files(SOURCE)):
+        names = get_session().get_service_model(service).operation_names
+        found |= {xform_name(name): f"{service}:{name}" for name in names}
+    return found
+
+
+def _services(files: list[Path]) -> set[str]:
+    """Return the services for which the code makes clients."""
+    return {
+        node.args[0].value
+        for path in files
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "client"
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+        and isinstance(node.args[0].value, str)
+    }
+
+
+def _called(function: str) -> set[str]:
+    """Return the IAM actions of the AWS calls that stand in any file that a function imports, directly or not."""
+    names = {
+        node.func.attr
+        for path in reachable(FUNCTIONS / function / "app.py")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    }
+    operations = {_operations()[name] for name in names & set(_operations())}
+    return {ACTION_OF.get(operation, operation) for operation in operations}
+
+
+def test_the_packages_describe_every_aws_service_that_the_code_opens() -> None:
+    assert _services(python_files(SOURCE)) <= AWS_SERVICES
+
+
+def test_the_scan_finds_the_calls_that_it_is_there_for() -> None:
+    assert {"sqs:SendMessage", "secretsmanager:GetSecretValue"} <= _called("schedule")
+
+
+@pytest.mark.parametrize("function", FUNCTION_NAMES)
+def test_every_aws_call_that_a_function_can_reach_is_granted(function: str) -> None:
+    assert _called(function) <= _actions(function)
+
+
+@pytest.mark.parametrize("function", FUNCTION_NAMES)
+def test_no_role_allows_a_wildcard(function: str) -> None:
+    for statement in _granted(function):
+        assert not [action for action in _listed(statement["Action"]) if "*" in action]
+        if "*" in _listed(statement["Resource"]):
+            assert set(_listed(statement["Action"])) <= WITHOUT_RESOURCE
+
+
+@pytest.mark.parametrize("function", FUNCTION_NAMES)
+def test_nothing_is_granted_that_neither_the_code_nor_lambda_uses(function: str) -> None:
+    consumes = any(event["Type"] == "SQS" for event in function_resources()[function][1].get("Events", {}).values())
+    used = _called(function) | {"logs:CreateLogStream", "logs:PutLogEvents"} | WITHOUT_RESOURCE
+    used |= POLLING if consumes else set()
+
+    assert _actions(function) <= used
+
+
+@pytest.mark.parametrize("function", FUNCTION_NAMES)
+def test_a_function_may_send_to_the_queues_that_its_environment_names(function: str) -> None:
+    variables = function_resources()[function][1]["Environment"]["Variables"]
+    named = {value["Ref"] for key, value in variables.items() if key.endswith("_QUEUE_URL")}
+
+    assert named <= _queues(function, "sqs:SendMessage")
+
+
+@pytest.mark.parametrize("function", FUNCTION_NAMES)
+def test_a_function_may_drain_and_park_what_it_consumes_and_no_other_queue(function: str) -> None:
+    events = function_resources()[function][1].get("Events", {}).values()
+    consumed = {logical_id(event["Properties"]["Queue"]) for event in events if event["Type"] == "SQS"}
+    dead = {name.removesuffix("Queue") + "DeadLetterQueue" for name in consumed}
+
+    assert _queues(function, "sqs:DeleteMessage") == consumed
+    assert dead <= _queues(function, "sqs:SendMessage")
+
+
+def test_roles_are_assumed_by_lambda_alone_and_inherit_no_policy_of_amazons() -> None:
+    for name, role in resources("AWS::IAM::Role").items():
+        (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
+        assert statement["Principal"] == {"Service": "lambda.amazonaws.com"}, name
+        assert "arn:aws" not in json.dumps(role["ManagedPolicyArns"]), name
+
+
+def test_no_policy_statement_is_a_denial_or_an_exception() -> None:
+    for policy in resources("AWS::IAM::ManagedPolicy").values():
+        for statement in _statements(policy["PolicyDocument"]):
+            assert statement["Effect"] == "Allow"
+            assert not {"NotAction", "NotResource"} & set(statement)
+
+
+def test_every_role_and_policy_of_the_template_is_used() -> None:
+    text = json.dumps(document()["Resources"])
+
+    for kind in ("AWS::IAM::Role", "AWS::IAM::ManagedPolicy"):
+        for name in resources(kind):
+            assert f'"{name}"' in text.replace(f'"{name}":', ""), name
