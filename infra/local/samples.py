@@ -25,7 +25,8 @@ _POLL_S = 0.1  # how soon the server sees that it shall stop
 class SampleServer:
     """Serves the samples on loopback from a thread of its own.
 
-    Port 0 takes any free one; the articles are dated back from ``now``. The socket is bound, and so the address known, as soon as the object exists; ``OSError`` if the port is taken.
+    Port 0 takes any free one; the articles are dated back from ``now``. The socket is bound, and so the address known,
+    as soon as the object exists; ``OSError`` if the port is taken.
     """
 
     def __init__(self, port: int = 0, now: datetime | None = None) -> None:
