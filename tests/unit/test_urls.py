@@ -5,7 +5,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from siftline.kit.errors import PermanentError
-from siftline.kit.urls import MAX_KEY_LENGTH, MAX_URL_LENGTH, canonical_url, validate_url
+from siftline.kit.urls import MAX_KEY_LENGTH, MAX_URL_LENGTH, canonical_url, same_site, validate_url
 
 PIECES = st.lists(
     st.sampled_from(
@@ -187,6 +187,21 @@ def test_any_text_is_an_address_or_refused(text: str) -> None:
         except PermanentError:
             continue
         assert canonical_url(key) == key
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("https://example.com/a", "http://www.example.com:8080/b", True),
+        ("https://m.example.com/a", "https://www.example.com/a", True),
+        ("https://example.com/", "https://example.com./", True),
+        ("https://notexample.com/", "https://example.com/", False),
+        ("https://a.example.com/", "https://b.example.com/", False),
+        ("https://example.com/", "https://com/", False),
+    ],
+)
+def test_a_site_is_a_host_and_its_sub_domains(one: str, other: str, same: bool) -> None:
+    assert same_site(one, other) is same_site(other, one) is same
 
 
 WORDS = st.text("abcxyz019-_.", min_size=1, max_size=8).filter(lambda word: word.strip("."))
