@@ -1,5 +1,6 @@
 """The sources resource, through API Gateway's events and on a real PostgreSQL."""
 
+import threading
 from typing import Any
 from uuid import UUID
 
@@ -92,6 +93,30 @@ def test_a_page_that_was_saved_before_stays_as_it_is_when_its_feed_is_followed(w
     assert second.post("/v1/sources", {"url": URL}).json["items"] == 0
     [item] = second.get("/v1/items").json["items"]
     assert (item["saved"], item["source_id"]) == (True, None)
+
+
+def test_who_follows_while_a_poll_is_being_written_gets_what_it_brings(world: World) -> None:
+    first, second = world.user(), world.user()
+    source_id = follow(first)
+    answers: list[Any] = []
+    with world.database.transaction() as connection:
+        # GIVEN a poll that has written its entries and has asked who follows, not committed yet
+        content_id = make_content(connection)
+        connection.execute(
+            "insert into source_entries (source_id, entry_key, content_sha256, content_id) values (%s, 'a', '', %s)",
+            (source_id, content_id),
+        )
+        # WHEN another user follows the source meanwhile
+        thread = threading.Thread(target=lambda: answers.append(second.post("/v1/sources", {"url": URL}).json))
+        thread.start()
+        thread.join(0.3)
+        assert thread.is_alive()
+        # THEN the poll can still end by changing the source's row
+        connection.execute("update sources set imported_at = now(), fetch_status = 'IDLE'")
+    thread.join(10)
+    # AND the new follower has its items
+    assert answers[0]["items"] == 1
+    assert [item["content_id"] for item in second.get("/v1/items").json["items"]] == [str(content_id)]
 
 
 @pytest.mark.parametrize(

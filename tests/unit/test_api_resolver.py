@@ -9,12 +9,14 @@ import pytest
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
+from psycopg.errors import DeadlockDetected, OperationalError, SerializationFailure
 from pydantic import BaseModel
 
 from siftline.api.auth import CurrentCaller
 from siftline.api.problems import not_found
 from siftline.api.resolver import HttpApi
 from siftline.api.routing import new_router
+from siftline.kit.db import DatabaseUnavailableError
 from siftline.kit.errors import PermanentError, TransientError
 from siftline.kit.ids import new_id
 from siftline.kit.log import logger
@@ -37,6 +39,7 @@ class Words:
 
     def __init__(self) -> None:
         self.error: Exception | None = None
+        self.breaks: list[Exception] = []
 
     def router(self) -> Router:
         router = new_router()
@@ -46,6 +49,8 @@ class Words:
         return router
 
     def echo(self, body: Word, caller: CurrentCaller) -> Shown:
+        if self.breaks:
+            raise self.breaks.pop()
         if self.error is not None:
             raise self.error
         return Shown(text=body.text, user_id=caller.user_id)
@@ -182,6 +187,21 @@ def test_a_permanent_error_is_the_callers_and_a_transient_one_asks_to_come_back(
     assert (answer.status, answer.code, answer.headers["retry-after"]) == (503, "busy", "7")
     words.error = not_found("word")
     assert user.post("/v1/words", {"text": "a"}).json["detail"] == "There is no such word."
+
+
+def broken_off(cause: Exception) -> DatabaseUnavailableError:
+    error = DatabaseUnavailableError("The database could not be reached.")
+    error.__cause__ = cause
+    return error
+
+
+def test_a_transaction_that_a_deadlock_broke_off_runs_once_more(user: ApiClient, words: Words) -> None:
+    words.breaks = [broken_off(DeadlockDetected())]
+    assert user.post("/v1/words", {"text": "a"}).status == 200
+    words.breaks = [broken_off(DeadlockDetected()), broken_off(SerializationFailure())]
+    assert user.post("/v1/words", {"text": "a"}).code == "database_unavailable"
+    words.breaks = [broken_off(OperationalError())]
+    assert user.post("/v1/words", {"text": "a"}).code == "database_unavailable"
 
 
 def test_an_unexpected_error_is_logged_and_tells_nothing(

@@ -11,6 +11,7 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from aws_lambda_powertools.utilities.typing import LambdaContext
+from psycopg.errors import DeadlockDetected, SerializationFailure
 
 from siftline.api.auth import admit
 from siftline.api.intake import plain_request, read_json, refuse_unstorable
@@ -26,6 +27,7 @@ from siftline.api.problems import (
     to_json,
 )
 from siftline.api.routing import Resource
+from siftline.kit.db import DatabaseUnavailableError
 from siftline.kit.errors import PermanentError, TransientError
 
 # Powertools keeps the current request on a class that every resolver of the process shares
@@ -44,7 +46,7 @@ class HttpApi:
         )
         for resource in resources:
             self.resolver.include_router(resource.router())
-        self.resolver.use([_safe_headers])
+        self.resolver.use([_safe_headers, _once_more])
         self._handle_failures()
 
     def __call__(self, event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -109,6 +111,20 @@ def _safe_headers(app: APIGatewayHttpResolver, next_middleware: Any) -> Response
     response: Response[Any] = next_middleware(app)
     for name, value in SAFE_HEADERS.items():
         response.headers.setdefault(name, value)
+    return response
+
+
+def _once_more(app: APIGatewayHttpResolver, next_middleware: Any) -> Response[Any]:
+    """Run a route again whose transaction PostgreSQL broke off to end a deadlock: nothing of it has happened.
+
+    A worker takes a job before its subject, a request often the subject before its job; both are right for themselves.
+    """
+    try:
+        response: Response[Any] = next_middleware(app)
+    except DatabaseUnavailableError as error:
+        if not isinstance(error.__cause__, DeadlockDetected | SerializationFailure):
+            raise
+        response = next_middleware(app)
     return response
 
 

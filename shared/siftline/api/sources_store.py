@@ -62,9 +62,11 @@ _PUT = """
 insert into sources (id, kind, url, url_key, first_import, next_fetch_at, next_fetch_reason)
 values (%(id)s, %(kind)s, %(url)s, %(url_key)s, %(first_import)s, now() + %(minutes)s * interval '1 minute',
   'first fetch is queued')
-on conflict (url_key) do update set updated_at = now()
-returning id
+on conflict (url_key) do nothing
 """
+# The strong lock at once and nothing before it: it waits for a poll that is being written (whose entries hold the row
+# weakly and which will change it at its end), and a poll that comes later sees the new subscriber.
+_TAKE_BY_KEY = "select id from sources where url_key = %(url_key)s for update"
 
 _TAKE = """
 select s.id, coalesce(s.resolved_url, s.url) as url, s.fetch_status as status, s.health,
@@ -144,7 +146,8 @@ def put_source(
         "minutes": minutes,
     }
     with connection.cursor(row_factory=scalar_row) as cursor:
-        [source_id] = cursor.execute(_PUT, values).fetchall()
+        cursor.execute(_PUT, values)
+        [source_id] = cursor.execute(_TAKE_BY_KEY, values).fetchall()
     found: UUID = source_id
     return found
 
