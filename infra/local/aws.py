@@ -1,6 +1,5 @@
 """AWS on this machine: MiniStack, and the queues of ``template.yaml`` in it."""
 
-import http.client
 import json
 import signal
 import subprocess
@@ -15,6 +14,7 @@ from botocore.config import Config
 from infra.local.errors import SetUpError
 from infra.local.postgres import free_port
 from infra.local.processes import dies_with_parent, end, wait_until
+from infra.local.programs import answers, open_log
 from siftline.settings import process_environment
 from siftline.worker.template import QueueResource
 
@@ -31,6 +31,7 @@ CLIENT_OPTIONS: Any = {
 }
 """For ``boto3.client``: what MiniStack asks for."""
 _SERVICES = "sqs,ses,sesv2,cloudwatch,logs,secretsmanager,sts"
+_HEALTH = "/_ministack/health"
 _START_WAIT_S = 60.0
 # Queues are kept under this name whatever port is free today, so that a restart finds them again.
 _CANONICAL_PORT = "4566"
@@ -75,12 +76,22 @@ class MiniStack:
         """The server's process id while it runs."""
         return self._process.pid if self._process else None
 
+    @property
+    def exit_code(self) -> int | None:
+        """How the server ended, while nobody has stopped it; ``None`` while it runs or was never started."""
+        return self._process.poll() if self._process else None
+
     def start(self) -> None:
         """Start; returns once it answers. Raises ``SetUpError``."""
+        self.launch()
+        self.wait_ready()
+
+    def launch(self) -> None:
+        """Start without waiting."""
         for folder in ("state", "s3", "tmp"):
             (self._home / folder).mkdir(parents=True, exist_ok=True)
         address = f"127.0.0.1:{self._port}"
-        with self.log_file.open("ab") as log:
+        with open_log(self.log_file) as log:
             self._process = subprocess.Popen(
                 [str(self._python), "-m", "hypercorn", "ministack.app:app", "--bind", address, "--keep-alive", "75"],
                 cwd=self._home,
@@ -91,8 +102,11 @@ class MiniStack:
                 preexec_fn=dies_with_parent(),  # noqa: PLW1509  -- only calls prctl and getppid
                 process_group=0,  # Ctrl-C goes to the supervisor alone, which stops things in order
             )
-        process = self._process
-        if not wait_until(lambda: process.poll() is not None or self._answers(), _START_WAIT_S) or process.poll():
+
+    def wait_ready(self) -> None:
+        """Wait until it answers. Raises ``SetUpError``."""
+        wait_until(lambda: self.exit_code is not None or answers(self._port, _HEALTH), _START_WAIT_S)
+        if self.exit_code is not None or not answers(self._port, _HEALTH):
             self.stop()
             raise SetUpError(f"MiniStack does not start; its last words are in {self.log_file}.")
 
@@ -105,16 +119,6 @@ class MiniStack:
     def sqs(self) -> "SQSClient":
         """Return an SQS client for it."""
         return boto3.client("sqs", endpoint_url=self.endpoint, **CLIENT_OPTIONS)
-
-    def _answers(self) -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=2)
-        try:
-            connection.request("GET", "/_ministack/health")
-            return connection.getresponse().status == 200
-        except OSError:
-            return False
-        finally:
-            connection.close()
 
     def _environment(self) -> dict[str, str]:
         own = {

@@ -83,6 +83,11 @@ class EmbeddedPostgres:
         """The server's process id while it runs."""
         return self._process.pid if self._process else None
 
+    @property
+    def exit_code(self) -> int | None:
+        """How the server ended, while nobody has stopped it; ``None`` while it runs or was never started."""
+        return self._process.poll() if self._process else None
+
     def url(self, database: str = USER) -> str:
         """Return the ``postgresql://`` URL of one database, password included."""
         return f"postgresql://{USER}:{self._password}@127.0.0.1:{self._port}/{database}"
@@ -105,6 +110,14 @@ class EmbeddedPostgres:
                 raise SetUpError(f"PostgreSQL does not start; its last words are in {self.log_file}.")
             time.sleep(0.25)
         self.create_database(USER)
+
+    def launch(self) -> None:
+        """Start as ``start`` does, and keep the port for every later start."""
+        self.start()
+        self._wanted_port = self._port
+
+    def wait_ready(self) -> None:
+        """Return at once: ``launch`` has waited."""
 
     def stop(self) -> None:
         """Stop at once but cleanly: clients are disconnected, everything committed is on disk."""

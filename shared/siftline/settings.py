@@ -113,8 +113,6 @@ class WorkerSettings(_Settings):
 class LocalSettings(_Settings):
     """``make run`` and the local commands."""
 
-    port: int = Field(default=8787, ge=0, le=65535, description="where the API answers; 0 takes a free port")
-    samples: bool = Field(default=False, description="serve the sample feeds and subscribe to them")
     pg_bin: str = Field(default="", description="folder of PostgreSQL's programs; empty for the wheel's own")
 
 
@@ -152,7 +150,7 @@ class FetchSettings(ConsumerSettings, HttpSettings):
     )
     feed_max_bytes: int = Field(default=10 * 1024 * 1024, ge=1_024, description="a larger feed is not read")
     feed_max_entries: int = Field(default=50_000, ge=1, description="what a feed lists beyond this is skipped")
-    feed_parse_s: float = Field(default=10.0, gt=0, le=60, description="a feed that takes longer to parse is not read")
+    feed_parse_s: float = Field(default=12.0, gt=0, le=60, description="a feed that takes longer to parse is not read")
     source_degraded_failures: int = Field(default=5, ge=1, description="failures in a row until a source is degraded")
 
 

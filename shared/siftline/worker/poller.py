@@ -18,7 +18,8 @@ _log = logger("worker")
 class Poller:
     """Polls one queue, with at most ``threads`` batches in work at a time.
 
-    ``run`` ends after ``stop`` is set and the receive under way has returned; ``busy`` tells when the work has ended.
+    What one receive brings is spread over the threads that are free: a batch may be smaller than ``BatchSize``, as on
+    Lambda. ``run`` ends after ``stop`` is set and the receive under way has returned; ``busy`` tells when the work has.
     """
 
     def __init__(
@@ -38,7 +39,6 @@ class Poller:
         self._poll_s = poll_s
         self._heartbeat = heartbeat
         self._stop = stop
-        self._threads = threads
         self._slots = threading.Semaphore(threads)
         self._busy = 0
         self._busy_lock = threading.Lock()
@@ -80,15 +80,21 @@ class Poller:
             self._hand_over(queue, messages)
 
     def _hand_over(self, queue: Queue, messages: Sequence[Message]) -> None:
-        if messages and not self._stop.is_set():
-            with self._busy_lock:
-                self._busy += 1
-            name = f"{self.source.function.name}-{queue.name}"
-            threading.Thread(target=self._work, args=[queue, messages], name=name, daemon=True).start()
+        """Work the messages off in one batch for every free slot (one is ours): side by side rather than in turn."""
+        if not messages or self._stop.is_set():
+            self._slots.release()
+            if messages:
+                queue.release(messages)
             return
-        self._slots.release()
-        if messages:
-            queue.release(messages)
+        count = 1
+        while count < len(messages) and self._slots.acquire(blocking=False):
+            count += 1
+        with self._busy_lock:
+            self._busy += count
+        for start in range(count):
+            part = messages[start::count]
+            name = f"{self.source.function.name}-{queue.name}"
+            threading.Thread(target=self._work, args=[queue, part], name=name, daemon=True).start()
 
     def _work(self, queue: Queue, messages: Sequence[Message]) -> None:
         try:

@@ -1,0 +1,212 @@
+"""The whole system on one machine: its parts, how they find each other, and in which order they start and stop."""
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from infra.local.aws import CREDENTIALS, MiniStack, create_queues
+from infra.local.migrate import migrate
+from infra.local.ministack_environment import ministack_python
+from infra.local.postgres import EmbeddedPostgres, free_port
+from infra.local.programs import Program, Service, answers
+from infra.local.state import State
+from siftline.settings import WorkerSettings, process_environment
+from siftline.worker.cloudformation import Reference
+from siftline.worker.template import Template
+
+ROOT = Path(__file__).resolve().parents[2]
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+# More than the worker itself needs after its drain: it closes connections and flushes.
+_WORKER_LEEWAY_S = 5.0
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where the parts listen, all on 127.0.0.1."""
+
+    api: int
+    aws: int
+    vectors: int
+
+
+class Machine:
+    """Starts and stops the parts. ``state`` is where everything is kept; ``say`` tells a person about long steps."""
+
+    def __init__(self, state: State, *, port: int, binaries: Path | None, say: Say) -> None:
+        self.state = state
+        self._say = say
+        self._template = Template.read(ROOT / "template.yaml", {"Stage": "local"})
+        self._ports = Ports(api=port, aws=free_port(), vectors=free_port())
+        self.postgres = EmbeddedPostgres(state.folder / "postgres", binaries=binaries)
+        self._binaries = binaries
+        self.services: dict[str, Service] = {}
+
+    @property
+    def url(self) -> str:
+        """Where the API answers."""
+        return f"http://127.0.0.1:{self._ports.api}"
+
+    def start(self) -> None:
+        """Start all parts, each as soon as what it needs is there; returns when the API answers."""
+        python = ministack_python(ROOT / ".local" / "ministack", self._say)
+        self._launch("aws", MiniStack(python, self.state.folder / "aws", port=self._ports.aws))
+        self._launch("vectors", self._vectors())
+        if not (self.state.folder / "postgres" / "data").exists():
+            self._say("Making a PostgreSQL database …")
+        self._launch("postgres", self.postgres)
+        self.postgres.wait_ready()
+        variables = self.variables()
+        self.state.keep_environment(variables)
+        environment = {**_clean(process_environment()), **variables}
+        self._launch("api", self._api(environment))
+        migrate(self.postgres.url())
+        self.services["aws"].wait_ready()
+        self._create_queues()
+        self.services["vectors"].wait_ready()
+        self._launch("worker", self._worker(environment))
+        self.services["api"].wait_ready()
+
+    def restart(self, name: str) -> None:
+        """Start a part that ended; raises ``SetUpError`` when it does not come back."""
+        service = self.services[name]
+        service.stop()
+        service.launch()
+        self.state.remember(name, service.pid)
+        service.wait_ready()
+        if name == "aws":
+            self._create_queues()
+
+    def stop(self, *, drain: bool) -> None:
+        """Stop what was started: first what brings new work, then what does it, then what it stands on."""
+        for name in ("api", "worker", "vectors", "aws", "postgres"):
+            service = self.services.get(name)
+            if service is None:
+                continue
+            if isinstance(service, Program) and not drain:
+                service.patience_s = 1.0
+            service.stop()
+            self.state.remember(name, None)
+            del self.services[name]
+
+    def variables(self) -> dict[str, str]:
+        """Return the environment by which the functions find everything."""
+        endpoint = f"http://127.0.0.1:{self._ports.aws}"
+        return {
+            **CREDENTIALS,
+            **self._queue_urls(endpoint),
+            "AWS_ENDPOINT_URL": endpoint,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            # Nothing of the person's own AWS set-up is read, so nothing here can reach a real account.
+            "AWS_CONFIG_FILE": "/dev/null",
+            "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
+            "DATABASE_URL": self.postgres.url(),
+            "DATABASE_POOL_SIZE": "10",
+            "QDRANT_URL": f"http://127.0.0.1:{self._ports.vectors}",
+            "MODEL_URI": str(ROOT / ".local" / "model"),
+            "FIRST_IMPORT": "all",
+            "HTTP_ALLOW_LOOPBACK": "true",
+            "WORKER_POLL_S": "2",  # cheap here, and the worker stops the sooner
+            "NO_PROXY": "127.0.0.1,localhost",
+            "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}",
+            "PYTHONUNBUFFERED": "1",
+        }
+
+    def _queue_urls(self, endpoint: str) -> dict[str, str]:
+        """Return the URL of every queue in the variables in which the template's functions get it."""
+        names = {Reference(queue.logical_id): queue.name for queue in self._template.queues()}
+        account = "000000000000"
+        return {
+            variable: f"{endpoint}/{account}/{names[reference]}"
+            for function in self._template.functions.values()
+            for variable, reference in function.references.items()
+            if reference in names
+        }
+
+    def _create_queues(self) -> None:
+        aws: Any = self.services["aws"]
+        client = aws.sqs()
+        create_queues(client, self._template.queues())
+        client.close()
+
+    def _launch(self, name: str, service: Service) -> None:
+        service.launch()
+        self.services[name] = service
+        self.state.remember(name, service.pid)
+
+    def _vectors(self) -> Program:
+        port = self._ports.vectors
+        arguments = ["--folder", str(self.state.folder / "vectors"), "--port", str(port)]
+        environment = {**_clean(process_environment()), "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"}
+        return self._program(
+            "vectors", "infra.local.vectors", arguments, environment, ready=lambda: answers(port, "/healthz")
+        )
+
+    def _api(self, environment: Mapping[str, str]) -> Program:
+        port = self._ports.api
+        arguments = ["--port", str(port)]
+        return self._program(
+            "api", "infra.local.gateway", arguments, environment, ready=lambda: answers(port, "/health")
+        )
+
+    def _worker(self, environment: Mapping[str, str]) -> Program:
+        arguments = ["--pid-file", str(self.state.worker_pid_file)]
+        program = self._program("worker", "siftline.worker", arguments, environment)
+        program.patience_s = WorkerSettings().worker_drain_s + _WORKER_LEEWAY_S
+        return program
+
+    def _program(
+        self,
+        name: str,
+        module: str,
+        arguments: list[str],
+        environment: Mapping[str, str],
+        ready: Callable[[], bool] = lambda: True,
+    ) -> Program:
+        return Program(
+            name,
+            [sys.executable, "-m", module, *arguments],
+            folder=ROOT,
+            environment=environment,
+            log=self.state.logs / f"{name}.log",
+            ready=ready,
+        )
+
+
+class Watch:
+    """Starts parts that ended again, with growing patience for one that keeps ending."""
+
+    _WAITS_S = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+    _SETTLED_S = 60.0
+
+    def __init__(self, machine: Machine, say: Say) -> None:
+        self._machine = machine
+        self._say = say
+        self._deaths: dict[str, list[float]] = {}
+
+    def look(self) -> None:
+        """Look at every part once. Raises ``SetUpError`` when one cannot be started again."""
+        for name, service in self._machine.services.items():
+            code = service.exit_code
+            if code is None:
+                continue
+            now = time.monotonic()
+            recent = [moment for moment in self._deaths.get(name, []) if now - moment < self._SETTLED_S]
+            self._deaths[name] = [*recent, now]
+            wait_s = self._WAITS_S[min(len(recent), len(self._WAITS_S) - 1)]
+            how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            self._say(f"The {name} {how}; starting it again{f' in {wait_s:.0f} seconds' if wait_s else ''}.")
+            time.sleep(wait_s)
+            self._machine.restart(name)
+
+
+def _clean(environment: Mapping[str, str]) -> dict[str, str]:
+    """Leave out what could send a part of ours anywhere but to this machine's own services."""
+    ours = set(_PROXIES) | {"DATABASE_URL", "QDRANT_API_KEY", "PYTHONHOME", "PYTHONSTARTUP"}
+    return {
+        name: value for name, value in environment.items() if name not in ours and not name.startswith(("AWS_", "PG"))
+    }

@@ -1,0 +1,125 @@
+"""A program of ours that the supervisor starts: with a log, a sign that it is ready, and an orderly end."""
+
+import http.client
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from infra.local.errors import SetUpError
+from infra.local.processes import dies_with_parent, end, wait_until
+
+_LOG_LIMIT_BYTES = 5_000_000
+
+
+class Service(Protocol):
+    """Anything the supervisor starts, watches and stops."""
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id while it runs."""
+        ...
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended (minus the signal's number if by a signal); ``None`` while it runs or was never started."""
+        ...
+
+    def launch(self) -> None:
+        """Start it without waiting."""
+        ...
+
+    def wait_ready(self) -> None:
+        """Wait until it can be used. Raises ``SetUpError``."""
+        ...
+
+    def stop(self) -> None:
+        """End it and wait for the end."""
+        ...
+
+
+class Program:
+    """A Python module run as a process of its own.
+
+    It dies with the supervisor: the kernel sends it SIGTERM. ``stop`` sends SIGTERM, waits ``patience_s`` and kills.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        environment: Mapping[str, str],
+        log: Path,
+        ready: Callable[[], bool] = lambda: True,
+        start_s: float = 90.0,
+        patience_s: float = 10.0,
+    ) -> None:
+        self.name = name
+        self._command = list(command)
+        self._folder = folder
+        self._environment = dict(environment)
+        self._log = log
+        self._ready = ready
+        self._start_s = start_s
+        self.patience_s = patience_s
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id while it runs."""
+        return self._process.pid if self._process else None
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended; ``None`` while it runs or was never started."""
+        return self._process.poll() if self._process else None
+
+    def launch(self) -> None:
+        """Start it without waiting, in a process group of its own: Ctrl-C goes to the supervisor alone."""
+        with open_log(self._log) as log:
+            self._process = subprocess.Popen(
+                self._command,
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self._environment,
+                preexec_fn=dies_with_parent(),  # noqa: PLW1509  -- only calls prctl and getppid
+                process_group=0,
+            )
+
+    def wait_ready(self) -> None:
+        """Wait until it says it is ready. Raises ``SetUpError`` when it ends first, or takes too long."""
+        wait_until(lambda: self.exit_code is not None or self._ready(), self._start_s)
+        if self.exit_code is not None or not self._ready():
+            self.stop()
+            raise SetUpError(f"The {self.name} does not start; its last words are in {self._log}.")
+
+    def stop(self) -> None:
+        """End it and wait for the end."""
+        if self._process is not None:
+            end(self._process, [(signal.SIGTERM, self.patience_s)])
+            self._process = None
+
+
+def open_log(path: Path) -> BinaryIO:
+    """Open a log to append to; a long one is put aside as ``<name>.1`` first."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and path.stat().st_size > _LOG_LIMIT_BYTES:
+        path.replace(path.with_name(f"{path.name}.1"))
+    return path.open("ab")
+
+
+def answers(port: int, path: str) -> bool:
+    """Whether ``GET path`` on 127.0.0.1 is answered with 200."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,83 @@
+"""What ``make run`` keeps in ``.local``: the lock, the processes it started, the token, the logs."""
+
+import fcntl
+import json
+import shlex
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+
+from infra.local.processes import end_pid, started_at
+
+
+class State:
+    """One folder of state; at most one supervisor holds it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.absolute()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.logs = self.folder / "log"
+        self.worker_pid_file = self.folder / "worker.pid"
+        self.token_file = self.folder / "token"
+        self._address_file = self.folder / "address"
+        self._processes_file = self.folder / "processes.json"
+        self._processes: dict[str, tuple[int, str]] = {}
+        self._lock = (self.folder / "run.lock").open("w")
+
+    def take(self) -> bool:
+        """Take the folder for this process's life; ``False`` when another supervisor has it."""
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    @property
+    def address(self) -> str:
+        """Where the supervisor that has the folder answers, or will."""
+        return self._address_file.read_text(encoding="utf-8") if self._address_file.exists() else ""
+
+    def set_address(self, address: str) -> None:
+        """Tell others where this supervisor answers."""
+        self._address_file.write_text(address, encoding="utf-8")
+
+    def remember(self, name: str, pid: int | None) -> None:
+        """Record a process by id and start time, so that a later start knows it for sure."""
+        started = started_at(pid) if pid else None
+        if pid and started:
+            self._processes[name] = (pid, started)
+        else:
+            self._processes.pop(name, None)
+        self._processes_file.write_text(json.dumps(self._processes), encoding="utf-8")
+
+    def end_leftovers(self) -> list[str]:
+        """End what a killed supervisor left running, if it is surely that process; return its names."""
+        try:
+            recorded = json.loads(self._processes_file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return []
+        alive = {name: pid for name, (pid, started) in recorded.items() if started_at(pid) == started}
+        for pid in alive.values():
+            end_pid(pid, [(signal.SIGTERM, 5.0)])
+        self._processes_file.unlink()
+        self.worker_pid_file.unlink(missing_ok=True)
+        return list(alive)
+
+    def token(self) -> str | None:
+        """Return the kept token."""
+        return self.token_file.read_text(encoding="ascii").strip() if self.token_file.exists() else None
+
+    def keep_token(self, token: str) -> None:
+        """Keep a token where only its owner can read it."""
+        _write_private(self.token_file, f"{token}\n")
+
+    def keep_environment(self, variables: Mapping[str, str]) -> None:
+        """Keep what the programs were given, for commands by hand: ``set -a; . .local/environment``."""
+        lines = [f"{name}={shlex.quote(value)}\n" for name, value in sorted(variables.items())]
+        _write_private(self.folder / "environment", "".join(lines))
+
+
+def _write_private(path: Path, text: str) -> None:
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    path.write_text(text, encoding="utf-8")
