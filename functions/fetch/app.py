@@ -14,9 +14,6 @@ from siftline.jobs.wiring import consumer, producer
 from siftline.kit.http import HttpClient
 from siftline.settings import FetchSettings
 
-# The longest request, the longest parse, and the writing.
-_RESERVE_S = 42.0
-
 
 @cache
 def build() -> BatchConsumer:
@@ -26,7 +23,8 @@ def build() -> BatchConsumer:
     reader = FeedReader(timeout_s=settings.feed_parse_s, max_entries=settings.feed_max_entries)
     fetch = FetchSource(parts.database, HttpClient.of(settings), reader, parts.clock, settings)
     subjects = {JobType.FETCH_SOURCE: health_store.subject}
-    return consumer(settings, parts, [fetch], subjects, reserve_s=_RESERVE_S)
+    reserve_s = settings.http_total_s + settings.feed_parse_s
+    return consumer(settings, parts, [fetch], subjects, reserve_s=reserve_s)
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
