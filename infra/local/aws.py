@@ -90,10 +90,11 @@ class MiniStack:
         """Start without waiting."""
         for folder in ("state", "s3", "tmp"):
             (self._home / folder).mkdir(parents=True, exist_ok=True)
-        address = f"127.0.0.1:{self._port}"
+        # One process: with workers of its own, a killed parent would leave them behind on the port.
+        options = ["--bind", f"127.0.0.1:{self._port}", "--workers", "0", "--keep-alive", "75"]
         with open_log(self.log_file) as log:
             self._process = subprocess.Popen(
-                [str(self._python), "-m", "hypercorn", "ministack.app:app", "--bind", address, "--keep-alive", "75"],
+                [str(self._python), "-m", "hypercorn", "ministack.app:app", *options],
                 cwd=self._home,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

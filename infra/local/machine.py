@@ -75,8 +75,7 @@ class Machine:
         """Start a part that ended; raises ``SetUpError`` when it does not come back."""
         service = self.services[name]
         service.stop()
-        service.launch()
-        self.state.remember(name, service.pid)
+        self._launch(name, service)
         service.wait_ready()
         if name == "aws":
             self._create_queues()
@@ -137,6 +136,8 @@ class Machine:
         service.launch()
         self.services[name] = service
         self.state.remember(name, service.pid)
+        if name == "worker":  # at once: the worker itself writes it only when it has come up
+            self.state.worker_pid_file.write_text(f"{service.pid}\n", encoding="ascii")
 
     def _vectors(self) -> Program:
         port = self._ports.vectors
