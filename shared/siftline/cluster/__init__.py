@@ -1,0 +1,1 @@
+"""A user's contents grouped into labelled stories whose ids last from run to run."""

@@ -1,0 +1,173 @@
+"""What a story is called: the phrases that its contents use and the others do not.
+
+Class-based TF-IDF (Grootendorst 2022, "BERTopic", section 3.3) over words and pairs of words, with three
+departures: a content counts a phrase once however often it repeats it, so that one long article does not name the
+story; the contents of no story are a class of their own, so that a single story can be told from the rest; and a phrase
+that is nearly as common outside a story does not name it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import log
+
+from siftline.cluster.stop_words import STOP_WORDS
+
+_WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
+# Scripts written without spaces (Han, kana, Thai, Lao, Khmer, Myanmar): pairs of characters stand for words.
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+_BREAK = re.compile(r"[.!?;:,\n()\[\]\"\u201c\u201d\u00ab\u00bb\u2026|/\u2013\u2014]+")
+_ELISION = re.compile(r"^[cdjlmnst]['\u2019]|^qu['\u2019]|['\u2019]s$", re.IGNORECASE)
+_CONTRACTION = re.compile(r"n['\u2019]t$|['\u2019](?:m|re|ve|ll|d)$", re.IGNORECASE)
+_TITLE_WEIGHT = 3.0
+_TEXT_CHARS = 2_000
+_TITLE_CHARS = 80
+_KEYWORDS = 8
+_LABEL_PHRASES = 3
+_PAIR_BONUS = 1.4
+_LIFT = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What is read of one content."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A story's label and its key phrases, the most telling first."""
+
+    label: str
+    keywords: tuple[str, ...]
+
+
+def name_stories(stories: Sequence[Sequence[Document]], rest: Sequence[Document] = ()) -> list[Name]:
+    """Return a name for each story. Documents come the most central first.
+
+    A story whose contents share no phrase bears the title of its first; ``Untitled`` where there is none.
+    """
+    classes = [_class_counts(documents) for documents in [*stories, rest]]
+    everywhere = _Everywhere(classes)
+    return [_name(counts, everywhere) for counts in classes[:-1]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    title: str
+    documents: int
+    weights: Mapping[str, float]
+    spread: Mapping[str, int]
+    """In how many documents a phrase stands."""
+    forms: Mapping[str, Counter[str]]
+
+
+def _class_counts(documents: Sequence[Document]) -> _Counts:
+    weights: dict[str, float] = {}
+    spread: Counter[str] = Counter()
+    forms: dict[str, Counter[str]] = {}
+    for document in documents:
+        found: dict[str, float] = {}
+        for text, weight in ((document.text[:_TEXT_CHARS], 1.0), (document.title, _TITLE_WEIGHT)):
+            for key, form in phrases(text):
+                found[key] = max(found.get(key, 0.0), weight)
+                forms.setdefault(key, Counter())[form] += 1
+        for key, weight in found.items():
+            weights[key] = weights.get(key, 0.0) + weight
+        spread.update(found.keys())
+    title = next((document.title for document in documents if _WORD.search(document.title)), "")
+    return _Counts(title, len(documents), weights, spread, forms)
+
+
+class _Everywhere:
+    """What the classes come to together."""
+
+    def __init__(self, classes: Sequence[_Counts]) -> None:
+        self._documents = sum(counts.documents for counts in classes)
+        self._weights: dict[str, float] = {}
+        self._spread: Counter[str] = Counter()
+        for counts in classes:
+            self._spread.update(counts.spread)
+            for key, weight in counts.weights.items():
+                self._weights[key] = self._weights.get(key, 0.0) + weight
+        filled = sum(1 for counts in classes if counts.documents)
+        self._average = sum(self._weights.values()) / max(1, filled)
+
+    def rarity(self, key: str) -> float:
+        """Return the class-based inverse frequency, log(1 + A / f): A words in a class on average, f times the key."""
+        return log(1.0 + self._average / self._weights[key])
+
+    def tells(self, key: str, counts: _Counts) -> bool:
+        """Say whether the class uses a phrase clearly more often than the contents outside it do."""
+        outside = self._documents - counts.documents
+        if not outside:
+            return True
+        usual = (self._spread[key] - counts.spread[key]) / outside
+        return counts.spread[key] / counts.documents >= _LIFT * usual
+
+
+def _name(counts: _Counts, everywhere: _Everywhere) -> Name:
+    scored: list[tuple[float, str]] = []
+    least = min(2, counts.documents)  # what stands in one content only says little of the others
+    for key, weight in counts.weights.items():
+        if counts.spread[key] >= least and everywhere.tells(key, counts):
+            bonus = _PAIR_BONUS if " " in key else 1.0
+            scored.append((-bonus * weight / counts.documents * everywhere.rarity(key), key))
+    chosen: list[str] = []
+    for _, key in sorted(scored):
+        if not any(_overlaps(key, other) for other in chosen):
+            chosen.append(key)
+        if len(chosen) == _KEYWORDS:
+            break
+    keywords = tuple(_shown(counts.forms[key]) for key in chosen)
+    return Name(" · ".join(keywords[:_LABEL_PHRASES]) or counts.title[:_TITLE_CHARS] or "Untitled", keywords)
+
+
+def _overlaps(key: str, other: str) -> bool:
+    """Say whether two phrases share a word, or a word's beginning (``kenya``, ``kenyan``)."""
+    return any(
+        one == two or (min(len(one), len(two)) >= 5 and (one.startswith(two) or two.startswith(one)))
+        for one in key.split()
+        for two in other.split()
+    )
+
+
+def _shown(forms: Counter[str]) -> str:
+    """Return the spelling used most; of equals the first in the alphabet, capitals before small letters."""
+    return min(forms, key=lambda form: (-forms[form], form))
+
+
+def phrases(text: str) -> Iterable[tuple[str, str]]:
+    """Yield each word and pair of neighbouring words that may name something: (case-folded key, as written).
+
+    A stop word ends a phrase, as a comma does.
+
+    >>> [key for key, _ in phrases("The Bank of Ghana raised rates")]
+    ['bank', 'ghana', 'raised', 'ghana raised', 'rates', 'raised rates']
+    """
+    for clause in _BREAK.split(text):
+        before: tuple[str, str] | None = None
+        for raw in _WORD.findall(clause):
+            if _UNSPACED.search(raw):
+                before = None
+                yield from ((raw[at : at + 2].casefold(), raw[at : at + 2]) for at in range(max(1, len(raw) - 1)))
+                continue
+            form = _bare(raw)
+            key = form.casefold()
+            if len(key) < 3 or key in STOP_WORDS or _CONTRACTION.search(key):
+                before = None
+                continue
+            yield key, form
+            if before is not None and before[0] != key:
+                yield f"{before[0]} {key}", f"{before[1]} {form}"
+            before = (key, form)
+
+
+@lru_cache(maxsize=50_000)
+def _bare(word: str) -> str:
+    """Return a word without what is glued to it: l'économie, qu'il, Ghana's."""
+    return _ELISION.sub("", word)

@@ -1,0 +1,121 @@
+"""Where groups are found: vectors centred by language, reduced to their strongest directions, grouped by density.
+
+Measured on MasakhaNEWS with multilingual-e5-small: unit length after the reduction raises the adjusted Rand index from
+.27 to .43, and centring by language lets a story hold articles in several languages (20 stories of 25, else none).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import HDBSCAN  # type: ignore[import-untyped] # has no types
+from sklearn.metrics import euclidean_distances, silhouette_score  # type: ignore[import-untyped] # has no types
+
+Points = NDArray[np.float64]
+Labels = NDArray[np.int64]
+NONE = -1
+"""The label of a content that belongs to no story."""
+_TINY = 1e-9
+_SAME = 1e-6
+_LANGUAGE_PRIOR = 3.0
+_SILHOUETTE_MAX = 3_000
+_SMALL = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How to group; kept with each run."""
+
+    dimensions: int = 50
+    """Directions kept, at most."""
+    min_size: int = 3
+    """Fewer contents than this make no story; of many contents more are asked: a third of their square root."""
+    min_samples: int = 2
+    """How many points, itself included, must lie near a point of a group's core."""
+    largest_ratio: float = 0.5
+    """A group of more than this share of all contents is taken apart: it would be everything else, not a story."""
+    reach_ratio: float = 0.5
+    """A left-over content joins a story at this share of the similarity that its outermost member has; 1 is strict."""
+    regroup_ratio: float = 0.2
+    """So great a change in the number of contents is answered by grouping everything anew."""
+
+    def size_for(self, contents: int) -> int:
+        """Return the least size of a story among so many contents."""
+        return max(2, self.min_size, round(math.sqrt(contents) / 3))
+
+
+def centre(vectors: Points, languages: Sequence[str | None]) -> Points:
+    """Subtract from each row the mean of its language, drawn to the mean of all where a language has few rows."""
+    if not len(vectors):
+        return vectors
+    overall = vectors.mean(axis=0)
+    centred = vectors.copy()
+    spoken = np.array([language or "" for language in languages])
+    for language in np.unique(spoken):
+        rows = spoken == language
+        mean = (vectors[rows].sum(axis=0) + _LANGUAGE_PRIOR * overall) / (rows.sum() + _LANGUAGE_PRIOR)
+        centred[rows] -= mean
+    return centred
+
+
+def project(vectors: Points, dimensions: int) -> Points:
+    """Keep the ``dimensions`` strongest directions (principal component analysis); rows come out at unit length.
+
+    Unlike a library's it takes any number of rows, and rows that are all equal (these come out as zeros).
+    """
+    if not len(vectors):
+        return vectors
+    around = vectors - vectors.mean(axis=0)
+    _, axes = np.linalg.eigh(around.T @ around)  # ascending, so the strongest stand last
+    projected: Points = around @ axes[:, ::-1][:, :dimensions]
+    lengths = np.linalg.norm(projected, axis=1, keepdims=True)
+    return np.where(lengths > _SAME, projected / np.maximum(lengths, _TINY), 0.0)
+
+
+def dense_groups(points: Points, recipe: Recipe) -> Labels:
+    """Return one label a row, from 0 on, or ``NONE``: HDBSCAN's most stable groups (Campello, Moulavi, Sander 2013)."""
+    count = len(points)
+    if count < recipe.size_for(count):
+        return np.full(count, NONE, dtype=np.int64)
+    if np.ptp(points, axis=0).max() < _SAME:
+        return np.zeros(count, dtype=np.int64)
+    found = HDBSCAN(
+        min_cluster_size=recipe.size_for(count),
+        min_samples=min(recipe.min_samples, count),
+        max_cluster_size=max(_SMALL, round(recipe.largest_ratio * count)),
+        copy=True,
+        n_jobs=1,
+    )
+    labels: Labels = found.fit(points).labels_.astype(np.int64)
+    return np.where(labels < 0, NONE, labels)
+
+
+def adopt(points: Points, labels: Labels, reach_ratio: float) -> Labels:
+    """Let rows without a group join the group whose centre is nearest, if they lie near enough to it."""
+    loose = np.flatnonzero(labels == NONE)
+    count = labels.max(initial=NONE) + 1
+    if not len(loose) or not count:
+        return labels
+    means = np.stack([points[labels == label].mean(axis=0) for label in range(count)])
+    centres = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), _TINY)
+    outermost = np.array([(points[labels == label] @ centres[label]).min() for label in range(count)])
+    similarity = points[loose] @ centres.T
+    nearest = similarity.argmax(axis=1)
+    best = similarity[np.arange(len(loose)), nearest]
+    near = (best > 0) & (best >= reach_ratio * outermost[nearest])
+    adopted = labels.copy()
+    adopted[loose[near]] = nearest[near]
+    return adopted
+
+
+def silhouette(points: Points, labels: Labels) -> float | None:
+    """Return how well the groups stand apart (Rousseeuw 1987, in [-1, 1]); ``None`` where undefined or dear."""
+    members = labels != NONE
+    kinds = len(np.unique(labels[members]))
+    if kinds < 2 or kinds >= members.sum() or members.sum() > _SILHOUETTE_MAX:
+        return None
+    return round(
+        float(silhouette_score(euclidean_distances(points[members]), labels[members], metric="precomputed")), 4
+    )

@@ -1,0 +1,120 @@
+"""Which contents belong together: a pure function from vectors to stories, the same answer for the same input."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siftline.cluster.lineage import Earlier, carry_over, settle
+from siftline.cluster.space import NONE, Labels, Points, Recipe, adopt, centre, dense_groups, project, silhouette
+
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Story:
+    """Contents that belong together, nearest to the centre first.
+
+    ``distances`` are cosine distances to ``centroid`` (unit length, float32), in [0, 2].
+    """
+
+    id: UUID
+    carried: bool
+    """Whether the id comes from the run before."""
+    members: tuple[UUID, ...]
+    distances: tuple[float, ...]
+    centroid: Matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """What a run came to. ``silhouette`` only where it is cheap and defined."""
+
+    contents: int
+    stories: int
+    unclustered: int
+    carried: int
+    largest: int
+    silhouette: float | None
+
+    @property
+    def noise_ratio(self) -> float:
+        """The share of contents that belong to no story."""
+        return self.unclustered / self.contents if self.contents else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The result of a run: stories by size, and what belongs to none."""
+
+    stories: tuple[Story, ...]
+    unclustered: tuple[UUID, ...]
+    quality: Quality
+
+
+@dataclass(frozen=True, slots=True)
+class Grouper:
+    """Groups contents into stories by one recipe. ``new_id`` names the stories that are new."""
+
+    recipe: Recipe
+    new_id: Callable[[], UUID] = field(repr=False)
+
+    def group(
+        self,
+        ids: Sequence[UUID],
+        vectors: Matrix,
+        languages: Sequence[str | None],
+        earlier: Sequence[Earlier] = (),
+        *,
+        anew: bool = True,
+    ) -> Grouping:
+        """Group ``vectors`` (n x d, unit length), one row and one language an id.
+
+        Any n works, 0 and equal rows included. With ``anew`` everything is grouped afresh and ids are carried over
+        where groups continue ``earlier`` stories; without it, members of earlier stories stay where they are.
+        """
+        order = sorted(range(len(ids)), key=lambda row: ids[row])
+        known = [ids[row] for row in order]
+        rows: Points = vectors[order].astype(np.float64) if order else np.zeros((0, 1))
+        points = project(centre(rows, [languages[row] for row in order]), self.recipe.dimensions)
+        labels = dense_groups(points, self.recipe)
+        if not anew:
+            labels = settle(known, labels, earlier, self.recipe.size_for(len(known)))
+        labels = adopt(points, labels, self.recipe.reach_ratio)
+        stories = self._stories(known, rows, labels, earlier)
+        unclustered = tuple(known[row] for row in np.flatnonzero(labels == NONE))
+        quality = Quality(
+            contents=len(known),
+            stories=len(stories),
+            unclustered=len(unclustered),
+            carried=sum(story.carried for story in stories),
+            largest=max((len(story.members) for story in stories), default=0),
+            silhouette=silhouette(points, labels),
+        )
+        return Grouping(stories, unclustered, quality)
+
+    def _stories(
+        self, ids: Sequence[UUID], vectors: Points, labels: Labels, earlier: Sequence[Earlier]
+    ) -> tuple[Story, ...]:
+        groups = [np.flatnonzero(labels == label).tolist() for label in range(labels.max(initial=NONE) + 1)]
+        groups.sort(key=lambda rows: (-len(rows), rows[0]))
+        kept = carry_over([frozenset(ids[row] for row in rows) for rows in groups], earlier)
+        stories = []
+        for rows, story_id in zip(groups, kept, strict=True):
+            mean = vectors[rows].mean(axis=0)
+            length = float(np.linalg.norm(mean))
+            centroid = mean / length if length > 0 else vectors[rows[0]]
+            distances = np.clip(1.0 - vectors[rows] @ centroid, 0.0, 2.0)
+            outwards = sorted(range(len(rows)), key=lambda at: (distances[at], rows[at]))
+            stories.append(
+                Story(
+                    id=story_id or self.new_id(),
+                    carried=story_id is not None,
+                    members=tuple(ids[rows[at]] for at in outwards),
+                    distances=tuple(float(distances[at]) for at in outwards),
+                    centroid=centroid.astype(np.float32),
+                )
+            )
+        return tuple(stories)

@@ -1,0 +1,94 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from siftline.cluster.labels import Document, name_stories, phrases
+from siftline.cluster.stop_words import STOP_WORDS
+
+
+def keys(text: str) -> list[str]:
+    return [key for key, _ in phrases(text)]
+
+
+BANK = [
+    Document("Bank of Ghana raises interest rates", "The central bank raised its interest rates again on Monday."),
+    Document("Interest rates: what the central bank says", "Interest rates may rise further, the governor said."),
+    Document("Central bank surprises markets", "A surprise step on interest rates by the central bank."),
+]
+FOOTBALL = [
+    Document("Late goal wins the derby", "A late goal decided the derby in Lagos before 60,000 fans."),
+    Document("Derby ends without a goal", "No goal in the derby of Accra."),
+    Document("Striker out of the derby", "The striker misses the derby; he scored the last goal."),
+]
+
+
+def test_a_story_is_called_by_what_its_contents_share_and_others_do_not():
+    bank, football = name_stories([BANK, FOOTBALL])
+
+    assert set(bank.keywords[:2]) == {"central bank", "interest rates"}
+    assert bank.label.startswith(" · ".join(bank.keywords[:2]))
+    assert football.keywords[0].casefold() == "derby"
+    assert not set(bank.keywords) & set(football.keywords)
+
+
+def test_phrases_of_a_label_do_not_share_words():
+    for name in name_stories([BANK, FOOTBALL]):
+        words = [word.casefold() for phrase in name.keywords for word in phrase.split()]
+        assert len(words) == len(set(words))
+
+
+def test_what_one_content_repeats_does_not_name_the_story():
+    loud = [*BANK, Document("", "ostrich " * 200)]
+
+    assert "ostrich" not in name_stories([loud, FOOTBALL])[0].keywords
+
+
+def test_a_single_story_is_told_from_what_is_unclustered():
+    everywhere = [Document(document.title, f"{document.text} Subscribe to our newsletter.") for document in BANK]
+    rest = [Document(f"Number {at}", "Subscribe to our newsletter.") for at in range(20)]
+
+    assert name_stories([everywhere], rest)[0].keywords[0] in {"central bank", "interest rates"}
+    assert "newsletter" not in name_stories([everywhere], rest)[0].label
+
+
+def test_contents_that_share_no_phrase_lend_the_title_of_the_most_central_one():
+    strangers = [Document("Alpha rises", "alpha"), Document("Beta falls", "beta")]
+
+    assert name_stories([strangers])[0].label == "Alpha rises"
+    assert name_stories([strangers])[0].keywords == ()
+
+
+def test_contents_without_words_are_untitled():
+    assert [name.label for name in name_stories([[Document("", "12 34")], [Document("…", "")]])] == ["Untitled"] * 2
+    assert name_stories([]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("L'économie de l\u2019Afrique", ["économie", "afrique"]),
+        ("Ghana's president isn't there; we're", ["ghana", "president", "ghana president"]),
+        ("zero-Covid policy", ["zero-covid", "policy", "zero-covid policy"]),
+        ("rates, inflation", ["rates", "inflation"]),
+        ("rates of inflation", ["rates", "inflation"]),
+        ("rates rates", ["rates", "rates"]),
+        ("2022 42nd x", []),
+        ("Straße STRASSE", ["strasse", "strasse"]),
+        ("日本銀行", ["日本", "本銀", "銀行"]),
+    ],
+)
+def test_phrases_are_words_and_neighbouring_pairs_in_many_languages(text, expected):
+    assert keys(text) == expected
+
+
+@given(st.text(max_size=300))
+def test_any_text_gives_phrases_without_stop_words_and_in_one_normal_form(text):
+    for key, form in phrases(text):
+        assert key == form.casefold()
+        assert key not in STOP_WORDS
+
+
+def test_the_spelling_used_most_is_shown():
+    documents = [Document("NATO meets", ""), Document("NATO talks", ""), Document("nato rumours", "")]
+
+    assert name_stories([documents])[0].keywords == ("NATO",)
