@@ -21,7 +21,7 @@ SLOW = b"<rss version='2.0'><channel>&nope;" + b"<a b" * 2_000_000
 
 @pytest.fixture
 def reader() -> Iterator[FeedReader]:
-    with FeedReader() as running:
+    with FeedReader(timeout_s=60) as running:  # the machine may be busy with the other tests
         yield running
 
 

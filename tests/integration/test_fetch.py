@@ -13,7 +13,7 @@ from psycopg.rows import dict_row
 from siftline.contracts import JobType, Queue
 from siftline.fetch.reader import FeedReader
 from siftline.fetch.service import FetchSource
-from siftline.jobs import store
+from siftline.jobs import lease_store, store
 from siftline.jobs.model import ClaimedJob, NewJob
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Connection, Database
@@ -33,7 +33,7 @@ class Options:
 
 @pytest.fixture(scope="module")
 def reader() -> Iterator[FeedReader]:
-    with FeedReader() as running:
+    with FeedReader(timeout_s=120) as running:  # the machine may be busy with the other tests
         yield running
 
 
@@ -60,13 +60,13 @@ class Poller:
             done = processor.process(job)
         except SiftlineError as error:
             with self.database.transaction() as connection:
-                store.fail(connection, job, error, duration_ms=0, park_id=None)
+                lease_store.fail(connection, job, error, duration_ms=0, park_id=None)
                 processor.on_failure(connection, job, error)
             raise
         finally:
             http.close()
         with self.database.transaction() as connection:
-            store.complete(connection, job, result=done.result, duration_ms=0)
+            lease_store.complete(connection, job, result=done.result, duration_ms=0)
             done.write(connection)
             store.enqueue(connection, done.follow)
         return done.result
@@ -80,7 +80,7 @@ class Poller:
     def _claimed(self, source_id: UUID) -> ClaimedJob:
         with self.database.transaction() as connection:
             [job_id] = store.enqueue(connection, [NewJob(JobType.FETCH_SOURCE, source_id, "host:127.0.0.1")])
-            job = store.claim(connection, job_id, JobType.FETCH_SOURCE, lease_s=60, grace_s=1)
+            job = lease_store.claim(connection, job_id, JobType.FETCH_SOURCE, lease_s=60, grace_s=1)
         assert job is not None
         return job
 
