@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siftline.cluster.labels import Document, name_stories, phrases
-from siftline.cluster.stop_words import STOP_WORDS
+from siftline.kit.stop_words import STOP_WORDS
 
 
 def keys(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import log
 
-from siftline.cluster.stop_words import STOP_WORDS
+from siftline.kit.stop_words import STOP_WORDS
 
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 # Scripts written without spaces (Han, kana, Thai, Lao, Khmer, Myanmar): pairs of characters stand for words.

@@ -1,7 +1,7 @@
-"""Words too common to name a story, in the languages whose feeds are followed most; one set for all of them.
+"""Words too common to say what a text is about, in the languages whose feeds are followed most.
 
-One set, because a cluster may hold articles in several languages; a word that is common in one and telling in another
-is rare, and the other words of the phrase carry it.
+One set for all of them, because what is read together may be in several languages; a word that is common in one of them
+and telling in another is rare, and the other words of its phrase carry it.
 """
 # ruff: noqa: RUF001 - Cyrillic words are meant
 
