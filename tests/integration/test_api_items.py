@@ -9,7 +9,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from siftline.contracts import JobType, Queue
-from siftline.jobs import store
+from siftline.jobs import lease_store
 from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
 from siftline.kit.ids import new_id
@@ -299,10 +299,10 @@ def test_a_retried_item_says_until_when_it_waits_and_why(world: World) -> None:
     saved = save(user)
     [(job_id,)] = world.sql("select id from jobs")
     with world.database.transaction() as connection:
-        job = store.claim(connection, job_id, JobType.INGEST_CONTENT, lease_s=60, grace_s=1)
+        job = lease_store.claim(connection, job_id, JobType.INGEST_CONTENT, lease_s=60, grace_s=1)
         assert job is not None
         error = TransientError("The site answered 503.", code="http_503")
-        store.retry(connection, job, error, delay_s=60, duration_ms=12)
+        lease_store.retry(connection, job, error, delay_s=60, duration_ms=12)
     item = user.get(f"/v1/items/{saved['id']}").json
     assert item["status"] == "PENDING"
     assert item["waiting_until"].endswith("Z")

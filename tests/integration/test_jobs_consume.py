@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from siftline.contracts import JobType, Queue
-from siftline.jobs import store
+from siftline.jobs import lease_store, store
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.model import ClaimedJob, Done, NewJob
 from siftline.jobs.publish import Publisher
@@ -273,8 +273,8 @@ def test_the_sweep_hands_out_what_a_crash_left_unpublished_and_parks_what_was_no
     bench = Bench(database, succeed)
     waiting, dead = make_job(database), make_job(database)
     with database.transaction() as connection:
-        job = store.claim(connection, dead, ANALYZE, lease_s=60, grace_s=1)
-        store.fail(connection, job, TransientError("It is busy."), duration_ms=1, park_id=new_id())
+        job = lease_store.claim(connection, dead, ANALYZE, lease_s=60, grace_s=1)
+        lease_store.fail(connection, job, TransientError("It is busy."), duration_ms=1, park_id=new_id())
         connection.execute("update jobs set finished_at = now() - interval '1 h' where state = 'failed'")
     sweep = Sweep(database, bench.publisher, bench.settings)
     result = sweep.run()

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType, Queue
-from siftline.jobs import outbox_store, store
+from siftline.jobs import lease_store, outbox_store, store
 from siftline.jobs.model import ClaimedJob, NewJob
 from siftline.kit.db import Database
 from siftline.kit.errors import PermanentError, TransientError
@@ -20,7 +20,7 @@ TRANSIENT = TransientError("The server is busy.", code="http_503")
 
 def claim(database: Database, job_id: UUID, job_type: JobType = JobType.ANALYZE_CONTENT) -> ClaimedJob | None:
     with database.transaction() as connection:
-        return store.claim(connection, job_id, job_type, lease_s=600, grace_s=1)
+        return lease_store.claim(connection, job_id, job_type, lease_s=600, grace_s=1)
 
 
 def must_claim(database: Database, job_id: UUID, job_type: JobType = JobType.ANALYZE_CONTENT) -> ClaimedJob:
@@ -87,10 +87,10 @@ def test_a_job_due_later_is_refused_and_will_be_handed_out_again(database: Datab
 def test_complete_ends_the_job_and_a_second_finish_is_refused(database: Database) -> None:
     job = must_claim(database, make_job(database))
     with database.transaction() as connection:
-        assert store.complete(connection, job, result={"words": 3}, duration_ms=7) is None
+        assert lease_store.complete(connection, job, result={"words": 3}, duration_ms=7) is None
     assert row(database, job.id)["state"] == "completed"
-    with pytest.raises(store.LeaseLostError), database.transaction() as connection:
-        store.fail(connection, job, PERMANENT, duration_ms=1, park_id=None)
+    with pytest.raises(lease_store.LeaseLostError), database.transaction() as connection:
+        lease_store.fail(connection, job, PERMANENT, duration_ms=1, park_id=None)
     assert row(database, job.id)["state"] == "completed"
 
 
@@ -99,7 +99,7 @@ def test_a_subject_that_changes_in_mid_run_gets_exactly_one_follow_up(database: 
     for _ in range(3):
         assert make_job(database, subject_id=job.subject_id) == job.id
     with database.transaction() as connection:
-        follow = store.complete(connection, job, result={}, duration_ms=1)
+        follow = lease_store.complete(connection, job, result={}, duration_ms=1)
     assert follow is not None
     assert (row(database, follow)["state"], row(database, follow)["subject_id"]) == ("pending", job.subject_id)
 
@@ -107,8 +107,8 @@ def test_a_subject_that_changes_in_mid_run_gets_exactly_one_follow_up(database: 
 def test_retry_uses_the_attempt_and_defer_gives_it_back(database: Database) -> None:
     job_id = make_job(database)
     with database.transaction() as connection:
-        job = store.claim(connection, job_id, JobType.ANALYZE_CONTENT, lease_s=600, grace_s=1)
-        store.retry(connection, job, TRANSIENT, delay_s=60, duration_ms=1)
+        job = lease_store.claim(connection, job_id, JobType.ANALYZE_CONTENT, lease_s=600, grace_s=1)
+        lease_store.retry(connection, job, TRANSIENT, delay_s=60, duration_ms=1)
     waiting = row(database, job_id)
     assert (waiting["state"], waiting["attempts"], waiting["waits_for"]) == ("pending", 1, "http_503")
     assert status(database, waiting["subject_id"]) == ("PENDING", None)
@@ -116,7 +116,7 @@ def test_retry_uses_the_attempt_and_defer_gives_it_back(database: Database) -> N
         connection.execute("update jobs set due_at = now() where id = %s", (job_id,))
     job = must_claim(database, job_id)
     with database.transaction() as connection:
-        store.defer(connection, job, TRANSIENT, delay_s=3600, duration_ms=1)
+        lease_store.defer(connection, job, TRANSIENT, delay_s=3600, duration_ms=1)
     waiting = row(database, job_id)
     assert (waiting["attempts"], waiting["deferred_since"] is not None) == (1, True)
 
@@ -124,7 +124,7 @@ def test_retry_uses_the_attempt_and_defer_gives_it_back(database: Database) -> N
 def test_a_permanent_failure_tells_the_content_why_and_is_not_parked(database: Database) -> None:
     job = must_claim(database, make_job(database))
     with database.transaction() as connection:
-        store.fail(connection, job, PERMANENT, duration_ms=1, park_id=None)
+        lease_store.fail(connection, job, PERMANENT, duration_ms=1, park_id=None)
     assert status(database, job.subject_id) == ("FAILED", "gone")
     with database.transaction() as connection:
         assert outbox_store.to_park(connection, quiet_s=0, limit=10) == []
@@ -133,7 +133,7 @@ def test_a_permanent_failure_tells_the_content_why_and_is_not_parked(database: D
 def test_a_finished_or_failed_job_never_blocks_a_new_one(database: Database) -> None:
     job = must_claim(database, make_job(database))
     with database.transaction() as connection:
-        store.fail(connection, job, PERMANENT, duration_ms=1, park_id=None)
+        lease_store.fail(connection, job, PERMANENT, duration_ms=1, park_id=None)
     assert make_job(database, subject_id=job.subject_id) != job.id
     assert status(database, job.subject_id) == ("PENDING", None)
 
@@ -144,15 +144,15 @@ def test_a_lost_lease_is_swept_back_and_the_late_worker_cannot_undo_it(database:
     with database.transaction() as connection:
         assert outbox_store.sweep_lost(connection, limit=10) == outbox_store.Swept(retried=1, failed=0)
     assert row(database, job.id)["state"] == "pending"
-    with pytest.raises(store.LeaseLostError), database.transaction() as connection:
-        store.complete(connection, job, result={}, duration_ms=1)
+    with pytest.raises(lease_store.LeaseLostError), database.transaction() as connection:
+        lease_store.complete(connection, job, result={}, duration_ms=1)
 
 
 def test_the_sweep_never_undoes_a_finish(database: Database) -> None:
     job = must_claim(database, make_job(database))
     expire_lease(database, job.id)
     with database.transaction() as connection:
-        store.complete(connection, job, result={}, duration_ms=1)
+        lease_store.complete(connection, job, result={}, duration_ms=1)
     with database.transaction() as connection:
         assert outbox_store.sweep_lost(connection, limit=10) == outbox_store.Swept(retried=0, failed=0)
     assert row(database, job.id)["state"] == "completed"
@@ -180,15 +180,15 @@ def test_cancelling_a_deleted_subject_ends_its_live_jobs(database: Database) -> 
     with database.transaction() as connection:
         assert store.cancel(connection, [job.subject_id]) == 1
     assert row(database, job.id)["state"] == "cancelled"
-    with pytest.raises(store.LeaseLostError), database.transaction() as connection:
-        store.complete(connection, job, result={}, duration_ms=1)
+    with pytest.raises(lease_store.LeaseLostError), database.transaction() as connection:
+        lease_store.complete(connection, job, result={}, duration_ms=1)
 
 
 def test_a_parked_job_is_redriven_once_with_fresh_attempts(database: Database) -> None:
     job = must_claim(database, make_job(database))
     park_id = new_id()
     with database.transaction() as connection:
-        store.fail(connection, job, TRANSIENT, duration_ms=1, park_id=park_id)
+        lease_store.fail(connection, job, TRANSIENT, duration_ms=1, park_id=park_id)
     with database.transaction() as connection:
         assert store.redrive(connection, job.id, new_id()) is False
         assert store.redrive(connection, job.id, park_id) is True
@@ -227,8 +227,8 @@ def test_an_unanswered_message_is_repeated_after_a_quiet_time_that_doubles(datab
 def test_clean_up_deletes_old_finished_jobs_and_never_a_live_or_unparked_one(database: Database) -> None:
     done, live, unparked = (must_claim(database, make_job(database)) for _ in range(3))
     with database.transaction() as connection:
-        store.complete(connection, done, result={}, duration_ms=1)
-        store.fail(connection, unparked, TRANSIENT, duration_ms=1, park_id=new_id())
+        lease_store.complete(connection, done, result={}, duration_ms=1)
+        lease_store.fail(connection, unparked, TRANSIENT, duration_ms=1, park_id=new_id())
         connection.execute("update jobs set finished_at = now() - interval '8 days' where finished_at is not null")
         assert outbox_store.clean_up(connection, age_s=7 * 86_400, limit=10) == 1
         left = {job_id for (job_id,) in connection.execute("select id from jobs").fetchall()}
@@ -243,7 +243,7 @@ def test_a_message_without_a_job_is_matched_by_its_message_id_even_after_the_wor
         first = store.adopt(connection, wanted, message_id="m-1")
     job = must_claim(database, first)
     with database.transaction() as connection:
-        store.complete(connection, job, result={}, duration_ms=1)
+        lease_store.complete(connection, job, result={}, duration_ms=1)
         assert store.adopt(connection, wanted, message_id="m-1") == first
         assert store.adopt(connection, wanted, message_id="m-2") != first
 
@@ -256,9 +256,9 @@ def test_a_source_follows_its_job(database: Database) -> None:
     for step in ("queued", "claimed", "failed"):
         with database.transaction() as connection:
             if step == "claimed":
-                job = store.claim(connection, job_id, JobType.FETCH_SOURCE, lease_s=60, grace_s=1)
+                job = lease_store.claim(connection, job_id, JobType.FETCH_SOURCE, lease_s=60, grace_s=1)
             if step == "failed":
-                store.fail(connection, job, PERMANENT, duration_ms=1, park_id=None)
+                lease_store.fail(connection, job, PERMANENT, duration_ms=1, park_id=None)
             seen.append(connection.execute("select fetch_status from sources").fetchone()[0])
     assert seen == ["QUEUED", "FETCHING", "ERROR"]
 

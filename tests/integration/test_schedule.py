@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType, Queue, Tick
-from siftline.jobs import store as jobs
+from siftline.jobs import lease_store
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import Depth
 from siftline.jobs.sweep import Sweep
@@ -116,8 +116,8 @@ def test_clean_up_takes_old_finished_jobs_and_keys_and_asks_for_ghosts(database:
     old, young = make_job(database), make_job(database)
     with database.transaction() as connection:
         for job_id in (old, young):
-            job = jobs.claim(connection, job_id, JobType.ANALYZE_CONTENT, lease_s=60, grace_s=1)
-            jobs.complete(connection, job, result={}, duration_ms=1)
+            job = lease_store.claim(connection, job_id, JobType.ANALYZE_CONTENT, lease_s=60, grace_s=1)
+            lease_store.complete(connection, job, result={}, duration_ms=1)
         connection.execute("update jobs set finished_at = now() - interval '8 days' where id = %s", (old,))
         user_id = make_user(connection)
         for key, age in (("old", "2 days"), ("young", "1 h")):

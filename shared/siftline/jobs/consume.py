@@ -16,7 +16,7 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from pydantic import ValidationError
 
 from siftline.contracts import MESSAGE, JobType, Message, Queue
-from siftline.jobs import outbox_store, store
+from siftline.jobs import lease_store, outbox_store, store
 from siftline.jobs.backoff import delay_s
 from siftline.jobs.model import ClaimedJob, NewJob, Processor
 from siftline.jobs.publish import Publisher, Sender
@@ -162,7 +162,7 @@ class BatchConsumer:
         with self._database.transaction() as connection:
             if message.park_id is not None and store.redrive(connection, job_id, message.park_id):
                 _log.info("job_redriven", job_id=str(job_id), job_type=message.job_type)
-            job = store.claim(
+            job = lease_store.claim(
                 connection,
                 job_id,
                 message.job_type,
@@ -177,7 +177,7 @@ class BatchConsumer:
         started = self._clock.monotonic()
         try:
             publish = self._try(job, started)
-        except store.LeaseLostError:
+        except lease_store.LeaseLostError:
             _log.warning("lease_lost", **_facts(job), status="lost", duration_ms=self._since(started))
             return
         try:
@@ -192,12 +192,12 @@ class BatchConsumer:
             done = processor.process(job)
             duration_ms = self._since(started)
             with self._database.transaction() as connection:
-                again = store.complete(connection, job, result=done.result, duration_ms=duration_ms)
+                again = lease_store.complete(connection, job, result=done.result, duration_ms=duration_ms)
                 done.write(connection)
                 fresh = store.enqueue(connection, done.follow, max_attempts=self._settings.job_max_attempts)
                 if again is not None:
-                    store.reenqueued(connection, job)
-        except store.LeaseLostError:
+                    lease_store.reenqueued(connection, job)
+        except lease_store.LeaseLostError:
             raise
         except SiftlineError as error:
             return self._failed_try(job, processor, error, self._since(started))
@@ -216,17 +216,20 @@ class BatchConsumer:
         again: UUID | None = None
         with self._database.transaction() as connection:
             if isinstance(error, PermanentError):
-                status, again = "failed", store.fail(connection, job, error, duration_ms=duration_ms, park_id=None)
+                status, again = (
+                    "failed",
+                    lease_store.fail(connection, job, error, duration_ms=duration_ms, park_id=None),
+                )
             elif (wait_s := self._deferral_s(job, error)) is not None:
                 status = "deferred"
-                store.defer(connection, job, error, delay_s=wait_s, duration_ms=duration_ms)
+                lease_store.defer(connection, job, error, delay_s=wait_s, duration_ms=duration_ms)
             elif job.attempts >= job.max_attempts:
                 status, park_id = "exhausted", new_id()
-                again = store.fail(connection, job, error, duration_ms=duration_ms, park_id=park_id)
+                again = lease_store.fail(connection, job, error, duration_ms=duration_ms, park_id=park_id)
             else:
                 status = "retry"
                 wait_s = delay_s(job.attempts, self._settings.job_backoff_s, self._rng)
-                store.retry(connection, job, error, delay_s=wait_s, duration_ms=duration_ms)
+                lease_store.retry(connection, job, error, delay_s=wait_s, duration_ms=duration_ms)
             processor.on_failure(connection, job, error)
         self._told("job_not_completed", job, status, duration_ms, error.error_code)
         if park_id is not None:

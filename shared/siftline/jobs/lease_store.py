@@ -1,0 +1,230 @@
+"""The arrows of a worker: each one statement guarded by the job's state and by the lease token of who draws it.
+
+Every arrow also writes its line of the timeline (``job_events``) and what it means for the subject's own status, in the
+transaction of the caller.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row, kwargs_row
+from psycopg.types.json import Jsonb
+
+from siftline.contracts import JobType, Queue
+from siftline.jobs import subjects_store as subjects
+from siftline.jobs.model import ClaimedJob
+from siftline.kit.db import Connection
+from siftline.kit.errors import SiftlineError
+from siftline.kit.ids import new_id
+
+
+class LeaseLostError(SiftlineError):
+    """The job is no longer this worker's: its lease ran out and another holds it, or it was cancelled."""
+
+    code = "lease_lost"
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    id: UUID
+    job_type: JobType
+    subject_id: UUID
+    follow_id: UUID | None
+
+
+_CLAIM = """
+with claimed as (
+  update jobs set state = 'processing', attempts = attempts + 1, lease_token = %(token)s,
+    lease_until = now() + %(lease)s, again = false, waits_for = null, updated_at = now()
+  where id = %(id)s and job_type = %(job_type)s and attempts < max_attempts
+    and ((state = 'pending' and due_at <= now() + %(grace)s) or (state = 'processing' and lease_until < now()))
+  returning id, job_type, queue, subject_id, group_key, payload, priority, attempts, max_attempts, lease_token,
+    lease_until, deferred_since),
+event as (insert into job_events (job_id, event, attempt) select id, 'claimed', attempts from claimed)
+select id, job_type, queue, subject_id, group_key, payload, priority, attempts, max_attempts, lease_token, lease_until,
+  deferred_since
+from claimed
+"""
+
+_CLEAR_EARLY = """
+update jobs set published_at = null, updated_at = now()
+where id = %(id)s and state = 'pending' and due_at > now() + %(grace)s
+"""
+
+_RENEW = """
+update jobs set lease_until = now() + %(lease)s, updated_at = now()
+where id = %(id)s and state = 'processing' and lease_token = %(token)s
+returning id
+"""
+
+_END = """
+with ended as (
+  update jobs set state = %(state)s, finished_at = now(), lease_token = null, lease_until = null,
+    error_code = %(error_code)s, error_message = %(error_message)s, result = %(result)s, park_id = %(park_id)s,
+    waits_for = null, updated_at = now()
+  where id = %(id)s and state = 'processing' and lease_token = %(token)s
+  returning *),
+follow as (
+  insert into jobs (id, job_type, queue, subject_id, group_key, payload, priority, max_attempts)
+  select %(follow_id)s, job_type, queue, subject_id, group_key, payload, priority, max_attempts from ended where again
+  returning id),
+event as (
+  insert into job_events (job_id, event, attempt, duration_ms, error_code, detail)
+  select id, %(state)s, attempts, %(duration_ms)s, %(error_code)s, %(error_message)s from ended)
+select id, job_type, subject_id, (select id from follow) as follow_id from ended
+"""
+
+_AGAIN_LATER = """
+with waiting as (
+  update jobs set state = 'pending', due_at = now() + %(delay)s, attempts = attempts - %(refund)s,
+    waits_for = %(waits_for)s, deferred_since = case when %(refund)s = 1 then coalesce(deferred_since, now()) end,
+    published_at = null, publish_count = 0, lease_token = null, lease_until = null,
+    error_code = %(error_code)s, error_message = %(error_message)s, updated_at = now()
+  where id = %(id)s and state = 'processing' and lease_token = %(token)s
+    and attempts - %(refund)s < max_attempts
+  returning id, attempts, due_at),
+event as (
+  insert into job_events (job_id, event, attempt, duration_ms, error_code, detail, due_at)
+  select id, %(event)s, attempts + %(refund)s, %(duration_ms)s, %(error_code)s, %(error_message)s, due_at
+  from waiting)
+select id from waiting
+"""
+
+
+def claim(
+    connection: Connection, job_id: UUID, job_type: JobType, *, lease_s: float, grace_s: float
+) -> ClaimedJob | None:
+    """Take a due job, or one whose lease ran out, under a fresh lease; ``None`` when it is not to be had.
+
+    The attempt is counted here, so that a job that kills its worker still stops at its maximum. A knock that came too
+    early clears ``published_at``, so that the job is handed out again in time.
+    """
+    values = {
+        "id": job_id,
+        "job_type": job_type.value,
+        "token": new_id(),
+        "lease": timedelta(seconds=lease_s),
+        "grace": timedelta(seconds=grace_s),
+    }
+    with connection.cursor(row_factory=kwargs_row(_claimed)) as cursor:
+        job = cursor.execute(_CLAIM, values).fetchone()
+    if job is None:
+        connection.execute(_CLEAR_EARLY, values)
+        return None
+    subjects.claimed(connection, job.job_type, job.subject_id)
+    return job
+
+
+def renew(connection: Connection, job: ClaimedJob, *, lease_s: float) -> None:
+    """Push the lease's end out for long work. Raises ``LeaseLostError`` when the job is another's by now."""
+    values = {"id": job.id, "token": job.lease_token, "lease": timedelta(seconds=lease_s)}
+    if connection.execute(_RENEW, values).fetchone() is None:
+        raise _lost(job)
+
+
+def complete(connection: Connection, job: ClaimedJob, *, result: Mapping[str, Any], duration_ms: int) -> UUID | None:
+    """End a job well. Returns the follow-up's id when its subject changed meanwhile. Raises ``LeaseLostError``."""
+    ended = _end(connection, job, "completed", duration_ms=duration_ms, result=result)
+    return ended.follow_id
+
+
+def reenqueued(connection: Connection, job: ClaimedJob) -> None:
+    """Tell the subject of a finished job that a follow-up waits; call after the room's own writes."""
+    subjects.waiting(connection, job.job_type, [job.subject_id])
+
+
+def fail(
+    connection: Connection, job: ClaimedJob, error: SiftlineError, *, duration_ms: int, park_id: UUID | None
+) -> UUID | None:
+    """End a job badly; with a ``park_id`` it still has to be parked on the dead-letter queue.
+
+    Returns the follow-up's id when its subject changed meanwhile. Raises ``LeaseLostError``.
+    """
+    ended = _end(connection, job, "failed", duration_ms=duration_ms, error=error, park_id=park_id)
+    if ended.follow_id is None:
+        subjects.failed(connection, job.job_type, [job.subject_id], error.error_code, error.detail)
+    else:
+        subjects.waiting(connection, job.job_type, [job.subject_id])
+    return ended.follow_id
+
+
+def retry(connection: Connection, job: ClaimedJob, error: SiftlineError, *, delay_s: float, duration_ms: int) -> None:
+    """Put a job off with its attempt used. Raises ``LeaseLostError``."""
+    _again_later(connection, job, error, delay_s=delay_s, duration_ms=duration_ms, event="retry", refund=0)
+
+
+def defer(connection: Connection, job: ClaimedJob, error: SiftlineError, *, delay_s: float, duration_ms: int) -> None:
+    """Put a job off to a known time and give its attempt back. Raises ``LeaseLostError``."""
+    _again_later(connection, job, error, delay_s=delay_s, duration_ms=duration_ms, event="deferred", refund=1)
+
+
+def _claimed(**columns: Any) -> ClaimedJob:
+    columns["job_type"] = JobType(columns["job_type"])
+    columns["queue"] = Queue(columns["queue"])
+    return ClaimedJob(**columns)
+
+
+def _end(
+    connection: Connection,
+    job: ClaimedJob,
+    state: str,
+    *,
+    duration_ms: int,
+    result: Mapping[str, Any] | None = None,
+    error: SiftlineError | None = None,
+    park_id: UUID | None = None,
+) -> _Ended:
+    with connection.cursor(row_factory=class_row(_Ended)) as cursor:
+        ended = cursor.execute(
+            _END,
+            {
+                "id": job.id,
+                "token": job.lease_token,
+                "state": state,
+                "error_code": error.error_code if error else None,
+                "error_message": error.detail if error else None,
+                "result": Jsonb(dict(result)) if result else None,
+                "park_id": park_id,
+                "follow_id": new_id(),
+                "duration_ms": duration_ms,
+            },
+        ).fetchone()
+    if ended is None:
+        raise _lost(job)
+    return ended
+
+
+def _again_later(
+    connection: Connection,
+    job: ClaimedJob,
+    error: SiftlineError,
+    *,
+    delay_s: float,
+    duration_ms: int,
+    event: str,
+    refund: int,
+) -> None:
+    row = connection.execute(
+        _AGAIN_LATER,
+        {
+            "id": job.id,
+            "token": job.lease_token,
+            "delay": timedelta(seconds=delay_s),
+            "refund": refund,
+            "event": event,
+            "waits_for": error.error_code,
+            "error_code": error.error_code,
+            "error_message": error.detail,
+            "duration_ms": duration_ms,
+        },
+    ).fetchone()
+    if row is None:
+        raise _lost(job)
+    subjects.waiting(connection, job.job_type, [job.subject_id])
+
+
+def _lost(job: ClaimedJob) -> LeaseLostError:
+    return LeaseLostError(f"The {job.job_type} job {job.id} is no longer held by this worker.")

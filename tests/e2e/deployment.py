@@ -1,0 +1,117 @@
+"""Builds the template with SAM and deploys it with SAM, into MiniStack instead of AWS."""
+
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+from infra.local.aws import CLIENT_OPTIONS, CREDENTIALS, MiniStack
+
+ROOT = Path(__file__).resolve().parents[2]
+SAM = ROOT / ".local" / "tools" / "bin" / "sam"
+MINISTACK_PYTHON = ROOT / ".local" / "ministack-sam" / "bin" / "python"
+STACK_NAME = "siftline-e2e"
+RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
+ARCHITECTURE = {"x86_64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}[platform.machine()]
+_FUNCTION_IN_URI = re.compile(r"\$\{(\w+)\.Arn\}")
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """The deployed stack: its API's address for HTTP clients on this machine, and its resources by logical id."""
+
+    api_host: str
+    endpoint: str
+    resources: Mapping[str, str]
+
+    def client(self, service: str) -> Any:
+        """Return a client of the AWS that it is deployed into."""
+        return boto3.client(service, endpoint_url=self.endpoint, **CLIENT_OPTIONS)  # type: ignore[call-overload]  # any
+
+
+def build(folder: Path) -> Path:
+    """Run ``sam build`` for this interpreter and processor; return the folder with the built template."""
+    target = f"Runtime={RUNTIME} Architecture={ARCHITECTURE}"
+    variables = {"RUNTIME": RUNTIME, "ARCHITECTURE": ARCHITECTURE, "BUILD_PYTHON": sys.executable}
+    _sam(["build", "--config-env", "local", "--build-dir", str(folder), "--parameter-overrides", target], variables)
+    return folder
+
+
+def deploy(built: Path, aws: MiniStack, parameters: Mapping[str, str]) -> Deployed:
+    """Run ``sam deploy`` and bring the HTTP API to life; ``parameters`` come on top of the stage's."""
+    overrides = {"Stage": "e2e", "Runtime": RUNTIME, "Architecture": ARCHITECTURE, **parameters}
+    options = ["--template-file", str(built / "template.yaml"), "--stack-name", STACK_NAME, "--config-env", "local"]
+    options += ["--no-progressbar", "--parameter-overrides", *(f"{key}={value}" for key, value in overrides.items())]
+    _sam(["deploy", *options], {**CREDENTIALS, "AWS_ENDPOINT_URL": aws.endpoint})
+    cloudformation = boto3.client("cloudformation", endpoint_url=aws.endpoint, **CLIENT_OPTIONS)
+    found = cloudformation.describe_stack_resources(StackName=STACK_NAME)["StackResources"]
+    resources = {resource["LogicalResourceId"]: resource["PhysicalResourceId"] for resource in found}
+    template = cloudformation.get_template(StackName=STACK_NAME, TemplateStage="Processed")["TemplateBody"]
+    document = json.loads(template) if isinstance(template, str) else template
+    deployed = Deployed(
+        api_host=f"{resources['HttpApi']}.execute-api.localhost", endpoint=aws.endpoint, resources=resources
+    )
+    _open_api(deployed, document["Resources"]["HttpApi"]["Properties"]["Body"])
+    return deployed
+
+
+def _open_api(deployed: Deployed, body: Mapping[str, Any]) -> None:
+    """Make the integrations, routes and authorizer that the API's OpenAPI body asks for.
+
+    API Gateway does this itself when it imports the body that SAM writes; MiniStack ignores the body.
+    """
+    gateway, functions = deployed.client("apigatewayv2"), deployed.client("lambda")
+    api_id = deployed.resources["HttpApi"]
+
+    def arn(uri: Mapping[str, str]) -> str:
+        name = deployed.resources[_FUNCTION_IN_URI.findall(json.dumps(uri))[0]]
+        return str(functions.get_function(FunctionName=name)["Configuration"]["FunctionArn"])
+
+    def invocation(uri: Mapping[str, str]) -> str:
+        return f"arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/{arn(uri)}/invocations"
+
+    authorizers = {}
+    for name, scheme in body["components"]["securitySchemes"].items():
+        asked = scheme["x-amazon-apigateway-authorizer"]
+        made = gateway.create_authorizer(
+            ApiId=api_id,
+            Name=name,
+            AuthorizerType=asked["type"].upper(),
+            AuthorizerUri=invocation(asked["authorizerUri"]),
+            IdentitySource=asked["identitySource"].split(","),
+            AuthorizerPayloadFormatVersion=str(asked["authorizerPayloadFormatVersion"]),
+            AuthorizerResultTtlInSeconds=int(asked["authorizerResultTtlInSeconds"]),
+            EnableSimpleResponses=asked["enableSimpleResponses"],
+        )
+        authorizers[name] = made["AuthorizerId"]
+    for path, methods in body["paths"].items():
+        for method, route in methods.items():
+            integration = gateway.create_integration(
+                ApiId=api_id,
+                IntegrationType="AWS_PROXY",
+                IntegrationUri=arn(route["x-amazon-apigateway-integration"]["uri"]),
+                PayloadFormatVersion=route["x-amazon-apigateway-integration"]["payloadFormatVersion"],
+            )
+            verb = "ANY" if method == "x-amazon-apigateway-any-method" else method.upper()
+            guards = [name for requirement in route.get("security", ()) for name in requirement if name != "NONE"]
+            gateway.create_route(
+                ApiId=api_id,
+                RouteKey=f"{verb} {path}",
+                Target=f"integrations/{integration['IntegrationId']}",
+                **({"AuthorizationType": "CUSTOM", "AuthorizerId": authorizers[guards[0]]} if guards else {}),
+            )
+
+
+def _sam(arguments: list[str], variables: Mapping[str, str]) -> None:
+    assert SAM.exists(), f"{SAM} is missing; `make test` installs it"
+    environment = {**os.environ, "SAM_CLI_TELEMETRY": "0", "AWS_DEFAULT_REGION": "us-east-1", **variables}
+    done = subprocess.run([SAM, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"sam {arguments[0]}\n{done.stdout}\n{done.stderr}"
