@@ -208,6 +208,17 @@ def test_an_entry_stored_unread_at_a_first_import_is_read_when_someone_saves_it(
     assert bench.work(content_id)["text"]
 
 
+def test_a_save_lifts_a_page_out_of_the_background_without_a_second_job(bench: Bench) -> None:
+    content_id = bench.content("/a")
+    with bench.database.transaction() as connection:
+        connection.execute("update jobs set published_at = now()")
+    saved = bench.save("/a")
+    assert (saved.content_id, saved.status) == (content_id, "PENDING")
+    assert bench.all("select queue, priority, published_at from jobs") == [
+        {"queue": "content-processing", "priority": 20, "published_at": None}
+    ]
+
+
 def test_two_readers_saving_one_page_at_once_share_one_content_and_one_job(bench: Bench) -> None:
     with ThreadPoolExecutor(8) as pool:
         saved = list(pool.map(lambda _: bench.save("/a"), range(8)))
@@ -294,6 +305,14 @@ def test_an_entry_that_brings_enough_text_of_its_own_is_not_fetched(bench: Bench
     assert row["published_at"] == row["sort_at"] == published
     (analysis,) = bench.analyses(row["id"])
     assert (analysis["priority"], analysis["group_key"]) == (Priority.UNDER_24_HOURS, "host:a")
+
+
+def test_a_note_without_a_page_of_its_own_is_read_from_its_feed_and_nothing_is_fetched(bench: Bench) -> None:
+    note = bench.content("/feed.xml", kind="note", entry_html=f"<p>{SENTENCE}</p>")
+    assert bench.work(note)["text"] == SENTENCE.strip()
+    bare = bench.content("/other.xml", kind="note")
+    assert bench.work(bare)["error_code"] == "empty_content"
+    assert bench.site.requests == []
 
 
 def test_an_entry_with_a_teaser_is_fetched_and_keeps_what_the_feed_says_of_it(bench: Bench) -> None:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from siftline.contracts import JobType
 from siftline.ingest import store
-from siftline.ingest.errors import ContentGoneError, UnsupportedContentTypeError
+from siftline.ingest.errors import ContentGoneError, EmptyContentError, UnsupportedContentTypeError
 from siftline.ingest.model import EntryText, Page
 from siftline.ingest.saving import SavedItem, ensure_content, save_url, subject_of
 from siftline.jobs.model import ClaimedJob, Done, NewJob
@@ -27,6 +27,8 @@ ENTRY_ENOUGH_CHARS = 2_000
 ENTRY_USABLE_CHARS = 200
 """A feed entry that brings this much stands in for a page that cannot be had."""
 PAGE_UNAVAILABLE = "page_unavailable"
+NOTE = "note"
+"""The kind of a feed entry without a page of its own: there is nothing to fetch."""
 _MEDIA_TYPES = frozenset(
     {"text/html", "application/xhtml+xml", "application/xml", "text/xml", "text/plain", "application/octet-stream"}
 )
@@ -143,8 +145,10 @@ class IngestContent:
 
     def _read(self, content: store.StoredContent) -> _Reading:
         entry = self._reader.entry(content.entry_html)
-        if len(entry.text) >= ENTRY_ENOUGH_CHARS:
+        if len(entry.text) >= ENTRY_ENOUGH_CHARS or (content.kind == NOTE and entry.text):
             return _Reading(_entry_page(entry))
+        if content.kind == NOTE:
+            raise EmptyContentError("The feed's entry has neither text nor a page of its own.")
         try:
             reading = self._fetch(content.url)
         except PermanentError as error:

@@ -17,6 +17,8 @@ class StoredContent:
 
     id: UUID
     url: str
+    kind: str
+    """``note``: an entry without a page of its own; its address is its feed's."""
     entry_html: str | None
     """What a feed brought of it."""
     content_sha256: bytes | None
@@ -46,7 +48,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class HeldContent:
-    """A content under a key, made now or known before. ``unread`` means that nobody is to read it yet."""
+    """A content under a key, made now or known before. ``unread``: its text was never taken, and nobody is at it."""
 
     id: UUID
     status: str
@@ -62,7 +64,7 @@ class HeldItem:
 
 
 _LOAD = """
-select id, url, entry_html, content_sha256, topics is not null as analysed from contents where id = %(id)s
+select id, url, kind, entry_html, content_sha256, topics is not null as analysed from contents where id = %(id)s
 """
 
 # Readers of one text wait for each other here, so that the second sees the first.
@@ -124,7 +126,7 @@ _HOLD_CONTENT = """
 insert into contents (id, url_key, url) values (%(id)s, %(url_key)s, %(url)s)
 on conflict (url_key) do update set updated_at = contents.updated_at
 returning id, status,
-  status in ('NEW', 'FAILED') or (status = 'READY' and text is null and topics is null) as unread
+  status in ('NEW', 'FAILED') or (status in ('READY', 'PENDING') and text is null and topics is null) as unread
 """
 
 _HOLD_ITEM = """

@@ -29,6 +29,12 @@ order by job_type, subject_id
 on conflict (job_type, subject_id) where state in ('pending', 'processing') do update set
   again = jobs.again or jobs.state = 'processing',
   priority = greatest(jobs.priority, excluded.priority),
+  queue = case when jobs.state = 'pending' and excluded.priority > jobs.priority then excluded.queue
+    else jobs.queue end,
+  group_key = case when jobs.state = 'pending' and excluded.priority > jobs.priority then excluded.group_key
+    else jobs.group_key end,
+  published_at = case when jobs.state = 'pending' and excluded.priority > jobs.priority
+    and excluded.queue <> jobs.queue then null else jobs.published_at end,
   origin_message_id = coalesce(jobs.origin_message_id, excluded.origin_message_id),
   updated_at = now()
 returning id
@@ -77,7 +83,9 @@ def enqueue(
 ) -> list[UUID]:
     """Insert jobs in the caller's transaction and return the ids to publish after it commits.
 
-    One live job a (job type, subject): onto a pending one nothing is added, a processing one is marked to run again.
+    One live job a (job type, subject): a processing one is marked to run again; a pending one takes the higher
+    priority, and with it the queue and tenant of who asked more urgently, so that a person's save does not wait behind
+    a feed's flood.
     """
     if not jobs:
         return []
