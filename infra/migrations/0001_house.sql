@@ -139,14 +139,15 @@ create table embeddings (
   primary key (content_id, model_version)
 );
 
--- Running mean vectors for centring: sum of unit vectors (float64) and their number.
+-- Running mean vectors for centring, by topic so that each weighs the same: sum of unit vectors (float64), their number.
 create table topic_means (
   model_version text not null,
   lang text not null,
+  topic text not null,
   documents bigint not null check (documents >= 0),
   vector_sum bytea not null,
   updated_at timestamptz not null default now(),
-  primary key (model_version, lang)
+  primary key (model_version, lang, topic)
 );
 
 create table items (

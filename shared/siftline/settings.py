@@ -6,6 +6,7 @@ A field's environment variable is its name in capitals; the template sets exactl
 # ruff: noqa: TID251  -- the rule that names this file as the only reader of the environment
 
 import os
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -185,3 +186,51 @@ class ApiSettings(ConsumerSettings):
         default=False, description="accepts loopback addresses, for development and tests"
     )
     qdrant_url: str = Field(description="asked by GET /health?deep=1 whether it answers")
+
+
+class ModelSettings(_Settings):
+    """The embedding model, for every function that turns text into vectors."""
+
+    model_uri: str = Field(description="a model folder, or s3://bucket/prefix of one")
+    model_cache_dir: str = Field(
+        default=f"{tempfile.gettempdir()}/siftline-models", description="where a model from S3 is kept"
+    )
+    model_threads: int = Field(default=2, ge=1, le=16)
+    embedding_tokens: int = Field(default=192, ge=16, le=8_192, description="what a text has beyond is not embedded")
+
+
+class VectorSettings(_Settings):
+    """Where vectors are found again."""
+
+    qdrant_url: str
+    qdrant_api_key: SecretStr = Field(
+        default=SecretStr(""), description="the key, secretsmanager://<secret id> whose text is one, or none"
+    )
+
+
+class AnalyzeSettings(ConsumerSettings, ModelSettings, VectorSettings):
+    """The ``analyze`` function."""
+
+    topics_file: str = Field(default="", description="TOML of topics of one's own; empty for those shipped")
+    topic_threshold: float = Field(default=0.3, ge=0, le=1, description="a topic of a lower score does not count")
+    topics_max: int = Field(default=3, ge=1, le=20)
+    tags_max: int = Field(default=6, ge=0, le=30)
+    summary_sentences: int = Field(default=3, ge=1, le=10)
+    text_letters_min: int = Field(default=120, ge=0, description="a text that says less gets no topics and no summary")
+    cluster_every: int = Field(default=20, ge=1, description="new contents of a user until stories are grouped anew")
+    analyze_text_s: float = Field(default=10.0, gt=0, description="the longest that reading one text may take")
+
+
+class ClusterSettings(ConsumerSettings):
+    """The ``cluster`` function."""
+
+    cluster_min_size: int = Field(default=3, ge=2, description="fewer contents than this make no cluster")
+    cluster_max_contents: int = Field(default=20_000, ge=1, description="a user's newest contents, at most this many")
+    cluster_regroup_s: int = Field(default=7 * 86_400, ge=0, description="after this, everything is grouped anew")
+    cluster_user_s: float = Field(default=100.0, gt=0, description="the longest that grouping one user may take")
+
+
+class SearchSettings(DatabaseSettings, ModelSettings, VectorSettings):
+    """The ``search`` function."""
+
+    search_timeout_s: int = Field(default=5, ge=1, le=20, description="the longest wait for one answer of Qdrant")

@@ -68,7 +68,7 @@ class OnnxEmbedder:
     """
 
     def __init__(self, folder: ModelFolder, *, tokens_max: int | None = None, threads: int = 2) -> None:
-        self._folder = folder
+        self.folder = folder
         self._manifest: Manifest = folder.manifest
         self._tokens_max = min(tokens_max or self._manifest.max_tokens, self._manifest.max_tokens)
         self._threads = threads
@@ -113,7 +113,7 @@ class OnnxEmbedder:
     def _parts(self) -> tuple[Tokenizer, ort.InferenceSession, frozenset[str]]:
         with self._lock:
             if self._loaded is None:
-                path = self._folder.path()
+                path = self.folder.path()
                 self._loaded = (self._open_tokenizer(path), *self._open_session(path))
             return self._loaded
 

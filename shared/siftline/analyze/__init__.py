@@ -1,0 +1,1 @@
+"""Vector, topics, summary, tags and language of a stored text."""

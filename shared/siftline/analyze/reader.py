@@ -1,0 +1,170 @@
+"""Reads one article: language, vector, topics, summary, tags. Pure but for the models; nothing is written here.
+
+Below a minimum of text nothing is invented: no topics, no summary, no tags, only the vector of what is there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siftline.analyze import language as languages
+from siftline.analyze.anchors import ANY, Shelf
+from siftline.analyze.language import Detected, LanguageDetector, primary_language
+from siftline.analyze.means import MeanRule, Seen, mean_vector
+from siftline.analyze.summary import SummaryRule, summarize
+from siftline.analyze.tags import TagRule, choose_tags, find_phrases
+from siftline.analyze.topics import Topic, TopicRule, Verdict, classify
+from siftline.analyze.words import letters
+from siftline.kit.embedder import Embedder
+
+INSUFFICIENT = "insufficient_content"
+# Go up when what they name is made in another way.
+TOPICS_VERSION = "1"
+SUMMARY_VERSION = "1"
+TAGS_VERSION = "1"
+_RANKED_KEPT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """What is read: a title and a text, either may be empty, and the language its page claims."""
+
+    title: str
+    text: str
+    claimed_language: str | None = None
+
+    @property
+    def whole(self) -> str:
+        """Title and text as one."""
+        title = self.title.strip()
+        joint = " " if title.endswith((".", "!", "?", "\u3002", "\uff01", "\uff1f", "\u2026")) else ". "
+        return f"{title}{joint}{self.text}" if title else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """What made one of the derived values."""
+
+    kind: str
+    model_id: str
+    model_version: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Tongue:
+    """The language an article is read in: what was detected, else what its page claims, else none."""
+
+    language: str | None
+    detected: Detected | None
+
+    @property
+    def group(self) -> str:
+        """The language whose running mean it belongs to."""
+        return self.language or ANY
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """Everything that reading an article gave. ``vector`` is ``None`` only where there is no letter at all."""
+
+    language: str | None
+    vector: NDArray[np.float32] | None
+    topics: tuple[Topic, ...]
+    summary: str | None
+    tags: tuple[str, ...]
+    notice_code: str | None
+    derivations: tuple[Derivation, ...]
+
+    @property
+    def best_topic(self) -> str | None:
+        """The topic whose share of the running mean learns from this article."""
+        return self.topics[0].topic if self.topics else None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingRules:
+    """How articles are read; each rule is explained where it is used."""
+
+    letters_min: int = 120
+    """A text that says less (in letters) is insufficient."""
+    topics: TopicRule = field(default_factory=TopicRule)
+    means: MeanRule = field(default_factory=MeanRule)
+    summary: SummaryRule = field(default_factory=SummaryRule)
+    tags: TagRule = field(default_factory=TagRule)
+
+
+class Reader:
+    """Reads articles with one embedding model and one set of topics."""
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        shelf: Shelf,
+        detector: LanguageDetector,
+        rules: ReadingRules = ReadingRules(),
+    ) -> None:
+        self._embedder = embedder
+        self._shelf = shelf
+        self._detector = detector
+        self._rules = rules
+
+    @property
+    def model_version(self) -> str:
+        """The version of the vectors."""
+        return self._embedder.model_version
+
+    def tongue(self, article: Article) -> Tongue:
+        """Return the language an article is read in."""
+        detected = self._detector.detect(article.whole)
+        return Tongue(detected.language if detected else primary_language(article.claimed_language), detected)
+
+    def read(self, article: Article, tongue: Tongue, seen: Mapping[str, Seen]) -> Reading:
+        """Read an article; ``seen`` is what the running mean of its language has learnt. Takes a good part of a second.
+
+        Raises ``UnusableVectorError`` or a ``ConfigurationError`` of the model.
+        """
+        derivations = [_language_derivation(tongue.detected)] if tongue.detected else []
+        vector = self._embedder.embed_passage(article.whole) if letters(article.whole) else None
+        if vector is not None:
+            derivations.append(Derivation("embedding", self._embedder.model_id, self.model_version))
+        if vector is None or letters(article.text) < self._rules.letters_min:
+            return Reading(tongue.language, vector, (), None, (), INSUFFICIENT, tuple(derivations))
+        anchors = self._shelf.of(tongue.language)
+        mean = mean_vector(anchors, self._shelf.topics, seen, self._rules.means)
+        verdict = classify(vector, mean, self._shelf.topics, anchors.directions, self._rules.topics)
+        summary = summarize(article.text, vector, mean, self._embedder, tongue.language, self._rules.summary)
+        phrases = find_phrases(article.title, article.text, tongue.language, self._rules.tags)
+        tags = choose_tags(phrases, _direction(vector, mean), anchors.term_mean, self._embedder, self._rules.tags)
+        derivations += [
+            self._topics_derivation(verdict, tongue, seen),
+            self._derivation("summary", SUMMARY_VERSION, {"sentences": list(summary.places)}),
+            self._derivation("tags", TAGS_VERSION, {"candidates": len(phrases)}),
+        ]
+        return Reading(tongue.language, vector, verdict.topics, summary.text, tags, None, tuple(derivations))
+
+    def _topics_derivation(self, verdict: Verdict, tongue: Tongue, seen: Mapping[str, Seen]) -> Derivation:
+        details = {
+            "margin": round(verdict.margin, 4),
+            "ranking": [[topic.topic, topic.score] for topic in verdict.ranking[:_RANKED_KEPT]],
+            "labels": self._shelf.digest(tongue.group),
+            "mean_documents": sum(found.documents for found in seen.values()),
+        }
+        return self._derivation("topics", TOPICS_VERSION, details)
+
+    def _derivation(self, kind: str, version: str, details: Mapping[str, Any]) -> Derivation:
+        return Derivation(kind, self._embedder.model_id, f"{self.model_version}/{kind}-{version}", details)
+
+
+def _language_derivation(detected: Detected) -> Derivation:
+    details = {"probability": round(detected.probability, 4)}
+    return Derivation("language", languages.MODEL_ID, languages.MODEL_VERSION, details)
+
+
+def _direction(vector: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArray[np.float64]:
+    rest = vector.astype(np.float64) - mean
+    direction: NDArray[np.float64] = rest / max(float(np.linalg.norm(rest)), 1e-12)
+    return direction

@@ -1,0 +1,142 @@
+"""The work of ``analyze_content``: a stored text in; a READY content, its derived values and its vector out."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from siftline.analyze import store
+from siftline.analyze.reader import Article, Reader, Reading, Tongue
+from siftline.contracts import AnalyzeContent as AnalyzeMessage
+from siftline.contracts import JobType, Message
+from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.kit.db import Connection, Database
+from siftline.kit.errors import PermanentError, SiftlineError, TransientError
+from siftline.kit.vectors import Point
+
+_GONE = "The item was deleted before it was analysed."
+
+
+class ContentGoneError(PermanentError):
+    """The content was deleted."""
+
+    code = "content_gone"
+
+
+class NotIngestedYetError(TransientError):
+    """The content has no text yet; it comes when its page has been read."""
+
+    code = "not_ingested_yet"
+
+
+class TextChangedError(TransientError):
+    """The text changed in the moment its analysis was to be written; the next try reads the new one."""
+
+    code = "text_changed"
+
+
+class VectorIndex(Protocol):
+    """Where vectors are found again; ``siftline.kit.vectors.VectorIndex`` is one."""
+
+    def upsert(self, points: Sequence[Point]) -> None:
+        """Store points, replacing those with the same ids; durable when it returns."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    content_id: UUID
+    version: int
+    reading: Reading
+    tongue: Tongue
+    input_sha256: bytes
+
+
+class AnalyzeContent:
+    """Reads a content and makes it READY.
+
+    The vector is indexed before the transaction that makes the content READY, under the content's id: a repeat after a
+    crash in between writes the same point again. An analysis of a text that has changed meanwhile is thrown away, and
+    another is asked for.
+    """
+
+    def __init__(self, database: Database, reader: Reader, index: VectorIndex, *, cluster_every: int = 20) -> None:
+        self._database = database
+        self._reader = reader
+        self._index = index
+        self._cluster_every = cluster_every
+
+    @property
+    def job_type(self) -> JobType:
+        """The job type it does."""
+        return JobType.ANALYZE_CONTENT
+
+    def process(self, job: ClaimedJob) -> Done:
+        """Read the job's content.
+
+        Raises ``ContentGoneError``, ``NotIngestedYetError``, and what the model and the vector store raise.
+        """
+        work = self._read(job.subject_id)
+        reading = work.reading
+        if reading.vector is not None:
+            topics = [topic.topic for topic in reading.topics]
+            self._index.upsert([Point(work.content_id, reading.vector, {"lang": reading.language, "topics": topics})])
+        with self._database.transaction() as connection:
+            version = store.version_of(connection, work.content_id)
+            users = self._users_to_cluster(connection, work) if version == work.version else []
+        if version is None:
+            raise ContentGoneError(_GONE)
+        if version != work.version:
+            again = NewJob(JobType.ANALYZE_CONTENT, job.subject_id, job.group_key, priority=job.priority)
+            return Done(follow=[again], result={"stale": True})
+        follow = [NewJob(JobType.CLUSTER_USER, user, f"user:{user}") for user in users]
+        return Done(lambda connection: self._write(connection, work), follow, _result(reading))
+
+    def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
+        """Do nothing: the job's state is the content's."""
+
+    def _read(self, content_id: UUID) -> _Work:
+        with self._database.transaction() as connection:
+            stored = store.load(connection, content_id)
+        if stored is None:
+            raise ContentGoneError(_GONE)
+        if stored.text is None:
+            raise NotIngestedYetError("The page has not been read yet, so there is nothing to analyse.")
+        article = Article(stored.title or "", stored.text, stored.lang)
+        tongue = self._reader.tongue(article)
+        with self._database.transaction() as connection:
+            seen = store.seen(connection, self._reader.model_version, tongue.group)
+        reading = self._reader.read(article, tongue, seen)
+        digest = hashlib.sha256(f"{article.title}\0{article.text}".encode("utf-8", "surrogatepass")).digest()
+        return _Work(content_id, stored.version, reading, tongue, digest)
+
+    def _users_to_cluster(self, connection: Connection, work: _Work) -> Sequence[UUID]:
+        if work.reading.vector is None:
+            return []
+        return store.users_to_cluster(connection, work.content_id, self._reader.model_version, self._cluster_every)
+
+    def _write(self, connection: Connection, work: _Work) -> None:
+        """Write everything, in the transaction that completes the job."""
+        reading, model_version = work.reading, self._reader.model_version
+        if not store.save(connection, work.content_id, work.version, reading):
+            raise TextChangedError("The text changed while it was being analysed; it will be read again.")
+        store.derive(connection, work.content_id, reading, work.input_sha256)
+        if reading.vector is None:
+            return
+        fresh = store.embed(connection, work.content_id, model_version, reading.vector)
+        if fresh and reading.best_topic is not None:
+            store.learn(connection, model_version, work.tongue.group, reading.best_topic, reading.vector)
+
+
+def subject_of(connection: Connection, message: Message) -> UUID | None:
+    """Return the content that a message without a job means, if it is there."""
+    if not isinstance(message, AnalyzeMessage):
+        return None
+    stored = store.load(connection, message.shared_content_id)
+    return None if stored is None else stored.id
+
+
+def _result(reading: Reading) -> dict[str, object]:
+    result: dict[str, object] = {"topics": [topic.topic for topic in reading.topics], "lang": reading.language}
+    return result if reading.notice_code is None else {**result, "notice_code": reading.notice_code}

@@ -1,0 +1,71 @@
+"""What a text is about: cosine to each topic's direction after the mean is subtracted, as calibrated scores."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """From similarity to score: a logistic curve over a topic's cosine and its lead over the best other topic.
+
+    The curve's three numbers were fitted to 60 articles in seven languages with one to three topics each, so that a
+    score tells about how often such a topic is right. A topic scores high only where it stands out from the others;
+    that all of them do cannot be.
+    """
+
+    similarity: float = 20.0
+    lead: float = 3.7
+    offset: float = -3.0
+
+    def scores(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the score of each topic, in (0, 1)."""
+        order = np.sort(cosines)
+        best_other = np.where(cosines == order[-1], order[-2], order[-1])
+        logits = self.similarity * cosines + self.lead * (cosines - best_other) + self.offset
+        scores: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-logits))
+        return scores
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic and how sure it is, in (0, 1)."""
+
+    topic: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """All topics, best first; those that count; and the best one's lead in cosine over the second."""
+
+    ranking: tuple[Topic, ...]
+    topics: tuple[Topic, ...]
+    margin: float
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRule:
+    """Which topics count: at most ``limit`` of those that score ``threshold`` or more."""
+
+    threshold: float = 0.3
+    limit: int = 3
+    calibration: Calibration = Calibration()
+
+
+def classify(
+    vector: Vector, mean: Vector, topics: Sequence[str], directions: NDArray[np.float32], rule: TopicRule = TopicRule()
+) -> Verdict:
+    """Compare a text's unit vector with at least two topics' directions ([topics, dimensions], unit length)."""
+    centred = vector.astype(np.float64) - mean
+    cosines = directions.astype(np.float64) @ centred / max(float(np.linalg.norm(centred)), 1e-12)
+    scores = rule.calibration.scores(cosines)
+    order = np.argsort(-scores, kind="stable")
+    ranking = tuple(Topic(topics[place], round(float(scores[place]), 4)) for place in order)
+    margin = float(cosines[order[0]] - cosines[order[1]])
+    counted = tuple(topic for topic in ranking[: rule.limit] if topic.score >= rule.threshold)
+    return Verdict(ranking, counted, margin)

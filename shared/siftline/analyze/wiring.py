@@ -1,0 +1,48 @@
+"""Where the parts of reading are put together."""
+
+from pathlib import Path
+
+from siftline.analyze.anchors import Shelf
+from siftline.analyze.labels import load_labels, shipped_labels, shipped_news
+from siftline.analyze.language import LanguageDetector
+from siftline.analyze.reader import Reader, ReadingRules
+from siftline.analyze.service import AnalyzeContent
+from siftline.analyze.summary import SummaryRule
+from siftline.analyze.tags import TagRule
+from siftline.analyze.topics import TopicRule
+from siftline.kit.aws import secret
+from siftline.kit.db import Database
+from siftline.kit.embedder import OnnxEmbedder, open_embedder
+from siftline.kit.vectors import VectorIndex
+from siftline.settings import AnalyzeSettings
+
+
+def open_analysis(settings: AnalyzeSettings, database: Database) -> AnalyzeContent:
+    """Return the work of ``analyze_content``; the model's manifest is read now, its files at the first text."""
+    embedder = open_embedder(
+        settings.model_uri,
+        settings.model_cache_dir,
+        tokens_max=settings.embedding_tokens,
+        threads=settings.model_threads,
+    )
+    index = VectorIndex(
+        settings.qdrant_url,
+        model_version=embedder.model_version,
+        dimensions=embedder.dimensions,
+        api_key=secret(settings.qdrant_api_key.get_secret_value()),
+    )
+    reader = open_reader(settings, embedder)
+    return AnalyzeContent(database, reader, index, cluster_every=settings.cluster_every)
+
+
+def open_reader(settings: AnalyzeSettings, embedder: OnnxEmbedder) -> Reader:
+    """Return a reader with the topics and the rules that the settings name."""
+    labels = load_labels(Path(settings.topics_file)) if settings.topics_file else shipped_labels()
+    shelf = Shelf(embedder, labels, shipped_news(), lambda: [embedder.folder.path(), Path(settings.model_cache_dir)])
+    rules = ReadingRules(
+        letters_min=settings.text_letters_min,
+        topics=TopicRule(threshold=settings.topic_threshold, limit=settings.topics_max),
+        summary=SummaryRule(sentences=settings.summary_sentences),
+        tags=TagRule(limit=settings.tags_max),
+    )
+    return Reader(embedder, shelf, LanguageDetector(), rules)
