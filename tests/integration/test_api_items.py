@@ -207,7 +207,7 @@ def test_items_can_be_filtered(world: World) -> None:
     user = world.user()
     with world.database.transaction() as connection:
         source = make_source(connection)
-    energy = Jsonb([{"label": "Energy", "score": 0.5}])
+    energy = Jsonb([{"topic": "energy", "score": 0.5}])
     old = hold(world, user, sort_at=datetime(2026, 1, 1, tzinfo=UTC), topics=energy, tags=["solar"], status="READY")[0]
     new = hold(world, user, sort_at=datetime(2026, 2, 1, tzinfo=UTC))[0]
     world.sql("update items set source_id = %s, tags = '{own}' where id = %s", source, new)
@@ -218,11 +218,11 @@ def test_items_can_be_filtered(world: World) -> None:
 
     only_old, only_new = [str(old)], [str(new)]
     assert found() == [str(new), str(old)]
-    assert found(status="READY") == found(topic="Energy") == found(tag="solar") == only_old
+    assert found(status="READY") == found(topic="energy") == found(tag="solar") == only_old
     assert found(unread=False) == found(starred=True) == found(until="2026-01-15T00:00:00Z") == only_old
     assert found(tag="own") == found(source_id=source) == found(unread=True) == found(starred=False) == only_new
     assert found(since="2026-02-01T01:00:00+01:00") == only_new
-    assert found(topic="energy") == found(status="FAILED") == found(tag="solar", unread=True) == []
+    assert found(topic="other") == found(status="FAILED") == found(tag="solar", unread=True) == []
     assert found(sort="recent", limit=1) == only_new
 
 
@@ -259,7 +259,7 @@ def test_a_ready_item_shows_all_that_is_known(world: World) -> None:
         lang="en",
         tags=["solar", "own"],
         notice_code="insufficient_content",
-        topics=Jsonb([{"label": "Energy", "score": 0.62}]),
+        topics=Jsonb([{"topic": "energy", "score": 0.62}]),
     )
     world.sql(
         "insert into derivations (content_id, kind, model_id, model_version, input_sha256)"
@@ -270,7 +270,7 @@ def test_a_ready_item_shows_all_that_is_known(world: World) -> None:
     user.patch(f"/v1/items/{item_id}", {"tags": ["own"]})
     item = user.get(f"/v1/items/{item_id}").json
     assert (item["text"], item["summary"], item["lang"]) == ("A long text.", "Short.", "en")
-    assert item["topics"] == [{"label": "Energy", "score": 0.62}]
+    assert item["topics"] == [{"topic": "energy", "score": 0.62}]
     assert (item["tags"], item["own_tags"]) == (["own", "solar"], ["own"])
     assert item["notice"]["code"] == "insufficient_content"
     assert item["vector"] == {"model_version": "m-1", "dimensions": 2}

@@ -74,8 +74,8 @@ class BatchAnswers(BaseModel):
 class Topic(BaseModel):
     """What a page is about, and how surely."""
 
-    label: str = Field(examples=["Energy"])
-    score: float = Field(ge=-1, le=1, description="Calibrated; 0.3 is the default threshold", examples=[0.62])
+    topic: str = Field(description="Its id in the file of topics", examples=["politics"])
+    score: float = Field(description="How surely; 0.3 is the default threshold", examples=[0.62])
 
 
 class Item(BaseModel):

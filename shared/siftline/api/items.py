@@ -64,7 +64,7 @@ class ItemRoutes:
         caller: CurrentCaller,
         *,
         status: Annotated[Status | None, Query(description="How far reading has come")] = None,
-        topic: Annotated[str | None, Query(max_length=200, description="A topic's label")] = None,
+        topic: Annotated[str | None, Query(max_length=200, description="A topic")] = None,
         tag: Annotated[str | None, Query(max_length=64, description="A tag, yours or found by reading")] = None,
         source_id: Annotated[UUID | None, Query(description="The source that brought it")] = None,
         since: Annotated[Time | None, Query(description="Not older than this (`sort_at`)")] = None,

@@ -157,7 +157,7 @@ def list_items(
     values = {
         "user_id": user_id,
         "status": filters.status,
-        "topic": None if filters.topic is None else Jsonb([{"label": filters.topic}]),
+        "topic": None if filters.topic is None else Jsonb([{"topic": filters.topic}]),
         "tag": filters.tag,
         "source_id": filters.source_id,
         "since": filters.since,
