@@ -72,7 +72,7 @@ def _class_counts(documents: Sequence[Document]) -> _Counts:
     forms: dict[str, Counter[str]] = {}
     for document in documents:
         found: dict[str, float] = {}
-        for text, weight in ((document.text[:_TEXT_CHARS], 1.0), (document.title, _TITLE_WEIGHT)):
+        for text, weight in ((document.title, _TITLE_WEIGHT), (document.text[:_TEXT_CHARS], 1.0)):
             for key, form in phrases(text):
                 found[key] = max(found.get(key, 0.0), weight)
                 forms.setdefault(key, Counter())[form] += 1
@@ -111,14 +111,14 @@ class _Everywhere:
 
 
 def _name(counts: _Counts, everywhere: _Everywhere) -> Name:
-    scored: list[tuple[float, str]] = []
+    scored: list[tuple[float, int, str]] = []
     least = min(2, counts.documents)  # what stands in one content only says little of the others
-    for key, weight in counts.weights.items():
+    for place, (key, weight) in enumerate(counts.weights.items()):
         if counts.spread[key] >= least and everywhere.tells(key, counts):
             bonus = _PAIR_BONUS if " " in key else 1.0
-            scored.append((-bonus * weight / counts.documents * everywhere.rarity(key), key))
+            scored.append((-bonus * weight / counts.documents * everywhere.rarity(key), place, key))
     chosen: list[str] = []
-    for _, key in sorted(scored):
+    for _, _, key in sorted(scored):
         if not any(_overlaps(key, other) for other in chosen):
             chosen.append(key)
         if len(chosen) == _KEYWORDS:

@@ -1,0 +1,167 @@
+"""Groups one user's contents: reads vectors from PostgreSQL, groups and names them, and writes them as one run."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from siftline.cluster import store
+from siftline.cluster.labels import Document, name_stories
+from siftline.cluster.lineage import Earlier
+from siftline.cluster.space import Recipe
+from siftline.cluster.stories import Grouper, Grouping, Matrix, Story
+from siftline.contracts import ClusterUser as ClusterUserMessage
+from siftline.contracts import JobType, Message
+from siftline.jobs.model import ClaimedJob, Done
+from siftline.kit.db import Connection, Database
+from siftline.kit.errors import SiftlineError
+from siftline.kit.ids import new_id
+
+_EXCERPT_CHARS = 2_000
+_KEEP_RUNS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """What a run works on; ``at`` is when it was read."""
+
+    at: datetime
+    model_version: str
+    rows: Sequence[store.HeldVector]
+    last_run: store.Run | None
+    earlier: Sequence[store.EarlierCluster]
+
+
+class ClusterUser:
+    """The work of ``cluster_user``."""
+
+    job_type = JobType.CLUSTER_USER
+
+    def __init__(
+        self,
+        database: Database,
+        recipe: Recipe,
+        *,
+        max_contents: int = 20_000,
+        regroup_after: timedelta = timedelta(days=7),
+        make_id: Callable[[], UUID] = new_id,
+    ) -> None:
+        """Group at most the newest ``max_contents``; everything anew once ``regroup_after`` has passed."""
+        self._database = database
+        self._recipe = recipe
+        self._max_contents = max_contents
+        self._regroup_after = regroup_after
+        self._make_id = make_id
+
+    def process(self, job: ClaimedJob) -> Done:
+        """Group the contents of the job's user; hands back the write of the run."""
+        read = self._read(job.subject_id)
+        anew = self._anew(read)
+        grouping = Grouper(self._recipe, self._make_id).group(
+            [row.content_id for row in read.rows],
+            _matrix(read.rows),
+            [row.lang for row in read.rows],
+            [Earlier(cluster.id, frozenset(cluster.members)) for cluster in read.earlier],
+            anew=anew,
+        )
+        clusters = _named(grouping, read)
+        run = store.Run(self._make_id(), read.model_version, self._parameters(read, anew), read.at)
+        quality = {**asdict(grouping.quality), "noise_ratio": round(grouping.quality.noise_ratio, 4)}
+
+        def write(connection: Connection) -> None:
+            store.write(
+                connection,
+                job.subject_id,
+                run,
+                clusters,
+                quality=quality,
+                contents=len(read.rows),
+                keep_runs=_KEEP_RUNS,
+            )
+
+        return Done(write=write, result={"run_id": str(run.id), "anew": anew, **quality})
+
+    def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
+        """Leave the clusters of the run before as they are."""
+
+    def _read(self, user_id: UUID) -> _Input:
+        with self._database.transaction() as connection:
+            at = store.now(connection)
+            version = store.model_version(connection, user_id)
+            rows: Sequence[store.HeldVector] = []
+            if version is not None:
+                rows = store.vectors(
+                    connection, user_id, version, limit=self._max_contents, excerpt_chars=_EXCERPT_CHARS
+                )
+            return _Input(
+                at, version or "", rows, store.last_run(connection, user_id), store.earlier(connection, user_id)
+            )
+
+    def _anew(self, read: _Input) -> bool:
+        """Say whether everything is to be grouped anew: at first, for another model or recipe, after great change."""
+        last = read.last_run
+        if (
+            last is None
+            or last.model_version != read.model_version
+            or last.parameters["recipe"] != asdict(self._recipe)
+        ):
+            return True
+        grouped = int(last.parameters["grouped_contents"])
+        changed = abs(len(read.rows) - grouped) > self._recipe.regroup_ratio * grouped
+        return changed or read.at - datetime.fromisoformat(last.parameters["grouped_at"]) >= self._regroup_after
+
+    def _parameters(self, read: _Input, anew: bool) -> Mapping[str, Any]:  # noqa: FBT001 - private
+        """Return what is kept with the run: the recipe, and when all was last grouped anew, of how many contents."""
+        if anew or read.last_run is None:
+            return {
+                "recipe": asdict(self._recipe),
+                "grouped_at": read.at.isoformat(),
+                "grouped_contents": len(read.rows),
+            }
+        return read.last_run.parameters
+
+
+def subject_of(connection: Connection, message: Message) -> UUID | None:
+    """Return the user whom a message without a job names, or ``None`` if there is no such user."""
+    if isinstance(message, ClusterUserMessage) and store.user_exists(connection, message.user_id):
+        return message.user_id
+    return None
+
+
+def _matrix(rows: Sequence[store.HeldVector]) -> Matrix:
+    """Return the vectors as n x d float32."""
+    if not rows:
+        return np.zeros((0, 1), dtype=np.float32)
+    return np.stack([np.frombuffer(row.vector, dtype="<f4") for row in rows]).astype(np.float32)
+
+
+def _named(grouping: Grouping, read: _Input) -> list[store.NewCluster]:
+    """Name the stories. One that lives on keeps its label while half of its contents are those that had it before."""
+    documents = {row.content_id: Document(row.title, row.excerpt) for row in read.rows}
+    names = name_stories(
+        [[documents[member] for member in story.members] for story in grouping.stories],
+        [documents[content] for content in grouping.unclustered],
+    )
+    before = {cluster.id: cluster for cluster in read.earlier}
+    return [
+        store.NewCluster(
+            id=story.id,
+            label=_kept_label(story, before.get(story.id)) or name.label,
+            keywords=name.keywords,
+            centroid=story.centroid.astype("<f4").tobytes(),
+            first_seen_at=before[story.id].first_seen_at if story.id in before else read.at,
+            members=story.members,
+            distances=story.distances,
+        )
+        for story, name in zip(grouping.stories, names, strict=True)
+    ]
+
+
+def _kept_label(story: Story, before: store.EarlierCluster | None) -> str | None:
+    if before is None:
+        return None
+    shared = len(set(before.members).intersection(story.members))
+    return before.label if 2 * shared >= len(story.members) else None

@@ -1,0 +1,250 @@
+"""What a clustering reads and writes: a user's vectors and earlier stories in, a run and its stories out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row, scalar_row
+from psycopg.types.json import Jsonb
+
+from siftline.kit.db import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class HeldVector:
+    """A content the user holds, with its vector (float32, little-endian) and what names are made of."""
+
+    content_id: UUID
+    vector: bytes
+    lang: str | None
+    title: str
+    excerpt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run that was written."""
+
+    id: UUID
+    model_version: str
+    parameters: Mapping[str, Any]
+    made_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierCluster:
+    """A cluster as it stands, with its members."""
+
+    id: UUID
+    label: str
+    first_seen_at: datetime
+    members: Sequence[UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class NewCluster:
+    """A cluster to be written; ``members`` with their cosine distances to the centroid."""
+
+    id: UUID
+    label: str
+    keywords: Sequence[str]
+    centroid: bytes
+    first_seen_at: datetime
+    members: Sequence[UUID]
+    distances: Sequence[float]
+
+
+_USER = "select id from users where id = %(user_id)s"
+_LOCK = "select pg_advisory_xact_lock(hashtextextended('cluster_user:' || %(user_id)s::text, 0))"
+
+# While a new model's vectors are being made, the version that covers most contents counts.
+_MODEL_VERSION = """
+select e.model_version
+from items i join contents c on c.id = i.content_id join embeddings e on e.content_id = c.id
+where i.user_id = %(user_id)s and c.status = 'READY'
+group by e.model_version
+order by count(*) desc, max(e.made_at) desc, e.model_version limit 1
+"""
+
+_VECTORS = """
+select c.id as content_id, e.vector, c.lang, coalesce(c.title, '') as title,
+  left(coalesce(c.text, c.description, ''), %(excerpt_chars)s) as excerpt
+from items i join contents c on c.id = i.content_id
+  join embeddings e on e.content_id = c.id and e.model_version = %(model_version)s
+where i.user_id = %(user_id)s and c.status = 'READY'
+order by c.sort_at desc, c.id desc limit %(limit)s
+"""
+
+_LAST_RUN = """
+select id, model_version, parameters, made_at from cluster_runs
+where user_id = %(user_id)s order by made_at desc, id desc limit 1
+"""
+
+_EARLIER = """
+select k.id, k.label, k.first_seen_at, array_agg(m.content_id) as members
+from clusters k join cluster_memberships m on m.cluster_id = k.id
+where k.user_id = %(user_id)s group by k.id
+"""
+
+_ADD_RUN = """
+insert into cluster_runs (id, user_id, model_version, parameters, quality, contents, made_at)
+values (%(id)s, %(user_id)s, %(model_version)s, %(parameters)s, %(quality)s, %(contents)s, %(made_at)s)
+"""
+
+_FORGET = "delete from clusters where user_id = %(user_id)s and id <> all(%(ids)b::uuid[])"
+
+# What another user's run could have made under the same id cannot be ours: ids are random.
+_PUT = """
+insert into clusters (id, user_id, run_id, label, keywords, centroid, size, first_seen_at)
+select new.id, %(user_id)s, %(run_id)s, new.label,
+  array(select jsonb_array_elements_text(new.keywords)), new.centroid, new.size, new.first_seen_at
+from unnest(%(ids)b::uuid[], %(labels)b::text[], %(keywords)b::jsonb[], %(centroids)b::bytea[], %(sizes)b::int4[],
+            %(first_seen)b::timestamptz[])
+  as new (id, label, keywords, centroid, size, first_seen_at)
+on conflict (id) do update set run_id = excluded.run_id, label = excluded.label, keywords = excluded.keywords,
+  centroid = excluded.centroid, size = excluded.size, updated_at = now()
+where clusters.user_id = excluded.user_id
+"""
+
+_EMPTY = """
+delete from cluster_memberships using clusters
+where clusters.id = cluster_memberships.cluster_id and clusters.user_id = %(user_id)s
+"""
+
+# Only what the user still holds; the lock keeps a content from being deleted before we commit.
+_FILL = """
+insert into cluster_memberships (cluster_id, content_id, distance)
+select new.cluster_id, new.content_id, new.distance
+from unnest(%(cluster_ids)b::uuid[], %(content_ids)b::uuid[], %(distances)b::float4[])
+  as new (cluster_id, content_id, distance)
+join contents c on c.id = new.content_id
+where exists (select from items i where i.user_id = %(user_id)s and i.content_id = c.id)
+order by c.id for key share of c
+"""
+
+_DROP_UNFILLED = """
+delete from clusters where user_id = %(user_id)s
+  and not exists (select from cluster_memberships where cluster_memberships.cluster_id = clusters.id)
+"""
+
+_RECOUNT = """
+update clusters set size = counted.size
+from (select m.cluster_id, count(*)::int as size from cluster_memberships m join clusters k on k.id = m.cluster_id
+      where k.user_id = %(user_id)s group by m.cluster_id) as counted
+where clusters.id = counted.cluster_id and clusters.size <> counted.size
+"""
+
+_FORGET_RUNS = """
+delete from cluster_runs where user_id = %(user_id)s and id not in (
+  select id from cluster_runs where user_id = %(user_id)s order by made_at desc, id desc limit %(keep)s)
+and not exists (select from clusters where clusters.run_id = cluster_runs.id)
+"""
+
+
+def user_exists(connection: Connection, user_id: UUID) -> bool:
+    """Say whether there is such a user."""
+    return connection.execute(_USER, {"user_id": user_id}).fetchone() is not None
+
+
+def model_version(connection: Connection, user_id: UUID) -> str | None:
+    """Return the model version whose vectors cover most of what the user holds; ``None`` where there are none."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        version: str | None = cursor.execute(_MODEL_VERSION, {"user_id": user_id}).fetchone()
+        return version
+
+
+def vectors(
+    connection: Connection, user_id: UUID, version: str, *, limit: int, excerpt_chars: int
+) -> Sequence[HeldVector]:
+    """Return the newest ``limit`` READY contents that the user holds and that have a vector of this version."""
+    values = {"user_id": user_id, "model_version": version, "limit": limit, "excerpt_chars": excerpt_chars}
+    with connection.cursor(row_factory=class_row(HeldVector), binary=True) as cursor:
+        return cursor.execute(_VECTORS, values).fetchall()
+
+
+def last_run(connection: Connection, user_id: UUID) -> Run | None:
+    """Return the user's latest run."""
+    with connection.cursor(row_factory=class_row(Run)) as cursor:
+        return cursor.execute(_LAST_RUN, {"user_id": user_id}).fetchone()
+
+
+def earlier(connection: Connection, user_id: UUID) -> Sequence[EarlierCluster]:
+    """Return the user's clusters as they stand."""
+    with connection.cursor(row_factory=class_row(EarlierCluster), binary=True) as cursor:
+        return cursor.execute(_EARLIER, {"user_id": user_id}).fetchall()
+
+
+def now(connection: Connection) -> datetime:
+    """Return the time at which this transaction began."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        moment: datetime | None = cursor.execute("select now()").fetchone()
+        if moment is None:  # pragma: no cover - a select without from has a row
+            raise LookupError("now")
+        return moment
+
+
+def write(
+    connection: Connection,
+    user_id: UUID,
+    run: Run,
+    clusters: Sequence[NewCluster],
+    *,
+    quality: Mapping[str, Any],
+    contents: int,
+    keep_runs: int,
+) -> None:
+    """Make ``clusters`` the user's clusters, in place of those before, with the run that made them.
+
+    A lock per user makes two runs take turns: the later one replaces the earlier one's clusters whole. Contents that
+    the user let go of meanwhile are left out, and so are clusters of which nothing is left.
+    """
+    user = {"user_id": user_id}
+    connection.execute(_LOCK, user)
+    if not user_exists(connection, user_id):
+        return
+    connection.execute(
+        _ADD_RUN,
+        {
+            "id": run.id,
+            "user_id": user_id,
+            "model_version": run.model_version,
+            "parameters": Jsonb(run.parameters),
+            "quality": Jsonb(quality),
+            "contents": contents,
+            "made_at": run.made_at,
+        },
+    )
+    connection.execute(_FORGET, {**user, "ids": [cluster.id for cluster in clusters]})
+    connection.execute(_EMPTY, user)
+    if clusters:
+        _fill(connection, user_id, run, clusters)
+    connection.execute(_DROP_UNFILLED, user)
+    connection.execute(_RECOUNT, user)
+    connection.execute(_FORGET_RUNS, {**user, "keep": keep_runs})
+
+
+def _fill(connection: Connection, user_id: UUID, run: Run, clusters: Sequence[NewCluster]) -> None:
+    connection.execute(
+        _PUT,
+        {
+            "user_id": user_id,
+            "run_id": run.id,
+            "ids": [cluster.id for cluster in clusters],
+            "labels": [cluster.label for cluster in clusters],
+            "keywords": [Jsonb(list(cluster.keywords)) for cluster in clusters],
+            "centroids": [cluster.centroid for cluster in clusters],
+            "sizes": [len(cluster.members) for cluster in clusters],
+            "first_seen": [cluster.first_seen_at for cluster in clusters],
+        },
+    )
+    connection.execute(
+        _FILL,
+        {
+            "user_id": user_id,
+            "cluster_ids": [cluster.id for cluster in clusters for _ in cluster.members],
+            "content_ids": [member for cluster in clusters for member in cluster.members],
+            "distances": [distance for cluster in clusters for distance in cluster.distances],
+        },
+    )
