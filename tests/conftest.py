@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import boto3
 import psycopg
 import pytest
 from psycopg import sql
 
-from infra.local.aws import CLIENT_OPTIONS, CREDENTIALS
+from infra.local.aws import CREDENTIALS
+from infra.local.queues import sqs_client
 from siftline.kit.db import Database, Pool
 from tests.stack import TEMPLATE_DATABASE, OwnStack, RemoteStack, Stack
 
@@ -129,7 +129,7 @@ def sqs_endpoint(stack: Stack) -> str:
 @pytest.fixture
 def sqs(sqs_endpoint: str) -> Iterator["SQSClient"]:
     """A client of the run's MiniStack."""
-    client = boto3.client("sqs", endpoint_url=sqs_endpoint, **CLIENT_OPTIONS)
+    client = sqs_client(sqs_endpoint)
     yield client
     client.close()
 

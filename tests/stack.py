@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from infra.local.aws import MiniStack
-from infra.local.migrate import migrate
+from infra.local.migrate import create_database, migrate
 from infra.local.ministack_environment import ministack_python
 from infra.local.postgres import EmbeddedPostgres
 
@@ -84,7 +84,7 @@ class OwnStack:
         server = EmbeddedPostgres(self.folder / "postgres", fsync=False)
         server.start()
         self._stops.append(server.stop)
-        server.create_database(TEMPLATE_DATABASE)
+        create_database(server.url(), TEMPLATE_DATABASE)
         migrate(server.url(TEMPLATE_DATABASE))
         return server.url(TEMPLATE_DATABASE)
 

@@ -1,25 +1,16 @@
-"""AWS on this machine: MiniStack, and the queues of ``template.yaml`` in it."""
+"""AWS on this machine: MiniStack."""
 
-import json
 import signal
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
-
-import boto3
-from botocore.config import Config
+from typing import Any, Self
 
 from infra.local.errors import SetUpError
 from infra.local.postgres import free_port
 from infra.local.processes import dies_with_parent, end, wait_until
 from infra.local.programs import answers, open_log
 from siftline.settings import process_environment
-from siftline.worker.template import QueueResource
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
 
 REGION = "us-east-1"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_DEFAULT_REGION": REGION}
@@ -27,9 +18,8 @@ CLIENT_OPTIONS: Any = {
     "region_name": REGION,
     "aws_access_key_id": CREDENTIALS["AWS_ACCESS_KEY_ID"],
     "aws_secret_access_key": CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-    "config": Config(retries={"total_max_attempts": 2}, connect_timeout=5, read_timeout=30),
 }
-"""For ``boto3.client``: what MiniStack asks for."""
+"""For ``boto3.client``, besides the endpoint."""
 _SERVICES = "sqs,ses,sesv2,cloudwatch,logs,secretsmanager,sts"
 _HEALTH = "/_ministack/health"
 _START_WAIT_S = 60.0
@@ -117,10 +107,6 @@ class MiniStack:
             end(self._process, [(signal.SIGTERM, 10.0)])
             self._process = None
 
-    def sqs(self) -> "SQSClient":
-        """Return an SQS client for it."""
-        return boto3.client("sqs", endpoint_url=self.endpoint, **CLIENT_OPTIONS)
-
     def _environment(self) -> dict[str, str]:
         own = {
             "BIND_HOST": "127.0.0.1",
@@ -138,26 +124,3 @@ class MiniStack:
         }
         kept = ("PATH", "HOME", "LANG", "LC_ALL")
         return {**{name: value for name, value in process_environment().items() if name in kept}, **own}
-
-
-def create_queues(sqs: "SQSClient", queues: Sequence[QueueResource]) -> dict[str, str]:
-    """Create the template's queues, or bring existing ones up to date; return their URLs by logical id.
-
-    ``queues`` have dead-letter queues first (``Template.queues``).
-    """
-    urls: dict[str, str] = {}
-    names = {name.rpartition("/")[2]: name for name in sqs.list_queues(MaxResults=1000).get("QueueUrls", [])}
-    for queue in queues:
-        attributes: Any = dict(queue.attributes)  # names are the template's; SQS refuses a wrong one
-        if queue.dead_letter is not None:
-            target = sqs.get_queue_attributes(QueueUrl=urls[queue.dead_letter], AttributeNames=["QueueArn"])
-            policy = {
-                "deadLetterTargetArn": target["Attributes"]["QueueArn"],
-                "maxReceiveCount": queue.max_receive_count,
-            }
-            attributes["RedrivePolicy"] = json.dumps(policy)
-        url = names.get(queue.name) or sqs.create_queue(QueueName=queue.name)["QueueUrl"]
-        if attributes:
-            sqs.set_queue_attributes(QueueUrl=url, Attributes=attributes)
-        urls[queue.logical_id] = url
-    return urls

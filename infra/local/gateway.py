@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -96,11 +97,15 @@ class Gateway:
         )
 
     def load(self) -> None:
-        """Build every function that a route or authorizer names, so that the first request is warm."""
+        """Build every function that a route or authorizer names, the light ones first: the first request is warm.
+
+        One that cannot be built has said so in the log; its routes answer 500, the others work.
+        """
         used = {match.route.function.logical_id for match in self._matches}
         used |= {authorizer.function.logical_id for authorizer in self._template.authorizers().values()}
-        for name in used:
-            self._functions[name].load()
+        for hosted in sorted((self._functions[name] for name in used), key=lambda one: one.function.memory_mb):
+            with suppress(InvocationError):
+                hosted.load()
 
     def answer(self, request: Request) -> Response:
         """Answer one request."""
@@ -189,10 +194,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--stage", default="local", help="the template's Stage parameter")
     options = parser.parse_args(arguments)
     gateway = Gateway(Template.read(options.template, {"Stage": options.stage}))
-    gateway.load()
     # One byte more than is taken, so that the answer to a longer body is the gateway's own.
     server = LoopbackServer(gateway, port=options.port, threads=_THREADS, body_limit_bytes=BODY_MAX_BYTES + 1)
     print(f"listening on {server.url}", flush=True)
+    # While it already answers: a request waits for no function but its own.
+    threading.Thread(target=gateway.load, name="load", daemon=True).start()
     server.run_until_signal()
     return 0
 

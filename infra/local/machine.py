@@ -5,10 +5,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from infra.local.aws import CREDENTIALS, MiniStack, create_queues
-from infra.local.migrate import migrate
+from infra.local.aws import CREDENTIALS, MiniStack
 from infra.local.ministack_environment import ministack_python
 from infra.local.postgres import EmbeddedPostgres, free_port
 from infra.local.programs import Program, Service, answers
@@ -40,36 +38,45 @@ class Machine:
     def __init__(self, state: State, *, port: int, binaries: Path | None, say: Say) -> None:
         self.state = state
         self._say = say
-        self._template = Template.read(ROOT / "template.yaml", {"Stage": "local"})
+        self.template = Template.read(ROOT / "template.yaml", {"Stage": "local"})
         self._ports = Ports(api=port, aws=free_port(), vectors=free_port())
-        self.postgres = EmbeddedPostgres(state.folder / "postgres", binaries=binaries)
-        self._binaries = binaries
+        self.postgres = EmbeddedPostgres(state.folder / "postgres", free_port(), binaries=binaries)
+        self.database = "siftline"
         self.services: dict[str, Service] = {}
+        self._environment: dict[str, str] = {}
 
     @property
     def url(self) -> str:
         """Where the API answers."""
         return f"http://127.0.0.1:{self._ports.api}"
 
-    def start(self) -> None:
-        """Start all parts, each as soon as what it needs is there; returns when the API answers."""
+    @property
+    def aws_url(self) -> str:
+        """Where MiniStack answers."""
+        return f"http://127.0.0.1:{self._ports.aws}"
+
+    def launch(self) -> None:
+        """Start what the worker stands on, and the API: all side by side, for each takes a second to come up."""
+        self.postgres.prepare()
+        variables = self.variables()
+        self.state.keep_environment(variables)
+        self._environment = {**_clean(process_environment()), **variables}
         python = ministack_python(ROOT / ".local" / "ministack", self._say)
         self._launch("aws", MiniStack(python, self.state.folder / "aws", port=self._ports.aws))
+        self._launch("api", self._api())
         self._launch("vectors", self._vectors())
         if not (self.state.folder / "postgres" / "data").exists():
             self._say("Making a PostgreSQL database …")
         self._launch("postgres", self.postgres)
-        self.postgres.wait_ready()
-        variables = self.variables()
-        self.state.keep_environment(variables)
-        environment = {**_clean(process_environment()), **variables}
-        self._launch("api", self._api(environment))
-        migrate(self.postgres.url())
-        self.services["aws"].wait_ready()
-        self._create_queues()
-        self.services["vectors"].wait_ready()
-        self._launch("worker", self._worker(environment))
-        self.services["api"].wait_ready()
+
+    def wait_ready(self) -> None:
+        """Wait until all that was launched can be used. Raises ``SetUpError``."""
+        for service in self.services.values():
+            service.wait_ready()
+
+    def launch_worker(self) -> None:
+        """Start the worker, once tables and queues are there."""
+        self._launch("worker", self._worker())
 
     def restart(self, name: str) -> None:
         """Start a part that ended; raises ``SetUpError`` when it does not come back."""
@@ -77,8 +84,6 @@ class Machine:
         service.stop()
         self._launch(name, service)
         service.wait_ready()
-        if name == "aws":
-            self._create_queues()
 
     def stop(self, *, drain: bool) -> None:
         """Stop what was started: first what brings new work, then what does it, then what it stands on."""
@@ -94,16 +99,15 @@ class Machine:
 
     def variables(self) -> dict[str, str]:
         """Return the environment by which the functions find everything."""
-        endpoint = f"http://127.0.0.1:{self._ports.aws}"
         return {
             **CREDENTIALS,
-            **self._queue_urls(endpoint),
-            "AWS_ENDPOINT_URL": endpoint,
+            **self._queue_urls(),
+            "AWS_ENDPOINT_URL": self.aws_url,
             "AWS_EC2_METADATA_DISABLED": "true",
             # Nothing of the person's own AWS set-up is read, so nothing here can reach a real account.
             "AWS_CONFIG_FILE": "/dev/null",
             "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
-            "DATABASE_URL": self.postgres.url(),
+            "DATABASE_URL": self.postgres.url(self.database),
             "DATABASE_POOL_SIZE": "10",
             "QDRANT_URL": f"http://127.0.0.1:{self._ports.vectors}",
             "MODEL_URI": str(ROOT / ".local" / "model"),
@@ -115,22 +119,16 @@ class Machine:
             "PYTHONUNBUFFERED": "1",
         }
 
-    def _queue_urls(self, endpoint: str) -> dict[str, str]:
+    def _queue_urls(self) -> dict[str, str]:
         """Return the URL of every queue in the variables in which the template's functions get it."""
-        names = {Reference(queue.logical_id): queue.name for queue in self._template.queues()}
+        names = {Reference(queue.logical_id): queue.name for queue in self.template.queues()}
         account = "000000000000"
         return {
-            variable: f"{endpoint}/{account}/{names[reference]}"
-            for function in self._template.functions.values()
+            variable: f"{self.aws_url}/{account}/{names[reference]}"
+            for function in self.template.functions.values()
             for variable, reference in function.references.items()
             if reference in names
         }
-
-    def _create_queues(self) -> None:
-        aws: Any = self.services["aws"]
-        client = aws.sqs()
-        create_queues(client, self._template.queues())
-        client.close()
 
     def _launch(self, name: str, service: Service) -> None:
         service.launch()
@@ -142,37 +140,26 @@ class Machine:
     def _vectors(self) -> Program:
         port = self._ports.vectors
         arguments = ["--folder", str(self.state.folder / "vectors"), "--port", str(port)]
-        environment = {**_clean(process_environment()), "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"}
-        return self._program(
-            "vectors", "infra.local.vectors", arguments, environment, ready=lambda: answers(port, "/healthz")
-        )
+        return self._program("vectors", "infra.local.vectors", arguments, lambda: answers(port, "/healthz"))
 
-    def _api(self, environment: Mapping[str, str]) -> Program:
+    def _api(self) -> Program:
         port = self._ports.api
-        arguments = ["--port", str(port)]
-        return self._program(
-            "api", "infra.local.gateway", arguments, environment, ready=lambda: answers(port, "/health")
-        )
+        return self._program("api", "infra.local.gateway", ["--port", str(port)], lambda: answers(port, "/health"))
 
-    def _worker(self, environment: Mapping[str, str]) -> Program:
+    def _worker(self) -> Program:
         arguments = ["--pid-file", str(self.state.worker_pid_file)]
-        program = self._program("worker", "siftline.worker", arguments, environment)
+        program = self._program("worker", "siftline.worker", arguments)
         program.patience_s = WorkerSettings().worker_drain_s + _WORKER_LEEWAY_S
         return program
 
     def _program(
-        self,
-        name: str,
-        module: str,
-        arguments: list[str],
-        environment: Mapping[str, str],
-        ready: Callable[[], bool] = lambda: True,
+        self, name: str, module: str, arguments: list[str], ready: Callable[[], bool] = lambda: True
     ) -> Program:
         return Program(
             name,
             [sys.executable, "-m", module, *arguments],
             folder=ROOT,
-            environment=environment,
+            environment=self._environment,
             log=self.state.logs / f"{name}.log",
             ready=ready,
         )
@@ -184,8 +171,9 @@ class Watch:
     _WAITS_S = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
     _SETTLED_S = 60.0
 
-    def __init__(self, machine: Machine, say: Say) -> None:
+    def __init__(self, machine: Machine, say: Say, on_restart: Callable[[str], None]) -> None:
         self._machine = machine
+        self._on_restart = on_restart
         self._say = say
         self._deaths: dict[str, list[float]] = {}
 
@@ -203,6 +191,7 @@ class Watch:
             self._say(f"The {name} {how}; starting it again{f' in {wait_s:.0f} seconds' if wait_s else ''}.")
             time.sleep(wait_s)
             self._machine.restart(name)
+            self._on_restart(name)
 
 
 def _clean(environment: Mapping[str, str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg import sql
 from pydantic import ValidationError
 from yoyo import get_backend, read_migrations  # type: ignore[import-untyped]  # it ships no types
 
@@ -16,6 +17,13 @@ from siftline.settings import DatabaseSettings
 
 MIGRATIONS = Path(__file__).resolve().parents[1] / "migrations"
 _LOCK = 7_748_454  # any number that nobody else takes an advisory lock on
+
+
+def create_database(server_url: str, name: str) -> None:
+    """Create a database unless it exists, on the server whose database ``postgres`` is at ``server_url``."""
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        if connection.execute("select 1 from pg_database where datname = %s", [name]).fetchone() is None:
+            connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
 
 
 def migrate(url: str) -> int:

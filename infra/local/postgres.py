@@ -18,9 +18,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import psycopg
-from psycopg import sql
-
 from infra.local.errors import SetUpError
 from infra.local.postgres_place import Demotion, Place, demotion
 from infra.local.processes import command_line, dies_with_parent, end, end_pid, wait_until
@@ -88,17 +85,22 @@ class EmbeddedPostgres:
         """How the server ended, while nobody has stopped it; ``None`` while it runs or was never started."""
         return self._process.poll() if self._process else None
 
-    def url(self, database: str = USER) -> str:
+    def url(self, database: str = "postgres") -> str:
         """Return the ``postgresql://`` URL of one database, password included."""
         return f"postgresql://{USER}:{self._password}@127.0.0.1:{self._port}/{database}"
+
+    def prepare(self) -> Place:
+        """Make the home and its password, so that ``url`` is known before the start. Raises ``SetUpError``."""
+        place = Place(self._home, self._demotion)
+        self._password = self._read_password(place)
+        return place
 
     def start(self) -> None:
         """Make the data folder if there is none, and start; returns once connections are accepted.
 
         A server left over from a killed starter is stopped first. Raises ``SetUpError``.
         """
-        place = Place(self._home, self._demotion)
-        self._password = self._read_password(place)
+        place = self.prepare()
         binaries = place.reachable_binaries(self._binaries)
         if not (place.data / "PG_VERSION").exists():
             self._initialise(place, binaries)
@@ -109,12 +111,10 @@ class EmbeddedPostgres:
             if time.monotonic() > deadline:
                 raise SetUpError(f"PostgreSQL does not start; its last words are in {self.log_file}.")
             time.sleep(0.25)
-        self.create_database(USER)
 
     def launch(self) -> None:
-        """Start as ``start`` does, and keep the port for every later start."""
+        """Start as ``start`` does."""
         self.start()
-        self._wanted_port = self._port
 
     def wait_ready(self) -> None:
         """Return at once: ``launch`` has waited."""
@@ -124,13 +124,6 @@ class EmbeddedPostgres:
         if self._process is not None:
             end(self._process, _FAST_STOP)
             self._process = None
-
-    def create_database(self, name: str, *, template: str = "template1") -> None:
-        """Create a database unless it exists."""
-        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            if connection.execute("select 1 from pg_database where datname = %s", [name]).fetchone() is None:
-                statement = sql.SQL("create database {} template {}")
-                connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
 
     def _read_password(self, place: Place) -> str:
         path = self._home / "password"

@@ -1,25 +1,23 @@
 """``make run``: the whole system on this machine, until Ctrl-C. ``python -m infra.local.run --port 8787 --samples``."""
 
 import argparse
-import json
 import signal
 import socket
 import subprocess
 import sys
 import time
-from http.client import HTTPConnection
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from infra.local.errors import SetUpError
 from infra.local.machine import ROOT, Machine, Watch
 from infra.local.postgres import free_port
-from infra.local.samples import DEFAULT_PORT, SampleServer
 from infra.local.state import State
-from infra.local.user import make_user
-from siftline.api.authorize import Authorizer
-from siftline.kit.db import SingleConnection
 from siftline.settings import LocalSettings
+
+if TYPE_CHECKING:
+    from infra.local.samples import SampleServer
 
 _LOOK_EVERY_S = 0.2
 MODEL = ROOT / ".local" / "model"
@@ -37,32 +35,18 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"Siftline already runs here, at {state.address}. Stop it where it was started, with Ctrl-C.")
         return 0
     _on_signal(_stop)
-    machine: Machine | None = None
-    samples: SampleServer | None = None
+    run = Run(state)
     try:
-        for name in state.end_leftovers():
-            _say(f"Ended the {name} that an earlier run left behind.")
-        port = _port(options.port)
-        _model()
-        if options.samples:
-            samples = _samples(state)
-        pg_bin = LocalSettings().pg_bin
-        machine = Machine(state, port=port, binaries=Path(pg_bin) if pg_bin else None, say=_say)
-        state.set_address(machine.url)
-        _say("Starting …")
-        machine.start()
-        _announce(machine, _token(machine, state), samples)
-        watch = Watch(machine, _say)
-        while True:
-            time.sleep(_LOOK_EVERY_S)
-            watch.look()
+        run.start(port=options.port, samples=options.samples)
+        run.watch()
     except SetUpError as error:
         print(f"siftline: {error}", file=sys.stderr)
         return 1
     except _Stopped:
         return 0
     finally:
-        _shut_down(machine, samples)
+        run.shut_down()
+    return 0
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
@@ -110,84 +94,90 @@ def _model() -> None:
         raise SetUpError("The embedding model could not be assembled: see above. Nothing was lost; run it again.")
 
 
-def _samples(state: State) -> SampleServer:
-    """Serve the samples, on the port they had before: their addresses are in the database."""
-    kept = state.folder / "samples.port"
-    port = int(kept.read_text(encoding="ascii")) if kept.exists() else DEFAULT_PORT
-    try:
-        server = SampleServer(port)
-    except OSError as error:
-        if kept.exists():
-            raise SetUpError(f"Port {port}, where the samples are followed, is taken: end what uses it.") from error
-        server = SampleServer(0)
-    kept.write_text(server.base_url.rpartition(":")[2], encoding="ascii")
-    return server.start()
+class Run:
+    """One run, from the first program started to the last one stopped."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._machine: Machine | None = None
+        self._samples: SampleServer | None = None
+
+    def start(self, *, port: int, samples: bool) -> None:
+        """Start everything and tell how to use it. Raises ``SetUpError``."""
+        for name in self._state.end_leftovers():
+            _say(f"Ended the {name} that an earlier run left behind.")
+        port = _port(port)
+        _model()
+        pg_bin = LocalSettings().pg_bin
+        machine = Machine(self._state, port=port, binaries=Path(pg_bin) if pg_bin else None, say=_say)
+        self._machine = machine
+        self._state.set_address(machine.url)
+        _say("Starting …")
+        machine.launch()
+        # What follows takes a second to import: time in which the programs just launched come up.
+        from infra.local import furnish  # noqa: PLC0415
+
+        if samples:
+            self._samples = furnish.samples(self._state)
+        furnish.database(machine)
+        machine.services["aws"].wait_ready()
+        furnish.queues(machine)
+        token = furnish.token(machine, self._state)
+        machine.wait_ready()
+        machine.launch_worker()
+        followed = self._samples.urls() if self._samples else []
+        for url in followed:
+            furnish.follow(machine, token, url)
+        _announce(machine, token, len(followed))
+
+    def watch(self) -> None:
+        """Start again whatever ends, until a signal. Raises ``SetUpError`` when something does not come back."""
+        from infra.local import furnish  # noqa: PLC0415  -- loaded by ``start``
+
+        machine = self._machine
+        if machine is None:
+            return
+
+        def on_restart(name: str) -> None:
+            if name == "aws":
+                furnish.queues(machine)
+
+        watch = Watch(machine, _say, on_restart)
+        while True:
+            time.sleep(_LOOK_EVERY_S)
+            watch.look()
+
+    def shut_down(self) -> None:
+        """Stop everything in order. A second signal cuts the draining short."""
+        machine, hurried = self._machine, False
+        _on_signal(_stop)
+        if machine is not None and machine.services:
+            _say("\nStopping: the worker finishes what it has begun (Ctrl-C again to leave it) …")
+            try:
+                machine.stop(drain=True)
+            except _Stopped:
+                hurried = True
+            _on_signal(signal.SIG_IGN)
+            machine.stop(drain=False)
+            _say("Stopped; what was cut off is taken up again at the next start." if hurried else "Stopped.")
+        if self._samples is not None:
+            self._samples.stop()
 
 
-def _token(machine: Machine, state: State) -> str:
-    """Return the token kept from before, if the database knows it, or make a user with a new one."""
-    database = SingleConnection(machine.postgres.url())
-    try:
-        kept = state.token()
-        if kept and Authorizer(database).identify(f"Bearer {kept}"):
-            return kept
-        token = make_user(database, "reader").token
-        state.keep_token(token)
-        return token
-    finally:
-        database.close()
-
-
-def _announce(machine: Machine, token: str, samples: SampleServer | None) -> None:
-    followed = [_follow(machine, token, url) for url in samples.urls()] if samples else []
+def _announce(machine: Machine, token: str, followed: int) -> None:
     kept = machine.state.token_file
     shown = kept.relative_to(Path.cwd()) if kept.is_relative_to(Path.cwd()) else kept
     _say(f"\nSiftline runs at {machine.url} (its documentation: {machine.url}/docs)")
     _say(f"token  {token} (kept in {shown})")
     if followed:
-        _say(f"It follows {len(followed)} sample feeds; their articles are READY within a minute. First use:\n")
-        call, data = f"{machine.url}/v1/items?status=READY", ""
+        _say(f"It follows {followed} sample feeds, whose articles become READY within a minute. First use:\n")
+        rest = f"'{machine.url}/v1/items?status=READY&limit=5'"
     else:
         _say("First use: save a page, then see it become READY in GET /v1/items.\n")
-        call = f"{machine.url}/v1/items"
-        data = " -H 'Content-Type: application/json' -d '{\"url\": \"https://example.com/\"}'"
-    _say(f"  curl -H 'Authorization: Bearer {token}'{data} '{call}'\n")
+        data = '{"url": "https://www.rfc-editor.org/rfc/rfc9457.html"}'
+        rest = f"-H 'Content-Type: application/json' -d '{data}' {machine.url}/v1/items"
+    _say(f"  curl -H 'Authorization: Bearer {token}' {rest}\n")
     _say(f"Logs are in {machine.state.logs}. Ctrl-C stops everything.")
-
-
-def _follow(machine: Machine, token: str, url: str) -> str:
-    """Subscribe to a feed, all of its first import included; following it already is no error."""
-    connection = HTTPConnection(machine.url.removeprefix("http://"), timeout=30)
-    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    connection.request("POST", "/v1/sources", json.dumps({"url": url, "first_import": "all"}), headers)
-    answer = connection.getresponse()
-    text = answer.read().decode()
-    connection.close()
-    if answer.status not in (200, 202):
-        raise SetUpError(f"The sample feed {url} could not be followed: {text}")
-    return url
-
-
-def _shut_down(machine: Machine | None, samples: SampleServer | None) -> None:
-    """Stop everything in order. A second signal cuts the draining short, a third is not needed."""
-    hurried = False
-
-    def hurry(_: int, __: FrameType | None) -> None:
-        raise _Stopped
-
-    _on_signal(hurry)
-    if machine is not None and machine.services:
-        _say("\nStopping: the worker finishes what it has begun (Ctrl-C again to leave it) …")
-        try:
-            machine.stop(drain=True)
-        except _Stopped:
-            hurried = True
-        _on_signal(signal.SIG_IGN)
-        machine.stop(drain=False)
-    if samples is not None:
-        samples.stop()
-    if machine is not None:
-        _say("Stopped at once; what was cut off is taken up again at the next start." if hurried else "Stopped.")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,10 @@ class State:
         self._processes: dict[str, tuple[int, str]] = {}
         self._lock = (self.folder / "run.lock").open("w")
 
+    def close(self) -> None:
+        """Let the folder go, as the end of the process does."""
+        self._lock.close()
+
     def take(self) -> bool:
         """Take the folder for this process's life; ``False`` when another supervisor has it."""
         try:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import psutil
 
-from infra.local.aws import MiniStack, create_queues
+from infra.local.aws import MiniStack
 from infra.local.ministack_environment import ministack_python
+from infra.local.queues import create_queues, sqs_client
 from siftline.worker.template import QueueResource, Template
 from tests.stack import MINISTACK
 
@@ -44,7 +45,7 @@ def test_messages_survive_a_restart_on_another_port_and_nothing_listens_off_loop
     queue = QueueResource("Q", "kept-queue", {"VisibilityTimeout": "30"}, None, None)
     python = ministack_python(MINISTACK)
     with MiniStack(python, tmp_path) as first:
-        client = first.sqs()
+        client = sqs_client(first.endpoint)
         url = create_queues(client, [queue])["Q"]
         client.send_message(QueueUrl=url, MessageBody="kept")
         client.close()
@@ -52,7 +53,7 @@ def test_messages_survive_a_restart_on_another_port_and_nothing_listens_off_loop
         listening = [c.laddr.ip for p in processes for c in p.net_connections() if c.status == psutil.CONN_LISTEN]
         assert set(listening) == {"127.0.0.1"}
     with MiniStack(python, tmp_path) as second:
-        client = second.sqs()
+        client = sqs_client(second.endpoint)
         assert second.endpoint != first.endpoint
         url = create_queues(client, [queue])["Q"]
         assert [m["Body"] for m in client.receive_message(QueueUrl=url)["Messages"]] == ["kept"]

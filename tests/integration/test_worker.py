@@ -12,9 +12,9 @@ import httpx
 import psutil
 import pytest
 
-from infra.local.aws import create_queues
 from infra.local.postgres import free_port
 from infra.local.processes import wait_until
+from infra.local.queues import create_queues
 from siftline.settings import process_environment
 from siftline.worker.template import Template
 

@@ -1,0 +1,70 @@
+"""What the parts of the local stack need inside: tables, queues, a user with a token, the sample feeds followed."""
+
+import json
+from http.client import HTTPConnection
+from typing import TYPE_CHECKING
+
+from infra.local.errors import SetUpError
+from infra.local.migrate import create_database, migrate
+from infra.local.queues import create_queues, sqs_client
+from infra.local.samples import DEFAULT_PORT, SampleServer
+from infra.local.user import make_user
+from siftline.api.authorize import Authorizer
+from siftline.kit.db import SingleConnection
+
+if TYPE_CHECKING:
+    from infra.local.machine import Machine
+    from infra.local.state import State
+
+
+def database(machine: "Machine") -> None:
+    """Create the database and bring its tables up to date."""
+    create_database(machine.postgres.url(), machine.database)
+    migrate(machine.postgres.url(machine.database))
+
+
+def queues(machine: "Machine") -> None:
+    """Create the template's queues."""
+    client = sqs_client(machine.aws_url)
+    create_queues(client, machine.template.queues())
+    client.close()
+
+
+def token(machine: "Machine", state: "State") -> str:
+    """Return the token kept from before, if the database knows it, or make a user with a new one."""
+    connection = SingleConnection(machine.postgres.url(machine.database))
+    try:
+        kept = state.token()
+        if kept and Authorizer(connection).identify(f"Bearer {kept}"):
+            return kept
+        made = make_user(connection, "reader").token
+        state.keep_token(made)
+        return made
+    finally:
+        connection.close()
+
+
+def samples(state: "State") -> SampleServer:
+    """Serve the samples, on the port they had before: their addresses are in the database. Raises ``SetUpError``."""
+    kept = state.folder / "samples.port"
+    port = int(kept.read_text(encoding="ascii")) if kept.exists() else DEFAULT_PORT
+    try:
+        server = SampleServer(port)
+    except OSError as error:
+        if kept.exists():
+            raise SetUpError(f"Port {port}, where the samples are followed, is taken: end what uses it.") from error
+        server = SampleServer(0)
+    kept.write_text(server.base_url.rpartition(":")[2], encoding="ascii")
+    return server.start()
+
+
+def follow(machine: "Machine", bearer: str, url: str) -> None:
+    """Subscribe to a feed, all of its first import included; following it already is no error."""
+    connection = HTTPConnection(machine.url.removeprefix("http://"), timeout=30)
+    headers = {"Authorization": f"Bearer {bearer}", "Content-Type": "application/json"}
+    connection.request("POST", "/v1/sources", json.dumps({"url": url, "first_import": "all"}), headers)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    if answer.status not in (200, 202):
+        raise SetUpError(f"The sample feed {url} could not be followed: {text}")

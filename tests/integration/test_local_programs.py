@@ -1,0 +1,248 @@
+"""The supervisor's parts: programs that end with it, processes known for sure, state that outlives it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from infra.local.errors import SetUpError
+from infra.local.machine import Watch
+from infra.local.processes import end_pid, started_at, wait_until
+from infra.local.programs import Program, answers, open_log
+from infra.local.state import State
+
+ROOT = Path(__file__).resolve().parents[2]
+STUBBORN = (
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(300)"
+)
+
+
+@pytest.fixture
+def make_program(tmp_path):
+    made = []
+
+    def make(code="import time; time.sleep(300)", **options):
+        log = tmp_path / "log" / "toy.log"
+        program = Program("toy", [sys.executable, "-c", code], folder=tmp_path, environment={}, log=log, **options)
+        made.append(program)
+        return program
+
+    yield make
+    for program in made:
+        program.patience_s = 0.1
+        program.stop()
+
+
+def _dead(pid):
+    return started_at(pid) is None
+
+
+def test_a_program_runs_until_it_is_stopped(make_program):
+    program = make_program()
+    program.launch()
+    program.wait_ready()
+    pid = program.pid
+    assert started_at(pid)
+    assert program.exit_code is None
+    program.stop()
+    assert _dead(pid)
+    assert program.pid is None
+
+
+def test_a_program_that_ignores_the_signal_is_killed_when_patience_ends(make_program, tmp_path):
+    program = make_program(STUBBORN, patience_s=0.2)
+    program.launch()
+    assert wait_until((tmp_path / "log" / "toy.log").read_text, 30)
+    pid = program.pid
+    program.stop()
+    assert _dead(pid)
+
+
+def test_a_program_that_ends_before_it_is_ready_is_said_with_its_log(make_program):
+    program = make_program("raise SystemExit('no')", ready=lambda: False)
+    program.launch()
+    with pytest.raises(SetUpError, match=r"toy does not start.*toy\.log"):
+        program.wait_ready()
+
+
+def test_a_program_dies_with_a_supervisor_that_is_killed():
+    code = """
+        import sys, time
+        from pathlib import Path
+        from infra.local.programs import Program
+        program = Program("toy", [sys.executable, "-c", "import time; time.sleep(300)"], folder=Path("/"),
+                          environment={}, log=Path("/dev/null"))
+        program.launch()
+        print(program.pid, flush=True)
+        time.sleep(300)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as supervisor:
+        pid = int(supervisor.stdout.readline())
+        assert started_at(pid)
+        supervisor.kill()
+    assert wait_until(lambda: _dead(pid), 20)
+
+
+def test_a_long_log_is_put_aside(tmp_path):
+    path = tmp_path / "a.log"
+    path.write_bytes(b"x" * 5_000_001)
+    with open_log(path) as log:
+        log.write(b"new")
+    assert path.read_bytes() == b"new"
+    assert (tmp_path / "a.log.1").stat().st_size == 5_000_001
+
+
+def test_nobody_answers_on_a_free_port():
+    assert not answers(1, "/")
+
+
+@pytest.fixture
+def open_state(tmp_path):
+    states = []
+
+    def open_state():
+        states.append(State(tmp_path))
+        return states[-1]
+
+    yield open_state
+    for state in states:
+        state.close()
+
+
+@pytest.fixture
+def sleeper():
+    processes = []
+
+    def sleeper(code="import time; time.sleep(300)"):
+        processes.append(subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE))
+        return processes[-1]
+
+    yield sleeper
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def test_only_one_supervisor_has_a_folder(open_state):
+    first, second = open_state(), open_state()
+    assert first.take()
+    first.set_address("http://127.0.0.1:1")
+    assert not second.take()
+    assert second.address == "http://127.0.0.1:1"
+
+
+def test_leftovers_are_ended_only_if_they_are_the_very_processes_that_were_started(tmp_path, open_state, sleeper):
+    left, other = sleeper(), sleeper()
+    state = open_state()
+    state.remember("left", left.pid)
+    state.remember("other", other.pid)
+    record = tmp_path / "processes.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "other": [other.pid, "1"]}))  # its id, used again
+    assert open_state().end_leftovers() == ["left"]
+    assert left.wait(10) == -signal.SIGTERM
+    assert other.poll() is None
+    assert open_state().end_leftovers() == []
+
+
+def test_a_stubborn_leftover_is_killed(sleeper):
+    left = sleeper(STUBBORN)
+    left.stdout.readline()
+    end_pid(left.pid, [(signal.SIGTERM, 0.2)])
+    assert left.wait(10) == -signal.SIGKILL
+
+
+def test_the_token_and_the_environment_are_for_their_owner_alone(tmp_path, open_state):
+    state = open_state()
+    assert state.token() is None
+    state.keep_token("sl_secret")
+    state.keep_environment({"A": "it's", "B": "2"})
+    assert state.token() == "sl_secret"
+    for name in ("token", "environment"):
+        assert (tmp_path / name).stat().st_mode & 0o077 == 0
+    shown = subprocess.run(
+        ["sh", "-c", f'set -a; . "{tmp_path}/environment"; printf "%s" "$A$B"'],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown.stdout == "it's2"
+
+
+class FakeService:
+    """A part that ended a number of times."""
+
+    def __init__(self, exit_codes):
+        self._codes = list(exit_codes)
+
+    @property
+    def exit_code(self):
+        return self._codes[0] if self._codes else None
+
+    def restarted(self):
+        self._codes.pop(0)
+
+
+class FakeMachine:
+    def __init__(self, **services):
+        self.services = services
+        self.restarted = []
+
+    def restart(self, name):
+        self.restarted.append(name)
+        self.services[name].restarted()
+
+
+def test_a_part_that_ended_is_started_again_with_a_line_that_says_so():
+    machine = FakeMachine(worker=FakeService([-9, 1]), api=FakeService([]))
+    said, told = [], []
+    watch = Watch(machine, said.append, told.append)
+    watch.look()
+    watch.look()
+    watch.look()
+    assert machine.restarted == told == ["worker", "worker"]
+    assert said == [
+        "The worker was ended by signal 9; starting it again.",
+        "The worker ended with exit code 1; starting it again in 1 seconds.",
+    ]
+
+
+def _run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "infra.local.run", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": os.defpath, "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"},
+    )
+
+
+def test_a_second_run_says_where_the_first_answers_and_that_is_no_error(tmp_path, open_state):
+    state = open_state()
+    assert state.take()
+    state.set_address("http://127.0.0.1:8787")
+    result = _run("--folder", str(tmp_path))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.count("\n") == 1
+    assert "http://127.0.0.1:8787" in result.stdout
+
+
+def test_a_taken_port_is_one_clear_line_that_says_what_to_do(tmp_path, sqs_endpoint):
+    port = sqs_endpoint.rpartition(":")[2]
+    result = _run("--folder", str(tmp_path), "--port", port)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
+        f"siftline: Port {port} is taken: end what uses it, or choose another: make run PORT={int(port) + 1}\n"
+    )
+
+
+def test_a_process_that_does_not_exist_has_no_start_time():
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    assert started_at(process.pid) is None
