@@ -6,9 +6,13 @@ from siftline.analyze.vocabulary import ABBREVIATIONS, ORDINAL_LANGUAGES
 
 # Sentence ends of Latin, Greek, Cyrillic, Arabic, Indic, Ethiopic and Armenian writing need a space after them;
 # those of Chinese and Japanese do not.
-_CLOSERS = "\"'\\u2019\\u201d\\u00bb)\\]\\u203a\\u201c\\u2018"
-_SPACED = re.compile(rf"[.!?\u2026\u061f\u06d4\u0964\u1362\u0589]+[{_CLOSERS}]*(?=\s)")
-_UNSPACED = re.compile("[\u3002\uff01\uff1f]+[\u300d\u300f\u201d\u2019\uff09)]*")
+_STOPS = r".!?\u2026\u061f\u06d4\u0964\u1362\u0589"
+_CLOSERS = r"\"'\u2019\u201d\u00bb)\]\u203a\u201c\u2018"
+_SPACED = re.compile(rf"[{_STOPS}]+(?:[{_CLOSERS}]|\s[\u00bb\u203a])*(?=\s)")
+_UNSPACED = re.compile(
+    r"[\u3002\uff01\uff1f]+(?:[\u201d\u2019\uff09)]|[\u300d\u300f](?![\u3040-\u309f]))*(?![\u300d\u300f])"
+)
+_END = re.compile(rf"[{_STOPS}\u3002\uff01\uff1f](?:[{_CLOSERS}\u300d\u300f\uff09]|\s[\u00bb\u203a])*$")
 _BREAK = re.compile(r"\n\s*\n|\n(?=\s*[-*\u2022\u2013]\s)")
 # A line break between two ideographs or kana is no space.
 _WRAP = re.compile(
@@ -16,7 +20,7 @@ _WRAP = re.compile(
 )
 _NEXT_START = re.compile(r"[\s\"'\u2018\u201c\u00ab\u201e(\[\u00bf\u00a1\u2013\u2014-]*(\S)")
 _WORD_BEFORE = re.compile(r"([^\s(\"'\u201c\u201e\u00ab]+)$")
-_ORDINAL = re.compile(r"\d{1,3}$")
+_ORDINAL = re.compile(r"^\d{1,3}$")
 _DOTTED = re.compile(r"^(?:[^\W\d_]\.)+[^\W\d_]?$")
 
 
@@ -35,7 +39,7 @@ def split_sentences(text: str, language: str | None = None) -> list[str]:
 
 def ends_properly(sentence: str) -> bool:
     """Say whether a sentence ends as sentences do, unlike a heading, a caption or a menu."""
-    return bool(_SPACED.search(sentence[-4:] + " ") or _UNSPACED.search(sentence[-3:]))
+    return bool(_END.search(sentence))
 
 
 def _ends(flat: str, language: str | None) -> list[int]:
@@ -51,7 +55,7 @@ def _closes(flat: str, match: re.Match[str], language: str | None) -> bool:
         return True
     if following[1].islower():
         return False
-    if match.group().rstrip("\"'\u2019\u201d\u00bb)]\u203a\u201c\u2018") != ".":
+    if match.group()[0] != "." or match.group()[1:2] == ".":
         return True
     before = _WORD_BEFORE.search(flat, 0, match.start())
     word = before[1].lower() if before else ""

@@ -89,7 +89,7 @@ class AnalyzeContent:
             raise ContentGoneError(_GONE)
         if version != work.version:
             again = NewJob(JobType.ANALYZE_CONTENT, job.subject_id, job.group_key, priority=job.priority)
-            return Done(follow=[again], result={"stale": True})
+            return Done(lambda connection: store.wait(connection, work.content_id), [again], {"stale": True})
         follow = [NewJob(JobType.CLUSTER_USER, user, f"user:{user}") for user in users]
         return Done(lambda connection: self._write(connection, work), follow, _result(reading))
 

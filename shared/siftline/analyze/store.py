@@ -26,6 +26,7 @@ set status = 'READY', topics = %(topics)s, summary = %(summary)s, tags = %(tags)
   notice_code = %(notice_code)s, error_code = null, error_detail = null, updated_at = now()
 where id = %(id)s and version = %(version)s
 """
+_WAIT = "update contents set status = 'PENDING', updated_at = now() where id = %(id)s and status = 'PROCESSING'"
 _DERIVE = """
 insert into derivations (content_id, kind, model_id, model_version, input_sha256, details, made_at)
 select %(id)s, kind, model_id, model_version, %(input_sha256)b, details::jsonb, now()
@@ -138,6 +139,11 @@ def save(connection: Connection, content_id: UUID, version: int, reading: Readin
         },
     )
     return saved.rowcount == 1
+
+
+def wait(connection: Connection, content_id: UUID) -> None:
+    """Let a content wait for another analysis."""
+    connection.execute(_WAIT, {"id": content_id})
 
 
 def derive(connection: Connection, content_id: UUID, reading: Reading, input_sha256: bytes) -> None:

@@ -33,6 +33,8 @@ class SummaryRule:
     """What the first sentence gains; the gain falls to nothing over the candidates."""
     novelty: float = 0.35
     """How much likeness to a sentence already taken costs."""
+    alike_max: float = 0.8
+    """A sentence more like one already taken says the same again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +104,11 @@ def _chosen(
     while len(taken) < rule.sentences:
         cost = alike[:, taken].max(axis=1) if taken else np.zeros(len(places))
         worth = central - rule.novelty * np.maximum(cost, 0)
-        open_ = [i for i in range(len(places)) if i not in taken and (len(sentences[places[i]]) < room or not taken)]
-        if not open_:
+        fit = [i for i in range(len(places)) if not taken or (len(sentences[places[i]]) < room and i not in taken)]
+        fresh = [i for i in fit if cost[i] <= rule.alike_max]
+        if not fresh:
             break
-        best = max(open_, key=lambda i: worth[i])
+        best = max(fresh, key=lambda i: worth[i])
         taken.append(best)
         room -= len(sentences[places[best]]) + 1
     return sorted(places[i] for i in taken)

@@ -1,0 +1,97 @@
+import pytest
+
+from siftline.analyze.anchors import Shelf
+from siftline.analyze.labels import labels_of
+from siftline.analyze.language import LanguageDetector
+from siftline.analyze.reader import INSUFFICIENT, Article, Reader
+from tests.models import WordEmbedder
+
+LABELS = labels_of({"sport": "team, match, goal, coach", "economy": "bank, inflation, money, rates"})
+NEWS = {
+    "en": [
+        "The team won a match by one goal.",
+        "A bank fears inflation and wants money.",
+        "It rained in the valley again.",
+    ]
+}
+MATCH = Article(
+    "Late goal wins the match",
+    "The home team won the match with a goal in the last minute. The coach of the team praised the match. "
+    "Nobody in the stadium had expected such a goal. The team plays its next match on Saturday.",
+    "en-GB",
+)
+
+
+@pytest.fixture
+def reader(tmp_path):
+    embedder = WordEmbedder()
+    return Reader(embedder, Shelf(embedder, LABELS, NEWS, lambda: [tmp_path]), LanguageDetector())
+
+
+def read(reader, article):
+    return reader.read(article, reader.tongue(article), {})
+
+
+def test_an_article_gets_all_that_is_derived(reader):
+    reading = read(reader, MATCH)
+
+    assert reading.language == "en"
+    assert reading.vector is not None
+    assert reading.topics[0].topic == "sport" == reading.best_topic
+    assert "economy" not in [topic.topic for topic in reading.topics]
+    assert reading.summary in MATCH.text or all(part in MATCH.text for part in reading.summary.split(". "))
+    assert {"match", "team"} & set(reading.tags)
+    assert reading.notice_code is None
+
+
+def test_every_derived_value_names_what_made_it(reader):
+    derivations = {derivation.kind: derivation for derivation in read(reader, MATCH).derivations}
+
+    assert set(derivations) == {"language", "embedding", "topics", "summary", "tags"}
+    assert derivations["embedding"].model_version == "words-1"
+    assert derivations["topics"].model_version == "words-1/topics-1"
+    assert derivations["language"].model_id == "lid.176.ftz"
+    details = derivations["topics"].details
+    assert details["margin"] > 0
+    assert details["ranking"][0][0] == "sport"
+    assert {"labels", "mean_documents"} <= set(details)
+
+
+@pytest.mark.parametrize("text", ["p. 1 \u240c", "", "Read more", "Too short to say much."])
+def test_of_too_little_text_nothing_is_invented(reader, text):
+    """Case A11."""
+    reading = read(reader, Article("Parliament passes the budget after a long night of talks", text))
+
+    assert (reading.topics, reading.summary, reading.tags) == ((), None, ())
+    assert reading.notice_code == INSUFFICIENT
+    assert reading.language == "en"
+    assert reading.vector is not None
+    assert {derivation.kind for derivation in reading.derivations} == {"language", "embedding"}
+    assert reading.best_topic is None
+
+
+def test_without_any_letter_there_is_no_vector(reader):
+    reading = read(reader, Article("", "1 2 3 \u240c"))
+
+    assert reading.vector is None
+    assert reading.derivations == ()
+    assert reading.notice_code == INSUFFICIENT
+
+
+def test_a_long_japanese_text_is_enough(reader):
+    text = "議会は徹夜の協議の末に来年度の予算を可決した。野党は二つの条文について裁判で争う構えを見せている。"
+
+    assert read(reader, Article("予算を可決", text)).notice_code is None
+
+
+def test_the_pages_claim_counts_only_where_the_language_is_not_sure(reader):
+    assert reader.tongue(Article("", MATCH.text, "de")).language == "en"
+    assert reader.tongue(Article("", "Hm", "de-AT")).language == "de"
+    assert reader.tongue(Article("", "Hm", None)).language is None
+    assert reader.tongue(Article("", "Hm", None)).group == "und"
+
+
+def test_title_and_text_become_one():
+    assert Article("Who won?", "They did.").whole == "Who won? They did."
+    assert Article("Late goal ", "They won.").whole == "Late goal. They won."
+    assert Article("", "They won.").whole == "They won."

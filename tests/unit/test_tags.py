@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from siftline.analyze.tags import TagRule, choose_tags, find_phrases, normal_form
+from tests.models import WordEmbedder
+
+
+@pytest.mark.parametrize(
+    ("tag", "language", "expected"),
+    [
+        ("#InterestRates", "en", "interestrate"),
+        ("Interest-Rates", "en", "interest rate"),
+        ("interest rate", "en", "interest rate"),
+        ("  Climate_Change ", "en", "climate change"),
+        ("Élections", "fr", "élection"),
+        ("Bundestagswahlen", "de", "bundestagswahlen"),
+        ("#", "en", ""),
+    ],
+)
+def test_a_tag_has_one_form_however_it_is_written(tag, language, expected):
+    assert normal_form(tag, language) == expected
+
+
+def test_spellings_of_one_phrase_are_counted_together():
+    phrases = find_phrases(
+        "Interest rates",
+        "The interest rate went up. An interest-rate rise is rare. High Interest Rates hurt, and interest rates stay.",
+        "en",
+    )
+
+    assert phrases[0] == "interest rate"
+    assert not {"interest rates", "interest-rate", "rate", "interest"} & set(phrases)
+
+
+def test_phrases_do_not_cross_punctuation_or_common_words():
+    phrases = find_phrases(
+        "", "Solar power, wind farms. Solar power and wind farms; solar power. Wind farms grow.", "en"
+    )
+
+    assert set(phrases) == {"solar power", "wind farm"}
+
+
+def test_names_keep_their_last_letter():
+    phrases = find_phrases(
+        "", "They met in Wales. In Wales it rained, and Wales waited for James. Later James left Wales.", "en"
+    )
+
+    assert "wales" in phrases
+    assert "james" in phrases
+
+
+def test_links_stand_inside_a_phrase_only():
+    phrases = find_phrases(
+        "",
+        "Le taux d'intérêt monte. Ce taux d\u2019intérêt de la banque de France. La banque de France",
+        "fr",
+    )
+
+    assert "taux d'intérêt" in phrases
+    assert "banque de france" in phrases
+
+
+def test_german_tags_are_nouns():
+    phrases = find_phrases(
+        "Notenbank senkt Leitzins", "Die Notenbank senkt den Leitzins. Sie senkt den Leitzins oft.", "de"
+    )
+
+    assert set(phrases) == {"notenbank", "leitzins"}
+
+
+def test_numbers_are_no_tags():
+    assert (
+        find_phrases("Eleven of 2026", "Eleven. Eleven of 2026 and 2026, 3.5 and 3.5, thousand, thousand.", "en") == ()
+    )
+
+
+def test_writings_without_spaces_have_tags():
+    phrases = find_phrases("中央銀行が金利を上げる", "中央銀行は金利を上げた。インフレのためだ。金利とインフレ。", "ja")
+
+    assert {"中央銀行", "金利", "インフレ"} <= set(phrases)
+
+
+def test_what_is_said_once_and_not_in_the_title_is_no_tag():
+    assert find_phrases("", "A lonely sentence about kangaroos and telescopes.", "en") == ()
+
+
+@given(st.text(max_size=300), st.text(max_size=300), st.sampled_from([None, "en", "fr", "de", "es", "pt", "ja"]))
+def test_any_text_gives_few_different_phrases_in_lower_case(title, text, language):
+    phrases = find_phrases(title, text, language)
+
+    assert len(phrases) <= TagRule().candidates_max
+    assert len(set(phrases)) == len(phrases)
+    assert all(phrase.strip() and "#" not in phrase and "\n" not in phrase for phrase in phrases)
+
+
+def choose(candidates, text, **rule):
+    embedder = WordEmbedder()
+    mean = np.mean([embedder.embed_passage(word) for word in ("a", "the", "of", "and", "in")], axis=0)
+    rest = embedder.embed_passage(text) - mean
+    return choose_tags(candidates, rest / np.linalg.norm(rest), mean, embedder, TagRule(**rule))
+
+
+def test_of_the_candidates_those_are_kept_that_lie_in_the_texts_direction():
+    chosen = choose(["goes", "bank", "interest rate", "umbrella"], "the bank sets the interest rate of the bank")
+
+    assert set(chosen) == {"bank", "interest rate"}
+
+
+def test_no_more_tags_than_asked_for():
+    text = "bank money rate loan credit debt"
+
+    assert len(choose(text.split(), text, limit=2, likeness_min=0.0)) == 2
+    assert choose(text.split(), text, limit=0) == ()
+    assert choose([], text) == ()
