@@ -23,6 +23,7 @@ from siftline.kit.errors import ConfigurationError, PermanentError, TransientErr
 
 Vector = NDArray[np.float32]
 T = TypeVar("T")
+_PREFIX = "contents_"
 _UPSERT_BATCH = 256
 _TRANSIENT_STATUSES = frozenset({408, 425, 429})
 _UNSAFE = re.compile(r"[^a-z0-9._-]+")
@@ -76,16 +77,20 @@ class VectorIndex:
         self,
         client: QdrantClient | str,
         *,
-        model_version: str,
         dimensions: int,
+        model_version: str = "",
+        collection: str = "",
         api_key: str | None = None,
         timeout_s: int = 10,
     ) -> None:
-        """Take a client, or the URL of a server; nothing is sent before the first call."""
+        """Take a client, or the URL of a server; nothing is sent before the first call.
+
+        The collection is named for ``model_version``, unless it is given by its own name.
+        """
         self._client = open_client(client, api_key=api_key, timeout_s=timeout_s) if isinstance(client, str) else client
         self._dimensions = dimensions
         self._known = False
-        self.collection = collection_name(model_version)
+        self.collection = collection or collection_name(model_version)
 
     def ensure(self) -> None:
         """Create the collection if there is none; raise ``CollectionMismatchError`` if it is of another shape."""
@@ -238,6 +243,19 @@ def open_client(url: str, *, api_key: str | None = None, timeout_s: int = 10) ->
     return QdrantClient(url=url, api_key=api_key or None, timeout=timeout_s, check_compatibility=False)
 
 
+def open_collections(url: str, *, api_key: str | None = None, timeout_s: int = 10) -> list[VectorIndex]:
+    """Return an index for each collection of contents on the server, whatever model versions they are of."""
+    client = open_client(url, api_key=api_key, timeout_s=timeout_s)
+    found = []
+    with _translated():
+        names = [one.name for one in client.get_collections().collections if one.name.startswith(_PREFIX)]
+        for name in sorted(names):
+            shape = client.get_collection(name).config.params.vectors
+            if isinstance(shape, models.VectorParams):
+                found.append(VectorIndex(client, collection=name, dimensions=shape.size))
+    return found
+
+
 def collection_name(model_version: str) -> str:
     """Return the collection's name for a model version: readable, and different for different versions.
 
@@ -247,7 +265,7 @@ def collection_name(model_version: str) -> str:
     slug = _UNSAFE.sub("_", model_version.lower())[:80]
     if slug != model_version:
         slug = f"{slug}_{hashlib.sha256(model_version.encode()).hexdigest()[:8]}"
-    return f"contents_{slug}"
+    return f"{_PREFIX}{slug}"
 
 
 class _AbsentError(VectorsRefusedError):

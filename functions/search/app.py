@@ -1,0 +1,23 @@
+"""The routes that find by meaning: an HTTP API event in, its response out."""
+
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from siftline.api.resolver import HttpApi
+from siftline.api.search import SearchRoutes
+from siftline.kit.log import logger
+from siftline.rank.wiring import open_search
+from siftline.settings import SearchSettings
+
+
+@cache
+def build() -> HttpApi:
+    """Put the parts together, once a warm environment."""
+    return HttpApi([SearchRoutes(open_search(SearchSettings()))], logger("search"))
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Answer one request."""
+    return build()(event, context)

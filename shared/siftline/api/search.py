@@ -1,0 +1,153 @@
+"""Finding: search by meaning, and what resembles an item. Answered by the ``search`` function."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Literal, Protocol
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler.api_gateway import Router
+from aws_lambda_powertools.event_handler.openapi.params import Query
+from pydantic import BaseModel, Field, StringConstraints
+
+from siftline.api.auth import CurrentCaller
+from siftline.api.item_models import Topic
+from siftline.api.paging import DEFAULT_LIMIT, Limit, Time
+from siftline.api.problems import not_found
+from siftline.api.routing import new_router, responses
+from siftline.api.shapes import Cause
+
+QUERY_MAX_CHARS = 500
+_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which of the caller's items may be found; ``None`` means any."""
+
+    lang: str | None = None
+    topic: str | None = None
+    tag: str | None = None
+    source_id: UUID | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    unread: bool | None = None
+    starred: bool | None = None
+
+
+class Found(Protocol):
+    """What a search came to (``siftline.rank.search.Answer``)."""
+
+    @property
+    def items(self) -> Sequence[object]:
+        """What ``FoundItem`` shows, best first."""
+        ...
+
+    @property
+    def mode(self) -> str:
+        """How it was found."""
+        ...
+
+    @property
+    def reason(self) -> object | None:
+        """Why it is less than it should be: a code and a detail."""
+        ...
+
+
+class Finder(Protocol):
+    """Finds among what a user holds (``siftline.rank.search.Search``)."""
+
+    def search(self, user_id: UUID, query: str, filters: Wanted, *, limit: int) -> Found:
+        """Return what is nearest to the query."""
+        ...
+
+    def similar(self, user_id: UUID, item_id: UUID, filters: Wanted, *, limit: int) -> Found | None:
+        """Return what is nearest to an item; ``None`` if it is not the user's."""
+        ...
+
+
+class FoundItem(BaseModel):
+    """An item of the caller's that was found."""
+
+    id: UUID = Field(examples=[_ID])
+    content_id: UUID = Field(examples=[_ID])
+    title: str | None = Field(description="Text, never HTML")
+    url: str = Field(examples=["https://example.org/story"])
+    score: float = Field(description="By vectors: cosine similarity; by text: the share of the words that match")
+    lang: str | None = Field(description="ISO 639-1", examples=["en"])
+    summary: str | None
+    topics: list[Topic] | None = Field(description="Best first")
+    published_at: datetime | None = Field(description="As the page claims")
+    source_id: UUID | None = Field(description="The source that brought it")
+
+
+class FoundItems(BaseModel):
+    """What was found, best first."""
+
+    items: list[FoundItem]
+    mode: Literal["vectors", "text"] = Field(description="By meaning, or by words alone")
+    degraded: bool = Field(description="Whether only words were matched, because meaning could not be")
+    reason: Cause | None = Field(description="Why the answer is degraded")
+
+
+_Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=QUERY_MAX_CHARS)]
+
+
+class SearchRoutes:
+    """``/v1/search`` and ``/v1/items/{item_id}/similar``."""
+
+    def __init__(self, finder: Finder) -> None:
+        self._finder = finder
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        router.get(
+            "/v1/search",
+            summary="Find by meaning, in any language, what you hold and that has been read",
+            responses=responses((200, FoundItems, "What was found")),
+            tags=["search"],
+        )(self.search)
+        router.get(
+            "/v1/items/<item_id>/similar",
+            summary="Find what resembles an item",
+            responses=responses((200, FoundItems, "What was found"), problems=(404,)),
+            tags=["search"],
+        )(self.similar)
+        return router
+
+    def search(
+        self,
+        q: Annotated[_Query, Query(description="What you look for, in your own words")],
+        caller: CurrentCaller,
+        *,
+        lang: Annotated[str | None, Query(max_length=16, description="A language: ISO 639-1")] = None,
+        topic: Annotated[str | None, Query(max_length=200, description="A topic")] = None,
+        tag: Annotated[str | None, Query(max_length=64, description="A tag, yours or found by reading")] = None,
+        source_id: Annotated[UUID | None, Query(description="The source that brought it")] = None,
+        since: Annotated[Time | None, Query(description="Not older than this (`sort_at`)")] = None,
+        until: Annotated[Time | None, Query(description="Older than this (`sort_at`)")] = None,
+        unread: Annotated[bool | None, Query(description="Only unread ones, or only read ones")] = None,
+        starred: Annotated[bool | None, Query(description="Only starred ones, or only others")] = None,
+        limit: Limit = DEFAULT_LIMIT,
+    ) -> FoundItems:
+        """Find what is nearest to a query in meaning."""
+        wanted = Wanted(lang, topic, tag, source_id, since, until, unread, starred)
+        found = self._finder.search(caller.user_id, q, wanted, limit=limit)
+        return FoundItems.model_validate(found, from_attributes=True)
+
+    def similar(
+        self,
+        item_id: UUID,
+        caller: CurrentCaller,
+        *,
+        lang: Annotated[str | None, Query(max_length=16, description="A language: ISO 639-1")] = None,
+        unread: Annotated[bool | None, Query(description="Only unread ones, or only read ones")] = None,
+        limit: Limit = 10,
+    ) -> FoundItems:
+        """Find what resembles an item in meaning."""
+        wanted = Wanted(lang=lang, unread=unread)
+        found = self._finder.similar(caller.user_id, item_id, wanted, limit=limit)
+        if found is None:
+            raise not_found("item")
+        return FoundItems.model_validate(found, from_attributes=True)

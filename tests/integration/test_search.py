@@ -1,0 +1,360 @@
+"""Search and similar over a real Qdrant engine behind HTTP and a real PostgreSQL."""
+
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from qdrant_client import QdrantClient
+
+from infra.local.postgres import free_port
+from infra.local.vectors import Service, Vectors
+from infra.local.wsgi import LoopbackServer
+from siftline.api.resolver import HttpApi
+from siftline.api.search import SearchRoutes
+from siftline.kit.db import Database, DatabaseUnavailableError
+from siftline.kit.errors import ConfigurationError, TransientError
+from siftline.kit.ids import new_id
+from siftline.kit.log import logger
+from siftline.kit.vectors import Point, VectorIndex
+from siftline.rank.reconcile import remove_from, remove_ghosts
+from siftline.rank.search import Meaning, Search
+from siftline.settings import VectorSettings
+from tests.api_client import ApiClient
+from tests.factories import make_content, make_item, make_source, make_user
+from tests.models import WordEmbedder
+
+PORT = "The port is dredged for larger container ships"
+RATES = "The central bank raises its interest rates"
+GOAL = "A late goal decides the derby"
+
+
+@pytest.fixture(scope="module")
+def qdrant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    vectors = Vectors(tmp_path_factory.mktemp("vectors"))
+    with LoopbackServer(Service(vectors)) as server:
+        yield server.url
+    vectors.close()
+
+
+class Library:
+    """A search over a real index, and users who hold things."""
+
+    def __init__(self, database: Database, url: str) -> None:
+        self.database = database
+        self.embedder = WordEmbedder()
+        self.embedder.model_version = f"words-{new_id()}"  # a collection of its own
+        self.index = VectorIndex(url, model_version=self.embedder.model_version, dimensions=self.embedder.dimensions)
+        self.meaning: Meaning | Exception = Meaning(self.embedder, self.index)
+        self.api = HttpApi([SearchRoutes(Search(database, self._open))], logger("search"))
+
+    def _open(self) -> Meaning:
+        if isinstance(self.meaning, Exception):
+            raise self.meaning
+        return self.meaning
+
+    def user(self, *scopes: str) -> ApiClient:
+        with self.database.transaction() as connection:
+            return ApiClient(self.api, make_user(connection), scopes or ("read",))
+
+    def content(self, title: str, *, indexed: bool = True, **columns: Any) -> uuid.UUID:
+        values = {"status": "READY", "title": title, "text": f"{title}.", "lang": "en", **columns}
+        vector = self.embedder.embed_passage(title)
+        with self.database.transaction() as connection:
+            content_id = make_content(connection, **values)
+            if indexed:
+                connection.execute(
+                    "insert into embeddings (content_id, model_version, dimensions, vector) values (%s, %s, %s, %s)",
+                    (content_id, self.embedder.model_version, len(vector), vector.astype("<f4").tobytes()),
+                )
+        if indexed:
+            self.index.upsert([Point(content_id, vector)])
+        return content_id
+
+    def hold(self, client: ApiClient, content_id: uuid.UUID) -> uuid.UUID:
+        with self.database.transaction() as connection:
+            return make_item(connection, client.user_id, content_id)
+
+    def give(self, client: ApiClient, *texts: str, **columns: Any) -> list[uuid.UUID]:
+        """Let the user hold new contents; returns the items' ids."""
+        return [self.hold(client, self.content(text, **columns)) for text in texts]
+
+    def sql(self, statement: str, *values: Any) -> None:
+        with self.database.transaction() as connection:
+            connection.execute(statement, values)
+
+
+@pytest.fixture
+def library(database: Database, qdrant: str) -> Iterator[Library]:
+    library = Library(database, qdrant)
+    yield library
+    library.index.close()
+
+
+def titles(answer: Any) -> list[str]:
+    assert answer.status == 200, answer.text
+    return [item["title"] for item in answer.json["items"]]
+
+
+def test_what_is_nearest_to_the_query_comes_first_with_what_is_known_of_it(library: Library):
+    user = library.user()
+    item_ids = library.give(user, PORT, RATES, GOAL, summary="Short.", published_at=datetime(2026, 3, 2, tzinfo=UTC))
+
+    answer = user.get("/v1/search", q="larger ships for the port", limit=2)
+
+    assert titles(answer)[0] == PORT
+    assert len(titles(answer)) == 2
+    assert (answer.json["mode"], answer.json["degraded"], answer.json["reason"]) == ("vectors", False, None)
+    first = answer.json["items"][0]
+    assert first["id"] == str(item_ids[0])
+    assert 0 < first["score"] <= 1
+    assert (first["lang"], first["summary"], first["published_at"]) == ("en", "Short.", "2026-03-02T00:00:00Z")
+    assert set(first) >= {"content_id", "url", "topics", "source_id"}
+
+
+def test_other_tenants_items_never_appear(library: Library):
+    reader, stranger = library.user(), library.user()
+    library.give(stranger, PORT)
+    library.give(reader, GOAL)
+
+    assert titles(reader.get("/v1/search", q=PORT)) == [GOAL]
+    assert titles(library.user().get("/v1/search", q=PORT)) == []
+
+
+def test_a_content_that_two_hold_is_shown_to_each_under_their_own_item(library: Library):
+    reader, other = library.user(), library.user()
+    content_id = library.content(PORT)
+    item_ids = [library.hold(client, content_id) for client in (reader, other)]
+
+    for client, item_id in zip((reader, other), item_ids, strict=True):
+        assert [item["id"] for item in client.get("/v1/search", q=PORT).json["items"]] == [str(item_id)]
+
+
+def test_deleted_items_are_not_found_before_or_after_the_sweep(library: Library):
+    user = library.user()
+    library.give(user, PORT, GOAL)
+    kept = library.hold(library.user(), library.content(RATES))
+    library.sql("delete from items where user_id = %s", user.user_id)
+    library.sql("delete from contents where not exists (select from items where content_id = contents.id)")
+    assert library.index.count() == 3
+
+    assert titles(user.get("/v1/search", q=PORT)) == []
+    assert remove_from(library.index, library.database, page=2) == 2
+    assert library.index.count() == 1
+    assert remove_from(library.index, library.database) == 0
+    assert titles(user.get("/v1/search", q=PORT)) == []
+    assert kept
+
+
+def test_the_sweep_looks_into_the_collections_of_every_model_version(library: Library, qdrant: str):
+    other = VectorIndex(qdrant, model_version=f"older-{new_id()}", dimensions=3)
+    other.upsert([Point(new_id(), library.embedder.embed_passage("x")[:3])])
+    library.index.upsert([Point(new_id(), library.embedder.embed_passage("y"))])
+    kept = library.content(PORT)
+
+    assert remove_ghosts(VectorSettings(qdrant_url=qdrant), library.database) >= 2
+    assert other.count() == 0
+    assert list(library.index.retrieve([kept])) == [kept]
+    other.close()
+
+
+@pytest.mark.parametrize("status", ["PENDING", "PROCESSING"])
+def test_only_what_is_ready_is_found(library: Library, status: str):
+    user = library.user()
+    library.give(user, PORT, status=status)
+    library.give(user, GOAL)
+
+    assert titles(user.get("/v1/search", q=PORT)) == [GOAL]
+
+
+def test_filters_hold_back_what_does_not_match(library: Library):
+    user = library.user()
+    items = library.give(user, f"{PORT} again", f"{PORT} at last", PORT)
+    contents = "(select content_id from items where id = %s)"
+    library.sql(
+        f'update contents set lang = \'fr\', topics = \'[{{"topic": "trade", "score": 0.5}}]\' where id = {contents}',
+        items[0],
+    )
+    library.sql(
+        f"update contents set sort_at = now() - interval '9 days', tags = '{{ships}}' where id = {contents}", items[1]
+    )
+    library.sql("update items set read_at = now() where id = %s", items[0])
+    library.sql("update items set starred_at = now(), tags = '{mine}' where id = %s", items[1])
+    with library.database.transaction() as connection:
+        source = make_source(connection)
+    library.sql("update items set source_id = %s where id = %s", source, items[2])
+    week_ago = (datetime.now(UTC) - timedelta(days=7)).isoformat()
+
+    def found(**filters: Any) -> set[int]:
+        answer = user.get("/v1/search", q="port", **filters)
+        assert answer.status == 200, answer.text
+        return {items.index(uuid.UUID(item["id"])) for item in answer.json["items"]}
+
+    assert found() == {0, 1, 2}
+    assert found(lang="fr") == found(topic="trade") == found(unread="false") == {0}
+    assert found(tag="ships") == found(tag="mine") == found(starred="true") == found(until=week_ago) == {1}
+    assert found(source_id=source) == {2}
+    assert found(since=week_ago, unread="true") == {2}
+    assert found(lang="de") == set()
+
+
+@pytest.mark.parametrize(
+    "query", [{}, {"q": ""}, {"q": "   "}, {"q": "x" * 501}, {"q": "x", "limit": 0}, {"q": "x", "limit": 201}]
+)
+def test_a_query_that_is_missing_empty_or_too_long_is_refused(library: Library, query: dict[str, Any]):
+    answer = library.user().get("/v1/search", **query)
+
+    assert (answer.status, answer.code) == (422, "invalid_request")
+    assert answer.json["errors"][0]["parameter"] in {"q", "limit"}
+
+
+def test_a_query_of_the_greatest_length_is_answered(library: Library):
+    assert library.user().get("/v1/search", q="ä" * 500).status == 200
+
+
+def test_searching_needs_the_scope_read(library: Library):
+    user = library.user("write")
+
+    assert (user.get("/v1/search", q="x").status, user.get(f"/v1/items/{new_id()}/similar").status) == (403, 403)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        TransientError("The model could not be fetched now.", code="model_unavailable"),
+        ConfigurationError("There is no model.", code="model_missing"),
+    ],
+)
+def test_without_the_model_words_are_matched_and_the_answer_says_so(library: Library, error: Exception):
+    user, stranger = library.user(), library.user()
+    library.give(user, RATES, PORT, GOAL)
+    library.give(stranger, PORT)
+    library.meaning = error
+
+    answer = user.get("/v1/search", q="PORT, the interest-free port of ships")
+
+    assert titles(answer) == [PORT]
+    assert (answer.json["mode"], answer.json["degraded"]) == ("text", True)
+    assert answer.json["reason"] == {"code": error.error_code, "detail": error.detail}
+    assert 0 < answer.json["items"][0]["score"] <= 1
+
+
+def test_without_qdrant_words_are_matched_in_titles_first_then_in_texts(library: Library, database: Database):
+    user = library.user()
+    library.give(user, "Ships leave the harbour", PORT, "Weather", text="Storm warning for ships.")
+    away = VectorIndex(
+        f"http://127.0.0.1:{free_port()}",
+        model_version=library.embedder.model_version,
+        dimensions=library.embedder.dimensions,
+    )
+    library.meaning = Meaning(library.embedder, away)
+
+    answer = user.get("/v1/search", q="harbour ships")
+
+    assert titles(answer) == ["Ships leave the harbour", PORT, "Weather"]
+    assert answer.json["reason"]["code"] == "vectors_unavailable"
+    assert titles(user.get("/v1/search", q="100%_\\")) == []
+
+
+def test_a_collection_of_another_shape_degrades_the_answer(library: Library, qdrant: str):
+    user = library.user()
+    library.give(user, PORT)
+    wrong = VectorIndex(qdrant, model_version=library.embedder.model_version, dimensions=7)
+    library.meaning = Meaning(library.embedder, wrong)
+
+    answer = user.get("/v1/search", q="port")
+
+    assert (titles(answer), answer.json["reason"]["code"]) == ([PORT], "collection_mismatch")
+
+
+def test_holdings_of_which_none_is_indexed_yet_are_matched_by_words(library: Library):
+    user = library.user()
+    library.give(user, PORT, GOAL, indexed=False)
+
+    answer = user.get("/v1/search", q="port")
+
+    assert (titles(answer), answer.json["reason"]["code"]) == ([PORT], "not_indexed")
+
+
+def test_a_database_that_is_away_is_no_reason_to_match_words(qdrant: str):
+    class Away:
+        def transaction(self) -> Any:
+            raise DatabaseUnavailableError("The database could not be reached.")
+
+        def close(self) -> None: ...
+
+    library = Library(Away(), qdrant)
+    answer = ApiClient(library.api, new_id(), ("read",)).get("/v1/search", q="x")
+
+    assert (answer.status, answer.code) == (503, "database_unavailable")
+    library.index.close()
+
+
+def test_similar_items_are_the_nearest_and_never_the_item_itself(library: Library):
+    user, stranger = library.user(), library.user()
+    port, *_ = library.give(user, PORT, "Container ships wait off the port", GOAL)
+    library.give(stranger, f"{PORT} too")
+
+    answer = user.get(f"/v1/items/{port}/similar")
+
+    assert titles(answer) == ["Container ships wait off the port", GOAL]
+    assert answer.json["mode"] == "vectors"
+    assert titles(user.get(f"/v1/items/{port}/similar", limit=1, lang="fr")) == []
+
+
+def test_similar_to_another_users_or_no_item_is_not_found(library: Library):
+    user, stranger = library.user(), library.user()
+    [theirs] = library.give(stranger, PORT)
+
+    for item_id in (theirs, new_id(), "nonsense"):
+        answer = user.get(f"/v1/items/{item_id}/similar")
+        assert (answer.status, answer.code) == (404, "not_found")
+
+
+def test_similar_to_an_item_without_a_vector_matches_its_title(library: Library):
+    user = library.user()
+    [bare] = library.give(user, "Ships in the port", indexed=False)
+    library.give(user, PORT, GOAL)
+
+    answer = user.get(f"/v1/items/{bare}/similar")
+
+    assert (titles(answer), answer.json["reason"]["code"]) == ([PORT], "not_embedded")
+
+
+def test_similar_is_answered_by_words_while_model_or_vectors_are_away(library: Library):
+    user = library.user()
+    port, *_ = library.give(user, PORT, "Ships in the port", GOAL)
+    away = VectorIndex(
+        f"http://127.0.0.1:{free_port()}",
+        model_version=library.embedder.model_version,
+        dimensions=library.embedder.dimensions,
+    )
+    for meaning, code in (
+        (TransientError("Away.", code="model_unavailable"), "model_unavailable"),
+        (Meaning(library.embedder, away), "vectors_unavailable"),
+    ):
+        library.meaning = meaning
+        answer = user.get(f"/v1/items/{port}/similar")
+        assert (titles(answer), answer.json["reason"]["code"]) == (["Ships in the port"], code)
+
+
+def test_the_local_service_takes_every_call_that_the_index_makes(qdrant: str):
+    index = VectorIndex(qdrant, model_version=f"Große Version {new_id()}", dimensions=3)
+    ids = [new_id() for _ in range(600)]
+    vector = WordEmbedder().embed_passage("x")[:3]
+    assert (index.count(), index.search(vector, 5), index.scroll(5)) == (0, [], ([], None))
+
+    index.upsert([Point(i, vector) for i in ids])
+    index.upsert([Point(i, vector) for i in ids[:3]])
+
+    assert index.count() == 600
+    assert {hit.id for hit in index.search(vector, 600, exclude=ids[:5])} == set(ids[5:])
+    assert [hit.id for hit in index.search(vector, 9, ids=ids[:1])] == ids[:1]
+    assert index.scroll(1_000) == (sorted(ids), None)
+    index.delete(ids)
+    assert index.retrieve(ids) == {}
+    index.close()
+    client = QdrantClient(url=qdrant, check_compatibility=False)
+    client.delete_collection(index.collection)
+    client.close()
