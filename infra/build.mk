@@ -38,9 +38,7 @@ lock: .local/uv/.ready ## write every hash-pinned requirements file anew from py
 	@infra/local/venv.sh $(PYTHON) .local/$* $<
 	@touch $@
 
-# Besides what the root Makefile names: house tests run checkov, end-to-end tests the runtime interface emulator and
-# MiniStack with its SAM transform.
-check: .local/checkov/.ready
+# Besides what the root Makefile names: checkov, the runtime interface client, MiniStack with its SAM transform.
 test: .local/checkov/.ready .local/lambda/.ready .local/ministack-sam/.ready
 
 # --- packing: called by sam build ---------------------------------------------------------------------------------
@@ -60,7 +58,7 @@ build-ApiFunction:
 build-SearchFunction:
 	$(PACK) --function search --lock infra/locks/vectors.txt
 build-ScheduleFunction:
-	$(PACK) --function schedule
+	$(PACK) --function schedule --lock infra/locks/vectors.txt
 
 .PHONY: build-FetchFunction build-IngestFunction build-AnalyzeFunction build-ClusterFunction
 build-FetchFunction:

@@ -163,7 +163,16 @@ class IngestSettings(ConsumerSettings, HttpSettings):
     siftline_analysis_enabled: bool = Field(default=True, description="off: what is read is READY without analysis")
 
 
-class ScheduleSettings(ConsumerSettings):
+class VectorSettings(_Settings):
+    """Where vectors are found again."""
+
+    qdrant_url: str
+    qdrant_api_key: SecretStr = Field(
+        default=SecretStr(""), description="the key, secretsmanager://<secret id> whose text is one, or none"
+    )
+
+
+class ScheduleSettings(ConsumerSettings, VectorSettings):
     """The ``schedule`` function: what each tick may do."""
 
     due_sources_per_tick: int = Field(default=100, ge=1)
@@ -197,15 +206,6 @@ class ModelSettings(_Settings):
     )
     model_threads: int = Field(default=2, ge=1, le=16)
     embedding_tokens: int = Field(default=192, ge=16, le=8_192, description="what a text has beyond is not embedded")
-
-
-class VectorSettings(_Settings):
-    """Where vectors are found again."""
-
-    qdrant_url: str
-    qdrant_api_key: SecretStr = Field(
-        default=SecretStr(""), description="the key, secretsmanager://<secret id> whose text is one, or none"
-    )
 
 
 class AnalyzeSettings(ConsumerSettings, ModelSettings, VectorSettings):

@@ -21,7 +21,7 @@ MINISTACK_PYTHON = ROOT / ".local" / "ministack-sam" / "bin" / "python"
 STACK_NAME = "siftline-e2e"
 RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
 ARCHITECTURE = {"x86_64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}[platform.machine()]
-_FUNCTION_IN_URI = re.compile(r"\$\{(\w+)\.Arn\}")
+_FUNCTION_IN_URI = re.compile(r"\$\{(\w+)\.Arn\}|\"Fn::GetAtt\": \[\"(\w+)\"")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ def build(folder: Path) -> Path:
 def deploy(built: Path, aws: MiniStack, parameters: Mapping[str, str]) -> Deployed:
     """Run ``sam deploy`` and bring the HTTP API to life; ``parameters`` come on top of the stage's."""
     overrides = {"Stage": "e2e", "Runtime": RUNTIME, "Architecture": ARCHITECTURE, **parameters}
-    options = ["--template-file", str(built / "template.yaml"), "--stack-name", STACK_NAME, "--config-env", "local"]
+    options = ["--template-file", str(built / "template.yaml"), "--stack-name", STACK_NAME]
+    options += ["--config-file", str(ROOT / "samconfig.toml"), "--config-env", "local"]
     options += ["--no-progressbar", "--parameter-overrides", *(f"{key}={value}" for key, value in overrides.items())]
     _sam(["deploy", *options], {**CREDENTIALS, "AWS_ENDPOINT_URL": aws.endpoint})
     cloudformation = boto3.client("cloudformation", endpoint_url=aws.endpoint, **CLIENT_OPTIONS)
@@ -71,11 +72,12 @@ def _open_api(deployed: Deployed, body: Mapping[str, Any]) -> None:
     gateway, functions = deployed.client("apigatewayv2"), deployed.client("lambda")
     api_id = deployed.resources["HttpApi"]
 
-    def arn(uri: Mapping[str, str]) -> str:
-        name = deployed.resources[_FUNCTION_IN_URI.findall(json.dumps(uri))[0]]
+    def arn(uri: Mapping[str, Any]) -> str:
+        (names,) = _FUNCTION_IN_URI.findall(json.dumps(uri))
+        name = deployed.resources["".join(names)]
         return str(functions.get_function(FunctionName=name)["Configuration"]["FunctionArn"])
 
-    def invocation(uri: Mapping[str, str]) -> str:
+    def invocation(uri: Mapping[str, Any]) -> str:
         return f"arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/{arn(uri)}/invocations"
 
     authorizers = {}
@@ -86,7 +88,7 @@ def _open_api(deployed: Deployed, body: Mapping[str, Any]) -> None:
             Name=name,
             AuthorizerType=asked["type"].upper(),
             AuthorizerUri=invocation(asked["authorizerUri"]),
-            IdentitySource=asked["identitySource"].split(","),
+            IdentitySource=asked["identitySource"],
             AuthorizerPayloadFormatVersion=str(asked["authorizerPayloadFormatVersion"]),
             AuthorizerResultTtlInSeconds=int(asked["authorizerResultTtlInSeconds"]),
             EnableSimpleResponses=asked["enableSimpleResponses"],
