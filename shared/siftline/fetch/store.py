@@ -212,7 +212,9 @@ def _content_values(contents: Sequence[NewContent]) -> dict[str, object]:
         "url_keys": [content.url_key for content in contents],
         "urls": [content.url for content in contents],
         "kinds": [content.kind for content in contents],
-        "statuses": ["NEW" if content.analyse else "READY" for content in contents],
+        # What goes on to ingest waits from its first moment: its job is enqueued in this very transaction, and to set
+        # the status only then would write every row and its index entries twice.
+        "statuses": ["PENDING" if content.analyse else "READY" for content in contents],
         "titles": [entry.title or None for entry in entries],
         "authors": [entry.author for entry in entries],
         "site_names": [content.site_name for content in contents],
