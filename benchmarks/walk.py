@@ -1,0 +1,98 @@
+"""P13: the main walk from end to end. ``python -m benchmarks.walk``
+
+Starts the whole system as ``make run SAMPLES=1`` does, in a folder of its own, and does nothing by hand: how long until
+all sample articles are READY, counted from the moment at which it says that it runs; and for each article, from the
+claim of the poll that saw it to its own READY, as the timelines of its jobs say.
+"""
+
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from benchmarks.report import Report, durability, timed
+from infra.local.sample_library import load_feeds
+from tests.e2e.machine import Client, RunningMachine
+
+PATIENCE_S = 600.0
+_LOOK_EVERY_S = 0.25
+
+# The poll that saw a content is its source's first one.
+_SINCE_POLL = """
+select extract(epoch from ready.at - polled.at)::float8 as poll_to_ready_s
+from items
+join lateral (
+  select min(job_events.at) as at from jobs join job_events on job_events.job_id = jobs.id
+  where jobs.subject_id = items.source_id and jobs.job_type = 'fetch_source' and job_events.event = 'claimed'
+) as polled on true
+join lateral (
+  select min(job_events.at) as at from jobs join job_events on job_events.job_id = jobs.id
+  where jobs.subject_id = items.content_id and jobs.job_type = 'analyze_content' and job_events.event = 'completed'
+) as ready on true
+"""
+_BY_TYPE = """
+select jobs.job_type, count(*)::int as jobs,
+  percentile_cont(0.5) within group (order by job_events.duration_ms)::int as median_ms,
+  max(job_events.duration_ms) as longest_ms
+from jobs join job_events on job_events.job_id = jobs.id
+where job_events.event = 'completed' group by jobs.job_type order by jobs.job_type
+"""
+_STORIES = "select count(*)::int as clusters, count(distinct user_id)::int as users from clusters"
+
+
+def main() -> None:
+    report = Report("walk")
+    report.open("the sample feeds, from the start of the system to READY")
+    articles = sum(len(feed.articles) for feed in load_feeds(datetime.now(UTC)))
+    with tempfile.TemporaryDirectory(prefix="siftline-bench-") as folder:
+        Path(folder).chmod(0o711)  # PostgreSQL runs as another user when this one is root
+        machine = RunningMachine(Path(folder) / "machine", samples=True)
+        start_s, _ = timed(machine.__enter__)
+        try:
+            ready_s, _ = timed(lambda: _all_ready(machine.client(), articles))
+            _tell(report, machine.environment["DATABASE_URL"], articles, start_s, ready_s)
+        finally:
+            stop_s, _ = timed(machine.stop)
+    report.tell({"stopped in s": round(stop_s, 1)})
+    report.keep()
+
+
+def _all_ready(client: Client, articles: int) -> None:
+    """Wait until so many items are READY."""
+    until = time.monotonic() + PATIENCE_S
+    states: Sequence[str] = ()
+    while time.monotonic() < until:
+        states = [item["status"] for item in client.items()]
+        if states.count("READY") >= articles:
+            return
+        time.sleep(_LOOK_EVERY_S)
+    raise SystemExit(f"Not all READY after {PATIENCE_S:.0f} s: {states.count('READY')} of {articles} articles.")
+
+
+def _tell(report: Report, database_url: str, articles: int, start_s: float, ready_s: float) -> None:
+    with psycopg.connect(database_url, row_factory=dict_row) as connection:
+        seconds = [row["poll_to_ready_s"] for row in connection.execute(_SINCE_POLL)]
+        kinds = connection.execute(_BY_TYPE).fetchall()
+        stories = connection.execute(_STORIES).fetchone() or {}
+    with psycopg.connect(database_url) as plain:
+        report.tell(durability(plain))
+    row: Mapping[str, Any] = {
+        "articles": articles,
+        "start s": round(start_s, 1),
+        "all READY s": round(ready_s, 1),
+        "poll to READY s, median": round(statistics.median(seconds), 1),
+        "longest": round(max(seconds), 1),
+        "clusters by then": stories.get("clusters", 0),
+    }
+    report.table("seconds; the start makes a new database, the model is at hand", [row])
+    report.table("completed jobs", kinds)
+
+
+if __name__ == "__main__":
+    main()
