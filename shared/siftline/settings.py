@@ -31,11 +31,11 @@ class DatabaseSettings(_Settings):
 class QueueSettings(_Settings):
     """Where messages go. Every maker of jobs can publish to every queue."""
 
-    fetch_queue_url: str
-    content_processing_queue_url: str
-    content_background_queue_url: str
-    analysis_queue_url: str
-    clustering_queue_url: str
+    fetch_queue_url: str = Field(description="URL of the queue of sources to poll")
+    content_processing_queue_url: str = Field(description="URL of the queue of pages that a person saved and waits for")
+    content_background_queue_url: str = Field(description="URL of the queue of pages that feeds brought")
+    analysis_queue_url: str = Field(description="URL of the queue of texts to read")
+    clustering_queue_url: str = Field(description="URL of the queue of users whose contents are to be grouped")
 
     def queue_urls(self) -> dict[Queue, str]:
         """Return the URL of each queue."""
@@ -51,11 +51,11 @@ class QueueSettings(_Settings):
 class DeadLetterSettings(_Settings):
     """Where exhausted and malformed messages are parked."""
 
-    fetch_dlq_url: str
-    content_processing_dlq_url: str
-    content_background_dlq_url: str
-    analysis_dlq_url: str
-    clustering_dlq_url: str
+    fetch_dlq_url: str = Field(description="URL of the fetch queue's dead-letter queue")
+    content_processing_dlq_url: str = Field(description="URL of the content-processing queue's dead-letter queue")
+    content_background_dlq_url: str = Field(description="URL of the content-background queue's dead-letter queue")
+    analysis_dlq_url: str = Field(description="URL of the analysis queue's dead-letter queue")
+    clustering_dlq_url: str = Field(description="URL of the clustering queue's dead-letter queue")
 
     def dead_letter_urls(self) -> dict[Queue, str]:
         """Return the URL of each queue's dead-letter queue."""
@@ -88,7 +88,7 @@ class HttpSettings(_Settings):
     http_contact: str = Field(default="", max_length=200, description="URL or mail address named in the user agent")
     http_allow_loopback: bool = Field(default=False, description="opens 127.0.0.0/8 and ::1, for development and tests")
     http_total_s: float = Field(default=30.0, gt=0, le=300, description="whole request, redirects and retries included")
-    http_connect_s: float = Field(default=10.0, gt=0, le=60)
+    http_connect_s: float = Field(default=10.0, gt=0, le=60, description="longest wait for a connection")
     http_read_s: float = Field(default=10.0, gt=0, le=60, description="longest silence of a server")
     http_retries: int = Field(default=3, ge=0, le=5, description="tries after the first: 1, 2 and 4 s later")
 
@@ -166,7 +166,7 @@ class IngestSettings(ConsumerSettings, HttpSettings):
 class VectorSettings(_Settings):
     """Where vectors are found again."""
 
-    qdrant_url: str
+    qdrant_url: str = Field(description="where Qdrant answers")
     qdrant_api_key: SecretStr = Field(
         default=SecretStr(""), description="the key, secretsmanager://<secret id> whose text is one, or none"
     )
@@ -175,13 +175,17 @@ class VectorSettings(_Settings):
 class ScheduleSettings(ConsumerSettings, VectorSettings):
     """The ``schedule`` function: what each tick may do."""
 
-    due_sources_per_tick: int = Field(default=100, ge=1)
-    clusterings_per_tick: int = Field(default=1_000, ge=1)
+    due_sources_per_tick: int = Field(default=100, ge=1, description="polls that one tick enqueues at most")
+    clusterings_per_tick: int = Field(default=1_000, ge=1, description="clusterings that one tick enqueues at most")
     backpressure_messages: int = Field(
         default=1_000, ge=1, description="a queue this deep gets nothing more from a tick"
     )
-    keep_finished_jobs_s: int = Field(default=7 * 86_400, ge=3_600)
-    keep_idempotency_keys_s: int = Field(default=86_400, ge=3_600)
+    keep_finished_jobs_s: int = Field(
+        default=7 * 86_400, ge=3_600, description="finished jobs and their timelines are deleted after this"
+    )
+    keep_idempotency_keys_s: int = Field(
+        default=86_400, ge=3_600, description="an Idempotency-Key is forgotten after this"
+    )
 
 
 class AuthorizeSettings(DatabaseSettings):
@@ -204,7 +208,7 @@ class ModelSettings(_Settings):
     model_cache_dir: str = Field(
         default=f"{tempfile.gettempdir()}/siftline-models", description="where a model from S3 is kept"
     )
-    model_threads: int = Field(default=2, ge=1, le=16)
+    model_threads: int = Field(default=2, ge=1, le=16, description="threads that embed one text")
     embedding_tokens: int = Field(default=192, ge=16, le=8_192, description="what a text has beyond is not embedded")
 
 
@@ -213,9 +217,9 @@ class AnalyzeSettings(ConsumerSettings, ModelSettings, VectorSettings):
 
     topics_file: str = Field(default="", description="TOML of topics of one's own; empty for those shipped")
     topic_threshold: float = Field(default=0.3, ge=0, le=1, description="a topic of a lower score does not count")
-    topics_max: int = Field(default=3, ge=1, le=20)
-    tags_max: int = Field(default=6, ge=0, le=30)
-    summary_sentences: int = Field(default=3, ge=1, le=10)
+    topics_max: int = Field(default=3, ge=1, le=20, description="topics of a content at most")
+    tags_max: int = Field(default=6, ge=0, le=30, description="tags of a content at most")
+    summary_sentences: int = Field(default=3, ge=1, le=10, description="sentences of a summary at most")
     text_letters_min: int = Field(default=120, ge=0, description="a text that says less gets no topics and no summary")
     cluster_every: int = Field(default=20, ge=1, description="new contents of a user until stories are grouped anew")
     analyze_text_s: float = Field(default=10.0, gt=0, description="the longest that reading one text may take")
