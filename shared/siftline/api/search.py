@@ -94,10 +94,10 @@ _Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, m
 
 
 class SearchRoutes:
-    """``/v1/search`` and ``/v1/items/{item_id}/similar``."""
+    """``/v1/search`` and ``/v1/items/{item_id}/similar``; without a finder they are described, not answered."""
 
-    def __init__(self, finder: Finder) -> None:
-        self._finder = finder
+    def __init__(self, finder: Finder | None) -> None:
+        self._maybe_finder = finder
 
     def router(self) -> Router:
         """Return the routes."""
@@ -151,3 +151,9 @@ class SearchRoutes:
         if found is None:
             raise not_found("item")
         return FoundItems.model_validate(found, from_attributes=True)
+
+    @property
+    def _finder(self) -> Finder:
+        if self._maybe_finder is None:
+            raise not_found("route")
+        return self._maybe_finder

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from aws_lambda_powertools import Logger
 
 from siftline.api.authorize import Authorizer
+from siftline.api.clusters import ClusterRoutes
 from siftline.api.document import DocumentRoutes
 from siftline.api.hand_out import HandOut, Publisher
 from siftline.api.health import HealthRoutes
@@ -15,6 +16,7 @@ from siftline.api.ops import Depths, OpsRoutes
 from siftline.api.resolver import HttpApi
 from siftline.api.routing import Resource
 from siftline.api.saves import SaveRoutes, SaveUrl
+from siftline.api.search import SearchRoutes
 from siftline.api.sources import SourceRoutes
 from siftline.api.token_routes import TokenRoutes
 from siftline.api.walk import WalkRoutes
@@ -52,12 +54,14 @@ def http_api(parts: Parts, *, allow_loopback: bool, max_attempts: int) -> HttpAp
         ItemRoutes(parts.database),
         WalkRoutes(parts.database, hand_out, max_attempts=max_attempts),
         SourceRoutes(parts.database, hand_out, allow_loopback=allow_loopback, max_attempts=max_attempts),
+        ClusterRoutes(parts.database, hand_out, max_attempts=max_attempts),
         TokenRoutes(parts.database, parts.clock),
         MeRoutes(parts.database),
         OpsRoutes(parts.database, parts.queues),
         HealthRoutes(Authorizer(parts.database), checks, parts.log),
     ]
-    return HttpApi([*resources, DocumentRoutes(resources)], parts.log)
+    elsewhere = SearchRoutes(None)  # answered by the search function; described here with the rest
+    return HttpApi([*resources, DocumentRoutes([*resources, elsewhere])], parts.log)
 
 
 def open_api(settings: ApiSettings, save_url: SaveUrl, log: Logger) -> HttpApi:

@@ -1,0 +1,183 @@
+"""The clusters resource: what one holds, grouped into stories, and grouping it now."""
+
+import base64
+import binascii
+import json
+from dataclasses import asdict
+from datetime import datetime
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.api_gateway import Router
+from pydantic import BaseModel, Field
+
+from siftline.api import clusters_store
+from siftline.api.auth import CurrentCaller
+from siftline.api.hand_out import HandOut
+from siftline.api.paging import DEFAULT_LIMIT, Limit, Next
+from siftline.api.problems import Fault, faulty, not_found
+from siftline.api.routing import new_router, responses
+from siftline.contracts import JobType, Priority
+from siftline.jobs import store as jobs
+from siftline.jobs.model import NewJob
+from siftline.kit.db import Database
+
+_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
+
+
+class Cluster(BaseModel):
+    """Items that belong together. Its id lasts from run to run, and so does its label while it hangs together."""
+
+    id: UUID = Field(examples=[_ID])
+    label: str = Field(examples=["interest rates · central bank"])
+    keywords: list[str] = Field(description="Key phrases, the most telling first")
+    size: int = Field(description="How many items")
+    first_seen_at: datetime
+    updated_at: datetime
+
+
+class Run(BaseModel):
+    """The latest grouping."""
+
+    made_at: datetime = Field(description="What came later is not grouped yet")
+    contents: int = Field(description="How many items were grouped")
+    unclustered: int = Field(description="How many of them belong to no cluster")
+
+
+class Clusters(BaseModel):
+    """A page of clusters, largest first."""
+
+    items: list[Cluster]
+    next: str | None
+    run: Run | None = Field(description="null before the first grouping")
+
+
+class Member(BaseModel):
+    """An item of a cluster."""
+
+    id: UUID = Field(examples=[_ID])
+    content_id: UUID = Field(examples=[_ID])
+    title: str | None
+    url: str = Field(examples=["https://example.org/story"])
+    lang: str | None = Field(description="ISO 639-1", examples=["en"])
+    summary: str | None
+    published_at: datetime | None = Field(description="As the page claims")
+    source_id: UUID | None = Field(description="The source that brought it")
+    distance: float = Field(description="Cosine distance to the cluster's centre, 0 to 2")
+
+
+class ClusterDetail(Cluster):
+    """A cluster with a page of its items, most central first."""
+
+    items: list[Member]
+    next: str | None
+
+
+class Recompute(BaseModel):
+    """A grouping that was asked for."""
+
+    job_id: UUID = Field(examples=[_ID])
+
+
+class ClusterRoutes:
+    """``/v1/clusters``."""
+
+    def __init__(self, database: Database, hand_out: HandOut, *, max_attempts: int) -> None:
+        self._database = database
+        self._hand_out = hand_out
+        self._max_attempts = max_attempts
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        router.get(
+            "/v1/clusters",
+            summary="List your clusters, largest first",
+            responses=responses((200, Clusters, "A page of the list")),
+            tags=["clusters"],
+        )(self.browse)
+        router.get(
+            "/v1/clusters/<cluster_id>",
+            summary="Show one cluster with its items",
+            responses=responses((200, ClusterDetail, "The cluster"), problems=(404,)),
+            tags=["clusters"],
+        )(self.show)
+        router.post(
+            "/v1/clusters/recompute",
+            summary="Group your items now",
+            responses=responses((202, Recompute, "They will be grouped")),
+            tags=["clusters"],
+        )(self.recompute)
+        return router
+
+    def browse(
+        self,
+        caller: CurrentCaller,
+        *,
+        limit: Limit = DEFAULT_LIMIT,
+        next: Next = None,  # noqa: A002  # the parameter's name in the API
+    ) -> Clusters:
+        """List clusters."""
+        with self._database.transaction() as connection:
+            rows = clusters_store.list_clusters(connection, caller.user_id, _decode(next), limit + 1)
+            run = clusters_store.last_run(connection, caller.user_id)
+        shown = rows[:limit]
+        return Clusters(
+            items=[Cluster(**asdict(row)) for row in shown],
+            next=_encode(shown[-1].size, shown[-1].id) if len(rows) > limit else None,
+            run=Run(**asdict(run)) if run else None,
+        )
+
+    def show(
+        self,
+        cluster_id: UUID,
+        caller: CurrentCaller,
+        *,
+        limit: Limit = DEFAULT_LIMIT,
+        next: Next = None,  # noqa: A002  # the parameter's name in the API
+    ) -> ClusterDetail:
+        """Show one cluster."""
+        with self._database.transaction() as connection:
+            cluster = clusters_store.find_cluster(connection, caller.user_id, cluster_id)
+            if cluster is None:
+                raise not_found("cluster")
+            rows = clusters_store.members(connection, caller.user_id, cluster_id, _decode(next), limit + 1)
+        shown = rows[:limit]
+        return ClusterDetail(
+            **asdict(cluster),
+            items=[Member(**asdict(row)) for row in shown],
+            next=_encode(shown[-1].distance, shown[-1].content_id) if len(rows) > limit else None,
+        )
+
+    def recompute(self, caller: CurrentCaller) -> Response[Recompute]:
+        """Queue a grouping; one that is under way is followed by another."""
+        job = NewJob(
+            job_type=JobType.CLUSTER_USER,
+            subject_id=caller.user_id,
+            group_key=f"user:{caller.user_id}",
+            priority=Priority.SAVED,
+        )
+        with self._database.transaction() as connection:
+            job_ids = jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
+        self._hand_out(job_ids)
+        return Response(status_code=202, content_type="application/json", body=Recompute(job_id=job_ids[0]))
+
+
+def _encode(number: float, key: UUID) -> str:
+    """Return the place after a row in an order by number and id, as an opaque word."""
+    text = json.dumps([number, key.hex], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _decode(word: str | None) -> tuple[float, UUID] | None:
+    """Return the place that ``_encode`` wrote; ``None`` for none. Raises 422 for anything else."""
+    if word is None:
+        return None
+    try:
+        number, key = json.loads(base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True))
+        if isinstance(number, bool) or not isinstance(number, int | float) or not abs(number) < 2**31:
+            raise ValueError(number)
+        return number, UUID(hex=key)
+    except (binascii.Error, ValueError, TypeError, AttributeError) as error:
+        fault = Fault(code="invalid_cursor", detail="This is not the `next` of a page.", parameter="next")
+        raise faulty([fault], "invalid_cursor") from error

@@ -1,0 +1,112 @@
+"""The caller's clusters in PostgreSQL. Every statement that takes a cluster's id also takes its owner's."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from siftline.kit.db import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRow:
+    """A cluster as the latest run left it."""
+
+    id: UUID
+    label: str
+    keywords: list[str]
+    size: int
+    first_seen_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRow:
+    """An item of the caller's in a cluster; ``distance`` is the cosine distance to the cluster's centre."""
+
+    id: UUID
+    content_id: UUID
+    title: str | None
+    url: str
+    lang: str | None
+    summary: str | None
+    published_at: datetime | None
+    source_id: UUID | None
+    distance: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """What the latest run came to."""
+
+    made_at: datetime
+    contents: int
+    unclustered: int
+
+
+_LIST = """
+select id, label, keywords, size, first_seen_at, updated_at from clusters
+where user_id = %(user_id)s
+  and (%(after_size)s::int is null or size < %(after_size)s or (size = %(after_size)s and id > %(after_id)s::uuid))
+order by size desc, id limit %(limit)s
+"""
+
+_ONE = """
+select id, label, keywords, size, first_seen_at, updated_at from clusters
+where id = %(id)s and user_id = %(user_id)s
+"""
+
+_MEMBERS = """
+select i.id, i.content_id, c.title, c.url, c.lang, c.summary, c.published_at, i.source_id, m.distance
+from cluster_memberships m join items i on i.content_id = m.content_id and i.user_id = %(user_id)s
+  join contents c on c.id = m.content_id
+where m.cluster_id = %(id)s
+  and (%(after_distance)s::float4 is null
+    or (m.distance, m.content_id) > (%(after_distance)s::float4, %(after_id)s::uuid))
+order by m.distance, m.content_id limit %(limit)s
+"""
+
+_LAST_RUN = """
+select made_at, contents, (quality ->> 'unclustered')::int as unclustered from cluster_runs
+where user_id = %(user_id)s order by made_at desc, id desc limit 1
+"""
+
+
+def list_clusters(
+    connection: Connection, user_id: UUID, after: tuple[float, UUID] | None, limit: int
+) -> Sequence[ClusterRow]:
+    """Return the user's clusters, largest first, after the one of this size and id."""
+    size, cluster_id = after or (None, None)
+    values = {"user_id": user_id, "after_size": size, "after_id": cluster_id, "limit": limit}
+    with connection.cursor(row_factory=class_row(ClusterRow)) as cursor:
+        return cursor.execute(_LIST, values).fetchall()
+
+
+def find_cluster(connection: Connection, user_id: UUID, cluster_id: UUID) -> ClusterRow | None:
+    """Return the user's cluster."""
+    with connection.cursor(row_factory=class_row(ClusterRow)) as cursor:
+        return cursor.execute(_ONE, {"id": cluster_id, "user_id": user_id}).fetchone()
+
+
+def members(
+    connection: Connection, user_id: UUID, cluster_id: UUID, after: tuple[float, UUID] | None, limit: int
+) -> Sequence[MemberRow]:
+    """Return the user's items in a cluster, most central first, after the one of this distance and content."""
+    distance, content_id = after or (None, None)
+    values = {
+        "user_id": user_id,
+        "id": cluster_id,
+        "after_distance": distance,
+        "after_id": content_id,
+        "limit": limit,
+    }
+    with connection.cursor(row_factory=class_row(MemberRow)) as cursor:
+        return cursor.execute(_MEMBERS, values).fetchall()
+
+
+def last_run(connection: Connection, user_id: UUID) -> RunRow | None:
+    """Return what the user's latest run came to."""
+    with connection.cursor(row_factory=class_row(RunRow)) as cursor:
+        return cursor.execute(_LAST_RUN, {"user_id": user_id}).fetchone()
