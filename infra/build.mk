@@ -33,6 +33,10 @@ localstack: ## LocalStack, PostgreSQL and Qdrant in containers, and the template
 lock: .local/uv/.ready ## write every hash-pinned requirements file anew from pyproject.toml: UPGRADE=1 for newest versions
 	@$(VENV)/bin/python infra/lock.py --uv .local/uv/bin/uv $(if $(filter 1,$(UPGRADE)),--upgrade)
 
+.PHONY: settings
+settings: $(VENV)/.local ## write docs/settings.md anew from the settings' own descriptions
+	@PYTHONPATH=shared:. $(BIN)/python -m infra.settings_page
+
 # Environments of single tools: what they pin must not bind the product.
 .local/uv/.ready .local/checkov/.ready .local/lambda/.ready .local/ministack-sam/.ready: .local/%/.ready: infra/locks/%.txt
 	@infra/local/venv.sh $(PYTHON) .local/$* $<

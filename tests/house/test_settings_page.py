@@ -1,0 +1,46 @@
+"""Every setting says what it means, and ``docs/settings.md`` says it after it."""
+
+import pytest
+
+from infra import settings_page
+from siftline import settings
+
+CLASSES = {
+    name: found
+    for name, found in vars(settings).items()
+    if isinstance(found, type) and issubclass(found, settings._Settings) and found is not settings._Settings
+}
+
+
+def test_the_page_of_settings_is_what_make_settings_would_write() -> None:
+    assert settings_page.PAGE.read_text(encoding="utf-8") == settings_page.page(), "run `make settings`"
+
+
+def test_every_setting_says_what_it_means() -> None:
+    silent = [
+        f"{name}.{field}"
+        for name, found in CLASSES.items()
+        for field, about in found.model_fields.items()
+        if not about.description
+    ]
+    assert silent == []
+
+
+def test_every_setting_stands_on_the_page_with_its_meaning() -> None:
+    lines = settings_page.page().splitlines()
+    rows = {(line.split("`")[1], line.rpartition(" | ")[2]) for line in lines if line.startswith("| `")}
+    wanted = {
+        (field.upper(), str(about.description).replace("<", "&lt;") + " |")
+        for found in CLASSES.values()
+        for field, about in found.model_fields.items()
+        if field in found.__annotations__
+    }
+    assert rows == wanted
+
+
+def test_the_page_does_not_depend_on_the_environment_of_who_writes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = settings_page.page()
+    monkeypatch.setenv("MODEL_URI", "s3://elsewhere/model")
+    monkeypatch.setenv("TOPICS_MAX", "9")
+
+    assert settings_page.page() == before
