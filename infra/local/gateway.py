@@ -4,6 +4,7 @@ Run it as ``python -m infra.local.gateway --port 8787``; it binds loopback only.
 """
 
 import argparse
+import gc
 import re
 import sys
 import threading
@@ -200,6 +201,7 @@ def main(arguments: list[str] | None = None) -> int:
     # While it already answers: a request waits for no function but its own.
     threading.Thread(target=gateway.load, name="load", daemon=True).start()
     server.run_until_signal()
+    gc.freeze()  # else the interpreter, on its way out, looks through every object of every function once more
     return 0
 
 

@@ -115,7 +115,7 @@ class Run:
         _say("Starting …")
         machine.launch()
         # What follows takes a second to import: time in which the programs just launched come up.
-        from infra.local import furnish  # noqa: PLC0415
+        from infra.local import furnish  # noqa: PLC0415  -- as the comment above says
 
         if samples:
             self._samples = furnish.samples(self._state)

@@ -67,6 +67,6 @@ class LoopbackServer:
     ) -> None:
         """Close every connection and wait for the thread."""
         if self._thread is not None:
-            self._server.trigger.pull_trigger(lambda: wasyncore.close_all(self._server._map))  # noqa: SLF001
+            self._server.trigger.pull_trigger(lambda: wasyncore.close_all(self._server._map))  # noqa: SLF001  -- no public way
             self._thread.join()
             self._server.task_dispatcher.shutdown()

@@ -126,7 +126,7 @@ def test_under_a_closed_folder_data_and_programs_stand_where_the_servers_user_ca
         assert _ask(server.url(), "select 1") == [(1,)]
     away = (home / "data").readlink().parent
     try:
-        assert away.parent == Path("/var/tmp")  # noqa: S108
+        assert away.parent == Path("/var/tmp")  # noqa: S108  -- where it is to be
         assert away.stat().st_mode & 0o044 == 0
         with EmbeddedPostgres(home, binaries=binaries, fsync=False) as server:
             assert _ask(server.url(), "select 1") == [(1,)]

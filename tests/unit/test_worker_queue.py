@@ -29,7 +29,7 @@ class FakeSqs:
         self.deleted.append([entry["ReceiptHandle"] for entry in Entries])
         return self._next()
 
-    def change_message_visibility_batch(self, *, QueueUrl, Entries):  # noqa: N803
+    def change_message_visibility_batch(self, *, QueueUrl, Entries):  # noqa: N803  -- boto3's
         self.hidden.append([(entry["ReceiptHandle"], entry["VisibilityTimeout"]) for entry in Entries])
         self.asked.set()
         return self._next()
