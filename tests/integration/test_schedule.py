@@ -37,7 +37,7 @@ class FakeDepths:
 
 
 def make_schedule(database: Database, *, depth: int = 0, ghosts: int = 0) -> tuple[Schedule, FakeSender]:
-    settings = ScheduleSettings(database_url="postgresql:///unused", **PLACES)
+    settings = ScheduleSettings(database_url="postgresql:///unused", qdrant_url="http://127.0.0.1:1", **PLACES)
     sender = FakeSender()
     publisher = Publisher(database, sender, settings, SystemClock())
     schedule = Schedule(
