@@ -40,12 +40,14 @@ class RunningMachine:
         self._samples = samples
         self._settings = dict(settings or {})
         self._process: subprocess.Popen[bytes] | None = None
+        self._said_before = 0
 
     def __enter__(self) -> Self:
         """Start and wait until it says where it answers."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o755)
         with (self.folder / "run.log").open("ab") as log:
+            self._said_before = log.tell()
             self._process = subprocess.Popen(
                 [
                     sys.executable,
@@ -88,8 +90,8 @@ class RunningMachine:
         self._process.wait()
 
     def said(self) -> str:
-        """Return what it has printed."""
-        return (self.folder / "run.log").read_text()
+        """Return what it has printed since this start."""
+        return (self.folder / "run.log").read_bytes()[self._said_before :].decode()
 
     @property
     def worker_pid(self) -> int:
@@ -116,7 +118,7 @@ class RunningMachine:
         return boto3.client(
             "sqs",
             endpoint_url=self.environment["AWS_ENDPOINT_URL"],
-            region_name="eu-central-1",
+            region_name=self.environment["AWS_DEFAULT_REGION"],
             aws_access_key_id="test",
             aws_secret_access_key="test",
         )
@@ -124,7 +126,7 @@ class RunningMachine:
     def _ready(self) -> bool:
         assert self._process is not None
         assert self._process.poll() is None, self.said()
-        return "Ctrl-C stops everything." in self.said().rpartition("Starting")[2]
+        return "Ctrl-C stops everything." in self.said()
 
 
 class Client:
