@@ -3,24 +3,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftline.analyze.tags import TagRule, choose_tags, find_phrases, normal_form
+from siftline.analyze.tags import TagRule, choose_tags, find_phrases
 from tests.models import WordEmbedder
 
 
+def test_a_hashtag_counts_as_the_words_it_is_made_of():
+    phrases = find_phrases(
+        "", "Rain again #ClimateChange. Heat #climatechange! They fear climate change: #ClimateChange", "en"
+    )
+
+    assert phrases[0] == "climate change"
+    assert not any("#" in phrase for phrase in phrases)
+
+
 @pytest.mark.parametrize(
-    ("tag", "language", "expected"),
-    [
-        ("#InterestRates", "en", "interestrate"),
-        ("Interest-Rates", "en", "interest rate"),
-        ("interest rate", "en", "interest rate"),
-        ("  Climate_Change ", "en", "climate change"),
-        ("Élections", "fr", "élection"),
-        ("Bundestagswahlen", "de", "bundestagswahlen"),
-        ("#", "en", ""),
-    ],
+    ("language", "one", "other"),
+    [("fr", "une Élection", "des élections"), ("es", "una elección", "las Elecciones"), ("pt", "uma taxa", "as taxas")],
 )
-def test_a_tag_has_one_form_however_it_is_written(tag, language, expected):
-    assert normal_form(tag, language) == expected
+def test_one_and_many_are_one_tag(language, one, other):
+    assert len(find_phrases("", f"{one}. {other}.", language)) == 1
 
 
 def test_spellings_of_one_phrase_are_counted_together():
@@ -103,9 +104,18 @@ def choose(candidates, text, **rule):
 
 
 def test_of_the_candidates_those_are_kept_that_lie_in_the_texts_direction():
-    chosen = choose(["goes", "bank", "interest rate", "umbrella"], "the bank sets the interest rate of the bank")
+    chosen = choose(
+        ["goes", "bank", "interest rate", "umbrella"], "the bank sets the interest rate of the bank", sure=0
+    )
 
     assert set(chosen) == {"bank", "interest rate"}
+
+
+def test_the_nearest_few_are_kept_unless_they_are_unlike_the_text():
+    text = "the bank sets the interest rate of the bank"
+
+    assert choose(["interest"], text, likeness_min=0.99) == ("interest",)
+    assert choose(["interest"], text, likeness_min=0.99, sure=0) == ()
 
 
 def test_no_more_tags_than_asked_for():

@@ -24,7 +24,7 @@ _KEPT = {
 _IRREGULAR = {
     "en": {"children": "child", "women": "woman", "men": "man", "mice": "mouse", "feet": "foot", "teeth": "tooth"},
     "es": {"meses": "mes", "países": "país"},
-    "pt": {"países": "país", "meses": "mês", "mulheres": "mulher"},
+    "pt": {"países": "país", "meses": "mês", "mulheres": "mulher", "leis": "lei", "reis": "rei"},
     "fr": {
         "animaux": "animal",
         "journaux": "journal",

@@ -25,7 +25,7 @@ class SummaryRule:
 
     sentences: int = 3
     chars_max: int = 700
-    candidates_max: int = 14
+    candidates_max: int = 12
     """Only so many sentences are embedded; words choose them."""
     letters_min: int = 25
     letters_max: int = 400

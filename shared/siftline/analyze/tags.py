@@ -5,6 +5,7 @@ title, comes early or is a name weighs more (the features of YAKE, Campos et al.
 the embedding model keeps the ones that lie in the text's own direction, which leaves verbs and fillers behind.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from siftline.kit.embedder import Embedder
 from siftline.kit.stop_words import STOP_WORDS
 
 _WORDS_MAX = 3
+_HYPHEN = re.compile("-")
+_CAMEL = re.compile(r"-|(?<=[^\W\d_A-Z])(?=[A-Z])")
 _EARLY_CHARS = 500
 _SENTENCE_STARTS = frozenset(".!?:\u2026\n\"\u201c\u201e\u00ab\u2018'([")
 
@@ -28,10 +31,12 @@ class TagRule:
     """How many tags, out of how many candidates, from how much of the text."""
 
     limit: int = 6
-    candidates_max: int = 14
+    candidates_max: int = 12
     chars_max: int = 12_000
     likeness_min: float = 0.15
-    """Least cosine between a phrase and the text, both centred; 0 keeps all."""
+    """Least cosine between a phrase and the text, both centred."""
+    sure: int = 3
+    """The nearest so many are kept if they are at all like the text."""
 
 
 @dataclass(slots=True)
@@ -81,8 +86,9 @@ def choose_tags(
     for phrase in candidates:
         rest = embedder.embed_passage(phrase).astype(np.float64) - term_mean
         likeness[phrase] = float(rest @ document) / max(float(np.linalg.norm(rest)), 1e-12)
-    near = sorted(candidates, key=lambda phrase: -likeness[phrase])
-    return tuple(phrase for phrase in near[: rule.limit] if likeness[phrase] >= rule.likeness_min)
+    near = sorted(candidates, key=lambda phrase: -likeness[phrase])[: rule.limit]
+    kept = [p for place, p in enumerate(near) if likeness[p] >= (0.0 if place < rule.sure else rule.likeness_min)]
+    return tuple(kept)
 
 
 def find_phrases(title: str, text: str, language: str | None = None, rule: TagRule = TagRule()) -> tuple[str, ...]:
@@ -96,16 +102,6 @@ def find_phrases(title: str, text: str, language: str | None = None, rule: TagRu
                 _count(counted[tuple(token.form for token in phrase)], phrase, in_title=in_title)
     kept = {phrase: found for phrase, found in counted.items() if _stands_out(phrase, found, language)}
     return tuple(_spelt(phrase) for phrase in _best(kept, rule.candidates_max))
-
-
-def normal_form(tag: str, language: str | None = None) -> str:
-    """Return a tag's normal form, however it was written.
-
-    >>> normal_form("#Interest-Rates", "en")
-    'interest rate'
-    """
-    words = [word.lower() for word in tag.replace("-", " ").replace("_", " ").replace("#", " ").split()]
-    return " ".join([*words[:-1], *(singular(word, language) for word in words[-1:])])
 
 
 def _chunks(text: str, lower: set[str], language: str | None) -> Iterator[list[_Token]]:
@@ -137,16 +133,17 @@ def _is_common(word: Word) -> bool:
 
 
 def _tokens(text: str, word: Word, lower: set[str], language: str | None) -> Iterator[_Token]:
-    """Yield the word in its normal form, or the parts of a compound with hyphens."""
+    """Yield the word in its normal form, or the parts of a compound with hyphens or of a #HashTag."""
     inside = text[: word.start].rstrip()[-1:] not in _SENTENCE_STARTS
-    for part in word.text.split("-"):
+    hashtag = text[word.start - 1 : word.start] == "#"
+    for part in (_CAMEL if hashtag else _HYPHEN).split(word.text):
         if not part:
             continue
         form = part.lower()
         noun = part[0].isupper()
-        named = noun and inside and form not in lower
-        common = form in lower or not noun
-        yield _Token(singular(form, language) if common else form, word.start, named, noun, word.run)
+        one = singular(form, language)
+        common = not noun or form in lower or one in lower
+        yield _Token(one if common else form, word.start, not common and inside, noun, word.run)
 
 
 def _phrases(chunk: Sequence[_Token]) -> Iterator[Sequence[_Token]]:

@@ -6,7 +6,6 @@ that could be taken for a model.
 """
 
 import hashlib
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -208,8 +207,3 @@ def is_whole(folder: Path) -> bool:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest of a model whose files are in place."""
     (folder / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
-
-
-def remove(folder: Path) -> None:
-    """Remove a model folder, if it is there."""
-    shutil.rmtree(folder, ignore_errors=True)
