@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from infra.local.errors import SetUpError
 from infra.local.postgres import free_port
-from infra.local.processes import dies_with_parent, end, wait_until
+from infra.local.processes import end, tethered, wait_until
 from infra.local.programs import answers, open_log
 from siftline.settings import process_environment
 
@@ -84,13 +84,12 @@ class MiniStack:
         options = ["--bind", f"127.0.0.1:{self._port}", "--workers", "0", "--keep-alive", "75"]
         with open_log(self.log_file) as log:
             self._process = subprocess.Popen(
-                [str(self._python), "-m", "hypercorn", "ministack.app:app", *options],
+                tethered([str(self._python), "-m", "hypercorn", "ministack.app:app", *options]),
                 cwd=self._home,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 env=self._environment(),
-                preexec_fn=dies_with_parent(),  # noqa: PLW1509  -- only calls prctl and getppid
                 process_group=0,  # Ctrl-C goes to the supervisor alone, which stops things in order
             )
 

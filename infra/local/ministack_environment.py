@@ -28,6 +28,7 @@ def ministack_python(folder: Path, say: Callable[[str], None] = lambda _: None) 
             command = ["bash", str(_MAKE), sys.executable, str(folder), str(LOCK)]
             result = subprocess.run(command, capture_output=True, check=False)
             if result.returncode:
-                raise SetUpError(result.stderr.decode(errors="replace").strip() or "MiniStack could not be installed.")
+                last = result.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+                raise SetUpError(last.removeprefix("siftline: ") or "MiniStack could not be installed.")
             ready.touch()
     return folder / "bin" / "python"

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from infra.local.errors import SetUpError
 from infra.local.postgres_place import Demotion, Place, demotion
-from infra.local.processes import command_line, dies_with_parent, end, end_pid, wait_until
+from infra.local.processes import command_line, end, end_pid, tethered, wait_until
 
 USER = "siftline"
 _FAST_STOP = [(signal.SIGINT, 15.0), (signal.SIGQUIT, 5.0)]
@@ -178,18 +178,17 @@ class EmbeddedPostgres:
     def _try_to_start(self, place: Place, binaries: Path) -> bool:
         """Start once. ``False``: worth another try (a dying server holds the folder, or the port was taken)."""
         self._port = self._wanted_port or free_port()
+        command = [str(binaries / "postgres"), "-D", str(place.data), *self._settings()]
         with self.log_file.open("ab") as log:
             start_of_log = log.tell()
             process = subprocess.Popen(
-                [str(binaries / "postgres"), "-D", str(place.data), *self._settings()],
+                tethered(command, signal_number=signal.SIGINT, user=self._demotion.user),
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 env=self._environment(),
-                preexec_fn=dies_with_parent(signal.SIGINT),  # noqa: PLW1509  -- only calls prctl and getppid
                 process_group=0,  # Ctrl-C goes to the supervisor alone, which stops things in order
-                **self._demotion.options,
             )
         if wait_until(_ready_or_gone(process, place.data), _START_WAIT_S) and process.poll() is None:
             self._process = process

@@ -25,6 +25,11 @@ class Demotion:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Keyword arguments for ``subprocess`` that make the change."""
 
+    @property
+    def user(self) -> tuple[int, int] | None:
+        """The (uid, gid) to change to, if any."""
+        return (self.uid, self.gid) if self.options else None
+
     def give(self, path: Path) -> None:
         """Make a file or a folder that user's own."""
         if self.options:

@@ -1,32 +1,26 @@
 """Programs this stack starts: they die with their starter, and are ended only if surely ours."""
 
-import ctypes
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-_PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+_TETHERED = Path(__file__).with_name("tethered.py")
 
 
-def dies_with_parent(signal_number: int = signal.SIGTERM) -> Callable[[], None]:
-    """Return a ``preexec_fn`` that has the kernel send ``signal_number`` to the child when this process is gone.
+def tethered(
+    command: Sequence[str], *, signal_number: int = signal.SIGTERM, user: tuple[int, int] | None = None
+) -> list[str]:
+    """Return a command that becomes ``command`` and gets ``signal_number`` when this process is gone.
 
-    The kernel ties it to the starting *thread* (prctl(2), PR_SET_PDEATHSIG): start children from one that stays.
+    ``user`` is the (uid, gid) to run it as. ``command[0]`` is the program's full path.
     """
-    parent = os.getpid()
-
-    def prepare() -> None:
-        if _LIBC is not None:
-            _LIBC.prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
-        if os.getppid() != parent:  # it died before the call above
-            os._exit(1)
-
-    return prepare
+    uid, gid = user or ("-", "-")
+    script = [sys.executable, "-I", "-S", str(_TETHERED)]
+    return [*script, str(os.getpid()), str(int(signal_number)), str(uid), str(gid), *command]
 
 
 def end(process: subprocess.Popen[bytes], signals: Iterable[tuple[int, float]]) -> int:
@@ -59,30 +53,6 @@ def command_line(pid: int) -> list[str]:
         return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace").split("\0")[:-1]
     except OSError:
         return []
-
-
-def write_pid_file(path: Path, pid: int) -> None:
-    """Record a process as ``<pid>`` and, on a second line, its start time."""
-    path.write_text(f"{pid}\n{started_at(pid) or ''}\n", encoding="ascii")
-
-
-def read_pid_file(path: Path) -> int | None:
-    """Return the recorded process if it still runs and is the very one that was recorded, else ``None``."""
-    try:
-        pid, started = path.read_text(encoding="ascii").split()[:2]
-        alive = started_at(int(pid)) == started
-    except (OSError, ValueError):
-        return None
-    return int(pid) if alive else None
-
-
-def end_recorded(path: Path, signals: Iterable[tuple[int, float]]) -> bool:
-    """End what a pid file names, if it is surely that process, and remove the file. Returns whether there was one."""
-    pid = read_pid_file(path)
-    if pid is not None:
-        end_pid(pid, signals)
-    path.unlink(missing_ok=True)
-    return pid is not None
 
 
 def end_pid(pid: int, signals: Iterable[tuple[int, float]]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from infra.local.errors import SetUpError
-from infra.local.processes import dies_with_parent, end, wait_until
+from infra.local.processes import end, tethered, wait_until
 
 _LOG_LIMIT_BYTES = 5_000_000
 
@@ -81,13 +81,12 @@ class Program:
         """Start it without waiting, in a process group of its own: Ctrl-C goes to the supervisor alone."""
         with open_log(self._log) as log:
             self._process = subprocess.Popen(
-                self._command,
+                tethered(self._command),
                 cwd=self._folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 env=self._environment,
-                preexec_fn=dies_with_parent(),  # noqa: PLW1509  -- only calls prctl and getppid
                 process_group=0,
             )
 
