@@ -82,7 +82,11 @@ check: lint .local/tools/.ready ## the fast gate: format, lint, types, unit and 
 test: lint .local/ministack/.ready .local/tools/.ready .local/model/manifest.json ## set everything up and run all tests
 	@$(PYTEST) -n 2 --dist loadgroup --cov --cov-report=term
 
-# --- locks --------------------------------------------------------------------------------------------------------
+.PHONY: bench
+bench: $(VENV)/.local .local/ministack/.ready .local/model/manifest.json ## measure beside a floor of the same run: BENCH="poll walk"
+	@PYTHONPATH=shared:. $(BIN)/python -m benchmarks $(BENCH)
+
+# --- the end ------------------------------------------------------------------------------------------------------
 
 .PHONY: clean
 clean: ## delete environments and builds; your data in .local stays

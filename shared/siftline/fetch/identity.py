@@ -17,7 +17,6 @@ from siftline.kit.urls import canonical_url
 
 _TAG = re.compile(r"<[^>]*>")
 _DIGITS = re.compile(r"\d+")
-_SPACE = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +116,7 @@ def content_sha256(entry: Entry) -> bytes:
 
     Numbers count nothing, because counters of comments and "3 hours ago" change at every poll and mean no edit.
     """
-    text = _DIGITS.sub("0", _SPACE.sub(" ", _TAG.sub(" ", entry.html)).strip())
+    text = _DIGITS.sub("0", " ".join(_TAG.sub(" ", entry.html).split()))
     return hashlib.sha256(f"{entry.title}\0{text}".encode()).digest()
 
 
