@@ -1,6 +1,8 @@
 """What every test may ask for: a migrated PostgreSQL of its own, an SQS endpoint; and no way off this machine."""
 
 import secrets
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -118,6 +120,15 @@ def database_url(_worker_database: tuple[str, Database]) -> str:
 def database(_worker_database: tuple[str, Database], database_url: str) -> Database:
     """This worker's migrated database, emptied for this test."""
     return _worker_database[1]
+
+
+@pytest.fixture
+def reachable_path() -> Iterator[Path]:
+    """A folder as ``tmp_path``, but one that others may enter: PostgreSQL runs as another user when we are root."""
+    path = Path(tempfile.mkdtemp(prefix="siftline-test-"))
+    path.chmod(0o711)
+    yield path
+    shutil.rmtree(path)
 
 
 @pytest.fixture(scope="session")

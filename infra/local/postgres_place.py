@@ -91,6 +91,7 @@ class Place:
                 f"{away} belongs to somebody else: remove it, or move the project to a folder all may enter."
             )
         away.chmod(0o711)
+        (away / "belongs-to").write_text(f"{self._home}\n", encoding="utf-8")
         link = self._home / "data"
         if not link.exists():
             link.unlink(missing_ok=True)

