@@ -1,8 +1,6 @@
 """Builds the template with SAM and deploys it with SAM, into MiniStack instead of AWS."""
 
 import json
-import os
-import platform
 import re
 import subprocess
 import sys
@@ -14,13 +12,12 @@ from typing import Any
 import boto3
 
 from infra.local.aws import CLIENT_OPTIONS, CREDENTIALS, MiniStack
+from siftline.settings import process_environment
+from tests.packing import ARCHITECTURE, ROOT, RUNTIME
 
-ROOT = Path(__file__).resolve().parents[2]
 SAM = ROOT / ".local" / "tools" / "bin" / "sam"
 MINISTACK_PYTHON = ROOT / ".local" / "ministack-sam" / "bin" / "python"
 STACK_NAME = "siftline-e2e"
-RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
-ARCHITECTURE = {"x86_64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}[platform.machine()]
 _FUNCTION_IN_URI = re.compile(r"\$\{(\w+)\.Arn\}|\"Fn::GetAtt\": \[\"(\w+)\"")
 
 
@@ -114,6 +111,6 @@ def _open_api(deployed: Deployed, body: Mapping[str, Any]) -> None:
 
 def _sam(arguments: list[str], variables: Mapping[str, str]) -> None:
     assert SAM.exists(), f"{SAM} is missing; `make test` installs it"
-    environment = {**os.environ, "SAM_CLI_TELEMETRY": "0", "AWS_DEFAULT_REGION": "us-east-1", **variables}
+    environment = {**process_environment(), "SAM_CLI_TELEMETRY": "0", "AWS_DEFAULT_REGION": "us-east-1", **variables}
     done = subprocess.run([SAM, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"sam {arguments[0]}\n{done.stdout}\n{done.stderr}"

@@ -1,0 +1,183 @@
+"""The same system through its template: SAM builds and deploys it into MiniStack, whose event source mappings run it.
+
+Real are the HTTP API's authorizer and routes, the queues, the packed functions with their layers, PostgreSQL, the
+model, Qdrant's engine and the page. What the template never sets is set here: the permission to fetch from loopback.
+"""
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from infra.local.aws import MiniStack
+from infra.local.samples import SampleServer
+from infra.local.user import make_user
+from infra.local.vectors import Service, Vectors
+from infra.local.wsgi import LoopbackServer
+from siftline.kit.db import SingleConnection
+from tests.e2e.deployment import MINISTACK_PYTHON, Deployed, build, deploy
+from tests.packing import ROOT
+
+MODEL = ROOT / ".local" / "model"
+READY_WITHIN_S = 240
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("template"), pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def database_url(make_database: Callable[..., str]) -> str:
+    """A database of this module's own."""
+    return make_database()
+
+
+@pytest.fixture(scope="module")
+def qdrant_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Qdrant's engine on loopback."""
+    vectors = Vectors(tmp_path_factory.mktemp("vectors"))
+    with LoopbackServer(Service(vectors)) as server:
+        yield server.url
+    vectors.close()
+
+
+@pytest.fixture(scope="module")
+def samples() -> Iterator[SampleServer]:
+    """Pages written for this project."""
+    server = SampleServer().start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def deployed(tmp_path_factory: pytest.TempPathFactory, database_url: str, qdrant_url: str) -> Iterator[Deployed]:
+    """The whole template, deployed."""
+    if not (MODEL / "manifest.json").exists():
+        pytest.fail(f"{MODEL} holds no model; `make test` assembles it")
+    folder = ROOT / ".local" / "e2e"  # beside the packed trees, so that files are linked, not copied
+    shutil.rmtree(folder, ignore_errors=True)
+    built = build(folder / "built")
+    parameters = {"DatabaseUrl": database_url, "QdrantUrl": qdrant_url, "ModelUri": str(MODEL)}
+    home = tmp_path_factory.mktemp("ministack")
+    with MiniStack(MINISTACK_PYTHON, home, persists=False, everything=True) as aws:
+        stack = deploy(built, aws, parameters)
+        _allow_loopback(stack, "api", "fetch", "ingest")
+        yield stack
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def anyone(deployed: Deployed) -> Iterator[httpx.Client]:
+    """An HTTP client of the deployed API, without a token."""
+    port = deployed.endpoint.rpartition(":")[2]
+    with httpx.Client(
+        base_url=deployed.endpoint, headers={"host": f"{deployed.api_host}:{port}"}, timeout=60
+    ) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def reader(anyone: httpx.Client, database_url: str) -> dict[str, str]:
+    """The headers of a user with a token."""
+    with closing(SingleConnection(database_url)) as database:
+        return {"authorization": f"Bearer {make_user(database, 'reader').token}"}
+
+
+def test_a_saved_address_becomes_a_ready_item_that_is_found_by_meaning(
+    anyone: httpx.Client, reader: dict[str, str], samples: SampleServer, deployed: Deployed
+) -> None:
+    article = next(article for article in samples.articles() if article.language == "en")
+    # GIVEN nobody but this user may save
+    assert anyone.post("/v1/items", json={"url": "https://example.org"}).status_code == 401
+
+    # WHEN an address is saved
+    saved = anyone.post("/v1/items", json={"url": samples.base_url + article.path}, headers=reader)
+    assert saved.status_code == 202, saved.text
+
+    # THEN queues and functions make a READY item of it, with nothing done by hand
+    item = _until_ready(anyone, reader, saved.json()["id"])
+    assert item["title"] == article.title
+    assert item["lang"] == "en"
+    assert item["summary"]
+    assert item["topics"]
+    assert item["tags"]
+    found = anyone.get("/v1/search", params={"q": article.title}, headers=reader)
+    assert found.status_code == 200, found.text
+    assert found.json()["items"][0]["id"] == item["id"]
+    # AND nothing is left behind on a dead-letter queue
+    assert not [name for name in deployed.resources if "DeadLetterQueue" in name and _visible(deployed, name)]
+
+
+def test_a_message_that_makes_no_sense_is_parked_with_its_cause(deployed: Deployed, anyone: httpx.Client) -> None:
+    sqs = deployed.client("sqs")
+    sqs.send_message(QueueUrl=deployed.resources["ClusteringQueue"], MessageBody="{not json")
+
+    dead = _until(lambda: _receive(sqs, deployed.resources["ClusteringDeadLetterQueue"]), "a dead letter")
+
+    assert dead["Body"] == "{not json"
+    assert dead["MessageAttributes"]["error_code"]["StringValue"]
+
+
+def test_the_clock_function_runs_its_ticks(deployed: Deployed, anyone: httpx.Client) -> None:
+    for tick in ("due_sources", "sweep", "clusterings", "clean_up"):
+        payload = json.dumps({"tick": tick}).encode()
+        answer = deployed.client("lambda").invoke(FunctionName=deployed.resources["ScheduleFunction"], Payload=payload)
+        counts = json.loads(answer["Payload"].read())
+
+        assert "FunctionError" not in answer, counts
+        assert all(isinstance(count, int) for count in counts.values())
+
+
+def test_schedules_and_alarms_are_deployed_in_the_states_that_the_switches_say(deployed: Deployed) -> None:
+    schedules = deployed.client("scheduler").list_schedules()["Schedules"]
+    alarms = deployed.client("cloudwatch").describe_alarms(AlarmNamePrefix="siftline-e2e-")["MetricAlarms"]
+
+    assert [schedule["State"] for schedule in schedules] == ["ENABLED"] * 4
+    assert len(alarms) == 5 * 3 + 8 * 2
+
+
+def _allow_loopback(stack: Deployed, *names: str) -> None:
+    functions = stack.client("lambda")
+    for name in names:
+        function = stack.resources[f"{name.title()}Function"]
+        variables = functions.get_function_configuration(FunctionName=function)["Environment"]["Variables"]
+        variables["HTTP_ALLOW_LOOPBACK"] = "true"
+        functions.update_function_configuration(FunctionName=function, Environment={"Variables": variables})
+
+
+def _until_ready(api: httpx.Client, headers: dict[str, str], item_id: str) -> dict[str, Any]:
+    def ready() -> dict[str, Any] | None:
+        item = api.get(f"/v1/items/{item_id}", headers=headers).json()
+        assert item["status"] != "FAILED", item
+        return item if item["status"] == "READY" else None
+
+    return dict(_until(ready, "the item to be READY"))
+
+
+def _until(look: Callable[[], Any], what: str) -> Any:
+    deadline = time.monotonic() + READY_WITHIN_S
+    while time.monotonic() < deadline:
+        if found := look():
+            return found
+        time.sleep(0.5)
+    pytest.fail(f"waited {READY_WITHIN_S} s in vain for {what}")
+
+
+def _receive(sqs: Any, url: str) -> dict[str, Any] | None:
+    messages = sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"], WaitTimeSeconds=1).get("Messages", [])
+    return messages[0] if messages else None
+
+
+def _visible(deployed: Deployed, queue: str) -> int:
+    names = ["ApproximateNumberOfMessages"]
+    found = deployed.client("sqs").get_queue_attributes(QueueUrl=deployed.resources[queue], AttributeNames=names)
+    return int(found["Attributes"]["ApproximateNumberOfMessages"])
+
+
+def test_the_built_template_names_no_path_of_this_machine(deployed: Deployed) -> None:
+    text = Path(ROOT / ".local" / "e2e" / "built" / "template.yaml").read_text(encoding="utf-8")
+
+    assert str(ROOT) not in text
