@@ -64,7 +64,7 @@ _made: list[HttpClient] = []
 
 
 def client(**options: object) -> HttpClient:
-    _made.append(HttpClient(**{"allow_loopback": True, "sleep": Sleeps(), **options}))  # type: ignore[arg-type]
+    _made.append(HttpClient(**{"allow_loopback": True, "sleep": Sleeps(), **options}))  # type: ignore[arg-type]  # a dict of mixed kinds
     return _made[-1]
 
 

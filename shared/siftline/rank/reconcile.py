@@ -30,7 +30,7 @@ def remove_ghosts(settings: VectorSettings, database: Database) -> int:
     Raises ``VectorsUnavailableError``, ``ConfigurationError`` or ``DatabaseUnavailableError``.
     """
     # A second or two and 100 MB, which only this one of schedule's ticks needs.
-    from siftline.kit.vectors import open_collections  # noqa: PLC0415
+    from siftline.kit.vectors import open_collections  # noqa: PLC0415 - for that reason
 
     key = secret(settings.qdrant_api_key.get_secret_value())
     return sum(remove_from(index, database) for index in open_collections(settings.qdrant_url, api_key=key))
