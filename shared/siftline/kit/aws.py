@@ -12,7 +12,7 @@ from siftline.kit.errors import TransientError
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-_SECRET_SCHEME = "secretsmanager://"
+_SCHEME = "secretsmanager://"
 
 
 class SecretUnavailableError(TransientError):
@@ -33,10 +33,10 @@ def secret(value: str) -> str:
 
     Raises ``SecretUnavailableError``.
     """
-    if not value.startswith(_SECRET_SCHEME):
+    if not value.startswith(_SCHEME):
         return value
     client = boto3.client("secretsmanager", config=Config(connect_timeout=5, read_timeout=10))
     try:
-        return client.get_secret_value(SecretId=value.removeprefix(_SECRET_SCHEME))["SecretString"]
+        return client.get_secret_value(SecretId=value.removeprefix(_SCHEME))["SecretString"]
     except (BotoCoreError, ClientError) as error:
         raise SecretUnavailableError("The secret that a setting names could not be read.") from error
