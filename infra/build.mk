@@ -20,14 +20,19 @@ build: $(VENV)/.local .local/tools/.ready ## SAM build without a container engin
 deploy: build ## guided deploy: STAGE=staging
 	@$(SAM) deploy --config-env $(STAGE) --guided
 
+.PHONY: upload-model
+upload-model: $(VENV)/.local .local/model/manifest.json ## put the embedding model into S3 for a deployment: MODEL_BUCKET=…
+	@PYTHONPATH=shared:. $(VENV)/bin/python -m infra.upload_model --bucket "$(MODEL_BUCKET)"
+
 .PHONY: localstack
-localstack: ## LocalStack, PostgreSQL and Qdrant in containers, and the template deployed into them (needs Docker)
+localstack: ## LocalStack, PostgreSQL and Qdrant in containers, the template deployed into them (needs Docker, a token)
 	@command -v docker >/dev/null || { echo "make localstack needs Docker with compose; make run needs neither" >&2; exit 1; }
 	@docker compose --file infra/local/compose.yaml up --detach --wait
-	@$(MAKE) build STAGE=local
-	@AWS_ENDPOINT_URL=http://127.0.0.1:4566 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test \
-	  $(SAM) deploy --config-env local
 	@DATABASE_URL=postgresql://siftline:siftline@127.0.0.1:5433/siftline $(MAKE) migrate
+	@$(LOCALSTACK) $(MAKE) upload-model MODEL_BUCKET=siftline-local-model
+	@$(MAKE) build STAGE=local
+	@$(LOCALSTACK) $(SAM) deploy --config-env local
+LOCALSTACK := AWS_ENDPOINT_URL=http://127.0.0.1:4566 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_DEFAULT_REGION=us-east-1
 
 .PHONY: lock
 lock: .local/uv/.ready ## write every hash-pinned requirements file anew from pyproject.toml: UPGRADE=1 for newest versions

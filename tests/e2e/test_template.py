@@ -12,14 +12,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import boto3
 import httpx
 import pytest
 
-from infra.local.aws import MiniStack
+from infra.local.aws import CLIENT_OPTIONS, MiniStack
 from infra.local.samples import SampleServer
 from infra.local.user import make_user
 from infra.local.vectors import Service, Vectors
 from infra.local.wsgi import LoopbackServer
+from infra.upload_model import upload
 from siftline.kit.db import SingleConnection
 from tests.e2e.deployment import MINISTACK_PYTHON, Deployed, build, deploy
 from tests.packing import ROOT
@@ -60,9 +62,11 @@ def deployed(tmp_path_factory: pytest.TempPathFactory, database_url: str, qdrant
     folder = ROOT / ".local" / "e2e"  # beside the packed trees, so that files are linked, not copied
     shutil.rmtree(folder, ignore_errors=True)
     built = build(folder / "built")
-    parameters = {"DatabaseUrl": database_url, "QdrantUrl": qdrant_url, "ModelUri": str(MODEL)}
     home = tmp_path_factory.mktemp("ministack")
     with MiniStack(MINISTACK_PYTHON, home, persists=False, everything=True) as aws:
+        model = upload(boto3.client("s3", endpoint_url=aws.endpoint, **CLIENT_OPTIONS), MODEL, "siftline-e2e-model")
+        parameters = {"DatabaseUrl": database_url, "QdrantUrl": qdrant_url}
+        parameters |= {"ModelUri": model, "ModelBucket": "siftline-e2e-model", "ClusteringsEnabled": "false"}
         stack = deploy(built, aws, parameters)
         _allow_loopback(stack, "api", "fetch", "ingest")
         yield stack
@@ -135,7 +139,9 @@ def test_schedules_and_alarms_are_deployed_in_the_states_that_the_switches_say(d
     schedules = deployed.client("scheduler").list_schedules()["Schedules"]
     alarms = deployed.client("cloudwatch").describe_alarms(AlarmNamePrefix="siftline-e2e-")["MetricAlarms"]
 
-    assert [schedule["State"] for schedule in schedules] == ["ENABLED"] * 4
+    states = {schedule["Name"]: schedule["State"] for schedule in schedules}
+    assert sorted(states.values()) == ["DISABLED"] + ["ENABLED"] * 3
+    assert [name for name, state in states.items() if state == "DISABLED" and "Clusterings" in name]
     assert len(alarms) == 5 * 3 + 8 * 2
 
 
