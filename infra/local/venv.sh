@@ -15,7 +15,7 @@ fi
 printf 'siftline: installing %s into %s (the first time takes a minute or two)\n' "$lock" "$folder"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-if ! "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$lock" >"$log" 2>&1; then
+if ! "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes -r "$lock" >"$log" 2>&1; then
   grep -v '^WARNING: Location' "$log" | tail -n 5 >&2
   fail "could not install $lock: is the package index reachable? Nothing was lost; run the same command again."
 fi
