@@ -2,9 +2,9 @@
 
 import argparse
 
-from benchmarks import poll, walk
+from benchmarks import poll, stories, walk
 
-_ALL = {"poll": poll.main, "walk": walk.main}
+_ALL = {"poll": poll.main, "walk": walk.main, "stories": stories.main}
 
 
 def main() -> None:

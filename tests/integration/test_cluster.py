@@ -116,7 +116,7 @@ def test_a_users_contents_become_clusters_with_labels_centroids_and_quality(data
     assert labels[6].startswith("Central bank")
     assert labels[5].startswith("Late goal")
     assert run_row[0:2] == (MODEL, 11)
-    assert run_row[2]["recipe"]["dimensions"] == 50
+    assert run_row[2]["recipe"]["dimensions"] == Recipe().dimensions
     assert run_row[3]["stories"] == result["stories"] == 2
     assert run_row[3]["unclustered"] == 0
     assert np.linalg.norm(np.frombuffer(centroid, "<f4")) == pytest.approx(1.0)

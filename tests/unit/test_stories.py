@@ -266,7 +266,7 @@ def test_centring_draws_a_language_with_few_rows_to_the_mean_of_all():
 
 
 def test_more_contents_ask_for_greater_stories():
-    assert [Recipe().size_for(count) for count in (0, 10, 100, 1_000, 20_000)] == [3, 3, 3, 11, 47]
+    assert [Recipe().size_for(count) for count in (0, 10, 100, 1_000, 20_000)] == [3, 3, 3, 8, 35]
 
 
 def test_silhouette_is_left_out_where_it_is_undefined():

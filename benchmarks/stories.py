@@ -1,0 +1,179 @@
+"""C1: stories out of labelled news. ``python -m benchmarks.stories``
+
+MasakhaNEWS (English and French test sets, six and five labels), embedded as the product does. Beside the product's own
+grouping stand what it is made of: HDBSCAN on the bare vectors, and with the reduction alone. The labels are broad
+("business"), stories are narrower, so the adjusted Rand index (ARI) of a good grouping stays well below 1; what counts
+are the ratios. Then how many contents keep their story when one is added, and how time grows.
+"""
+
+import csv
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import HDBSCAN
+from sklearn.metrics import adjusted_rand_score
+
+from benchmarks.report import Report, timed
+from siftline.cluster.lineage import Earlier
+from siftline.cluster.space import NONE, Recipe, project
+from siftline.cluster.stories import Grouper, Grouping
+from siftline.kit.embedder import open_embedder
+
+ROOT = Path(__file__).resolve().parent.parent
+CORPUS = ROOT.parent / "shared" / "corpora" / "text"
+MODEL = ROOT / ".local" / "model"
+KEPT = ROOT / ".local" / "benchmarks"
+TRIALS = 5
+
+
+@dataclass(frozen=True)
+class News:
+    """Articles with their vectors, languages and labels."""
+
+    vectors: NDArray[np.float32]
+    languages: list[str]
+    labels: NDArray[Any]
+
+    def __add__(self, other: "News") -> "News":
+        return News(
+            np.vstack([self.vectors, other.vectors]),
+            self.languages + other.languages,
+            np.concatenate([self.labels, other.labels]),
+        )
+
+    def some(self, rows: Sequence[int]) -> "News":
+        return News(self.vectors[rows], [self.languages[row] for row in rows], self.labels[rows])
+
+
+def read_news(code: str, language: str) -> News:
+    """Read and embed a test set; the vectors are kept for the next run, by model version."""
+    csv.field_size_limit(sys.maxsize)
+    with (CORPUS / f"masakhanews_{code}_test.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    embedder = open_embedder(str(MODEL), str(KEPT), tokens_max=192)
+    kept = KEPT / f"masakhanews-{code}-{embedder.model_version}.npy"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        np.save(kept, np.stack([embedder.embed_passage(f"{row['title']}\n{row['text']}") for row in rows]))
+    return News(np.load(kept), [language] * len(rows), np.array([row["label"] for row in rows]))
+
+
+def ids_of(count: int) -> list[UUID]:
+    return [UUID(int=row + 1) for row in range(count)]
+
+
+def group(news: News, earlier: Sequence[Earlier] = (), *, anew: bool = True) -> Grouping:
+    fresh = itertools.count(10**9)
+    grouper = Grouper(Recipe(), lambda: UUID(int=next(fresh)))
+    return grouper.group(ids_of(len(news.labels)), news.vectors, news.languages, earlier, anew=anew)
+
+
+def labels_of(grouping: Grouping, count: int) -> NDArray[np.int64]:
+    found = np.full(count, NONE)
+    for label, story in enumerate(grouping.stories):
+        found[[member.int - 1 for member in story.members]] = label
+    return found
+
+
+def bare(points: NDArray[Any]) -> NDArray[np.int64]:
+    size = Recipe().size_for(len(points))
+    return (
+        HDBSCAN(min_cluster_size=size, min_samples=max(2, int(Recipe().dense_ratio * size)), copy=True)
+        .fit(points)
+        .labels_
+    )
+
+
+def reduced(news: News) -> NDArray[Any]:
+    centred = news.vectors.astype(float) - news.vectors.mean(axis=0)
+    return centred @ np.linalg.svd(centred, full_matrices=False)[2][: Recipe().dimensions].T
+
+
+def scored(name: str, how: str, news: News, found: NDArray[np.int64]) -> dict[str, Any]:
+    inside = found != NONE
+    several = [
+        story
+        for story in range(found.max() + 1)
+        if len({news.languages[row] for row in np.flatnonzero(found == story)}) > 1
+    ]
+    return {
+        "corpus": name,
+        "grouping": how,
+        "stories": int(found.max() + 1),
+        "in several languages": len(several),
+        "unclustered": round(float(1 - inside.mean()), 2),
+        "ARI": round(adjusted_rand_score(news.labels, found), 2),
+        "ARI of clustered": round(adjusted_rand_score(news.labels[inside], found[inside]), 2),
+    }
+
+
+def quality(corpora: dict[str, News]) -> list[dict[str, Any]]:
+    ways: dict[str, Callable[[News], NDArray[np.int64]]] = {
+        "HDBSCAN on vectors": lambda news: bare(news.vectors),
+        "+ PCA": lambda news: bare(reduced(news)),
+        "+ unit length": lambda news: bare(project(news.vectors.astype(float), Recipe().dimensions)),
+        "+ unit length, at 50": lambda news: bare(project(news.vectors.astype(float), 50)),
+        "ours": lambda news: labels_of(group(news), len(news.labels)),
+    }
+    return [scored(name, how, news, way(news)) for name, news in corpora.items() for how, way in ways.items()]
+
+
+def kept_share(news: News, size: int, *, anew: bool) -> float:
+    """Return the share of clustered contents, over trials, that keep their story when one content is added."""
+    shares = []
+    for trial in range(TRIALS):
+        rows = np.random.default_rng(trial).choice(len(news.labels), size + 1, replace=False)
+        before = group(news.some(rows[:-1]))
+        earlier = [Earlier(story.id, frozenset(story.members)) for story in before.stories]
+        after = group(news.some(rows), earlier, anew=anew)
+        now = {member: story.id for story in after.stories for member in story.members}
+        had = [(member, story.id) for story in before.stories for member in story.members]
+        shares.append(sum(now.get(member) == story for member, story in had) / len(had))
+    return round(float(np.mean(shares)), 3)
+
+
+def larger(news: News, size: int) -> News:
+    """Return so many articles: the real ones, each with a little noise."""
+    rng = np.random.default_rng(size)
+    rows = rng.choice(len(news.labels), size)
+    vectors = news.vectors[rows] + rng.normal(scale=0.01, size=(size, news.vectors.shape[1])).astype(np.float32)
+    return News(
+        vectors / np.linalg.norm(vectors, axis=1, keepdims=True), [news.languages[r] for r in rows], news.labels[rows]
+    )
+
+
+def main() -> None:
+    report = Report("stories")
+    report.open("news grouped into stories")
+    english, french = read_news("eng", "en"), read_news("fra", "fr")
+    both = english + french
+    report.table("Quality", quality({"English": english, "French": french, "both": both}))
+    report.table(
+        "Contents that keep their story when one is added",
+        [
+            {
+                "contents": size,
+                "grouped anew": kept_share(both, size, anew=True),
+                "settled": kept_share(both, size, anew=False),
+            }
+            for size in (60, 300, 1_200)
+        ],
+    )
+    times = []
+    for size in (1_000, 5_000, 10_000, 20_000):
+        seconds, grouping = timed(partial(group, larger(both, size)))
+        times.append({"contents": size, "seconds": round(seconds, 2), "stories": grouping.quality.stories})
+    report.table("Time", times)
+    report.keep()
+
+
+if __name__ == "__main__":
+    main()
