@@ -1,5 +1,5 @@
 # How each layer and function of template.yaml is packed, and the build, deploy and lock commands. Included by the root
-# Makefile; `sam build` calls build-<logical id> with ARTIFACTS_DIR set, in the source tree (samconfig.toml: build_in_source).
+# Makefile; `sam build` calls build-<logical id> with ARTIFACTS_DIR set, in the source tree (samconfig.toml says so).
 
 # What is built is what the stage's deployment says in samconfig.toml, unless RUNTIME or ARCHITECTURE say otherwise.
 STAGE ?= staging

@@ -68,10 +68,12 @@ def test_a_stage_says_what_it_deploys_and_names_only_parameters_of_the_template(
         assert overrides[name] in parameters[name]["AllowedValues"]
 
 
-def test_the_stages_that_are_deployed_without_asking_are_built_for_the_defaults_of_the_template() -> None:
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_plain_sam_build_packs_for_what_the_stage_deploys(stage: str) -> None:
+    # sam does not tell the build targets its stage: they build for the defaults unless make names one
     defaults = {name: document()["Parameters"][name]["Default"] for name in ("Runtime", "Architecture")}
 
-    assert stage_target("staging") == Target(defaults["Runtime"], defaults["Architecture"])
+    assert stage_target(stage) == Target(defaults["Runtime"], defaults["Architecture"])
 
 
 def test_the_compose_file_pins_its_images_and_listens_on_loopback_only() -> None:
