@@ -76,6 +76,9 @@ class JobSettings(_Settings):
     job_lease_s: int = Field(default=600, ge=1, description="longer than any consuming function's timeout")
     job_clock_grace_s: float = Field(default=2.0, ge=0, description="how much too early a claim may come")
     job_defer_max_s: int = Field(default=172_800, ge=60, description="a job deferred for longer fails with the reason")
+    job_misconfigured_s: int = Field(
+        default=300, ge=1, description="a job that a fault of the set-up stopped is tried again after this, for free"
+    )
     job_quiet_s: int = Field(default=120, ge=1, description="unanswered messages are sent again after this, doubling")
     job_outstanding_max: int = Field(
         default=1_000, ge=1, description="messages a queue may hold before handing out stops"

@@ -211,6 +211,14 @@ def test_a_deferral_uses_no_attempt_and_ends_after_its_longest_age(database: Dat
     assert (bench.column("state", job_id), bench.column("error_code", job_id)) == ("failed", "http_429")
 
 
+def test_a_fault_of_the_set_up_defers_the_job_and_burns_no_attempt(database: Database) -> None:
+    bench = Bench(database, raising(ConfigurationError("The collection has other dimensions.", code="other_size")))
+    job_id = make_job(database)
+    assert bench.knock(bench.message(job_id)) == []
+    assert (bench.column("state", job_id), bench.column("attempts", job_id)) == ("pending", 0)
+    assert bench.column("waits_for", job_id) == "other_size"
+
+
 def test_an_unknown_fault_counts_as_transient_and_shows_no_inner_text(database: Database) -> None:
     bench = Bench(database, raising(RuntimeError("secret")))
     job_id = make_job(database)

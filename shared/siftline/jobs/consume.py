@@ -238,12 +238,16 @@ class BatchConsumer:
 
     def _deferral_s(self, job: ClaimedJob, error: SiftlineError) -> float | None:
         """Return how long to put the job off without using its attempt, or ``None``: not asked for, or for too long."""
-        if not isinstance(error, TransientError) or error.retry_after_s is None:
+        if isinstance(error, ConfigurationError):
+            asked_s: float | None = self._settings.job_misconfigured_s
+        else:
+            asked_s = error.retry_after_s if isinstance(error, TransientError) else None
+        if asked_s is None:
             return None
         waited_s = 0.0
         if job.deferred_since is not None:
             waited_s = (self._clock.now() - job.deferred_since).total_seconds()
-        return max(error.retry_after_s, 1.0) if waited_s < self._settings.job_defer_max_s else None
+        return max(asked_s, 1.0) if waited_s < self._settings.job_defer_max_s else None
 
     def _park_failed(self, job: ClaimedJob) -> None:
         with self._database.transaction() as connection:
