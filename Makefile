@@ -80,7 +80,7 @@ check: lint .local/tools/.ready ## the fast gate: format, lint, types, unit and 
 
 .PHONY: test
 test: lint .local/ministack/.ready .local/tools/.ready .local/model/manifest.json ## set everything up and run all tests
-	@$(PYTEST) -n 2 --dist loadgroup --cov --cov-report=term
+	@$(PYTEST) -n 2 --dist loadfile --cov --cov-report=term
 
 .PHONY: bench
 bench: $(VENV)/.local .local/ministack/.ready .local/model/manifest.json ## measure beside a floor of the same run: BENCH="poll walk"

@@ -30,7 +30,7 @@ QUEUE_OF = {
     "analyze": Queue.ANALYSIS,
     "cluster": Queue.CLUSTERING,
 }
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("emulator"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ from siftline.kit.ids import new_id
 from tests.e2e.machine import ROOT, RunningMachine, wait_for
 from tests.servers import Answer, serving
 
-pytestmark = pytest.mark.xdist_group("walk")
 RSS = {"Content-Type": "application/rss+xml"}
 
 
