@@ -5,11 +5,11 @@ model, Qdrant's engine and the page. What the template never sets is set here: t
 """
 
 import json
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import boto3
@@ -28,7 +28,7 @@ from tests.packing import ROOT
 
 MODEL = ROOT / ".local" / "model"
 READY_WITHIN_S = 240
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("template"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +59,14 @@ def deployed(tmp_path_factory: pytest.TempPathFactory, database_url: str, qdrant
     """The whole template, deployed."""
     if not (MODEL / "manifest.json").exists():
         pytest.fail(f"{MODEL} holds no model; `make test` assembles it")
-    folder = ROOT / ".local" / "e2e"  # beside the packed trees, so that files are linked, not copied
-    shutil.rmtree(folder, ignore_errors=True)
-    built = build(folder / "built")
-    home = tmp_path_factory.mktemp("ministack")
+    # beside the packed trees, so that files are linked, not copied
+    with TemporaryDirectory(dir=ROOT / ".local", prefix="e2e-") as folder:
+        built = build(Path(folder) / "built")
+        assert str(ROOT) not in (built / "template.yaml").read_text(encoding="utf-8")
+        yield from _deployed(built, tmp_path_factory.mktemp("ministack"), database_url, qdrant_url)
+
+
+def _deployed(built: Path, home: Path, database_url: str, qdrant_url: str) -> Iterator[Deployed]:
     with MiniStack(MINISTACK_PYTHON, home, persists=False, everything=True) as aws:
         model = upload(boto3.client("s3", endpoint_url=aws.endpoint, **CLIENT_OPTIONS), MODEL, "siftline-e2e-model")
         parameters = {"DatabaseUrl": database_url, "QdrantUrl": qdrant_url}
@@ -70,7 +74,6 @@ def deployed(tmp_path_factory: pytest.TempPathFactory, database_url: str, qdrant
         stack = deploy(built, aws, parameters)
         _allow_loopback(stack, "api", "fetch", "ingest")
         yield stack
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
@@ -181,9 +184,3 @@ def _visible(deployed: Deployed, queue: str) -> int:
     names = ["ApproximateNumberOfMessages"]
     found = deployed.client("sqs").get_queue_attributes(QueueUrl=deployed.resources[queue], AttributeNames=names)
     return int(found["Attributes"]["ApproximateNumberOfMessages"])
-
-
-def test_the_built_template_names_no_path_of_this_machine(deployed: Deployed) -> None:
-    text = Path(ROOT / ".local" / "e2e" / "built" / "template.yaml").read_text(encoding="utf-8")
-
-    assert str(ROOT) not in text
