@@ -113,6 +113,14 @@ def test_what_is_nearest_to_the_query_comes_first_with_what_is_known_of_it(libra
     assert set(first) >= {"content_id", "url", "topics", "source_id"}
 
 
+def test_a_page_that_says_too_little_comes_after_those_that_say_something(library: Library):
+    user = library.user()
+    library.give(user, PORT, notice_code="insufficient_content")
+    library.give(user, RATES)
+
+    assert titles(user.get("/v1/search", q=PORT)) == [RATES, PORT]
+
+
 def test_other_tenants_items_never_appear(library: Library):
     reader, stranger = library.user(), library.user()
     library.give(stranger, PORT)

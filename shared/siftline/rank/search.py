@@ -119,10 +119,11 @@ class Search:
             return None, _told(error)
 
     def _shown(self, user_id: UUID, filters: Filters, hits: Sequence[Hit]) -> list[Row]:
-        """Confirm the hits: only what is the user's at this moment, in the order of the hits."""
+        """Confirm the hits: only what is the user's at this moment, in the order of the hits, thin pages last."""
         with self._database.transaction() as connection:
             rows = store.rows(connection, user_id, filters, [hit.id for hit in hits])
-        return [replace(rows[hit.id], score=round(hit.score, 4)) for hit in hits if hit.id in rows]
+        shown = [replace(rows[hit.id], score=round(hit.score, 4)) for hit in hits if hit.id in rows]
+        return sorted(shown, key=lambda row: row.thin)
 
     def _by_words(
         self,

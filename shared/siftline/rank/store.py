@@ -72,6 +72,8 @@ class Row:
     topics: list[dict[str, Any]] | None
     published_at: datetime | None
     source_id: UUID | None
+    thin: bool = False
+    """Its page says too little to be about anything: its vector is near to every short query."""
     score: float = 0.0
 
 
@@ -98,7 +100,8 @@ where i.user_id = %(user_id)s and c.status = 'READY'
 """
 
 _COLUMNS = """
-select i.id, i.content_id, c.title, c.url, c.lang, c.summary, c.topics, c.published_at, i.source_id
+select i.id, i.content_id, c.title, c.url, c.lang, c.summary, c.topics, c.published_at, i.source_id,
+  c.notice_code is not distinct from 'insufficient_content' as thin
 """
 
 _NEWEST = f"select c.id {_FILTERED} order by c.sort_at desc, c.id desc limit %(limit)s"
@@ -107,7 +110,7 @@ _ROWS = f"{_COLUMNS} {_FILTERED} and c.id = any(%(ids)b::uuid[])"
 
 # A word in the title says three times what one in the summary or the text does.
 _MATCHES = f"""
-select id, content_id, title, url, lang, summary, topics, published_at, source_id,
+select id, content_id, title, url, lang, summary, topics, published_at, source_id, thin,
   weight::float8 / (3 * cardinality(%(patterns)b::text[])) as score
 from (
   {_COLUMNS}, c.sort_at, (
