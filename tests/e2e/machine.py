@@ -7,7 +7,8 @@ import subprocess
 import sys
 import time
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -113,15 +114,20 @@ class RunningMachine:
         """Return an API client."""
         return Client((self.folder / "address").read_text(), token or self.token)
 
-    def sqs(self) -> Any:
-        """Return an SQS client of the machine's endpoint."""
-        return boto3.client(
+    @contextmanager
+    def sqs(self) -> Iterator[Any]:
+        """Open an SQS client of the machine's endpoint for the length of a block."""
+        client = boto3.client(
             "sqs",
             endpoint_url=self.environment["AWS_ENDPOINT_URL"],
             region_name=self.environment["AWS_DEFAULT_REGION"],
             aws_access_key_id="test",
             aws_secret_access_key="test",
         )
+        try:
+            yield client
+        finally:
+            client.close()
 
     def _ready(self) -> bool:
         assert self._process is not None
