@@ -70,7 +70,7 @@ class IngestContent(_Message):
 
     job_type: Literal[JobType.INGEST_CONTENT] = JobType.INGEST_CONTENT
     shared_content_id: UUID
-    url: str | None = Field(default=None, max_length=8192)
+    url: str | None = Field(default=None, max_length=8192, pattern=r"^[^\x00]*$")
 
     @property
     def subject_id(self) -> UUID:

@@ -20,6 +20,7 @@ from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError, SiftlineError
 from siftline.kit.http import HttpClient
 from siftline.kit.ids import new_id
+from siftline.kit.urls import canonical_url
 from tests.factories import make_content, make_source, make_user
 from tests.servers import Answer, LoopbackServer, redirect, serving
 
@@ -146,7 +147,11 @@ class TestNewEntries:
         dates = [now - timedelta(hours=1), now - timedelta(hours=50), now - timedelta(days=30), now + timedelta(days=9)]
         server.answers["/feed"] = Answer(
             rss(
-                *(item(n, pubDate=format_datetime(date), author="Ann") for n, date in enumerate(dates)), item("undated")
+                *(
+                    item(n, pubDate=format_datetime(date), author="Ann", link=f"http://127.0.0.1/{n}")
+                    for n, date in enumerate(dates)
+                ),
+                item("undated"),
             )
         )
         assert poller.poll(source_id) == {
@@ -159,7 +164,7 @@ class TestNewEntries:
         contents = rows(database, "select * from contents order by title")
         assert {content["status"] for content in contents} == {"PENDING"}
         first, future, undated = contents[0], contents[3], contents[4]
-        assert (first["url"], first["author"], first["site_name"]) == ("https://news.example/0", "Ann", "News")
+        assert (first["url"], first["author"], first["site_name"]) == ("http://127.0.0.1/0", "Ann", "News")
         assert (first["entry_html"], first["description"]) == ("Text of entry 0.", "Text of entry 0.")
         assert first["sort_at"] == first["published_at"] == dates[0].replace(microsecond=0)
         assert future["published_at"] > future["sort_at"] == future["first_seen_at"]
@@ -334,13 +339,33 @@ class TestIdentityOverPolls:
         assert poller.poll(source_id)["new"] == 1
         assert [row["title"] for row in rows(database, "select title from contents")] == ["Entry 1"]
 
-    def test_an_edit_is_noticed_stored_and_read_again_if_it_was_read(
+    def test_a_feed_speaks_only_for_pages_of_its_own_site(
         self, database: Database, server: LoopbackServer, poller: Poller
     ) -> None:
         source_id = subscribed(database, server)
+        with database.transaction() as connection:
+            url = "https://news.example/0"
+            make_content(connection, url=url, url_key=canonical_url(url), status="READY", title="True", text="true")
         server.answers["/feed"] = [
-            Answer(rss(item(0, description="Nine comments, 9"), item(1))),
-            Answer(rss(item(0, description="Nine comments, 10"), item(1, title="Entry 1, corrected"))),
+            Answer(rss(item(0), item(1, description="Long enough to be believed. " * 100))),
+            Answer(rss(item(0, title="False", description="False."), item(1))),
+        ]
+        for _ in range(2):
+            poller.poll(source_id)
+        assert rows(database, "select title, text, entry_html from contents order by url_key") == [
+            {"title": "True", "text": "true", "entry_html": None},
+            {"title": "Entry 1", "text": None, "entry_html": None},
+        ]
+        assert len(rows(database, "select id from jobs where job_type = 'ingest_content'")) == 1
+
+    def test_an_edit_is_noticed_stored_and_read_again_if_it_was_read(
+        self, database: Database, server: LoopbackServer, poller: Poller
+    ) -> None:
+        own = "http://127.0.0.1/1"
+        source_id = subscribed(database, server)
+        server.answers["/feed"] = [
+            Answer(rss(item(0, description="Nine comments, 9"), item(1, link=own))),
+            Answer(rss(item(0, description="Nine comments, 10"), item(1, link=own, title="Entry 1, corrected"))),
         ]
         poller.poll(source_id)
         with database.transaction() as connection:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-import psycopg
 import pytest
 from psycopg.rows import dict_row
 
@@ -24,7 +23,7 @@ from siftline.kit.http import HttpClient, HttpLimits
 from siftline.kit.ids import new_id
 from siftline.kit.urls import canonical_url
 from siftline.settings import JobSettings
-from tests.factories import FakeContext, make_content, make_source, make_user, sqs_event
+from tests.factories import FakeContext, make_content, make_user, sqs_event
 from tests.fakes import FakeSender
 from tests.servers import Answer, LoopbackServer, serving
 
@@ -519,12 +518,7 @@ def test_a_revision_goes_with_its_content(bench: Bench) -> None:
     assert not bench.all("select version from content_revisions")
 
 
-def test_a_feed_entry_without_text_keeps_the_feeds_title_by_its_ledger(bench: Bench) -> None:
+def test_an_entry_that_brings_no_text_is_named_by_its_page(bench: Bench) -> None:
     bench.site.answers["/a"] = page(title="The page's title")
-    content_id = bench.content("/a", title="Feed's title")
-    with bench.database.transaction() as connection:
-        connection.execute(
-            "insert into source_entries (source_id, entry_key, content_sha256, content_id) values (%s, 'k', %s, %s)",
-            (make_source(connection), psycopg.Binary(b"h" * 32), content_id),
-        )
-    assert bench.work(content_id)["title"] == "Feed's title"
+    content_id = bench.content("/a", title="What some feed calls it")
+    assert bench.work(content_id)["title"] == "The page's title"

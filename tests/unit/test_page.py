@@ -243,3 +243,17 @@ def test_an_entry_without_text_or_markup(entry_html: str | None, text: str) -> N
 
 def test_a_page_may_also_be_read_by_the_reader_the_service_is_given() -> None:
     assert PageReader().page(PARAGRAPHS.encode(), "text/html", URL).text == TEXT
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<!---->" * 40 + b"x",
+        b"<meta " * 200 + b"charset=" + b" " * 2_500,
+        b"<!-- " * 800,
+    ],
+)
+@pytest.mark.timeout(20)
+def test_markup_made_to_be_read_in_endless_ways_is_read_in_one(body: bytes) -> None:
+    with pytest.raises(PermanentError):
+        read_page(body, "application/xml", "https://a.example/")

@@ -8,7 +8,7 @@ from siftline.analyze.vocabulary import ABBREVIATIONS, ORDINAL_LANGUAGES
 # those of Chinese and Japanese do not.
 _STOPS = r".!?\u2026\u061f\u06d4\u0964\u1362\u0589"
 _CLOSERS = r"\"'\u2019\u201d\u00bb)\]\u203a\u201c\u2018"
-_SPACED = re.compile(rf"[{_STOPS}]+(?:[{_CLOSERS}]|\s[\u00bb\u203a])*(?=\s)")
+_SPACED = re.compile(rf"(?<![{_STOPS}])[{_STOPS}]++(?:[{_CLOSERS}]|\s[\u00bb\u203a])*(?=\s)")
 _UNSPACED = re.compile(
     r"[\u3002\uff01\uff1f]+(?:[\u201d\u2019\uff09)]|[\u300d\u300f](?![\u3040-\u309f]))*(?![\u300d\u300f])"
 )
@@ -20,6 +20,7 @@ _WRAP = re.compile(
 )
 _NEXT_START = re.compile(r"[\s\"'\u2018\u201c\u00ab\u201e(\[\u00bf\u00a1\u2013\u2014-]*(\S)")
 _WORD_BEFORE = re.compile(r"([^\s(\"'\u201c\u201e\u00ab]+)$")
+_WORD_MAX_CHARS = 64  # as far back as an abbreviation may begin
 _ORDINAL = re.compile(r"^\d{1,3}$")
 _DOTTED = re.compile(r"^(?:[^\W\d_]\.)+[^\W\d_]?$")
 
@@ -57,7 +58,7 @@ def _closes(flat: str, match: re.Match[str], language: str | None) -> bool:
         return False
     if match.group()[0] != "." or match.group()[1:2] == ".":
         return True
-    before = _WORD_BEFORE.search(flat, 0, match.start())
+    before = _WORD_BEFORE.search(flat, max(0, match.start() - _WORD_MAX_CHARS), match.start())
     word = before[1].lower() if before else ""
     if word in ABBREVIATIONS or _DOTTED.match(word):
         return False

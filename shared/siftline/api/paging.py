@@ -25,7 +25,10 @@ Next = Annotated[
 
 
 def _utc(time: datetime) -> datetime:
-    return time.astimezone(UTC)
+    try:
+        return time.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("is before the year 1 or after 9999 in UTC") from error
 
 
 Time = Annotated[AwareDatetime, AfterValidator(_utc)]

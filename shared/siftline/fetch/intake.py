@@ -10,11 +10,12 @@ from siftline.contracts import JobType, Priority, Queue
 from siftline.fetch import health_store, store
 from siftline.fetch.feeds import Feed
 from siftline.fetch.health_store import Polled, Source
-from siftline.fetch.identity import Arrival, Verdict
+from siftline.fetch.identity import Arrival, Edit, Identified, Verdict
 from siftline.fetch.store import NewContent
 from siftline.jobs.model import NewJob
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
+from siftline.kit.urls import same_site
 
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -72,7 +73,7 @@ class Intake:
         store.give_items(connection, source_id, ids)
         store.move_entries(connection, source_id, verdict.moves)
         store.touch_entries(connection, source_id, verdict.seen)
-        edited = store.edit_entries(connection, source_id, verdict.edits)
+        edited = store.edit_entries(connection, source_id, [self._allowed(edit) for edit in verdict.edits])
         health_store.polled(connection, self._polled)
         self.follow[:] = [
             self._job(stored[content.url_key].id, content.identified.entry.published_at)
@@ -82,16 +83,27 @@ class Intake:
         self.follow += [self._job(content_id, _LONG_AGO) for content_id in edited]
 
     def _content(self, arrival: Arrival, *, analyse: bool) -> NewContent:
-        entry = arrival.identified.entry
+        identified = arrival.identified
+        if not self._speaks_for(identified):
+            identified = replace(identified, entry=replace(identified.entry, html=""))
+        entry = identified.entry
         return NewContent(
             id=new_id(),
             url_key=arrival.url_key,
             url=entry.link or self._feed.site_url or self._source.url,
             kind="article" if entry.link else "note",
-            identified=arrival.identified,
+            identified=identified,
             site_name=self._feed.title or None,
             analyse=analyse,
         )
+
+    def _speaks_for(self, identified: Identified) -> bool:
+        """Whether the feed may say what stands at an entry's link: contents are shared, so only of its own site."""
+        return identified.entry.link is None or same_site(identified.entry.link, self._source.url)
+
+    def _allowed(self, edit: Edit) -> Edit:
+        """Return the edit, without its content where another site's page stands behind it."""
+        return edit if self._speaks_for(edit.identified) else replace(edit, content_id=None)
 
     def _job(self, content_id: UUID, published_at: datetime | None) -> NewJob:
         return NewJob(

@@ -20,7 +20,8 @@ MAX_BYTES = 10_000_000
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _MAYBE_HTML = frozenset({"", "application/xml", "text/xml", "application/octet-stream"})
 _LOOKS_HTML = re.compile(
-    r"\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|title|article|main|div|p|h1)\b",
+    # Possessive and atomic: a page of broken comments must not make it try every way to read them.
+    r"\s*+(?>(?><\?xml[^>]*+>|<!--.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body|title|article|main|div|p|h1)\b",
     re.IGNORECASE | re.DOTALL,
 )
 

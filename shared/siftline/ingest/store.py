@@ -92,12 +92,12 @@ where root.id = %(root)s and younger.content_sha256 = %(content_sha256)b and roo
   and (younger.word_count >= 100 or younger.title is not distinct from root.title)
 """
 
-# A feed's own word on an item goes before the page's; without a feed the page's newest word counts.
+# The word of a feed of the page's own site goes before the page's; without one the page's newest word counts.
 _WRITE = """
 with old as (
   select id, version, title, text, content_sha256,
     text is not null and content_sha256 is distinct from %(content_sha256)b as changed,
-    entry_html is not null or exists (select from source_entries where content_id = contents.id) as from_feed
+    entry_html is not null as from_feed
   from contents where id = %(id)s),
 revision as (
   insert into content_revisions (content_id, version, title, text, content_sha256)
