@@ -46,6 +46,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         stack.close()
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name bytes by their argument: a compressed body holds the second it was made in, and ids must be the same."""
+    return argname if isinstance(val, bytes) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         unit = item.path.is_relative_to(_UNIT)
