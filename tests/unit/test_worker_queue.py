@@ -1,11 +1,10 @@
 """Deleting what is done, whatever SQS fails to do at first."""
 
-import threading
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from siftline.worker.queue import Heartbeat, Queue, QueueAwayError
+from siftline.worker.queue import Queue, QueueAwayError
 
 ARN = "arn:aws:sqs:us-east-1:0:q"
 
@@ -17,7 +16,6 @@ class FakeSqs:
         self._answers = list(answers)
         self.deleted = []
         self.hidden = []
-        self.asked = threading.Event()
 
     def _next(self):
         answer = self._answers.pop(0) if self._answers else {}
@@ -31,7 +29,6 @@ class FakeSqs:
 
     def change_message_visibility_batch(self, *, QueueUrl, Entries):  # noqa: N803  -- boto3's
         self.hidden.append([(entry["ReceiptHandle"], entry["VisibilityTimeout"]) for entry in Entries])
-        self.asked.set()
         return self._next()
 
     def receive_message(self, **_):
@@ -81,21 +78,6 @@ def test_a_queue_that_is_away_is_said_in_our_own_words():
     with pytest.raises(QueueAwayError) as raised:
         _queue(sqs).receive(1, wait_s=0)
     assert raised.value.error_code == "queue_unavailable"
-
-
-def test_messages_in_work_are_kept_invisible_and_let_go_afterwards():
-    sqs = FakeSqs()
-    heartbeat = Heartbeat()
-    thread = threading.Thread(target=heartbeat.run)
-    thread.start()
-    with heartbeat.hold(_queue(sqs, visibility_s=0), _messages(1)):
-        assert sqs.asked.wait(10)
-    seen = len(sqs.hidden)
-    heartbeat.close()
-    thread.join(10)
-    assert not thread.is_alive()
-    assert set(sqs.hidden[0]) == {("r0", 0)}
-    assert len(sqs.hidden) <= seen + 1
 
 
 def test_a_visibility_that_cannot_be_changed_is_no_error():

@@ -5,9 +5,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from siftline.kit.heartbeat import Heartbeat
 from siftline.kit.log import logger
 from siftline.worker.hosting import HostedFunction, InvocationError
-from siftline.worker.queue import Heartbeat, Message, Queue, QueueAwayError
+from siftline.worker.queue import Message, Queue, QueueAwayError
 from siftline.worker.records import failed_ids, sqs_event
 from siftline.worker.template import QueueSource
 
@@ -98,7 +99,7 @@ class Poller:
 
     def _work(self, queue: Queue, messages: Sequence[Message]) -> None:
         try:
-            with self._heartbeat.hold(queue, messages):
+            with self._heartbeat.hold(lambda: queue.hide(messages, queue.visibility_s), every_s=queue.visibility_s / 3):
                 failed = self._invoke(sqs_event(messages, queue.arn))
                 queue.delete([message for message in messages if message["MessageId"] not in failed])
         finally:

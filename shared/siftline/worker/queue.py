@@ -1,10 +1,9 @@
 """One SQS queue: receive by long poll, delete with every failure seen to, keep messages in work invisible."""
 
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -117,64 +116,6 @@ class Queue:
         for failure in failed:
             _log.warning("delete_failed", queue=self.name, error_code=failure["Code"])
         return [chunk[int(failure["Id"])] for failure in failed if not failure["SenderFault"]]
-
-
-@dataclass(slots=True)
-class _Held:
-    queue: Queue
-    messages: Sequence[Message]
-    next_at: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.postpone()
-
-    def postpone(self) -> None:
-        self.next_at = time.monotonic() + self.queue.visibility_s / 3
-
-
-class Heartbeat:
-    """Keeps messages in work invisible, however long the work takes: renewed at every third of their visibility."""
-
-    def __init__(self) -> None:
-        self._held: dict[int, _Held] = {}
-        self._changed = threading.Condition()
-        self._closed = False
-
-    @contextmanager
-    def hold(self, queue: Queue, messages: Sequence[Message]) -> Iterator[None]:
-        """Hold messages for the length of a block."""
-        key = id(messages)
-        with self._changed:
-            self._held[key] = _Held(queue, messages)
-            self._changed.notify()
-        try:
-            yield
-        finally:
-            with self._changed:
-                del self._held[key]
-
-    def run(self) -> None:
-        """Renew until ``close``."""
-        while True:
-            with self._changed:
-                if self._closed:
-                    return
-                now = time.monotonic()
-                due = [held for held in self._held.values() if held.next_at <= now]
-                if not due:
-                    times = [held.next_at for held in self._held.values()]
-                    self._changed.wait(max(0.0, min(times) - now) if times else None)
-                    continue
-                for held in due:
-                    held.postpone()
-            for held in due:
-                held.queue.hide(held.messages, held.queue.visibility_s)
-
-    def close(self) -> None:
-        """End ``run``."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify()
 
 
 def _chunks(messages: Sequence[Message]) -> list[Sequence[Message]]:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from siftline.kit.clock import Clock
+from siftline.kit.heartbeat import Heartbeat
 from siftline.kit.log import logger
 from siftline.settings import WorkerSettings
 from siftline.worker.hosting import HostedFunction
 from siftline.worker.poller import Poller
-from siftline.worker.queue import Heartbeat, Queue
+from siftline.worker.queue import Queue
 from siftline.worker.template import Function, QueueSource, Template
 from siftline.worker.ticks import Ticker
 
@@ -45,17 +46,16 @@ class Worker:
         runs: dict[str, Callable[[], None]] = {f"poll-{poller.source.queue}": poller.run for poller in self.pollers}
         runs |= {f"tick-{ticker.schedule.name}": ticker.run for ticker in self.tickers}
         self._threads = [threading.Thread(target=run, name=name, daemon=True) for name, run in runs.items()]
-        self._heart = threading.Thread(target=self._heartbeat.run, name="heartbeat", daemon=True)
 
     def start(self) -> None:
         """Begin to poll and to tick."""
-        for thread in (self._heart, *self._threads):
+        for thread in self._threads:
             thread.start()
         _log.info("worker_started", queues=len(self.pollers), schedules=len(self.tickers))
 
     def healthy(self) -> bool:
         """Whether every part still runs."""
-        return all(thread.is_alive() for thread in (self._heart, *self._threads))
+        return all(thread.is_alive() for thread in self._threads)
 
     def state(self) -> dict[str, Any]:
         """Tell what is in work, and how long ago each queue was last polled."""
