@@ -1,7 +1,7 @@
 """The invariants I1 to I5 of the job's life, asked of PostgreSQL: each rule lists what breaks it, in words.
 
-A broken rule names the row, so that a failing fault test says what was lost and not only that something was. ``at_rest``
-tells whether anything is still on its way; the audit may be asked at any time, for work under way breaks no rule.
+A broken rule names the row, so that a failing fault test says what was lost and not only that something was.
+``restless`` lists what is still on its way; the audit may be asked at any time, for work under way breaks no rule.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,8 +14,8 @@ from siftline.kit.db import Connection
 # A repeat is never further away than this: quiet times double six times.
 _HORIZON = timedelta(days=2)
 
-# ``away`` is how long a thing may be overdue until nobody is taken to see to it (one sweep, generously); ``deep`` are the
-# queues that still hold messages: there a job may wait longer, for the message itself is its knock.
+# ``away`` is how long a thing may be overdue until nobody is taken to see to it (one sweep, generously); ``deep`` are
+# the queues that still hold messages: there a job may wait longer, for the message itself is its knock.
 _RULES = {
     "I1 can never be claimed: its attempts are used up": """
 select id::text from jobs where state = 'pending' and attempts >= max_attempts
@@ -135,11 +135,6 @@ def violations(
     for model_version, points in (vectors or {}).items():
         found += _differences(connection, model_version, set(points))
     return found
-
-
-def at_rest(connection: Connection) -> bool:
-    """Tell whether no job is live and none still has to be parked."""
-    return not restless(connection)
 
 
 def restless(connection: Connection) -> list[str]:

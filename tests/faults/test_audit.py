@@ -86,8 +86,8 @@ PLANTED = {
     "I2 READY after": ["delete from derivations where content_id = %(done_content)s"],
     "I3 one page under": [
         "alter table contents drop constraint contents_url_key_key",
-        "insert into contents (id, url_key, url, status) select gen_random_uuid(), url_key, url, 'READY' from contents"
-        " where id = %(content)s",
+        """insert into contents (id, url_key, url, status)
+           select gen_random_uuid(), url_key, url, 'READY' from contents where id = %(content)s""",
     ],
     "I3 one page held": [
         "alter table items drop constraint items_user_id_content_id_key",
@@ -96,8 +96,8 @@ PLANTED = {
     "I3 completed more": ["insert into job_events (job_id, event, attempt) values (%(done)s, 'completed', 1)"],
     "I3 two live": [
         "drop index jobs_one_live",
-        "insert into jobs (id, job_type, queue, subject_id, group_key) select gen_random_uuid(), job_type, queue,"
-        " subject_id, group_key from jobs where id = %(pending)s",
+        """insert into jobs (id, job_type, queue, subject_id, group_key)
+           select gen_random_uuid(), job_type, queue, subject_id, group_key from jobs where id = %(pending)s""",
     ],
     "I4 went on": ["insert into job_events (job_id, event, attempt) values (%(done)s, 'claimed', 2)"],
     "I4 its state": ["update jobs set state = 'pending', finished_at = null where id = %(done)s"],
@@ -143,7 +143,8 @@ def test_a_redrive_may_follow_an_end(connection: Connection, sound: Sound) -> No
 
 def test_vectors_are_those_of_the_analysed_contents(connection: Connection, sound: Sound) -> None:
     connection.execute(
-        "insert into embeddings (content_id, model_version, dimensions, vector, indexed_at) values (%s, 'm', 1, %b, now())",
+        """insert into embeddings (content_id, model_version, dimensions, vector, indexed_at)
+           values (%s, 'm', 1, %b, now())""",
         (sound.content, b"\0\0\0\0"),
     )
     ghost = new_id()
