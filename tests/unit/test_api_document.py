@@ -15,9 +15,10 @@ from siftline.api.auth import required_scope
 from siftline.api.resolver import HttpApi
 from siftline.api.search import SearchRoutes
 from siftline.kit.db import SingleConnection
+from siftline.kit.ids import new_id
 from siftline.kit.log import logger
 from tests.api_client import Answered, World, sent
-from tests.http_events import http_event
+from tests.http_events import caller_context, http_event
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +62,8 @@ def test_it_is_open_and_openapi_3_1(served: Answered, document: dict[str, Any]) 
 
 def test_it_lists_exactly_the_routes_there_are(api: HttpApi, document: dict[str, Any]) -> None:
     elsewhere = HttpApi([SearchRoutes(None)], logger("search")).routes()
-    assert {(method.upper(), path) for method, path, _ in operations(document)} == api.routes() | elsewhere
+    beside = {("GET", path) for path in ("/", "/docs/", "/favicon.ico")}
+    assert {(method.upper(), path) for method, path, _ in operations(document)} == api.routes() - beside | elsewhere
 
 
 def test_every_reference_leads_somewhere_and_every_schema_is_used(document: dict[str, Any]) -> None:
@@ -111,9 +113,37 @@ def test_each_problem_is_a_problem_document(document: dict[str, Any]) -> None:
         assert {"422", "500", "503"} <= set(operation["responses"])
 
 
+def test_whoever_comes_to_the_bare_address_finds_the_page(api: HttpApi) -> None:
+    start = sent(api, http_event("GET", "/"))
+    assert (start.status, start.headers["location"]) == (302, "/docs")
+    assert sent(api, http_event("GET", "/docs/")).text == sent(api, http_event("GET", "/docs")).text
+    icon = sent(api, http_event("GET", "/favicon.ico"))
+    assert (icon.status, icon.text) == (204, "")
+
+
+def test_every_known_path_tells_its_methods_and_every_other_is_not_found(api: HttpApi) -> None:
+    context = caller_context(new_id(), new_id(), ["read", "write", "ops"])
+    for path, allowed in [
+        ("/health", "GET"),
+        ("/docs", "GET"),
+        ("/", "GET"),
+        ("/v1/openapi.json", "GET"),
+        ("/admin/queue-stats", "GET"),
+        ("/v1/items", "GET, POST"),
+        ("/v1/items/batch", "POST"),
+        (f"/v1/items/{new_id()}", "DELETE, GET, PATCH"),
+        ("/v1/search", "GET"),
+        (f"/v1/items/{new_id()}/similar", "GET"),
+    ]:
+        refused = sent(api, http_event("PUT", path, context=context))
+        assert (refused.status, refused.code, refused.headers["allow"]) == (405, "method_not_allowed", allowed)
+    assert sent(api, http_event("PUT", "/v1/none", context=context)).code == "not_found"
+
+
 def test_the_page_holds_all_it_needs_and_may_load_nothing(api: HttpApi) -> None:
     page = sent(api, http_event("GET", "/docs"))
     assert page.status == 200
+    assert "<title>Siftline API</title>" in page.text
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy

@@ -2,6 +2,8 @@
 
 import json
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -40,15 +42,19 @@ class Words:
     def __init__(self) -> None:
         self.error: Exception | None = None
         self.breaks: list[Exception] = []
+        self.meet: Callable[[], object] = lambda: None
 
     def router(self) -> Router:
         router = new_router()
         router.post("/v1/words")(self.echo)
+        router.post("/v1/words/batch")(self.echo)
         router.get("/v1/words/<word_id>")(self.one)
+        router.patch("/v1/words/<word_id>")(self.one)
         router.get("/v1/wrong")(self.wrong)
         return router
 
     def echo(self, body: Word, caller: CurrentCaller) -> Shown:
+        self.meet()
         if self.breaks:
             raise self.breaks.pop()
         if self.error is not None:
@@ -159,7 +165,32 @@ def test_an_unknown_route_and_a_malformed_id_are_not_found(user: ApiClient) -> N
         answer = user.get(path)
         assert (answer.status, answer.code) == (404, "not_found")
         assert "script" not in answer.text
-    assert user.delete("/v1/words").code == "not_found"
+
+
+def test_a_method_that_a_known_path_does_not_take_is_told_those_it_takes(user: ApiClient) -> None:
+    for method, path, allowed in [
+        ("DELETE", "/v1/words", "POST"),
+        ("GET", "/v1/words", "POST"),
+        ("PUT", f"/v1/words/{new_id()}", "GET, PATCH"),
+        ("GET", "/v1/words/batch", "POST"),
+        ("OPTIONS", "/v1/wrong", "GET"),
+    ]:
+        answer = user.send(method, path)
+        assert (answer.status, answer.code) == (405, "method_not_allowed")
+        assert answer.headers["allow"] == allowed
+    assert user.patch("/v1/words/1", {"text": "a"}).code == "not_found"
+
+
+def test_a_parameter_that_no_route_knows_is_refused_by_its_name(user: ApiClient) -> None:
+    answer = user.get(f"/v1/words/{new_id()}", count=1, counts=2, x="")
+    assert (answer.status, answer.code) == (422, "unknown_parameter")
+    assert [(one["code"], one["parameter"]) for one in answer.json["errors"]] == [
+        ("unknown_parameter", "counts"),
+        ("unknown_parameter", "x"),
+    ]
+    assert answer.json["errors"][0]["detail"] == "Known here: count."
+    assert user.send("POST", "/v1/words", body={"text": "a"}, query={"q": 1}).code == "unknown_parameter"
+    assert user.get("/v1/none", q=1).code == "not_found"
 
 
 def test_a_bad_parameter_is_named(user: ApiClient) -> None:
@@ -220,20 +251,17 @@ def test_an_answer_of_the_wrong_shape_is_our_fault(user: ApiClient) -> None:
     assert "inner" not in answer.text
 
 
-def test_requests_at_once_are_not_mixed_up(api: HttpApi) -> None:
-    """Powertools keeps the current request on a class; two threads of a server must not see each other's."""
+def test_requests_at_once_are_not_mixed_up(api: HttpApi, words: Words) -> None:
+    """Powertools keeps the current request on a class; eight threads that all stand in a route see their own."""
+    words.meet = threading.Barrier(8, timeout=60).wait
+
+    def ask(user: ApiClient) -> list[Any]:
+        asked = (user.post("/v1/words", {"text": f"{user.user_id} {turn}"}) for turn in range(50))
+        return [json.loads(answer.text) for answer in asked]
+
     users = [ApiClient(api, new_id()) for _ in range(8)]
-    wrong: list[Any] = []
-
-    def ask(user: ApiClient) -> None:
-        for _ in range(50):
-            shown = json.loads(user.post("/v1/words", {"text": str(user.user_id)}).text)
-            if shown != {"text": str(user.user_id), "user_id": str(user.user_id)}:
-                wrong.append(shown)
-
-    threads = [threading.Thread(target=ask, args=[user]) for user in users]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    with ThreadPoolExecutor(8) as threads:
+        shown = list(threads.map(ask, users))
+    for user, answers in zip(users, shown, strict=True):
+        who = str(user.user_id)
+        assert answers == [{"text": f"{who} {turn}", "user_id": who} for turn in range(50)]

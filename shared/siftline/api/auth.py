@@ -15,7 +15,7 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from siftline.api.callers import Caller, Scope, known_scopes
 from siftline.api.problems import ProblemError
 
-OPEN = frozenset({"/health", "/docs", "/v1/openapi.json"})
+OPEN = frozenset({"/", "/docs", "/docs/", "/favicon.ico", "/health", "/v1/openapi.json"})
 _OPERATIONS = ("/v1/ops/", "/admin/")
 
 

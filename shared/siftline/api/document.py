@@ -16,6 +16,7 @@ from siftline.api.auth import required_scope
 from siftline.api.problems import to_json
 from siftline.api.routing import Resource, new_router, responses
 
+_TITLE = "Siftline API"
 _DESCRIPTION = """
 Siftline takes in what people follow and save, reads it for them, and hands it back sorted, searchable and grouped.
 
@@ -54,7 +55,19 @@ class DocumentRoutes:
             tags=["documents"],
             compress=True,
         )(self.page)
+        # What people and browsers also ask for; no part of the API, so not in its description.
+        router.get("/docs/", include_in_schema=False, compress=True)(self.page)
+        router.get("/", include_in_schema=False)(self.start)
+        router.get("/favicon.ico", include_in_schema=False)(self.icon)
         return router
+
+    def start(self) -> Response[None]:
+        """Lead whoever comes to the bare address to the page."""
+        return Response(status_code=302, headers={"Location": "/docs"})
+
+    def icon(self) -> Response[None]:
+        """Have no icon, for a day."""
+        return Response(status_code=204, headers={"Cache-Control": "public, max-age=86400"})
 
     def openapi(self) -> Response[Any]:
         """Return the document."""
@@ -75,6 +88,7 @@ class DocumentRoutes:
             swagger_base_url="",
             oauth2_config=None,
         )
+        html = html.replace("<title>Swagger UI</title>", f"<title>{_TITLE}</title>", 1)
         headers = {"Content-Security-Policy": _PAGE_POLICY}
         return Response(status_code=200, content_type="text/html; charset=utf-8", body=html, headers=headers)
 
@@ -83,7 +97,7 @@ class DocumentRoutes:
         for resource in [*self._resources, self]:
             resolver.include_router(resource.router())
         text = resolver.get_openapi_json_schema(
-            title="Siftline",
+            title=_TITLE,
             version="1",
             description=_DESCRIPTION.strip(),
             tags=list(_TAGS),

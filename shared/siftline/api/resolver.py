@@ -1,12 +1,11 @@
 """One HTTP application out of resources: admission, strict JSON, validation; a problem document for every failure."""
 
 import math
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aws_lambda_powertools import Logger
-from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
@@ -14,9 +13,11 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from psycopg.errors import DeadlockDetected, SerializationFailure
 
 from siftline.api.auth import admit
+from siftline.api.dispatch import Dispatcher
 from siftline.api.intake import plain_request, read_json, refuse_unstorable
 from siftline.api.problems import (
     SAFE_HEADERS,
+    Fault,
     Problem,
     ProblemError,
     answer,
@@ -30,46 +31,47 @@ from siftline.api.routing import Resource
 from siftline.kit.db import DatabaseUnavailableError
 from siftline.kit.errors import PermanentError, TransientError
 
-# Powertools keeps the current request on a class that every resolver of the process shares
-# (``BaseRouter.current_event``). On Lambda one environment has one request; in a server with threads each must wait.
-_one_request = threading.RLock()
 _RETRY_AFTER_S = 5.0
 
 
 class HttpApi:
-    """Answers API Gateway's HTTP API events (payload 2.0) from the routes of its resources."""
+    """Answers API Gateway's HTTP API events (payload 2.0) from the routes of its resources, any number at once.
 
-    def __init__(self, resources: Sequence[Resource], log: Logger) -> None:
+    The routes of the resources ``elsewhere`` are another function's; here only their methods are told.
+    """
+
+    def __init__(self, resources: Sequence[Resource], log: Logger, *, elsewhere: Sequence[Resource] = ()) -> None:
         self._log = log
-        self.resolver = APIGatewayHttpResolver(
-            enable_validation=True, serializer=to_json, json_body_deserializer=read_json, debug=False
+        self.resolver, self._elsewhere = (
+            Dispatcher(
+                [resource.router() for resource in part],
+                [_safe_headers, _only_known_parameters, _once_more],
+                serializer=to_json,
+                json_body_deserializer=read_json,
+            )
+            for part in (resources, elsewhere)
         )
-        for resource in resources:
-            self.resolver.include_router(resource.router())
-        self.resolver.use([_safe_headers, _once_more])
         self._handle_failures()
 
     def __call__(self, event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
         """Answer one event."""
-        with _one_request:
-            try:
-                request = plain_request(event)
-                wrapped = APIGatewayProxyEventV2(dict(request))
-                admit(wrapped)
-                refuse_unstorable(wrapped)
-            except ProblemError as error:
-                return _raw(answer(error.problem(), error.headers))
-            return self.resolver.resolve(request, context)
+        try:
+            request = plain_request(event)
+            wrapped = APIGatewayProxyEventV2(dict(request))
+            admit(wrapped)
+            refuse_unstorable(wrapped)
+        except ProblemError as error:
+            return _raw(answer(error.problem(), error.headers))
+        return self.resolver.resolve(request, context)
 
     def routes(self) -> set[tuple[str, str]]:
         """Return every (method, path) it answers; parameters stand in braces."""
-        known = self.resolver._static_routes + self.resolver._dynamic_routes  # noqa: SLF001  # no public list of routes
-        return {(route.method, route.openapi_path) for route in known}
+        return {(route.method, route.openapi_path) for route in self.resolver.routes()}
 
     def _handle_failures(self) -> None:
         handle = self.resolver.exception_handler
         handle(ProblemError)(lambda error: answer(error.problem(), error.headers))
-        handle(NotFoundError)(lambda _: answer(not_found("route").problem()))
+        handle(NotFoundError)(lambda _: self._no_route())
         handle(RequestValidationError)(self._invalid)
         handle(PermanentError)(_permanent)
         handle(TransientError)(self._transient)
@@ -81,9 +83,19 @@ class HttpApi:
         if "response" in places:  # what we were about to say is wrong, not what was asked
             return self._unexpected(error)
         if "path" in places:  # not an id at all, so certainly not a known one
-            return answer(not_found("thing").problem())
+            return self._no_route(otherwise="thing")
         problem = faulty(fault_of(fault) for fault in faults)
         return answer(problem.problem())
+
+    def _no_route(self, *, otherwise: str = "route") -> Response[str]:
+        """Answer a method that a known path does not take (RFC 9110, section 15.5.6), or an unknown path."""
+        event = self.resolver.current_event
+        allowed = self.resolver.methods(event.path) or self._elsewhere.methods(event.path)
+        if not allowed or event.http_method.upper() in allowed:
+            return answer(not_found(otherwise).problem())
+        detail = f"This path answers {', '.join(allowed)} only."
+        problem = ProblemError(405, "method_not_allowed", detail).problem()
+        return answer(problem, {"Allow": ", ".join(allowed)})
 
     def _transient(self, error: TransientError) -> Response[str]:
         self._log.warning("request_failed", error_code=error.error_code, exc_info=error)
@@ -107,14 +119,27 @@ def _permanent(error: PermanentError) -> Response[str]:
     return answer(ProblemError(422, error.error_code, error.detail).problem())
 
 
-def _safe_headers(app: APIGatewayHttpResolver, next_middleware: Any) -> Response[Any]:
+def _safe_headers(app: Dispatcher, next_middleware: Any) -> Response[Any]:
     response: Response[Any] = next_middleware(app)
     for name, value in SAFE_HEADERS.items():
         response.headers.setdefault(name, value)
     return response
 
 
-def _once_more(app: APIGatewayHttpResolver, next_middleware: Any) -> Response[Any]:
+def _only_known_parameters(app: Dispatcher, next_middleware: Any) -> Response[Any]:
+    """Refuse what no route would look at: a misspelt filter would otherwise answer with everything."""
+    known = app.parameters()
+    if known is not None:
+        sent = app.current_event.query_string_parameters
+        detail = f"Known here: {', '.join(sorted(known))}." if known else "This path knows no parameters."
+        faults = [Fault(code="unknown_parameter", detail=detail, parameter=name) for name in sent if name not in known]
+        if faults:
+            raise faulty(faults, "unknown_parameter")
+    response: Response[Any] = next_middleware(app)
+    return response
+
+
+def _once_more(app: Dispatcher, next_middleware: Any) -> Response[Any]:
     """Run a route again whose transaction PostgreSQL broke off to end a deadlock: nothing of it has happened.
 
     A worker takes a job before its subject, a request often the subject before its job; both are right for themselves.

@@ -60,8 +60,8 @@ def http_api(parts: Parts, *, allow_loopback: bool, max_attempts: int) -> HttpAp
         OpsRoutes(parts.database, parts.queues),
         HealthRoutes(Authorizer(parts.database), checks, parts.log),
     ]
-    elsewhere = SearchRoutes(None)  # answered by the search function; described here with the rest
-    return HttpApi([*resources, DocumentRoutes([*resources, elsewhere])], parts.log)
+    elsewhere = [SearchRoutes(None)]  # answered by the search function; described here with the rest
+    return HttpApi([*resources, DocumentRoutes([*resources, *elsewhere])], parts.log, elsewhere=elsewhere)
 
 
 def open_api(settings: ApiSettings, save_url: SaveUrl, log: Logger) -> HttpApi:
