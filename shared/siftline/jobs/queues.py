@@ -5,19 +5,21 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from siftline.contracts import Queue
 from siftline.kit.errors import TransientError
 from siftline.kit.log import logger
+from siftline.kit.printable import printable
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
 BATCH_MAX = 10
+T = TypeVar("T")
 _TRIES = 3
 _log = logger("jobs")
 
@@ -51,7 +53,7 @@ class Envelope:
 
 
 class SqsQueues:
-    """Sends to the queues and their dead-letter queues, by logical name."""
+    """Sends to the queues and their dead-letter queues, by logical name; each call is tried at most ``tries`` times."""
 
     def __init__(
         self,
@@ -59,17 +61,20 @@ class SqsQueues:
         urls: Mapping[Queue, str],
         dead_letter_urls: Mapping[Queue, str],
         *,
+        tries: int = _TRIES,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._client = client
         self._urls = urls
         self._dead_letter_urls = dead_letter_urls
+        self._tries = tries
         self._sleep = sleep
 
     def send(self, queue: Queue, envelopes: Sequence[Envelope]) -> set[str]:
         """Send messages ten at a time and return the keys of those that SQS accepted.
 
         Entries that fail through no fault of ours are sent again; what stays unaccepted is logged and not returned.
+        Once SQS has left all tries of a call unanswered, the rest is not even tried: each would be waited for as long.
         """
         return self._send(self._urls[queue], envelopes)
 
@@ -96,29 +101,34 @@ class SqsQueues:
 
     def _send(self, url: str, envelopes: Sequence[Envelope]) -> set[str]:
         accepted: set[str] = set()
-        for chunk in _chunks(envelopes):
+        for chunk in chunks(envelopes):
             left = {str(place): envelope for place, envelope in enumerate(chunk)}
-            for again in range(_TRIES):
+            silent = False
+            for again in range(self._tries):
                 if again:
                     self._sleep(0.1 * 2**again)
-                done, refused = self._send_once(url, left)
+                answer = self._send_once(url, left)
+                silent = answer is None
+                done, refused = answer or (set(), set())
                 accepted.update(left[place].key for place in done)
                 left = {place: envelope for place, envelope in left.items() if place not in done | refused}
                 if not left:
                     break
             if left:
                 _log.error("messages_not_accepted", queue_url=url, messages=len(left))
+            if silent:
+                break
         return accepted
 
-    def _send_once(self, url: str, left: Mapping[str, Envelope]) -> tuple[set[str], set[str]]:
-        """Return the places SQS accepted and those it will never accept."""
+    def _send_once(self, url: str, left: Mapping[str, Envelope]) -> tuple[set[str], set[str]] | None:
+        """Return the places SQS accepted and those it will never accept, or ``None`` when it did not answer."""
         try:
             answer = self._client.send_message_batch(
                 QueueUrl=url, Entries=[_entry(place, envelope) for place, envelope in left.items()]
             )
         except (BotoCoreError, ClientError) as error:
             _log.warning("send_failed", queue_url=url, error_code=QueueUnavailableError.code, reason=str(error))
-            return set(), set()
+            return None
         refused = {failed["Id"] for failed in answer.get("Failed", []) if failed.get("SenderFault")}
         for failed in answer.get("Failed", []):
             _log.warning("message_refused", queue_url=url, error_code=failed["Code"], ours=failed.get("SenderFault"))
@@ -131,13 +141,15 @@ def _entry(place: str, envelope: Envelope) -> "SendMessageBatchRequestEntryTypeD
         entry["DelaySeconds"] = envelope.delay_s
     if envelope.attributes:
         entry["MessageAttributes"] = {
-            name: {"DataType": "String", "StringValue": value} for name, value in envelope.attributes.items()
+            name: {"DataType": "String", "StringValue": printable(value) or "(empty)"}  # SQS refuses others
+            for name, value in envelope.attributes.items()
         }
     return entry  # type: ignore[return-value]  # built key by key; TypedDict cannot follow
 
 
-def _chunks(envelopes: Sequence[Envelope]) -> Iterator[list[Envelope]]:
-    rest = iter(envelopes)
+def chunks(things: Sequence[T]) -> Iterator[list[T]]:
+    """Yield what one call of SQS takes: ten at a time."""
+    rest = iter(things)
     while chunk := list(islice(rest, BATCH_MAX)):
         yield chunk
 

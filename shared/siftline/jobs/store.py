@@ -7,6 +7,7 @@ transaction of the caller.
 from collections.abc import Sequence
 from uuid import UUID
 
+from psycopg.errors import UniqueViolation
 from psycopg.rows import scalar_row
 from psycopg.types.json import Jsonb
 
@@ -14,6 +15,7 @@ from siftline.contracts import QUEUE_OF, JobType
 from siftline.jobs import subjects_store as subjects
 from siftline.jobs.model import NewJob
 from siftline.kit.db import Connection
+from siftline.kit.errors import TransientError
 from siftline.kit.ids import new_id
 
 _ENQUEUE = """
@@ -61,17 +63,26 @@ select id from ended
 """
 
 _REDRIVE = """
-with redriven as (
+with asked as (
+  select jobs.id, jobs.park_id
+  from jobs join unnest(%(ids)b::uuid[], %(park_ids)b::uuid[]) as dead (id, park_id)
+    on jobs.id = dead.id and jobs.park_id = dead.park_id
+  where jobs.state = 'failed'
+    and not exists (select from jobs live where live.job_type = jobs.job_type
+      and live.subject_id = jobs.subject_id and live.state in ('pending', 'processing'))
+  order by jobs.id for update of jobs),
+redriven as (
   update jobs set state = 'pending', attempts = 0, due_at = now(), published_at = null, publish_count = 0,
     finished_at = null, park_id = null, parked_at = null, error_code = null, error_message = null,
     deferred_since = null, updated_at = now()
-  where id = %(id)s and state = 'failed' and park_id = %(park_id)s
-    and not exists (select from jobs live where live.job_type = jobs.job_type
-      and live.subject_id = jobs.subject_id and live.state in ('pending', 'processing'))
-  returning id, job_type, subject_id),
+  from asked
+  where jobs.id = asked.id and jobs.state = 'failed' and jobs.park_id = asked.park_id
+  returning jobs.id, jobs.job_type, jobs.subject_id),
 event as (insert into job_events (job_id, event, attempt) select id, 'redriven', 0 from redriven)
-select job_type, subject_id from redriven
+select id, job_type, subject_id from redriven
 """
+# A job of the same subject that was committed in the very moment between is seen by the next look.
+_REDRIVE_TRIES = 5
 
 
 def enqueue(
@@ -137,9 +148,23 @@ def cancel(connection: Connection, subject_ids: Sequence[UUID]) -> int:
 
 def redrive(connection: Connection, job_id: UUID, park_id: UUID) -> bool:
     """Make a parked job pending again with fresh attempts, once for each parking."""
-    row = connection.execute(_REDRIVE, {"id": job_id, "park_id": park_id}).fetchone()
-    if row is None:
-        return False
-    job_type, subject_id = row
-    subjects.waiting(connection, JobType(job_type), [subject_id])
-    return True
+    return bool(redrive_all(connection, [(job_id, park_id)]))
+
+
+def redrive_all(connection: Connection, parked: Sequence[tuple[UUID, UUID]]) -> list[UUID]:
+    """Make parked jobs (job id, park id) pending again with fresh attempts; return the ids of those that now are.
+
+    A job stays as it is whose parking is another one by now, or whose subject has a live job of the same type. Among
+    ``parked`` each subject stands once a job type. Raises ``TransientError`` when others keep making such jobs.
+    """
+    values = {"ids": [job_id for job_id, _ in parked], "park_ids": [park_id for _, park_id in parked]}
+    for _ in range(_REDRIVE_TRIES):
+        try:
+            with connection.transaction():
+                rows = connection.execute(_REDRIVE, values).fetchall()
+        except UniqueViolation:
+            continue
+        for job_type in {row[1] for row in rows}:
+            subjects.waiting(connection, JobType(job_type), [row[2] for row in rows if row[1] == job_type])
+        return [row[0] for row in rows]
+    raise TransientError("Other work on the same things kept coming in; try again.", code="redrive_contended")

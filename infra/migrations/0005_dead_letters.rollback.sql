@@ -1,0 +1,2 @@
+drop view dead_letters;
+drop index jobs_dead;
