@@ -23,7 +23,11 @@ from siftline.kit.printable import printable
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
-    from mypy_boto3_sqs.type_defs import MessageTypeDef
+    from mypy_boto3_sqs.type_defs import (
+        ChangeMessageVisibilityBatchRequestEntryTypeDef,
+        DeleteMessageBatchRequestEntryTypeDef,
+        MessageTypeDef,
+    )
 
 # The code of a message without attributes: SQS moved it after too many receives, no code of ours saw its end.
 RECEIVED_TOO_OFTEN = "received_too_often"
@@ -105,9 +109,11 @@ class SqsDeadLetters:
         url = self._dead_letter_urls[queue]
         deleted = 0
         for some in chunks(letters):
-            entries = [{"Id": str(place), "ReceiptHandle": letter.receipt} for place, letter in enumerate(some)]
+            entries: list[DeleteMessageBatchRequestEntryTypeDef] = [
+                {"Id": str(place), "ReceiptHandle": letter.receipt} for place, letter in enumerate(some)
+            ]
             with _translated("The dead-letter queue did not delete a message."):
-                answer = self._client.delete_message_batch(QueueUrl=url, Entries=entries)  # type: ignore[arg-type]
+                answer = self._client.delete_message_batch(QueueUrl=url, Entries=entries)
             deleted += len(answer.get("Successful", []))
             if answer.get("Failed"):
                 _log.warning("dead_letters_not_deleted", queue=queue.value, messages=len(answer["Failed"]))
@@ -159,12 +165,12 @@ class SqsDeadLetters:
 
     def _show_again(self, url: str, letters: Sequence[Letter]) -> None:
         for some in chunks(letters):
-            entries = [
+            entries: list[ChangeMessageVisibilityBatchRequestEntryTypeDef] = [
                 {"Id": str(place), "ReceiptHandle": letter.receipt, "VisibilityTimeout": 0}
                 for place, letter in enumerate(some)
             ]
             with _translated("The dead-letter queue did not take its messages back."):
-                answer = self._client.change_message_visibility_batch(QueueUrl=url, Entries=entries)  # type: ignore[arg-type]
+                answer = self._client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
             if answer.get("Failed"):
                 _log.warning("dead_letters_hidden_for_a_while", queue_url=url, messages=len(answer["Failed"]))
 

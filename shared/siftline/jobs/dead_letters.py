@@ -1,4 +1,6 @@
-"""Dead letters: what was parked, why, and back to work. PostgreSQL is the truth; SQS holds copies and what is malformed.
+"""Dead letters: what was parked, why, and back to work.
+
+PostgreSQL is the truth; SQS holds copies, and malformed messages.
 
 A job is redriven in PostgreSQL, whether or not its copy still lies on the dead-letter queue. A copy whose job is no
 longer dead is deleted; one that stays, or is moved back by hand, revives nothing, because its ``park_id`` is spent.
