@@ -12,7 +12,8 @@ from siftline.api.resolver import HttpApi
 from siftline.api.wiring import Parts, http_api
 from siftline.contracts import Queue
 from siftline.ingest.saving import save_url
-from siftline.jobs.publish import Publisher
+from siftline.jobs.dead_letters import DeadLetterQueues
+from siftline.jobs.publish import Publisher, Sender
 from siftline.jobs.queues import Depth
 from siftline.kit.db import Database
 from siftline.kit.errors import SiftlineError
@@ -20,7 +21,7 @@ from siftline.kit.ids import new_id
 from siftline.kit.log import logger
 from siftline.settings import JobSettings
 from tests.factories import FakeContext, make_user
-from tests.fakes import FakeClock, FakeSender
+from tests.fakes import FakeClock, FakeSender, NoDeadLetters
 from tests.http_events import caller_context, http_event
 
 
@@ -102,7 +103,14 @@ class FakeDepths:
 class World:
     """An API over a real database, with queues that keep what they are sent."""
 
-    def __init__(self, database: Database, *, allow_loopback: bool = False) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        allow_loopback: bool = False,
+        sender: Sender | None = None,
+        dead_letter_queues: DeadLetterQueues | None = None,
+    ) -> None:
         self.database = database
         self.sender = FakeSender()
         self.depths = FakeDepths()
@@ -111,7 +119,8 @@ class World:
         parts = Parts(
             database=database,
             queues=self.depths,
-            publisher=Publisher(database, self.sender, JobSettings(), self.clock),
+            dead_letter_queues=dead_letter_queues or NoDeadLetters(),
+            publisher=Publisher(database, sender or self.sender, JobSettings()),
             clock=self.clock,
             save_url=save_url,
             check_vectors=self._check_vectors,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from siftline.contracts import JobType, Queue
+from siftline.jobs.dead_letter_queues import Letter, Visitor
 from siftline.jobs.model import ClaimedJob, Done
 from siftline.jobs.queues import Envelope
 from siftline.kit.db import Connection
@@ -33,11 +34,37 @@ class FakeSender:
         return {envelope.key for envelope in accepted}
 
 
+class NoDeadLetters:
+    """Dead-letter queues on which nothing lies."""
+
+    def visit(self, queue: Queue, visitor: Visitor, *, budget_s: float, messages_max: int) -> bool:
+        """Show nothing."""
+        return True
+
+    def delete(self, queue: Queue, letters: Sequence[Letter]) -> int:
+        """Delete nothing."""
+        return 0
+
+    def send_back(self, queue: Queue, letters: Sequence[Letter]) -> set[str]:
+        """Move nothing."""
+        return set()
+
+    def move_all(self, queue: Queue) -> bool:
+        """Move nothing."""
+        return False
+
+
 class FakeProcessor:
     """Does what the test says for each job."""
 
-    def __init__(self, work: Callable[[ClaimedJob], Done], job_type: JobType = JobType.ANALYZE_CONTENT) -> None:
+    def __init__(
+        self,
+        work: Callable[[ClaimedJob], Done],
+        job_type: JobType = JobType.ANALYZE_CONTENT,
+        providers: frozenset[str] = frozenset(),
+    ) -> None:
         self._work = work
+        self.providers = providers
         self._job_type = job_type
         self.worked: list[ClaimedJob] = []
         self.failures: list[str] = []

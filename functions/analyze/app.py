@@ -6,11 +6,11 @@ from typing import Any
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from siftline.analyze.service import subject_of
+from siftline.analyze.service import AnalyzeContent, subject_of
 from siftline.analyze.wiring import open_analysis
 from siftline.contracts import JobType
 from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.wiring import consumer, producer
+from siftline.jobs.wiring import Lazily, consumer, producer
 from siftline.settings import AnalyzeSettings
 
 
@@ -19,7 +19,7 @@ def build() -> BatchConsumer:
     """Put the parts together, once a warm environment."""
     settings = AnalyzeSettings()
     parts = producer(settings)
-    work = open_analysis(settings, parts.database)
+    work = Lazily(JobType.ANALYZE_CONTENT, AnalyzeContent.providers, lambda: open_analysis(settings, parts.database))
     return consumer(settings, parts, [work], {JobType.ANALYZE_CONTENT: subject_of}, reserve_s=settings.analyze_text_s)
 
 

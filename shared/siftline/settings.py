@@ -77,7 +77,10 @@ class JobSettings(_Settings):
     job_clock_grace_s: float = Field(default=2.0, ge=0, description="how much too early a claim may come")
     job_defer_max_s: int = Field(default=172_800, ge=60, description="a job deferred for longer fails with the reason")
     job_misconfigured_s: int = Field(
-        default=300, ge=1, description="a job that a fault of the set-up stopped is tried again after this, for free"
+        default=300, ge=1, description="what is set up wrongly is left alone this long, doubling up to 16 times; costs no attempt"
+    )
+    job_receives_max: int = Field(
+        default=5, ge=1, description="a message that a fault of our own stops this often is parked; below the queue's own"
     )
     job_quiet_s: int = Field(default=120, ge=1, description="unanswered messages are sent again after this, doubling")
     job_outstanding_max: int = Field(
@@ -202,6 +205,9 @@ class ApiSettings(ConsumerSettings):
         default=False, description="accepts loopback addresses, for development and tests"
     )
     qdrant_url: str = Field(description="asked by GET /health?deep=1 whether it answers")
+    sqs_timeout_s: float = Field(
+        default=2.0, gt=0, le=20, description="a request waits no longer for SQS; the sweep sends what it did not take"
+    )
 
 
 class ModelSettings(_Settings):

@@ -72,7 +72,7 @@ class Bench:
         self.consumer = BatchConsumer(
             queues={"siftline-local-analysis-queue": Queue.ANALYSIS},
             database=database,
-            publisher=Publisher(database, self.sender, settings, SystemClock()),
+            publisher=Publisher(database, self.sender, settings),
             sender=self.sender,
             processors=[self.work],
             subjects={JobType.ANALYZE_CONTENT: subject_of},

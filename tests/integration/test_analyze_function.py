@@ -15,7 +15,6 @@ from infra.local.wsgi import LoopbackServer
 from siftline.contracts import Queue
 from siftline.kit.aws import sqs_client
 from siftline.kit.db import Database, open_database
-from siftline.kit.errors import ConfigurationError
 from siftline.kit.ids import new_id
 from siftline.kit.vectors import VectorIndex
 from siftline.settings import environment
@@ -105,9 +104,18 @@ def test_a_malformed_message_is_parked_with_its_cause(variables):
     assert received["Messages"][0]["MessageAttributes"]["error_code"]["StringValue"] == "malformed_message"
 
 
-def test_a_missing_model_is_told_as_what_it_is(variables, tmp_path):
-    with pytest.raises(ConfigurationError, match="There is no model"):
-        handled("analyze.ok", {**variables, "MODEL_URI": str(tmp_path / "nowhere")})
+def test_a_missing_model_is_told_as_what_it_is_and_the_job_waits_for_it_at_no_cost(variables, database, tmp_path):
+    make_text(database)
+
+    answer = handled("analyze.ok", {**variables, "MODEL_URI": str(tmp_path / "nowhere")})
+
+    assert answer == {"batchItemFailures": []}
+    with database.transaction() as connection:
+        job = connection.execute("select state, attempts, waits_for, error_message from jobs").fetchone()
+        breaker = connection.execute("select provider, error_code from breakers").fetchone()
+    assert job[:3] == ("pending", 0, "model_missing")
+    assert "There is no model" in job[3]
+    assert breaker == ("model", "model_missing")
 
 
 def test_topics_of_ones_own_are_taken_from_the_file_that_is_named(variables, database, tmp_path):

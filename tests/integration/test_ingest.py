@@ -54,7 +54,7 @@ class Bench:
                 "siftline-local-content-background-queue": Queue.CONTENT_BACKGROUND,
             },
             database=database,
-            publisher=Publisher(database, self.sender, settings, SystemClock()),
+            publisher=Publisher(database, self.sender, settings),
             sender=self.sender,
             processors=[work],
             subjects={JobType.INGEST_CONTENT: subject_of},

@@ -1,11 +1,13 @@
 """The batch loop on a real PostgreSQL: one committed outcome a record, and what is acknowledged when."""
 
 import json
+import threading
 from typing import Any
 from uuid import UUID
 
 import psycopg
 import pytest
+from psycopg.errors import DeadlockDetected
 
 from siftline.contracts import JobType, Queue
 from siftline.jobs import lease_store, store
@@ -38,22 +40,22 @@ def raising(error: Exception) -> Any:
 class Bench:
     """A consumer of the analysis queue with its parts at hand."""
 
-    def __init__(self, database: Database, work: Any, **settings: Any) -> None:
+    def __init__(self, database: Database, work: Any, providers: frozenset[str] = frozenset(), **settings: Any) -> None:
         self.database = database
         self.sender = FakeSender()
         self.settings = JobSettings(**settings)
-        self.publisher = Publisher(database, self.sender, self.settings, SystemClock())
-        self.processor = FakeProcessor(work)
+        self.publisher = Publisher(database, self.sender, self.settings)
+        self.processor = FakeProcessor(work, providers=providers)
         self.consumer = self.make(database)
 
-    def make(self, database: Database) -> BatchConsumer:
+    def make(self, database: Database, subjects: Any = None) -> BatchConsumer:
         return BatchConsumer(
             queues={"siftline-local-analysis-queue": Queue.ANALYSIS},
             database=database,
             publisher=self.publisher,
             sender=self.sender,
             processors=[self.processor],
-            subjects={ANALYZE: lambda connection, message: self.known(connection, message.subject_id)},
+            subjects=subjects or {ANALYZE: lambda connection, message: self.known(connection, message.subject_id)},
             settings=self.settings,
             clock=SystemClock(),
         )
@@ -314,3 +316,149 @@ def test_a_database_error_inside_the_work_is_a_retry_not_a_crash(database: Datab
     job_id = make_job(database)
     assert bench.knock(bench.message(job_id)) == []
     assert bench.column("state", job_id) == "pending"
+
+
+class ModelGoneError(ConfigurationError):
+    code = "model_missing"
+    provider = "model"
+
+
+def broken_until(mended: list[bool]) -> Any:
+    def work(_: ClaimedJob) -> Done:
+        if not mended:
+            raise ModelGoneError("There is no model.")
+        return Done()
+
+    return work
+
+
+def due_now(database: Database, job_id: UUID) -> None:
+    with database.transaction() as connection:
+        connection.execute("update jobs set due_at = now() where id = %s", (job_id,))
+
+
+def breaker(database: Database) -> Any:
+    with database.transaction() as connection:
+        return connection.execute("select provider, openings, open_until > now(), probe_until from breakers").fetchone()
+
+
+def test_a_fault_of_the_set_up_opens_its_breaker_and_no_other_job_is_tried_on_it(database: Database) -> None:
+    bench = Bench(database, broken_until([]), providers=frozenset({"model"}))
+    first, second = make_job(database), make_job(database)
+    assert bench.knock(bench.message(first), bench.message(second)) == []
+    assert len(bench.processor.worked) == 1
+    assert breaker(database) == ("model", 1, True, None)
+    assert [bench.column("attempts", job) for job in (first, second)] == [0, 0]
+    assert bench.column("waits_for", second) == "breaker_open"
+    assert "model_missing" in bench.column("error_message", second)
+
+
+def test_one_job_alone_probes_a_breaker_whose_time_is_up_and_its_success_closes_it(database: Database) -> None:
+    mended: list[bool] = []
+    bench = Bench(database, broken_until(mended), providers=frozenset({"model"}))
+    first, second = make_job(database), make_job(database)
+    bench.knock(bench.message(first))
+    with database.transaction() as connection:
+        connection.execute("update breakers set open_until = now(), probe_until = now() + interval '1 minute'")
+    due_now(database, first)
+    bench.knock(bench.message(first))
+    assert len(bench.processor.worked) == 1, "another probes already"
+    with database.transaction() as connection:
+        connection.execute("update breakers set probe_until = now()")
+    mended.append(True)
+    due_now(database, first)
+    bench.knock(bench.message(first), bench.message(second))
+    assert bench.states() == ["completed", "completed"]
+    assert breaker(database) is None
+
+
+def test_a_breaker_that_opens_again_stays_open_for_twice_as_long(database: Database) -> None:
+    bench = Bench(database, broken_until([]), providers=frozenset({"model"}))
+    job = make_job(database)
+    bench.knock(bench.message(job))
+    with database.transaction() as connection:
+        connection.execute("update breakers set open_until = now()")
+    due_now(database, job)
+    bench.knock(bench.message(job))
+    with database.transaction() as connection:
+        left_s = connection.execute("select extract(epoch from open_until - now()) from breakers").fetchone()
+    assert breaker(database)[1] == 2
+    assert 590 < left_s[0] <= 600
+
+
+def test_a_probe_that_fails_for_another_reason_leaves_the_right_to_probe_to_the_next(database: Database) -> None:
+    errors: list[Exception] = [ModelGoneError("There is no model."), PermanentError("Gone.", code="content_gone")]
+
+    def work(_: ClaimedJob) -> Done:
+        if errors:
+            raise errors.pop(0)
+        return Done()
+
+    bench = Bench(database, work, providers=frozenset({"model"}))
+    jobs = [make_job(database) for _ in range(3)]
+    bench.knock(bench.message(jobs[0]))
+    with database.transaction() as connection:
+        connection.execute("update breakers set open_until = now()")
+    bench.knock(bench.message(jobs[1]))
+    assert breaker(database) == ("model", 1, False, None)
+    bench.knock(bench.message(jobs[2]))
+    assert bench.states() == ["pending", "failed", "completed"]
+    assert breaker(database) is None
+
+
+def test_a_breaker_of_something_else_holds_nobody_up(database: Database) -> None:
+    bench = Bench(database, succeed, providers=frozenset({"vectors"}))
+    with database.transaction() as connection:
+        connection.execute(
+            "insert into breakers (provider, error_code, error_detail, open_until)"
+            " values ('model', 'model_missing', 'There is no model.', now() + interval '1 hour')"
+        )
+    bench.knock(bench.message(make_job(database)))
+    assert bench.states() == ["completed"]
+
+
+def test_long_work_keeps_its_lease(database: Database) -> None:
+    def work(job: ClaimedJob) -> Done:
+        renewed = threading.Event()
+        for _ in range(100):
+            with database.transaction() as connection:
+                found = connection.execute("select lease_until from jobs where id = %s", (job.id,)).fetchone()
+            if found and found[0] > job.lease_until:
+                return Done()
+            renewed.wait(0.1)
+        raise AssertionError("never renewed")
+
+    bench = Bench(database, work, job_lease_s=1)
+    job_id = make_job(database)
+    bench.knock(bench.message(job_id))
+    assert bench.column("state", job_id) == "completed"
+
+
+def test_a_transaction_undone_by_a_deadlock_is_run_again_at_once(database: Database) -> None:
+    tries: list[int] = []
+
+    def write(connection: Any) -> None:
+        tries.append(1)
+        if len(tries) == 1:
+            raise DeadlockDetected
+
+    bench = Bench(database, lambda _: Done(write=write))
+    job_id = make_job(database)
+    bench.knock(bench.message(job_id))
+    assert (bench.column("state", job_id), bench.column("attempts", job_id)) == ("completed", 1)
+    assert len(bench.processor.worked) == 1
+
+
+def test_a_message_that_a_fault_of_our_own_keeps_stopping_is_parked_in_the_end(database: Database) -> None:
+    def faulty(_: Any, __: Any) -> UUID | None:
+        raise ZeroDivisionError
+
+    bench = Bench(database, succeed)
+    bench.consumer = bench.make(database, {ANALYZE: faulty})
+    event = sqs_event("analysis", {"job_type": "analyze_content", "shared_content_id": new_id()})
+    assert len(bench.consumer.handle(event, FakeContext())["batchItemFailures"]) == 1
+    event["Records"][0]["attributes"]["ApproximateReceiveCount"] = "5"
+    assert bench.consumer.handle(event, FakeContext())["batchItemFailures"] == []
+    (parked,) = bench.sender.dead[Queue.ANALYSIS]
+    assert parked.attributes is not None
+    assert parked.attributes["error_code"] == "unexpected_error"

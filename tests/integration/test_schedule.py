@@ -39,7 +39,7 @@ class FakeDepths:
 def make_schedule(database: Database, *, depth: int = 0, ghosts: int = 0) -> tuple[Schedule, FakeSender]:
     settings = ScheduleSettings(database_url="postgresql:///unused", qdrant_url="http://127.0.0.1:1", **PLACES)
     sender = FakeSender()
-    publisher = Publisher(database, sender, settings, SystemClock())
+    publisher = Publisher(database, sender, settings)
     schedule = Schedule(
         database=database,
         publisher=publisher,

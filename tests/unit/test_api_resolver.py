@@ -11,14 +11,13 @@ import pytest
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
-from psycopg.errors import DeadlockDetected, OperationalError, SerializationFailure
 from pydantic import BaseModel
 
 from siftline.api.auth import CurrentCaller
 from siftline.api.problems import not_found
 from siftline.api.resolver import HttpApi
 from siftline.api.routing import new_router
-from siftline.kit.db import DatabaseUnavailableError
+from siftline.kit.db import ConflictError, DatabaseUnavailableError
 from siftline.kit.errors import PermanentError, TransientError
 from siftline.kit.ids import new_id
 from siftline.kit.log import logger
@@ -220,18 +219,13 @@ def test_a_permanent_error_is_the_callers_and_a_transient_one_asks_to_come_back(
     assert user.post("/v1/words", {"text": "a"}).json["detail"] == "There is no such word."
 
 
-def broken_off(cause: Exception) -> DatabaseUnavailableError:
-    error = DatabaseUnavailableError("The database could not be reached.")
-    error.__cause__ = cause
-    return error
-
-
 def test_a_transaction_that_a_deadlock_broke_off_runs_once_more(user: ApiClient, words: Words) -> None:
-    words.breaks = [broken_off(DeadlockDetected())]
+    conflict, away = ConflictError("Another was in its way."), DatabaseUnavailableError("It is away.")
+    words.breaks = [conflict]
     assert user.post("/v1/words", {"text": "a"}).status == 200
-    words.breaks = [broken_off(DeadlockDetected()), broken_off(SerializationFailure())]
-    assert user.post("/v1/words", {"text": "a"}).code == "database_unavailable"
-    words.breaks = [broken_off(OperationalError())]
+    words.breaks = [conflict, conflict]
+    assert user.post("/v1/words", {"text": "a"}).code == "database_conflict"
+    words.breaks = [away]
     assert user.post("/v1/words", {"text": "a"}).code == "database_unavailable"
 
 

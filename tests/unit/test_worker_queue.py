@@ -1,6 +1,5 @@
 """Deleting what is done, whatever SQS fails to do at first."""
 
-
 import pytest
 from botocore.exceptions import EndpointConnectionError
 

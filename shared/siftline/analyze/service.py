@@ -61,16 +61,14 @@ class AnalyzeContent:
     another is asked for.
     """
 
+    job_type = JobType.ANALYZE_CONTENT
+    providers = frozenset({"model", "vectors"})
+
     def __init__(self, database: Database, reader: Reader, index: VectorIndex, *, cluster_every: int = 20) -> None:
         self._database = database
         self._reader = reader
         self._index = index
         self._cluster_every = cluster_every
-
-    @property
-    def job_type(self) -> JobType:
-        """The job type it does."""
-        return JobType.ANALYZE_CONTENT
 
     def process(self, job: ClaimedJob) -> Done:
         """Read the job's content.

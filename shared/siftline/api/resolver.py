@@ -10,7 +10,6 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from aws_lambda_powertools.utilities.typing import LambdaContext
-from psycopg.errors import DeadlockDetected, SerializationFailure
 
 from siftline.api.auth import admit
 from siftline.api.dispatch import Dispatcher
@@ -28,7 +27,7 @@ from siftline.api.problems import (
     to_json,
 )
 from siftline.api.routing import Resource
-from siftline.kit.db import DatabaseUnavailableError
+from siftline.kit.db import ConflictError
 from siftline.kit.errors import PermanentError, TransientError
 
 _RETRY_AFTER_S = 5.0
@@ -146,9 +145,7 @@ def _once_more(app: Dispatcher, next_middleware: Any) -> Response[Any]:
     """
     try:
         response: Response[Any] = next_middleware(app)
-    except DatabaseUnavailableError as error:
-        if not isinstance(error.__cause__, DeadlockDetected | SerializationFailure):
-            raise
+    except ConflictError:
         response = next_middleware(app)
     return response
 

@@ -39,6 +39,7 @@ class ClusterUser:
     """The work of ``cluster_user``."""
 
     job_type = JobType.CLUSTER_USER
+    providers: frozenset[str] = frozenset()
 
     def __init__(
         self,

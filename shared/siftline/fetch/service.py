@@ -84,6 +84,7 @@ class FetchSource:
     """Does ``fetch_source`` jobs."""
 
     job_type = JobType.FETCH_SOURCE
+    providers: frozenset[str] = frozenset()
 
     def __init__(self, database: Database, http: Http, reader: Reader, clock: Clock, options: FetchOptions) -> None:
         self._database = database

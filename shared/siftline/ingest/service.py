@@ -92,6 +92,7 @@ class IngestContent:
     """Does ``ingest_content``: fetches and reads a page, or takes what a feed brought of it, and stores the text."""
 
     job_type = JobType.INGEST_CONTENT
+    providers: frozenset[str] = frozenset()
 
     def __init__(
         self, database: Database, http: Http, reader: Reader, *, page_max_bytes: int, analysis_enabled: bool

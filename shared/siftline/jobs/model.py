@@ -24,6 +24,8 @@ class NewJob:
     """Where it goes; ``None`` means the job type's own queue."""
     payload: Mapping[str, Any] = field(default_factory=dict)
     due_at: datetime | None = None
+    asked: bool = False
+    """Whether a person asked for it whatever was done before: what was paid once is then paid again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,11 @@ class Processor(Protocol):
     @property
     def job_type(self) -> JobType:
         """The job type it does."""
+        ...
+
+    @property
+    def providers(self) -> frozenset[str]:
+        """What it cannot work without and an operator sets up: its jobs wait while the breaker of one is open."""
         ...
 
     def process(self, job: ClaimedJob) -> Done:

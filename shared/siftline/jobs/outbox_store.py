@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from psycopg.rows import kwargs_row, scalar_row
 
 from siftline.contracts import JobType, Queue
+from siftline.jobs import credits_store as credits
 from siftline.jobs import subjects_store as subjects
 from siftline.kit.db import Connection
 
@@ -26,11 +27,12 @@ class Outgoing:
     subject_id: UUID
     group_key: str
     payload: dict[str, Any]
-    due_at: datetime
     park_id: UUID | None
     error_code: str | None
     error_message: str | None
     attempts: int
+    wait_s: float
+    """Seconds until it is due by the database's clock; negative when it is overdue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,9 @@ select count(*) from (
 _TAKE = """
 update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
 where id = any(%(ids)b::uuid[]) and state = 'pending' and published_at is null and due_at <= now() + %(ahead)s
-returning jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.due_at, jobs.park_id,
-  jobs.error_code, jobs.error_message, jobs.attempts
+returning jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.park_id,
+  jobs.error_code, jobs.error_message, jobs.attempts,
+  extract(epoch from jobs.due_at - now())::float8 as wait_s
 """
 
 # One row of each waiting tenant is found by skipping through the index, so that a tenant with many jobs costs no more
@@ -75,8 +78,9 @@ turns as (
 chosen as (select id from turns order by priority desc, turn, due_at limit %(limit)s)
 update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
 from chosen where jobs.id = chosen.id and jobs.state = 'pending' and jobs.published_at is null
-returning jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.due_at, jobs.park_id,
-  jobs.error_code, jobs.error_message, jobs.attempts
+returning jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.park_id,
+  jobs.error_code, jobs.error_message, jobs.attempts,
+  extract(epoch from jobs.due_at - now())::float8 as wait_s
 """
 
 _TAKE_UNANSWERED = """
@@ -87,9 +91,12 @@ with quiet as (
   order by published_at limit %(limit)s for update skip locked)
 update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
 from quiet where jobs.id = quiet.id
-returning jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.due_at, jobs.park_id,
-  jobs.error_code, jobs.error_message, jobs.attempts
+returning jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.park_id,
+  jobs.error_code, jobs.error_message, jobs.attempts,
+  extract(epoch from jobs.due_at - now())::float8 as wait_s
 """
+
+_QUEUES_OF = "select distinct queue from jobs where id = any(%(ids)b::uuid[]) order by queue"
 
 _NOT_SENT = (
     "update jobs set published_at = null, updated_at = now() where id = any(%(ids)b::uuid[]) and state = 'pending'"
@@ -112,16 +119,19 @@ follow as (
   insert into jobs (id, job_type, queue, subject_id, group_key, payload, priority, max_attempts)
   select gen_random_uuid(), job_type, queue, subject_id, group_key, payload, priority, max_attempts
   from ended where state = 'failed' and again
-  returning subject_id),
+  returning id, job_type, subject_id),
 event as (
   insert into job_events (job_id, event, attempt, error_code)
   select id, case state when 'failed' then 'failed' else 'lease_expired' end, attempts, 'worker_lost' from ended)
-select job_type, subject_id, state = 'failed' and subject_id not in (select subject_id from follow) as failed from ended
+select ended.job_type, ended.subject_id, ended.state = 'failed' and follow.id is null as failed,
+  case when ended.state = 'failed' then ended.id end as ended_id, follow.id as follow_id
+from ended left join follow on follow.job_type = ended.job_type and follow.subject_id = ended.subject_id
 """
 
 _TO_PARK = """
-select jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.due_at, jobs.park_id,
-  jobs.error_code, jobs.error_message, jobs.attempts
+select jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.park_id,
+  jobs.error_code, jobs.error_message, jobs.attempts,
+  extract(epoch from jobs.due_at - now())::float8 as wait_s
 from jobs
 where park_id is not null and parked_at is null and finished_at <= now() - %(quiet)s
   and (%(job_id)s::uuid is null or id = %(job_id)s)
@@ -163,6 +173,11 @@ def take_unanswered(connection: Connection, *, quiet_s: float, limit: int) -> li
     return _outgoing(connection, _TAKE_UNANSWERED, {"quiet": timedelta(seconds=quiet_s), "limit": limit})
 
 
+def queues_of(connection: Connection, ids: Sequence[UUID]) -> list[Queue]:
+    """Return the queues that these jobs belong to."""
+    return [Queue(name) for (name,) in connection.execute(_QUEUES_OF, {"ids": list(ids)}).fetchall()]
+
+
 def not_sent(connection: Connection, ids: Sequence[UUID]) -> None:
     """Take the mark back from jobs whose message the queue did not accept."""
     connection.execute(_NOT_SENT, {"ids": list(ids)})
@@ -177,6 +192,8 @@ def sweep_lost(connection: Connection, *, limit: int) -> Swept:
         mine = [row for row in rows if row[0] == kind]
         subjects.waiting(connection, JobType(kind), [row[1] for row in mine if not row[2]])
         subjects.failed(connection, JobType(kind), [row[1] for row in mine if row[2]], "worker_lost", detail)
+    credits.release(connection, [row[3] for row in rows if row[3]])
+    credits.reserve(connection, [row[4] for row in rows if row[4]])
     failed = sum(1 for row in rows if row[2])
     return Swept(retried=len(rows) - failed, failed=failed)
 

@@ -10,7 +10,6 @@ from siftline.contracts import SUBJECT_FIELD, Queue
 from siftline.jobs import outbox_store as outbox
 from siftline.jobs.outbox_store import SQS_DELAY_MAX_S, Outgoing
 from siftline.jobs.queues import Envelope, body
-from siftline.kit.clock import Clock
 from siftline.kit.db import Database
 from siftline.kit.log import logger
 from siftline.settings import JobSettings
@@ -35,22 +34,23 @@ class Sender(Protocol):
 class Publisher:
     """Hands out due jobs, never more than a cap of outstanding messages a queue."""
 
-    def __init__(self, database: Database, sender: Sender, settings: JobSettings, clock: Clock) -> None:
+    def __init__(self, database: Database, sender: Sender, settings: JobSettings) -> None:
         self._database = database
         self._sender = sender
         self._settings = settings
-        self._clock = clock
 
     def publish(self, job_ids: Sequence[UUID]) -> int:
         """Hand out freshly committed jobs; returns how many SQS accepted.
 
-        With more than one batch of them the queues' turns and caps decide, not their order of birth. Call it after the
-        commit: a crash before it loses nothing, because the sweep hands out what still waits.
+        With more than one batch of them their queues' turns and caps decide, not their order of birth. Call it after
+        the commit: a crash before it loses nothing, because the sweep hands out what still waits.
         """
         if not job_ids:
             return 0
         if len(job_ids) > self._settings.job_outstanding_max // 10:
-            return sum(self.hand_out(queue) for queue in Queue)
+            with self._database.transaction() as connection:
+                queues = outbox.queues_of(connection, job_ids)
+            return sum(self.hand_out(queue) for queue in queues)
         with self._database.transaction() as connection:
             taken = outbox.take(connection, job_ids)
         return self._send(taken)
@@ -92,13 +92,13 @@ class Publisher:
                 outbox.not_sent(connection, refused)
         return len(jobs) - len(refused)
 
-    def _message(self, job: Outgoing) -> Envelope:
-        wait_s = (job.due_at - self._clock.now()).total_seconds()
+    @staticmethod
+    def _message(job: Outgoing) -> Envelope:
         return Envelope(
             key=str(job.id),
             body=body(_fields(job)),
             group=job.group_key,
-            delay_s=min(max(math.ceil(wait_s), 0), SQS_DELAY_MAX_S),
+            delay_s=min(max(math.ceil(job.wait_s), 0), SQS_DELAY_MAX_S),
         )
 
 

@@ -4,17 +4,21 @@ Transactions are short: no HTTP, model or vector call stands inside one.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import psycopg
+from psycopg.errors import DeadlockDetected, ReadOnlySqlTransaction, SerializationFailure
 from psycopg_pool import ConnectionPool, PoolTimeout
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
 from siftline.kit.errors import TransientError
 
 Connection = psycopg.Connection[Any]
+_Result = TypeVar("_Result")
+_CONFLICT_TRIES = 3
 _OPTIONS = "-c timezone=UTC -c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000"
 
 
@@ -22,6 +26,12 @@ class DatabaseUnavailableError(TransientError):
     """No connection could be had, or it was lost; whatever was under way is rolled back or unknown."""
 
     code = "database_unavailable"
+
+
+class ConflictError(DatabaseUnavailableError):
+    """PostgreSQL broke the transaction off to end a deadlock or a conflict: nothing of it has happened."""
+
+    code = "database_conflict"
 
 
 class Database(Protocol):
@@ -56,6 +66,9 @@ class SingleConnection:
             try:
                 with connection.transaction():
                     yield connection
+            except ReadOnlySqlTransaction:
+                self.close()
+                raise
             finally:
                 if connection.broken:
                     self.close()
@@ -92,20 +105,49 @@ class Pool:
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Open a transaction on a pooled connection; waits at most ``wait_s`` seconds for one."""
-        with _translated(), self._pool.connection() as connection, connection.transaction():
-            yield connection
+        with _translated(), self._pool.connection() as connection:
+            try:
+                with connection.transaction():
+                    yield connection
+            except ReadOnlySqlTransaction:
+                connection.close()
+                raise
 
     def close(self) -> None:
         """Close every connection."""
         self._pool.close()
 
 
+def settled(database: Database, work: Callable[[Connection], _Result]) -> _Result:
+    """Run ``work`` in a transaction of its own, and again, three times in all, where a conflict undid it.
+
+    A worker takes a job before its subject, another writer often the subject before its job; both are right for
+    themselves, so now and then PostgreSQL must undo one of them. ``work`` must be fit to run again.
+    """
+    tries = Retrying(
+        retry=retry_if_exception_type(ConflictError), stop=stop_after_attempt(_CONFLICT_TRIES), reraise=True
+    )
+    result: _Result = tries(_in_transaction, database, work)
+    return result
+
+
+def _in_transaction(database: Database, work: Callable[[Connection], _Result]) -> _Result:
+    with database.transaction() as connection:
+        return work(connection)
+
+
 @contextmanager
 def _translated() -> Iterator[None]:
     try:
         yield
+    except (DeadlockDetected, SerializationFailure) as error:
+        raise ConflictError("The database broke the transaction off, as another one was in its way.") from error
     except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
         raise DatabaseUnavailableError("The database could not be reached.") from error
+    except (
+        ReadOnlySqlTransaction
+    ) as error:  # a replica since a failover: the connection is dropped, the next finds home
+        raise DatabaseUnavailableError("The database takes no writes at the moment.") from error
 
 
 @cache

@@ -32,6 +32,7 @@ class ModelUnfitError(ConfigurationError):
     """The model's files cannot be loaded, or it takes or gives something else than an embedding model."""
 
     code = "model_unfit"
+    provider = "model"
 
 
 class Embedder(Protocol):

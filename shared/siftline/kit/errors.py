@@ -34,6 +34,10 @@ class PermanentError(SiftlineError):
 
 
 class ConfigurationError(SiftlineError):
-    """The system is set up wrongly (a missing model, a collection of another dimension): an operator must act."""
+    """The system is set up wrongly (a missing model, a collection of another dimension): an operator must act.
+
+    ``provider`` names what is wrong; jobs that need it wait until it serves again.
+    """
 
     code = "misconfigured"
+    provider: ClassVar[str] = "setup"

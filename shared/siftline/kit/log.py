@@ -5,6 +5,8 @@ from functools import cache
 from aws_lambda_powertools import Logger, Metrics
 
 NAMESPACE = "Siftline"
+# The dimension `service` of every metric, whichever function tells it: one alarm sees them all.
+SERVICE = "siftline"
 
 
 @cache

@@ -28,12 +28,14 @@ class ModelMissingError(ConfigurationError):
     """There is no model where the setting says, or it is not one we can read."""
 
     code = "model_missing"
+    provider = "model"
 
 
 class ModelDamagedError(ConfigurationError):
     """A file of the model is not the one its manifest was written for."""
 
     code = "model_damaged"
+    provider = "model"
 
 
 class ModelUnavailableError(TransientError):

@@ -39,12 +39,14 @@ class VectorsRefusedError(ConfigurationError):
     """Qdrant refused the key or does not understand what it is asked: an operator must act."""
 
     code = "vectors_refused"
+    provider = "vectors"
 
 
 class CollectionMismatchError(ConfigurationError):
     """The collection, or a vector meant for it, has another number of dimensions or another distance."""
 
     code = "collection_mismatch"
+    provider = "vectors"
 
 
 class InvalidVectorError(PermanentError):

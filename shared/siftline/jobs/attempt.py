@@ -1,0 +1,240 @@
+"""One try of one claimed job: the work under a lease that is kept alive, then the one arrow its outcome asks for."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+
+from siftline.contracts import JobType
+from siftline.jobs import breakers_store, lease_store, outbox_store, store
+from siftline.jobs.backoff import delay_s
+from siftline.jobs.model import ClaimedJob, Done, Processor
+from siftline.jobs.publish import Publisher
+from siftline.jobs.queues import QueueUnavailableError
+from siftline.kit.clock import Clock
+from siftline.kit.db import Connection, Database, settled
+from siftline.kit.errors import ConfigurationError, PermanentError, SiftlineError, TransientError
+from siftline.kit.heartbeat import Heartbeat
+from siftline.kit.ids import new_id
+from siftline.kit.log import NAMESPACE, SERVICE, logger
+from siftline.settings import JobSettings
+
+_log = logger("jobs")
+
+
+class BreakerOpenError(TransientError):
+    """What the job needs is set up wrongly and left alone for a while."""
+
+    code = "breaker_open"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A job in hand, and the breakers it found on its way that are not closed."""
+
+    job: ClaimedJob
+    standings: Sequence[breakers_store.Standing] = ()
+
+    @property
+    def probes(self) -> frozenset[str]:
+        """The providers that this job may try first after their breaker was open."""
+        return frozenset(standing.provider for standing in self.standings if standing.probing)
+
+    @property
+    def held_up_by(self) -> breakers_store.Standing | None:
+        """The breaker that keeps the job from being tried at all, the longest one first."""
+        closed = [standing for standing in self.standings if not standing.probing]
+        return max(closed, key=lambda standing: standing.wait_s, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    status: str
+    again: UUID | None = None
+    park_id: UUID | None = None
+    breaker_opened: bool = False
+
+
+class Attempts:
+    """Does claimed jobs, one at a time a thread."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        publisher: Publisher,
+        processors: Mapping[JobType, Processor],
+        settings: JobSettings,
+        clock: Clock,
+    ) -> None:
+        self._database = database
+        self._publisher = publisher
+        self._processors = processors
+        self._settings = settings
+        self._clock = clock
+        self._heartbeat = Heartbeat()
+        self._rng = random.Random()  # noqa: S311 - jitter, not a secret
+
+    def claim(self, connection: Connection, job_id: UUID, job_type: JobType) -> Claim | None:
+        """Take a job, in the caller's transaction, and look at the breakers of what it needs."""
+        job = lease_store.claim(
+            connection,
+            job_id,
+            job_type,
+            lease_s=self._settings.job_lease_s,
+            grace_s=self._settings.job_clock_grace_s,
+        )
+        if job is None:
+            return None
+        providers = self._processors[job_type].providers
+        if not providers:
+            return Claim(job)
+        return Claim(job, breakers_store.standings(connection, providers, probe_s=self._settings.job_lease_s))
+
+    def run(self, claim: Claim) -> None:
+        """Do the work, commit its outcome, and publish what it makes due.
+
+        Raises ``DatabaseUnavailableError`` when the outcome could not be committed.
+        """
+        job, started = claim.job, self._clock.monotonic()
+        try:
+            publish = self._try(claim, started)
+        except lease_store.LeaseLostError:
+            _log.warning("lease_lost", **_facts(job), status="lost", duration_ms=self._since(started))
+            return
+        try:
+            self._publisher.publish(publish)
+        except (TransientError, QueueUnavailableError) as error:
+            _log.warning("publish_failed", **_facts(job), error_code=error.error_code)
+
+    def _try(self, claim: Claim, started: float) -> Sequence[UUID]:
+        """Do the work, commit its outcome, and return the jobs to publish."""
+        job = claim.job
+        if claim.held_up_by is not None:
+            return self._failed_try(claim, _held_up(claim.held_up_by), self._since(started))
+        try:
+            with self._heartbeat.hold(lambda: self._renew(job), every_s=self._settings.job_lease_s / 3):
+                done = self._processors[job.job_type].process(job)
+            duration_ms = self._since(started)
+            fresh = settled(self._database, lambda connection: self._complete(connection, claim, done, duration_ms))
+        except lease_store.LeaseLostError:
+            raise
+        except SiftlineError as error:
+            return self._failed_try(claim, error, self._since(started))
+        except Exception as error:  # noqa: BLE001 - the one broad catch: an unknown fault counts as transient
+            _log.exception("unexpected_error", **_facts(job))
+            unknown = TransientError(f"An unexpected fault ({type(error).__name__}).", code="unexpected_error")
+            return self._failed_try(claim, unknown, self._since(started))
+        self._told("job_completed", job, "completed", duration_ms)
+        if claim.probes:
+            _log.info("breaker_closed", providers=sorted(claim.probes))
+        return fresh
+
+    def _renew(self, job: ClaimedJob) -> None:
+        with self._database.transaction() as connection:
+            lease_store.renew(connection, job, lease_s=self._settings.job_lease_s)
+
+    def _complete(self, connection: Connection, claim: Claim, done: Done, duration_ms: int) -> list[UUID]:
+        """Draw the arrow with all that stands or falls with it; returns the jobs to publish."""
+        again = lease_store.complete(connection, claim.job, result=done.result, duration_ms=duration_ms)
+        done.write(connection)
+        fresh = store.enqueue(connection, done.follow, max_attempts=self._settings.job_max_attempts)
+        if claim.probes:
+            breakers_store.closed(connection, claim.probes)
+        if again is None:
+            return fresh
+        lease_store.reenqueued(connection, claim.job)
+        return [*fresh, again]
+
+    def _failed_try(self, claim: Claim, error: SiftlineError, duration_ms: int) -> Sequence[UUID]:
+        """Draw the arrow that this error asks for, with what it means for the subject, in one transaction."""
+        job = claim.job
+        outcome = settled(self._database, lambda connection: self._uncompleted(connection, claim, error, duration_ms))
+        self._told("job_not_completed", job, outcome.status, duration_ms, error.error_code)
+        if outcome.breaker_opened and isinstance(error, ConfigurationError):
+            self._told_breaker(error)
+        if outcome.park_id is not None:
+            self._park(job)
+        if outcome.again is not None:
+            return [outcome.again]
+        return [job.id] if outcome.status in ("retry", "deferred") else []
+
+    def _uncompleted(self, connection: Connection, claim: Claim, error: SiftlineError, duration_ms: int) -> _Outcome:
+        job, breaker_opened = claim.job, False
+        wait_s = self._asked_wait_s(error)
+        if isinstance(error, ConfigurationError) and error.provider in self._processors[job.job_type].providers:
+            wait_s, breaker_opened = breakers_store.opened(connection, error, hold_s=self._settings.job_misconfigured_s)
+        elif claim.probes:
+            breakers_store.not_proven(connection, claim.probes)
+        if isinstance(error, PermanentError):
+            again = lease_store.fail(connection, job, error, duration_ms=duration_ms, park_id=None)
+            outcome = _Outcome("failed", again)
+        elif wait_s is not None and self._may_wait(job):
+            lease_store.defer(connection, job, error, delay_s=max(wait_s, 1.0), duration_ms=duration_ms)
+            outcome = _Outcome("deferred", breaker_opened=breaker_opened)
+        elif job.attempts >= job.max_attempts:
+            park_id = new_id()
+            again = lease_store.fail(connection, job, error, duration_ms=duration_ms, park_id=park_id)
+            outcome = _Outcome("exhausted", again, park_id, breaker_opened)
+        else:
+            wait_s = delay_s(job.attempts, self._settings.job_backoff_s, self._rng)
+            lease_store.retry(connection, job, error, delay_s=wait_s, duration_ms=duration_ms)
+            outcome = _Outcome("retry", breaker_opened=breaker_opened)
+        if claim.held_up_by is None:
+            self._processors[job.job_type].on_failure(connection, job, error)
+        return outcome
+
+    def _asked_wait_s(self, error: SiftlineError) -> float | None:
+        """Return how long the error asks to be left alone without an attempt being used, or ``None``."""
+        if isinstance(error, ConfigurationError):
+            return self._settings.job_misconfigured_s
+        return error.retry_after_s if isinstance(error, TransientError) else None
+
+    def _may_wait(self, job: ClaimedJob) -> bool:
+        """Whether the job has not been put off for longer than any job may be."""
+        if job.deferred_since is None:
+            return True
+        return (self._clock.now() - job.deferred_since).total_seconds() < self._settings.job_defer_max_s
+
+    def _park(self, job: ClaimedJob) -> None:
+        with self._database.transaction() as connection:
+            waiting = outbox_store.to_park(connection, quiet_s=0, limit=100, job_id=job.id)
+        self._publisher.park(waiting)
+
+    def _told(self, event: str, job: ClaimedJob, status: str, duration_ms: int, error_code: str | None = None) -> None:
+        _log.info(event, **_facts(job), status=status, duration_ms=duration_ms, error_code=error_code)
+        figures = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
+        figures.add_dimension(name="job_type", value=job.job_type.value)
+        figures.add_dimension(name="status", value=status)
+        figures.add_metric(name="Jobs", unit=MetricUnit.Count, value=1)
+        figures.add_metric(name="JobDuration", unit=MetricUnit.Milliseconds, value=duration_ms)
+        figures.flush_metrics()
+
+    def _told_breaker(self, error: ConfigurationError) -> None:
+        _log.error("breaker_opened", provider=error.provider, error_code=error.error_code, detail=error.detail)
+        figures = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
+        figures.add_metric(name="BreakersOpened", unit=MetricUnit.Count, value=1)
+        figures.add_metadata(key="provider", value=error.provider)
+        figures.flush_metrics()
+
+    def _since(self, started: float) -> int:
+        return round((self._clock.monotonic() - started) * 1000)
+
+
+def _held_up(standing: breakers_store.Standing) -> BreakerOpenError:
+    return BreakerOpenError(
+        f"The {standing.provider} is set up wrongly ({standing.error_code}): {standing.error_detail}",
+        retry_after_s=standing.wait_s,
+    )
+
+
+def _facts(job: ClaimedJob) -> dict[str, Any]:
+    return {
+        "job_type": job.job_type.value,
+        "job_id": str(job.id),
+        "subject_id": str(job.subject_id),
+        "attempt": job.attempts,
+    }

@@ -1,0 +1,104 @@
+"""Breakers by provider: opened by a fault of the set-up, tried again by one job at a time, closed by its success.
+
+Source of the pattern: M. Nygard, "Release It!", Circuit Breaker. The database's clock decides, for all workers alike.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+
+from psycopg.rows import class_row, scalar_row
+
+from siftline.kit.db import Connection
+from siftline.kit.errors import ConfigurationError
+
+# A breaker that opens again and again stays open for twice as long each time, up to 2 ** 4 times.
+_DOUBLINGS_MAX = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One provider's breaker that is not closed, as a job that needs the provider finds it."""
+
+    provider: str
+    error_code: str
+    error_detail: str
+    probing: bool
+    """Whether this job is the one that may try the provider now."""
+    wait_s: float
+    """Seconds until it may be tried again, or until the probe under way must have answered."""
+
+
+_STANDINGS = """
+with probed as (
+  update breakers set probe_until = now() + %(probe)s
+  where provider = any(%(providers)s) and open_until <= now() and (probe_until is null or probe_until <= now())
+  returning provider)
+select provider, error_code, error_detail, provider in (select provider from probed) as probing,
+  greatest(extract(epoch from greatest(open_until, probe_until) - now()), 1)::float8 as wait_s
+from breakers where provider = any(%(providers)s)
+"""
+
+_OPEN = """
+insert into breakers as b (provider, error_code, error_detail, open_until)
+values (%(provider)s, %(code)s, %(detail)s, now() + %(hold)s)
+on conflict (provider) do update set error_code = excluded.error_code, error_detail = excluded.error_detail,
+  openings = b.openings + 1, open_until = now() + %(hold)s * power(2, least(b.openings, %(doublings)s)),
+  probe_until = null
+where b.open_until <= now()
+returning extract(epoch from open_until - now())::float8
+"""
+
+_LEFT = "select greatest(extract(epoch from open_until - now()), 1)::float8 from breakers where provider = %(provider)s"
+
+
+def standings(connection: Connection, providers: Collection[str], *, probe_s: float) -> list[Standing]:
+    """Return the breakers among ``providers`` that are not closed; an open one whose time is up is probed by you.
+
+    The right to probe lasts ``probe_s`` seconds, so that a probe whose worker died does not keep the breaker open.
+    """
+    values = {"providers": list(providers), "probe": timedelta(seconds=probe_s)}
+    with connection.cursor(row_factory=class_row(Standing)) as cursor:
+        return cursor.execute(_STANDINGS, values).fetchall()
+
+
+def opened(connection: Connection, error: ConfigurationError, *, hold_s: float) -> tuple[float, bool]:
+    """Open the breaker of the error's provider, or leave it as open as it is.
+
+    Returns the seconds until it may be tried, and whether it was this call that opened it.
+    """
+    values = {
+        "provider": error.provider,
+        "code": error.error_code,
+        "detail": error.detail,
+        "hold": timedelta(seconds=hold_s),
+        "doublings": _DOUBLINGS_MAX,
+    }
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        until_s: float | None = cursor.execute(_OPEN, values).fetchone()
+        if until_s is not None:
+            return until_s, True
+        left_s: float = cursor.execute(_LEFT, values).fetchone() or hold_s
+    return left_s, False
+
+
+def closed(connection: Connection, providers: Collection[str]) -> None:
+    """Close the breakers of providers that have just served a job."""
+    connection.execute("delete from breakers where provider = any(%(providers)s)", {"providers": list(providers)})
+
+
+def not_proven(connection: Connection, providers: Collection[str]) -> None:
+    """Give the right to probe back: the job ended before it could tell whether the provider serves again."""
+    connection.execute(
+        "update breakers set probe_until = null where provider = any(%(providers)s)", {"providers": list(providers)}
+    )
+
+
+def open_breakers(connection: Connection) -> list[Standing]:
+    """Return every breaker that is not closed, for operators."""
+    with connection.cursor(row_factory=class_row(Standing)) as cursor:
+        return cursor.execute(
+            "select provider, error_code, error_detail, coalesce(probe_until > now(), false) as probing,"
+            " greatest(extract(epoch from greatest(open_until, probe_until) - now()), 0)::float8 as wait_s"
+            " from breakers order by provider"
+        ).fetchall()
