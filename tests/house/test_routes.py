@@ -18,7 +18,7 @@ NOTHING = cast("Any", None)  # routes are only listed here, never run
 
 
 def _api() -> HttpApi:
-    parts = Parts(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, logger("house"))
+    parts = Parts(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, logger("house"))
     return http_api(parts, allow_loopback=False, max_attempts=4)
 
 

@@ -7,6 +7,7 @@ from aws_lambda_powertools import Logger
 
 from siftline.api.authorize import Authorizer
 from siftline.api.clusters import ClusterRoutes
+from siftline.api.dead_letters import DeadLetterRoutes
 from siftline.api.document import DocumentRoutes
 from siftline.api.hand_out import HandOut, Publisher
 from siftline.api.health import HealthRoutes
@@ -21,7 +22,10 @@ from siftline.api.sources import SourceRoutes
 from siftline.api.token_routes import TokenRoutes
 from siftline.api.walk import WalkRoutes
 from siftline.contracts import Queue
+from siftline.jobs.dead_letter_queues import SqsDeadLetters
+from siftline.jobs.dead_letters import DeadLetterQueues, DeadLetters
 from siftline.jobs.wiring import producer
+from siftline.kit.aws import sqs_client
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
 from siftline.kit.probe import check_answers
@@ -34,6 +38,7 @@ class Parts:
 
     database: Database
     queues: Depths
+    dead_letter_queues: DeadLetterQueues
     publisher: Publisher
     clock: Clock
     save_url: SaveUrl
@@ -44,6 +49,7 @@ class Parts:
 def http_api(parts: Parts, *, allow_loopback: bool, max_attempts: int) -> HttpApi:
     """Return the API over these parts."""
     hand_out = HandOut(parts.publisher, parts.log)
+    dead_letters = DeadLetters(parts.database, parts.dead_letter_queues, hand_out, parts.clock)
     checks = {
         "database": lambda: _check_database(parts.database),
         "queues": lambda: parts.queues.depth(Queue.CONTENT_PROCESSING),
@@ -58,6 +64,7 @@ def http_api(parts: Parts, *, allow_loopback: bool, max_attempts: int) -> HttpAp
         TokenRoutes(parts.database, parts.clock),
         MeRoutes(parts.database),
         OpsRoutes(parts.database, parts.queues),
+        DeadLetterRoutes(dead_letters, parts.queues, parts.clock),
         HealthRoutes(Authorizer(parts.database), checks, parts.log),
     ]
     elsewhere = [SearchRoutes(None)]  # answered by the search function; described here with the rest
@@ -70,6 +77,9 @@ def open_api(settings: ApiSettings, save_url: SaveUrl, log: Logger) -> HttpApi:
     parts = Parts(
         database=made.database,
         queues=made.queues,
+        dead_letter_queues=SqsDeadLetters(
+            sqs_client(), made.queues, settings.queue_urls(), settings.dead_letter_urls(), made.clock
+        ),
         publisher=made.publisher,
         clock=made.clock,
         save_url=save_url,
