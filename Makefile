@@ -55,6 +55,11 @@ migrate: $(VENV)/.local ## bring the database of DATABASE_URL to the newest sche
 user: $(VENV)/.local ## make a user and print a token: NAME=…
 	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.user $(if $(NAME),--name "$(NAME)")
 
+.PHONY: redrive
+redrive: $(VENV)/.local ## give dead letters back to work: QUEUE=analysis, ERROR_CODE=…, LIMIT=…, DRY_RUN=1
+	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.redrive --queue "$(QUEUE)" \
+	  $(if $(ERROR_CODE),--error-code "$(ERROR_CODE)") $(if $(LIMIT),--limit "$(LIMIT)") $(if $(filter 1,$(DRY_RUN)),--dry-run)
+
 .PHONY: invoke
 invoke: $(VENV)/.local ## one handler, one event: FUNCTION=ingest EVENT=events/ingest.ok.json
 	@PYTHONPATH=shared:. $(BIN)/python -m infra.local.invoke "$(FUNCTION)" "$(EVENT)"

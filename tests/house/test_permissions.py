@@ -36,6 +36,7 @@ ACTION_OF = {
 }
 # What Lambda does in a function's name for an event source mapping.
 POLLING = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"}
+DEAD = {name for name in resources("AWS::SQS::Queue") if name.endswith("DeadLetterQueue")}
 # Actions for which the service knows no resource (Service Authorization Reference).
 WITHOUT_RESOURCE = {
     "xray:PutTraceSegments",
@@ -158,12 +159,13 @@ def test_a_function_may_send_to_the_queues_that_its_environment_names(function: 
 
 
 @pytest.mark.parametrize("function", FUNCTION_NAMES)
-def test_a_function_may_drain_and_park_what_it_consumes_and_no_other_queue(function: str) -> None:
+def test_a_function_may_drain_and_park_what_it_consumes_redrive_what_is_dead_and_no_other_queue(function: str) -> None:
     events = function_resources()[function][1].get("Events", {}).values()
     consumed = {logical_id(event["Properties"]["Queue"]) for event in events if event["Type"] == "SQS"}
     dead = {name.removesuffix("Queue") + "DeadLetterQueue" for name in consumed}
 
-    assert _queues(function, "sqs:DeleteMessage") == consumed
+    redriven = DEAD if "sqs:StartMessageMoveTask" in _called(function) else set()
+    assert _queues(function, "sqs:DeleteMessage") == consumed | redriven
     assert dead <= _queues(function, "sqs:SendMessage")
 
 
