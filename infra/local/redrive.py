@@ -1,0 +1,72 @@
+"""Give dead letters back to work: ``make redrive QUEUE=analysis``. ``DRY_RUN=1`` only counts, from PostgreSQL."""
+
+import argparse
+import sys
+from contextlib import closing
+
+from pydantic import ValidationError
+
+from infra.local.errors import SetUpError
+from siftline.contracts import Queue
+from siftline.jobs.dead_letter_queues import SqsDeadLetters
+from siftline.jobs.dead_letters import DeadLetters, Order, Redriven
+from siftline.jobs.wiring import Producer, producer
+from siftline.kit.aws import sqs_client
+from siftline.kit.errors import SiftlineError
+from siftline.kit.printable import printable
+from siftline.settings import ConsumerSettings
+
+# Nobody waits for a command as for a request: it may look through a dead-letter queue for as long as this.
+_BUDGET_S = 600.0
+_MOVED = {
+    "sqs": "SQS moves the messages back by itself.",
+    "siftline": "",
+    None: "SQS did not answer: malformed messages and copies stay on the dead-letter queue.",
+}
+
+
+def _opened() -> tuple[Producer, DeadLetters]:
+    try:
+        settings = ConsumerSettings()
+    except ValidationError as error:
+        missing = ", ".join(sorted(str(fault["loc"][0]).upper() for fault in error.errors()))
+        raise SetUpError(f"Set {missing}, or start `make run` once.") from error
+    parts = producer(settings)
+    queues = SqsDeadLetters(sqs_client(), parts.queues, settings.queue_urls(), settings.dead_letter_urls(), parts.clock)
+    return parts, DeadLetters(parts.database, queues, parts.publisher.publish, parts.clock, budget_s=_BUDGET_S)
+
+
+def report(done: Redriven, *, dry_run: bool) -> str:
+    """Return what a redrive did as lines of text: a line a cause, then the sums."""
+    lines = [f"{cause.jobs:>8}  {cause.job_type:<18} {printable(cause.error_code)}" for cause in done.causes]
+    lines.append(f"{done.jobs:>8}  jobs {'would be' if dry_run else 'are'} pending again, {done.left} left")
+    if not dry_run:
+        lines.append(f"{done.messages:>8}  malformed messages moved back, {done.copies} copies deleted")
+        lines.append(_MOVED[done.moved_by])
+    return "\n".join(line for line in lines if line)
+
+
+def main(arguments: list[str]) -> int:
+    """Redrive as the command line says; return the exit code."""
+    parser = argparse.ArgumentParser(prog="make redrive", description="Give dead letters back to work.")
+    parser.add_argument("--queue", required=True, choices=[queue.value for queue in Queue])
+    parser.add_argument("--error-code", help="only this cause")
+    parser.add_argument("--limit", type=int, help="at most so many, the oldest first")
+    parser.add_argument("--dry-run", action="store_true", help="only count")
+    chosen = parser.parse_args(arguments)
+    if chosen.limit is not None and chosen.limit < 1:
+        parser.error("--limit must be at least 1")
+    order = Order(Queue(chosen.queue), chosen.error_code, chosen.limit)
+    try:
+        parts, dead_letters = _opened()
+        with closing(parts.database):
+            done = dead_letters.dry_run(order) if chosen.dry_run else dead_letters.redrive(order)
+    except (SiftlineError, SetUpError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(report(done, dry_run=chosen.dry_run))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
