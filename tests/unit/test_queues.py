@@ -68,6 +68,14 @@ def test_eleven_messages_are_two_calls_and_one_lost_call_is_repeated(stubbed: An
     assert len(queues.send(Queue.ANALYSIS, envelopes(11))) == 11
 
 
+def test_a_queue_that_leaves_every_try_of_a_call_unanswered_is_not_asked_for_the_rest(stubbed: Any) -> None:
+    queues, stub = stubbed
+    stub.add_response("send_message_batch", answer([str(number) for number in range(10)], []))
+    for _ in range(3):
+        stub.add_client_error("send_message_batch", "InternalError")
+    assert queues.send(Queue.ANALYSIS, envelopes(40)) == {f"k{number}" for number in range(10)}
+
+
 def test_parking_carries_the_cause_as_attributes(stubbed: Any) -> None:
     queues, stub = stubbed
     entry = {

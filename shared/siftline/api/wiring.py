@@ -73,7 +73,7 @@ def http_api(parts: Parts, *, allow_loopback: bool, max_attempts: int) -> HttpAp
 
 def open_api(settings: ApiSettings, save_url: SaveUrl, log: Logger) -> HttpApi:
     """Return the API of the ``api`` function."""
-    made = producer(settings)
+    made = producer(settings, sqs_timeout_s=settings.sqs_timeout_s)
     parts = Parts(
         database=made.database,
         queues=made.queues,

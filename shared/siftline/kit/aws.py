@@ -22,9 +22,16 @@ class SecretUnavailableError(TransientError):
 
 
 @cache
-def sqs_client() -> "SQSClient":
-    """Return the SQS client; region, credentials and endpoint come from the AWS environment, as everywhere."""
-    return boto3.client("sqs", config=Config(retries={"total_max_attempts": 2}, connect_timeout=5, read_timeout=30))
+def sqs_client(timeout_s: float | None = None) -> "SQSClient":
+    """Return the SQS client; region, credentials and endpoint come from the AWS environment, as everywhere.
+
+    With ``timeout_s`` each call is one try, which waits no longer than that to be connected and to be answered.
+    """
+    if timeout_s is None:
+        patience = Config(retries={"total_max_attempts": 2}, connect_timeout=5, read_timeout=30)
+    else:
+        patience = Config(retries={"total_max_attempts": 1}, connect_timeout=timeout_s, read_timeout=timeout_s)
+    return boto3.client("sqs", config=patience)
 
 
 @cache
