@@ -213,6 +213,19 @@ def test_a_deferral_uses_no_attempt_and_ends_after_its_longest_age(database: Dat
     assert (bench.column("state", job_id), bench.column("error_code", job_id)) == ("failed", "http_429")
 
 
+def test_who_asks_for_longer_than_a_job_may_be_put_off_is_asked_again_in_time(database: Database) -> None:
+    bench = Bench(database, raising(TransientError("Come back.", code="http_503", retry_after_s=30 * 86_400)))
+    job_id = make_job(database)
+    bench.knock(bench.message(job_id))
+    with database.transaction() as connection:
+        due_s = connection.execute("select round(extract(epoch from due_at - deferred_since)) from jobs").fetchone()[0]
+        told = connection.execute("select detail, due_at > now() from job_events where event = 'deferred'").fetchone()
+        connection.execute("update jobs set due_at = now(), deferred_since = now() - interval '2 days'")
+    assert (due_s, told) == (172_800, ("Come back.", True))
+    bench.knock(bench.message(job_id))
+    assert (bench.column("state", job_id), bench.column("attempts", job_id)) == ("pending", 1)
+
+
 def test_a_fault_of_the_set_up_defers_the_job_and_burns_no_attempt(database: Database) -> None:
     bench = Bench(database, raising(ConfigurationError("The collection has other dimensions.", code="other_size")))
     job_id = make_job(database)

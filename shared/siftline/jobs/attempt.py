@@ -172,8 +172,9 @@ class Attempts:
         if isinstance(error, PermanentError):
             again = lease_store.fail(connection, job, error, duration_ms=duration_ms, park_id=None)
             outcome = _Outcome("failed", again)
-        elif wait_s is not None and self._may_wait(job):
-            lease_store.defer(connection, job, error, delay_s=max(wait_s, 1.0), duration_ms=duration_ms)
+        elif wait_s is not None and (left_s := self._patience_s(job)) > 0:
+            wait_s = max(min(wait_s, left_s), 1.0)
+            lease_store.defer(connection, job, error, delay_s=wait_s, duration_ms=duration_ms)
             outcome = _Outcome("deferred", breaker_opened=breaker_opened)
         elif job.attempts >= job.max_attempts:
             park_id = new_id()
@@ -193,11 +194,12 @@ class Attempts:
             return self._settings.job_misconfigured_s
         return error.retry_after_s if isinstance(error, TransientError) else None
 
-    def _may_wait(self, job: ClaimedJob) -> bool:
-        """Whether the job has not been put off for longer than any job may be."""
-        if job.deferred_since is None:
-            return True
-        return (self._clock.now() - job.deferred_since).total_seconds() < self._settings.job_defer_max_s
+    def _patience_s(self, job: ClaimedJob) -> float:
+        """Return for how long the job may still be put off, this time and those just before it together."""
+        waited_s = 0.0
+        if job.deferred_since is not None:
+            waited_s = (self._clock.now() - job.deferred_since).total_seconds()
+        return self._settings.job_defer_max_s - waited_s
 
     def _park(self, job: ClaimedJob) -> None:
         with self._database.transaction() as connection:

@@ -11,8 +11,8 @@ from http import HTTPStatus
 
 from siftline.kit.errors import PermanentError, TransientError
 
-RETRY_AFTER_MAX_S = 604_800.0
-"""A server that asks for more than a week is asked again after a week."""
+RETRY_AFTER_MAX_S = 172_800.0
+"""A server that asks for more than two days is asked again after two: no job is put off for longer in one go."""
 
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _WORDS = {401: "unauthorized", 403: "forbidden", 404: "not_found", 410: "gone"}
