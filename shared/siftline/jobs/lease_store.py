@@ -14,6 +14,7 @@ from psycopg.rows import class_row, kwargs_row
 from psycopg.types.json import Jsonb
 
 from siftline.contracts import JobType, Queue
+from siftline.jobs import credits_store
 from siftline.jobs import subjects_store as subjects
 from siftline.jobs.model import ClaimedJob
 from siftline.kit.db import Connection
@@ -77,6 +78,8 @@ event as (
 select id, job_type, subject_id, (select id from follow) as follow_id from ended
 """
 
+_FOLLOW_UP = "select id from jobs where job_type = %(job_type)s and subject_id = %(subject_id)s and state = 'pending'"
+
 _AGAIN_LATER = """
 with waiting as (
   update jobs set state = 'pending', due_at = now() + %(delay)s, attempts = attempts - %(refund)s,
@@ -126,7 +129,10 @@ def renew(connection: Connection, job: ClaimedJob, *, lease_s: float) -> None:
 
 
 def complete(connection: Connection, job: ClaimedJob, *, result: Mapping[str, Any], duration_ms: int) -> UUID | None:
-    """End a job well. Returns the follow-up's id when its subject changed meanwhile. Raises ``LeaseLostError``."""
+    """End a job well. Returns the follow-up's id when its subject changed meanwhile. Raises ``LeaseLostError``.
+
+    A ``result`` that says ``stale`` was thrown away by its room: it costs no credit.
+    """
     ended = _end(connection, job, "completed", duration_ms=duration_ms, result=result)
     return ended.follow_id
 
@@ -134,6 +140,9 @@ def complete(connection: Connection, job: ClaimedJob, *, result: Mapping[str, An
 def reenqueued(connection: Connection, job: ClaimedJob) -> None:
     """Tell the subject of a finished job that a follow-up waits; call after the room's own writes."""
     subjects.waiting(connection, job.job_type, [job.subject_id])
+    if job.job_type is JobType.ANALYZE_CONTENT:
+        follow = connection.execute(_FOLLOW_UP, {"job_type": job.job_type.value, "subject_id": job.subject_id})
+        credits_store.reserve(connection, [row[0] for row in follow.fetchall()])
 
 
 def fail(
@@ -148,6 +157,7 @@ def fail(
         subjects.failed(connection, job.job_type, [job.subject_id], error.error_code, error.detail)
     else:
         subjects.waiting(connection, job.job_type, [job.subject_id])
+        credits_store.reserve(connection, [ended.follow_id])
     return ended.follow_id
 
 
@@ -194,6 +204,11 @@ def _end(
         ).fetchone()
     if ended is None:
         raise _lost(job)
+    if job.job_type is JobType.ANALYZE_CONTENT:
+        if state == "completed" and not (result or {}).get("stale"):
+            credits_store.settle(connection, job.id)
+        else:
+            credits_store.release(connection, [job.id])
     return ended
 
 

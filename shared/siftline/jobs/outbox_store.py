@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.rows import kwargs_row, scalar_row
 
 from siftline.contracts import JobType, Queue
-from siftline.jobs import credits_store as credits
+from siftline.jobs import credits_store
 from siftline.jobs import subjects_store as subjects
 from siftline.kit.db import Connection
 
@@ -192,8 +192,8 @@ def sweep_lost(connection: Connection, *, limit: int) -> Swept:
         mine = [row for row in rows if row[0] == kind]
         subjects.waiting(connection, JobType(kind), [row[1] for row in mine if not row[2]])
         subjects.failed(connection, JobType(kind), [row[1] for row in mine if row[2]], "worker_lost", detail)
-    credits.release(connection, [row[3] for row in rows if row[3]])
-    credits.reserve(connection, [row[4] for row in rows if row[4]])
+    credits_store.release(connection, [row[3] for row in rows if row[3]])
+    credits_store.reserve(connection, [row[4] for row in rows if row[4]])
     failed = sum(1 for row in rows if row[2])
     return Swept(retried=len(rows) - failed, failed=failed)
 

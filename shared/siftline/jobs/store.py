@@ -12,6 +12,7 @@ from psycopg.rows import scalar_row
 from psycopg.types.json import Jsonb
 
 from siftline.contracts import QUEUE_OF, JobType
+from siftline.jobs import credits_store
 from siftline.jobs import subjects_store as subjects
 from siftline.jobs.model import NewJob
 from siftline.kit.db import Connection
@@ -122,6 +123,10 @@ def enqueue(
         ).fetchall()
     connection.execute(_EVENT_ENQUEUED, {"ids": made})
     subjects.enqueued(connection, distinct)
+    if any(job.job_type is JobType.ANALYZE_CONTENT for job in distinct):
+        credits_store.reserve(
+            connection, ids, asked=[id_ for id_, job in zip(made, distinct, strict=True) if job.asked]
+        )
     return ids
 
 
@@ -143,7 +148,9 @@ def put_back(connection: Connection, job_id: UUID) -> None:
 
 def cancel(connection: Connection, subject_ids: Sequence[UUID]) -> int:
     """Cancel every live job of deleted subjects; returns how many."""
-    return len(connection.execute(_CANCEL, {"subjects": list(subject_ids)}).fetchall())
+    ids = [row[0] for row in connection.execute(_CANCEL, {"subjects": list(subject_ids)}).fetchall()]
+    credits_store.release(connection, ids)
+    return len(ids)
 
 
 def redrive(connection: Connection, job_id: UUID, park_id: UUID) -> bool:
@@ -166,5 +173,7 @@ def redrive_all(connection: Connection, parked: Sequence[tuple[UUID, UUID]]) -> 
             continue
         for job_type in {row[1] for row in rows}:
             subjects.waiting(connection, JobType(job_type), [row[2] for row in rows if row[1] == job_type])
-        return [row[0] for row in rows]
+        ids = [row[0] for row in rows]
+        credits_store.reserve(connection, ids)
+        return ids
     raise TransientError("Other work on the same things kept coming in; try again.", code="redrive_contended")

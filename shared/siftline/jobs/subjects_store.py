@@ -12,12 +12,15 @@ from siftline.kit.db import Connection
 
 _CONTENT_JOBS = frozenset({JobType.INGEST_CONTENT, JobType.ANALYZE_CONTENT})
 
+# What waited for credit does so no longer.
 _CONTENTS_WAITING = """
-update contents set status = 'PENDING', error_code = null, error_detail = null, updated_at = now()
+update contents set status = 'PENDING', error_code = null, error_detail = null,
+  notice_code = nullif(notice_code, 'no_credit'), updated_at = now()
 where id = any(%(ids)b::uuid[]) and status <> 'PENDING'
 """
 _CONTENTS_ENQUEUED = """
-update contents set status = 'PENDING', error_code = null, error_detail = null, updated_at = now()
+update contents set status = 'PENDING', error_code = null, error_detail = null,
+  notice_code = nullif(notice_code, 'no_credit'), updated_at = now()
 where id = any(%(ids)b::uuid[]) and status not in ('PENDING', 'PROCESSING')
 """
 _CONTENTS_CLAIMED = """

@@ -1,0 +1,244 @@
+"""Credits: an analysis is reserved when its job is made, settled when it is done, given back when it ends otherwise.
+
+One row of ``credit_entries`` a job, whoever pays; a user's balance is the sum of their amounts, released ones left out.
+The functions work in the caller's transaction, so that job, content and credit change together or not at all. A version
+of a content is paid once: by the tenant its job was made for, where they hold it; else by who saved it, first come
+first; else by who follows the source that brought it, longest first; else by any other holder. Rereading what was
+analysed before is nobody's cost but of who asked. Users whose ``credits`` is null are not metered: their amounts are 0.
+What nobody holds (a message sent by hand) costs nobody.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from siftline.kit.db import Connection
+from siftline.kit.errors import PermanentError
+from siftline.kit.ids import new_id
+
+NO_CREDIT = "no_credit"
+NO_CREDIT_DETAIL = (
+    "Analysing this page costs one credit, and none was left for it. It goes on by itself once there is credit again."
+)
+
+
+class UnknownUserError(PermanentError):
+    """There is no such user."""
+
+    code = "unknown_user"
+
+
+@dataclass(frozen=True, slots=True)
+class Payable:
+    """A content that waited for credit, and the holder who can pay for it now."""
+
+    content_id: UUID
+    user_id: UUID
+    saved: bool
+    """Whether they saved it by hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Charge:
+    job_id: UUID
+    content_id: UUID
+    content_version: int
+    kind: str
+    user_id: UUID | None
+    amount: int
+    unpaid: bool
+
+
+_CHARGES = """
+select jobs.id as job_id, contents.id as content_id, contents.version as content_version, asked.kind,
+  case when asked.kind = 'repeat' then paid.user_id else payer.user_id end as user_id,
+  case when payer.metered then -1 else 0 end as amount,
+  asked.kind <> 'repeat' and payer.user_id is null
+    and exists (select from items where items.content_id = contents.id) as unpaid
+from jobs join contents on contents.id = jobs.subject_id
+left join lateral (
+  select entries.id, entries.user_id from credit_entries entries
+  where entries.content_id = contents.id and entries.content_version = contents.version
+    and entries.state <> 'released' and entries.job_id <> jobs.id
+  order by entries.created_at limit 1) paid on true
+cross join lateral (
+  select case when paid.id is null then 'analysis' when jobs.id = any(%(asked)b::uuid[]) then 'reprocess'
+    else 'repeat' end as kind) asked
+left join lateral (
+  select user_id, credits is not null as metered from content_payers
+  where asked.kind <> 'repeat' and content_id = contents.id
+    and (contents.topics is null or jobs.group_key not like 'user:%%' or jobs.group_key = 'user:' || user_id)
+  order by jobs.group_key = 'user:' || user_id desc, saved desc, since nulls last, item_id limit 1) payer on true
+where jobs.id = any(%(ids)b::uuid[]) and jobs.job_type = 'analyze_content' and jobs.state = 'pending'
+  and not exists (
+    select from credit_entries own where own.job_id = jobs.id and own.state <> 'released'
+      and not (own.kind = 'repeat' and own.content_version < contents.version))
+order by payer.user_id, jobs.id
+"""
+
+_DEBIT = "update users set credits = credits - 1 where id = %(user_id)s and credits >= 1"
+
+# A job that was redriven reserves again in its own row.
+_RESERVE = """
+insert into credit_entries (id, user_id, kind, job_id, content_id, content_version, amount, state)
+select id, user_id, kind, job_id, content_id, content_version, amount, 'reserved'
+from unnest(%(ids)b::uuid[], %(user_ids)b::uuid[], %(kinds)b::text[], %(job_ids)b::uuid[], %(content_ids)b::uuid[],
+            %(versions)b::int4[], %(amounts)b::int8[])
+  as new (id, user_id, kind, job_id, content_id, content_version, amount)
+on conflict (job_id) do update set user_id = excluded.user_id, kind = excluded.kind,
+  content_version = excluded.content_version, amount = excluded.amount, state = 'reserved', settled_at = null
+"""
+
+_HOLD_BACK = """
+with held as (
+  update jobs set state = 'cancelled', finished_at = now(), again = false, waits_for = null, error_code = %(code)s,
+    error_message = %(detail)s, updated_at = now()
+  where id = any(%(ids)b::uuid[]) and state = 'pending'
+  returning id, subject_id, attempts),
+event as (
+  insert into job_events (job_id, event, attempt, error_code, detail)
+  select id, 'cancelled', attempts, %(code)s, %(detail)s from held)
+update contents set status = 'NEW', notice_code = %(code)s, error_code = null, error_detail = null, updated_at = now()
+from held
+where contents.id = held.subject_id
+  and not exists (select from jobs live where live.subject_id = contents.id and live.id <> all(%(ids)b::uuid[])
+    and live.state in ('pending', 'processing'))
+"""
+
+# The text may have changed between reservation and work; what was analysed is what stands there now.
+_SETTLE = """
+update credit_entries set state = 'settled', settled_at = now(),
+  content_version = case when kind = 'repeat' then content_version
+    else coalesce((select version from contents where contents.id = content_id), content_version) end
+where job_id = %(job_id)s and state = 'reserved'
+"""
+
+# Users are locked in order, so that two releases of many wait for each other instead of deadlocking.
+_RELEASE = """
+with ended as (
+  update credit_entries set state = 'released', settled_at = now()
+  where job_id = any(%(job_ids)b::uuid[]) and state = 'reserved'
+  returning user_id, amount),
+owed as (select user_id, -sum(amount) as credits from ended where amount <> 0 group by user_id),
+locked as (
+  select id from users where id in (select user_id from owed) order by id for no key update)
+update users set credits = users.credits + owed.credits
+from owed join locked on locked.id = owed.user_id where users.id = owed.user_id
+"""
+
+# Oldest first, and of each payer no more than their credit reaches.
+_PAYABLE = """
+select content_id, user_id, saved
+from (
+  select contents.id as content_id, contents.first_seen_at, payer.user_id, payer.saved, payer.credits,
+    row_number() over (partition by payer.user_id order by contents.first_seen_at, contents.id) as place
+  from contents cross join lateral (
+    select user_id, saved, credits from content_payers
+    where content_id = contents.id order by saved desc, since nulls last, item_id limit 1) payer
+  where contents.notice_code = 'no_credit' and contents.status = 'NEW') waiting
+where credits is null or place <= credits
+order by first_seen_at, content_id limit %(limit)s
+"""
+
+_TAKE_WAITING = """
+select from contents where id = %(id)s and status = 'NEW' and notice_code = 'no_credit'
+for no key update skip locked
+"""
+
+_BALANCE = "select credits from users where id = %(user_id)s for no key update"
+_LEDGER_SUM = """
+select coalesce(sum(amount), 0)::int8 from credit_entries where user_id = %(user_id)s and state <> 'released'
+"""
+_SET_BALANCE = "update users set credits = %(credits)s where id = %(user_id)s"
+_GRANT = """
+insert into credit_entries (id, user_id, kind, amount, state, settled_at)
+values (%(id)s, %(user_id)s, 'grant', %(amount)s, 'settled', now())
+"""
+
+
+def reserve(connection: Connection, job_ids: Sequence[UUID], *, asked: Sequence[UUID] = ()) -> None:
+    """Reserve a credit for each of these jobs that analyses, waits, and has none reserved yet.
+
+    ``asked`` are those that a person asked for although the version may be paid: they cost again. A job that nobody can
+    pay for is cancelled, and its content is ``NEW`` with the notice ``no_credit`` until somebody can.
+    """
+    if not job_ids:
+        return
+    reserved: list[_Charge] = []
+    unpaid: list[UUID] = []
+    for charge in _charges(connection, job_ids, asked):
+        paid = _debited(connection, charge, asked)
+        if paid is not None:
+            reserved.append(paid)
+        else:
+            unpaid.append(charge.job_id)
+    if reserved:
+        connection.execute(_RESERVE, _columns(reserved))
+    if unpaid:
+        release(connection, unpaid)
+        connection.execute(_HOLD_BACK, {"ids": unpaid, "code": NO_CREDIT, "detail": NO_CREDIT_DETAIL})
+
+
+def settle(connection: Connection, job_id: UUID) -> None:
+    """Make a finished job's reservation final."""
+    connection.execute(_SETTLE, {"job_id": job_id})
+
+
+def release(connection: Connection, job_ids: Sequence[UUID]) -> None:
+    """Give back what these jobs reserved; each reservation is given back once."""
+    if job_ids:
+        connection.execute(_RELEASE, {"job_ids": list(job_ids)})
+
+
+def payable(connection: Connection, *, limit: int) -> list[Payable]:
+    """Return contents that waited for credit and that a holder can pay for now, oldest first."""
+    with connection.cursor(row_factory=class_row(Payable)) as cursor:
+        return cursor.execute(_PAYABLE, {"limit": limit}).fetchall()
+
+
+def take_waiting(connection: Connection, content_id: UUID) -> bool:
+    """Lock a content that still waits for credit; false where it no longer does or another is at it."""
+    return connection.execute(_TAKE_WAITING, {"id": content_id}).fetchone() is not None
+
+
+def grant(connection: Connection, user_id: UUID, amount: int | None) -> int | None:
+    """Add to a user's credits (a negative amount takes, down to 0), or stop metering them: ``None``.
+
+    Returns the new balance, ``None`` for not metered. The ledger's line is the difference to what the ledger said, so
+    that it adds up to the balance whatever was reserved or released while the user was not metered. Raises
+    ``UnknownUserError``.
+    """
+    row = connection.execute(_BALANCE, {"user_id": user_id}).fetchone()
+    if row is None:
+        raise UnknownUserError(f"There is no user {user_id}.")
+    balance = None if amount is None else max((row[0] or 0) + amount, 0)
+    [(known,)] = connection.execute(_LEDGER_SUM, {"user_id": user_id}).fetchall()
+    connection.execute(_SET_BALANCE, {"user_id": user_id, "credits": balance})
+    connection.execute(_GRANT, {"id": new_id(), "user_id": user_id, "amount": (balance or 0) - known})
+    return balance
+
+
+def _charges(connection: Connection, job_ids: Sequence[UUID], asked: Sequence[UUID]) -> list[_Charge]:
+    with connection.cursor(row_factory=class_row(_Charge)) as cursor:
+        return cursor.execute(_CHARGES, {"ids": list(job_ids), "asked": list(asked)}).fetchall()
+
+
+def _debited(connection: Connection, charge: _Charge, asked: Sequence[UUID]) -> _Charge | None:
+    """Take the credit from who is to pay; where other work took their last one meanwhile, from who is next."""
+    while charge.amount and not connection.execute(_DEBIT, {"user_id": charge.user_id}).rowcount:
+        charge = next(iter(_charges(connection, [charge.job_id], asked)), replace(charge, amount=0, unpaid=True))
+    return None if charge.unpaid else charge
+
+
+def _columns(charges: Sequence[_Charge]) -> dict[str, object]:
+    return {
+        "ids": [new_id() for _ in charges],
+        "user_ids": [charge.user_id for charge in charges],
+        "kinds": [charge.kind for charge in charges],
+        "job_ids": [charge.job_id for charge in charges],
+        "content_ids": [charge.content_id for charge in charges],
+        "versions": [charge.content_version for charge in charges],
+        "amounts": [charge.amount for charge in charges],
+    }
