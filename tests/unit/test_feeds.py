@@ -162,7 +162,8 @@ class TestFormats:
         [
             "", " ", "plain text", "<html><body><p>A page</p></body></html>", "<x/>", "{", "{}", '{"items": []}',
             '{"version": "1", "items": []}', '{"version": "https://jsonfeed.org/version/1", "items": {}}', "[1]",
-            "{" * 100_000, b"\x89PNG\r\n\x1a\n\x00\x00", b"\xff\xfe", "http://127.0.0.1/", "/etc/passwd",
+            "{" * 100_000, '{"version": "https://jsonfeed.org/version/1", "items": [', b"{\xff",
+            b"\x89PNG\r\n\x1a\n\x00\x00", b"\xff\xfe", "http://127.0.0.1/", "/etc/passwd",
         ],
     )  # fmt: skip
     def test_what_is_no_feed_is_told_so(self, body: str | bytes) -> None:
@@ -215,6 +216,28 @@ class TestDamage:
         feed = read(rss(f"<item><title>A</title>{extension}</item><item><title>B</title></item>", "", attributes))
         assert [entry.title for entry in feed.entries] == ["A", "B"]
 
+    @pytest.mark.parametrize(
+        ("damage", "title"),
+        [
+            (b'"E\\ud800!"', "E!"), (b'"E\\udc00!"', "E!"), (b'"E\x08!"', "E!"), (b'"E\n!"', "E !"),
+            (b'"E\xff!"', "E\ufffd!"), (b'"E\xed\xa0\x80!"', "E\ufffd\ufffd\ufffd!"), (b"1e999", "E"), (b"NaN", "E"),
+            (b"1" * 5_000, "1" * 1_000),
+        ],
+    )  # fmt: skip
+    def test_what_json_forbids_costs_no_entry_of_a_json_feed(self, damage: bytes, title: str) -> None:
+        body = (
+            b'{"version": "https://jsonfeed.org/version/1.1", "title": "T", "items": [{"id": "1", "title": "A"},'
+            b'{"id": "2", "content_text": "E", "title": ' + damage
+            + b', "attachments": [{"url": "/a", "size_in_bytes": ' + b"9" * 5_000 + b'}]}, [], {"id": ' + b"9" * 5_000 + b', "title": "B"}]}'
+        )  # fmt: skip
+        feed = read(body)
+        assert ([entry.title for entry in feed.entries], feed.skipped) == (["A", title, "B"], 1)
+        assert feed.entries[1].enclosures == (Enclosure("https://site.example/a"),)
+
+    def test_damage_beside_the_items_and_behind_the_end_costs_no_json_feed(self) -> None:
+        body = '{"version": "https://jsonfeed.org/version/1", "title": "T\\ud800", "\x01\\udc00": 1, "items": []}>'
+        assert read(body).title == "T"
+
     def test_a_feed_that_breaks_off_keeps_what_came(self) -> None:
         text = rss("<item><title>A</title></item><item><title>B</title></item>")
         assert [entry.title for entry in read(text[: text.index("</item></channel>")]).entries] == ["A", "B"]
@@ -222,6 +245,30 @@ class TestDamage:
     def test_an_entry_that_says_nothing_is_skipped_and_counted(self) -> None:
         feed = read(rss("<item><pubDate>Mon, 01 Jan 2024 10:00:00 GMT</pubDate></item><item><title>A</title></item>"))
         assert ([entry.title for entry in feed.entries], feed.skipped) == (["A"], 1)
+
+    @pytest.mark.parametrize(
+        ("content_type", "declaration"),
+        [
+            ("", ""),
+            ("", "<?xml version='1.0' encoding='UTF-8'?>"),
+            ("application/rss+xml; charset=utf-8", ""),
+            ("text/xml", "<?xml version='1.0'?>"),
+        ],
+    )
+    def test_a_byte_that_is_no_utf_8_costs_itself_and_not_the_alphabet(
+        self, content_type: str, declaration: str
+    ) -> None:
+        items = "<item><title>Grüße 日本</title></item><item><title>caf!</title></item>"
+        body = (declaration + rss(items)).encode().replace(b"!", b"\xff")
+        feed = read(body, content_type=content_type)
+        assert [entry.title for entry in feed.entries] == ["Grüße 日本", "caf\ufffd"]
+        text = (declaration + atom("<title>Grüße!</title>")).encode().replace(b"!", b"\xc3")
+        assert read(text, content_type=content_type).entries[0].title == "Grüße\ufffd"
+
+    @pytest.mark.parametrize("declaration", ["", "<?xml version='1.0' encoding='utf-8'?>"])
+    def test_a_feed_that_is_another_alphabet_throughout_is_read_in_that(self, declaration: str) -> None:
+        body = (declaration + rss("<item><title>Grüße aus Köln</title></item>")).encode("cp1252")
+        assert one(body).title == "Grüße aus Köln"
 
     @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1", "shift_jis", "gb2312"])
     def test_the_declared_encoding_is_read(self, encoding: str) -> None:

@@ -1,5 +1,7 @@
 """JSON Feed 1.0 and 1.1 (jsonfeed.org/version/1.1), read leniently: a wrong member costs that member or that item."""
 
+import json
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -8,12 +10,16 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import from_json
 
 from siftline.fetch import markup
-from siftline.fetch.feeds import Enclosure, Entry, Feed, NotAFeedError
+from siftline.fetch.feeds import Enclosure, Entry, Feed, FeedTooComplexError, NotAFeedError
+
+_DIGITS_MAX = 1_000
 
 
 def _text(value: object) -> str:
-    """Ids and titles come as numbers, too."""
+    """Ids and titles come as numbers, too; one that no float can hold says nothing."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return ""
+    if isinstance(value, float) and not math.isfinite(value):
         return ""
     return markup.legal(str(value))
 
@@ -79,7 +85,7 @@ class _Item(_Model):
 
 
 class _Feed(_Model):
-    version: str
+    version: _Text
     items: list[Any]
     title: _Text = ""
     home_page_url: _Text = ""
@@ -88,9 +94,9 @@ class _Feed(_Model):
 
 
 def parse_json(body: bytes, *, url: str, max_entries: int) -> Feed:
-    """Return what a JSON Feed says. Raises ``NotAFeedError``."""
+    """Return what a JSON Feed says. Raises ``NotAFeedError`` and ``FeedTooComplexError``."""
     try:
-        feed = _Feed.model_validate(from_json(body.removeprefix(b"\xef\xbb\xbf")))
+        feed = _Feed.model_validate(_value(body.removeprefix(b"\xef\xbb\xbf")))
     except ValueError as error:  # a ValidationError is one
         raise NotAFeedError("The address holds JSON that is not a JSON Feed.") from error
     if "jsonfeed.org/version/" not in feed.version:
@@ -109,6 +115,27 @@ def parse_json(body: bytes, *, url: str, max_entries: int) -> Feed:
         language=markup.line(feed.language, 35) or None,
         skipped=skipped,
     )
+
+
+def _value(body: bytes) -> Any:
+    """Return what the body says; raises ``ValueError`` where that is no JSON at all.
+
+    What strict JSON forbids and feeds hold nevertheless is read: control characters in text, half a surrogate pair,
+    bytes that are no UTF-8, numbers of any length, more behind the end.
+    """
+    try:
+        return from_json(body)
+    except ValueError:
+        lenient = json.JSONDecoder(strict=False, parse_int=_integer)
+    try:
+        return lenient.raw_decode(body.decode("utf-8", "replace").lstrip())[0]
+    except RecursionError as error:
+        raise FeedTooComplexError("The feed is nested too deeply.") from error
+
+
+def _integer(digits: str) -> int | str:
+    """Return a number, or its digits where Python would refuse to read that many."""
+    return int(digits) if len(digits) <= _DIGITS_MAX else digits
 
 
 def _entry(raw: object, feed_authors: Sequence[_Author], feed_url: str) -> Entry | None:

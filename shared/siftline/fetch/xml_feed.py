@@ -24,6 +24,11 @@ _CONTROL = bytes(code for code in range(32) if code not in b"\t\n\r\x1b")
 
 _REFERENCE = re.compile(rb"&#(?:[xX]([0-9a-fA-F]+)|([0-9]+));?")
 
+_HEADER_CHARSET = re.compile(rb"""charset\s*=\s*["']?([\w:.-]+)""", re.IGNORECASE)
+_XML_ENCODING = re.compile(rb"""(?:\xef\xbb\xbf)?\s*<\?xml\s[^<>]*?encoding\s*=\s*["']([\w:.-]+)""", re.IGNORECASE)
+# "us-ascii" is what text/xml without a charset would mean by RFC 3023; nobody means it.
+_UTF8_LABELS = {b"utf-8", b"utf8", b"us-ascii", b"ascii"}
+
 # The elements of every extension but those that carry an entry's own words; and the sizes of a feed's logo.
 _EXTENSION = re.compile(
     rb"</?(?:(?!(?:atom|a10|content|dc|rdf|rss|xhtml|html):)[A-Za-z_][\w.-]*:[\w.-]+|width|height)(?:\s[^<>]*)?/?>"
@@ -40,7 +45,7 @@ def parse_xml(body: bytes, *, url: str, content_type: str, max_entries: int) -> 
     Characters that XML forbids are dropped before parsing, so that one of them costs no entry.
     """
     if not body.startswith(_WIDE):
-        body = _REFERENCE.sub(_legal_reference, body.translate(None, delete=_CONTROL))
+        body = _readable(_REFERENCE.sub(_legal_reference, body.translate(None, delete=_CONTROL)), content_type)
     check_shape(body)
     headers = {"content-location": url, **({"content-type": content_type} if content_type else {})}
     try:
@@ -67,6 +72,25 @@ def parse_xml(body: bytes, *, url: str, content_type: str, max_entries: int) -> 
         language=markup.line(str(feed.get("language") or ""), 35) or None,
         skipped=skipped,
     )
+
+
+def _readable(body: bytes, content_type: str) -> bytes:
+    """Return the body with U+FFFD for the bytes that are no UTF-8, where it is UTF-8 by its own word and nearly true.
+
+    Without a word it counts as UTF-8 too (XML 1.0, section 4.3.3). feedparser would read all of it as Windows-1252 for
+    a single such byte. That is left to bodies in which such bytes outnumber the characters that UTF-8 makes sense of.
+    """
+    declared = _HEADER_CHARSET.search(content_type.encode("ascii", "ignore")) or _XML_ENCODING.match(body)
+    if declared and declared[1].lower() not in _UTF8_LABELS:
+        return body
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        text = body.decode("utf-8", "replace")
+        damaged = text.count("\ufffd")
+        understood = len(text) - len(text.encode("ascii", "ignore")) - damaged
+        return text.encode() if damaged <= understood else body
+    return body
 
 
 def _feedparser(body: bytes, headers: Mapping[str, str]) -> Any:
