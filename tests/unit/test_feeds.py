@@ -228,7 +228,8 @@ class TestDamage:
         body = (
             b'{"version": "https://jsonfeed.org/version/1.1", "title": "T", "items": [{"id": "1", "title": "A"},'
             b'{"id": "2", "content_text": "E", "title": ' + damage
-            + b', "attachments": [{"url": "/a", "size_in_bytes": ' + b"9" * 5_000 + b'}]}, [], {"id": ' + b"9" * 5_000 + b', "title": "B"}]}'
+            + b', "attachments": [{"url": "/a", "size_in_bytes": ' + b"9" * 5_000
+            + b'}]}, [], {"id": ' + b"9" * 5_000 + b', "title": "B"}]}'
         )  # fmt: skip
         feed = read(body)
         assert ([entry.title for entry in feed.entries], feed.skipped) == (["A", title, "B"], 1)
