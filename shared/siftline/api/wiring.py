@@ -31,6 +31,9 @@ from siftline.kit.db import Database
 from siftline.kit.probe import check_answers
 from siftline.settings import ApiSettings
 
+# Looking at dead letters waits a second for those of all servers, so an answer may take longer than a sent message's.
+_LETTERS_S = 5.0
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -78,7 +81,7 @@ def open_api(settings: ApiSettings, save_url: SaveUrl, log: Logger) -> HttpApi:
         database=made.database,
         queues=made.queues,
         dead_letter_queues=SqsDeadLetters(
-            sqs_client(), made.queues, settings.queue_urls(), settings.dead_letter_urls(), made.clock
+            sqs_client(_LETTERS_S), made.queues, settings.queue_urls(), settings.dead_letter_urls(), made.clock
         ),
         publisher=made.publisher,
         clock=made.clock,
