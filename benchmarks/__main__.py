@@ -1,18 +1,31 @@
 """``python -m benchmarks``: all of them, one after the other; or those named: ``python -m benchmarks poll walk``."""
 
 import argparse
+import sys
+from collections.abc import Callable, Mapping
 
-from benchmarks import poll, stories, walk
+from benchmarks import kills, poll, stories, walk
 
-_ALL = {"poll": poll.main, "walk": walk.main, "stories": stories.main}
+_ALL: Mapping[str, Callable[[], object]] = {
+    "poll": poll.main,
+    "walk": walk.main,
+    "stories": stories.main,
+    "kills": kills.main,
+}
+_TAKES_OPTIONS = "kills"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure; assert nothing.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(_ALL)}; none for all")
-    chosen = parser.parse_args().names
+    options, rest = parser.parse_known_args()
+    chosen = options.names
     if unknown := sorted(set(chosen) - set(_ALL)):
         parser.error(f"there is no {unknown[0]}")
+    if rest and chosen == [_TAKES_OPTIONS]:
+        sys.exit(kills.main(rest))
+    if rest:
+        parser.error(f"only {_TAKES_OPTIONS} takes options, by itself; there is no {rest[0]}")
     for name in chosen or _ALL:
         _ALL[name]()
 

@@ -121,6 +121,7 @@ class Tick(StrEnum):
     SWEEP = "sweep"
     CLUSTERINGS = "clusterings"
     CLEAN_UP = "clean_up"
+    EXTRA_RUN = "extra_run"
 
 
 class ScheduleEvent(BaseModel):

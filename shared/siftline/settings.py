@@ -10,11 +10,12 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Self
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from siftline.contracts import Queue
+from siftline.contracts import Queue, Tick
 
 
 class _Settings(BaseSettings):
@@ -83,9 +84,31 @@ class JobSettings(_Settings):
         default=5, ge=1, description="a message that a fault of our own stops this often is parked; below the queue's own"
     )
     job_quiet_s: int = Field(default=120, ge=1, description="unanswered messages are sent again after this, doubling")
+    job_tenant_share: int = Field(
+        default=40, ge=1, description="messages of one tenant that a queue may hold: another's wait behind no more"
+    )
     job_outstanding_max: int = Field(
         default=1_000, ge=1, description="messages a queue may hold before handing out stops"
     )
+    job_statistics_s: int = Field(
+        default=60, ge=1, description="after a batch a process tells a queue's counts, but not sooner again than this"
+    )
+    job_backlog_high: int = Field(
+        default=10_000, ge=1, description="more pending jobs in a queue than this are warned of"
+    )
+    stuck_source_s: int = Field(
+        default=600, ge=1, description="a source QUEUED or FETCHING for this long without a job is queued again"
+    )
+    stuck_item_s: int = Field(
+        default=600, ge=1, description="a page PENDING or PROCESSING for this long without a job is queued again"
+    )
+
+    @model_validator(mode="after")
+    def _not_stuck_while_leased(self) -> Self:
+        for name in ("stuck_source_s", "stuck_item_s"):
+            if getattr(self, name) < self.job_lease_s:
+                raise ValueError(f"{name.upper()} must not be shorter than JOB_LEASE_S: work may take that long")
+        return self
 
 
 class HttpSettings(_Settings):
@@ -111,16 +134,43 @@ class WorkerSettings(_Settings):
     """The long-poll worker: threads a function, patience, and how it stops."""
 
     worker_threads: dict[str, int] = Field(
-        default={"fetch": 4, "ingest": 4, "analyze": 2, "cluster": 1}, description="by function; 1 for any other"
+        default={"fetch": 4, "ingest": 4, "analyze": 2, "cluster": 1},
+        description="batches at a time of each queue, by queue or else by function; 1 for any other",
     )
     worker_poll_s: int = Field(default=20, ge=0, le=20, description="how long a receive waits for the first message")
-    worker_drain_s: float = Field(default=30.0, ge=0, description="how long work under way may take after SIGTERM")
+    worker_drain_s: float = Field(
+        default=28.0, ge=0, description="how long work under way may take after SIGTERM; two seconds later it is over"
+    )
+    worker_stalled_s: float = Field(
+        default=300.0, gt=0, description="a queue not polled for this long makes the worker unhealthy"
+    )
+    siftline_due_sources_enabled: bool = Field(default=True, description="off: no poll is due by itself")
+    siftline_sweep_enabled: bool = Field(default=True, description="off: nothing heals")
+    siftline_clusterings_enabled: bool = Field(default=True, description="off: no nightly clustering")
+    siftline_clean_up_enabled: bool = Field(default=True, description="off: finished jobs stay")
+    siftline_extra_run_enabled: bool = Field(
+        default=False, description="on: every five minutes a deep queue is handed more than its cap"
+    )
+
+    def switches(self) -> dict[str, str]:
+        """Return the schedules' switches as the template's parameters."""
+        return {
+            f"{''.join(word.title() for word in tick.split('_'))}Enabled": str(
+                getattr(self, f"siftline_{tick}_enabled")
+            ).lower()
+            for tick in Tick
+        }
 
 
 class LocalSettings(_Settings):
     """``make run`` and the local commands."""
 
+    model_config = SettingsConfigDict(env_ignore_empty=True)
+
     pg_bin: str = Field(default="", description="folder of PostgreSQL's programs; empty for the wheel's own")
+    new_user_credits: int | None = Field(
+        default=None, ge=0, description="credits of every user made from now on; empty: they are not metered"
+    )
 
 
 _environment_lock = threading.RLock()
@@ -166,6 +216,9 @@ class IngestSettings(ConsumerSettings, HttpSettings):
 
     page_max_bytes: int = Field(default=10_000_000, ge=1_024, le=10_000_000, description="a larger page is not read")
     page_read_s: float = Field(default=10.0, gt=0, description="the longest that reading a fetched page may take")
+    page_read_memory_bytes: int = Field(
+        default=768 * 1024 * 1024, ge=64 * 1024 * 1024, description="address space that reading one page may add"
+    )
     siftline_analysis_enabled: bool = Field(default=True, description="off: what is read is READY without analysis")
 
 
@@ -191,6 +244,12 @@ class ScheduleSettings(ConsumerSettings, VectorSettings):
     )
     keep_idempotency_keys_s: int = Field(
         default=86_400, ge=3_600, description="an Idempotency-Key is forgotten after this"
+    )
+    extra_run_pending: int = Field(
+        default=1_000, ge=1, description="an extra run hands out more where more due jobs than this are pending"
+    )
+    tick_work_s: float = Field(
+        default=40.0, gt=0, description="how long a tick goes on at most, below the function's timeout"
     )
 
 

@@ -37,6 +37,10 @@ def raising(error: Exception) -> Any:
     return work
 
 
+def new_job(group_key: str) -> NewJob:
+    return NewJob(ANALYZE, new_id(), group_key)
+
+
 class Bench:
     """A consumer of the analysis queue with its parts at hand."""
 
@@ -322,6 +326,24 @@ def test_hand_out_stops_at_the_cap_of_outstanding_messages(database: Database) -
         make_job(database)
     assert bench.publisher.hand_out(Queue.ANALYSIS) == 5
     assert bench.publisher.hand_out(Queue.ANALYSIS) == 0
+
+
+def test_a_single_save_does_not_wait_behind_another_tenants_ten_thousand(database: Database) -> None:
+    bench = Bench(database, succeed)
+    with database.transaction() as connection:
+        flood = store.enqueue(connection, [new_job("user:flood") for _ in range(10_000)])
+    for start in range(0, len(flood), 500):
+        bench.publisher.publish(flood[start : start + 500])
+    with database.transaction() as connection:
+        (single,) = store.enqueue(connection, [new_job("user:single")])
+    bench.publisher.publish([single])
+    claimed: list[str] = []
+    while str(single) not in claimed:
+        waiting = bench.sender.sent[Queue.ANALYSIS]
+        batch, waiting[:] = waiting[:5], waiting[5:]
+        bench.knock(*[sent.body for sent in batch])
+        claimed += [sent.key for sent in batch]
+    assert len(claimed) <= 50
 
 
 def test_a_database_error_inside_the_work_is_a_retry_not_a_crash(database: Database) -> None:

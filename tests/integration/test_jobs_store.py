@@ -202,19 +202,29 @@ def test_turns_go_round_the_tenants_within_a_priority(database: Database) -> Non
     small = [make_job(database, group_key="user:small") for _ in range(2)]
     urgent = make_job(database, group_key="user:late", priority=20)
     with database.transaction() as connection:
-        taken = [job.id for job in outbox_store.take_turns(connection, Queue.ANALYSIS, limit=5)]
+        taken = [job.id for job in outbox_store.take_turns(connection, Queue.ANALYSIS, limit=5, share=40)]
     assert set(taken) == {urgent, flood[0], flood[1], *small}
     with database.transaction() as connection:
         assert outbox_store.outstanding(connection, Queue.ANALYSIS, cap=100) == 5
         assert outbox_store.outstanding(connection, Queue.ANALYSIS, cap=3) == 3
-        rest = outbox_store.take_turns(connection, Queue.ANALYSIS, limit=100)
+        rest = outbox_store.take_turns(connection, Queue.ANALYSIS, limit=100, share=40)
         assert {job.id for job in rest} == set(flood[2:])
+
+
+def test_a_tenant_has_no_more_handed_out_than_its_share_and_what_is_not_due_does_not_count(database: Database) -> None:
+    flood = [make_job(database, group_key="user:flood") for _ in range(6)]
+    with database.transaction() as connection:
+        assert [job.id for job in outbox_store.take(connection, flood, share=2)] == flood[:2]
+        assert outbox_store.take_turns(connection, Queue.ANALYSIS, limit=100, share=2) == []
+        connection.execute("update jobs set due_at = now() + interval '1 min' where id = %s", (flood[0],))
+        (freed,) = outbox_store.take_turns(connection, Queue.ANALYSIS, limit=100, share=2)
+    assert freed.id == flood[2]
 
 
 def test_an_unanswered_message_is_repeated_after_a_quiet_time_that_doubles(database: Database) -> None:
     job_id = make_job(database)
     with database.transaction() as connection:
-        outbox_store.take(connection, [job_id])
+        outbox_store.take(connection, [job_id], share=40)
         assert outbox_store.take_unanswered(connection, quiet_s=60, limit=10) == []
         connection.execute("update jobs set published_at = now() - interval '61 s', due_at = now() - interval '1 h'")
         assert [job.id for job in outbox_store.take_unanswered(connection, quiet_s=60, limit=10)] == [job_id]

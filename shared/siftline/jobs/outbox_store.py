@@ -1,7 +1,7 @@
 """What the publisher and the sweep ask of ``jobs``: which to hand out now, which were lost, which to park."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -41,6 +41,8 @@ class Swept:
 
     retried: int
     failed: int
+    failed_types: tuple[str, ...] = field(default=(), compare=False)
+    """The job type of each failed one."""
 
 
 _OUTSTANDING = """
@@ -48,9 +50,23 @@ select count(*) from (
   select from jobs where queue = %(queue)s and state = 'pending' and published_at is not null limit %(cap)s) as counted
 """
 
+# Of each tenant only its share is handed out at a time: messages stand in SQS in the order they came, and nobody's can
+# pass a thousand of somebody else's there. Messages that SQS still holds back (due later) stand in nobody's way.
 _TAKE = """
+with wanted as (
+  select id, queue, group_key,
+    row_number() over (partition by queue, group_key order by priority desc, due_at, id) as place
+  from jobs
+  where id = any(%(ids)b::uuid[]) and state = 'pending' and published_at is null and due_at <= now() + %(ahead)s),
+tenants as (
+  select queue, group_key, (select count(*) from jobs out where out.queue = one.queue
+      and out.group_key = one.group_key and out.state = 'pending' and out.published_at is not null
+      and out.due_at <= now()) as already
+  from (select distinct queue, group_key from wanted) one),
+chosen as (
+  select wanted.id from wanted join tenants using (queue, group_key) where place + already <= %(share)s)
 update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
-where id = any(%(ids)b::uuid[]) and state = 'pending' and published_at is null and due_at <= now() + %(ahead)s
+from chosen where jobs.id = chosen.id and jobs.state = 'pending' and jobs.published_at is null
 returning jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.park_id,
   jobs.error_code, jobs.error_message, jobs.attempts,
   extract(epoch from jobs.due_at - now())::float8 as wait_s
@@ -70,10 +86,14 @@ turns as (
   select own.id, own.priority, own.due_at,
     row_number() over (partition by tenants.group_key order by own.priority desc, own.due_at) as turn
   from tenants cross join lateral (
+    select count(*) as already from jobs
+    where queue = %(queue)s and state = 'pending' and published_at is not null and group_key = tenants.group_key
+      and due_at <= now()) out
+  cross join lateral (
     select id, priority, due_at from jobs
     where queue = %(queue)s and state = 'pending' and published_at is null and group_key = tenants.group_key
       and due_at <= now() + %(ahead)s
-    order by priority desc, due_at limit %(limit)s) own
+    order by priority desc, due_at limit least(%(limit)s, greatest(%(share)s - out.already, 0))) own
   where tenants.group_key is not null),
 chosen as (select id from turns order by priority desc, turn, due_at limit %(limit)s)
 update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
@@ -145,6 +165,8 @@ with old as (
   select id from jobs
   where state in ('completed', 'failed', 'cancelled') and finished_at < now() - %(age)s
     and (park_id is null or parked_at is not null)
+    and not (state = 'failed' and exists (select from contents
+      where contents.id = jobs.subject_id and contents.status in ('NEW', 'PENDING', 'PROCESSING')))
   order by finished_at limit %(limit)s for update skip locked)
 delete from jobs using old where jobs.id = old.id returning jobs.id
 """
@@ -157,14 +179,18 @@ def outstanding(connection: Connection, queue: Queue, *, cap: int) -> int:
     return counted
 
 
-def take(connection: Connection, ids: Sequence[UUID]) -> list[Outgoing]:
-    """Mark these jobs as published where they wait for it and are due within SQS's longest delay."""
-    return _outgoing(connection, _TAKE, {"ids": list(ids), "ahead": timedelta(seconds=SQS_DELAY_MAX_S)})
+def take(connection: Connection, ids: Sequence[UUID], *, share: int) -> list[Outgoing]:
+    """Mark these jobs as published where they wait for it and are due within SQS's longest delay.
+
+    No tenant gets more than ``share`` messages of a queue handed out and due; the rest wait for a turn.
+    """
+    values = {"ids": list(ids), "share": share, "ahead": timedelta(seconds=SQS_DELAY_MAX_S)}
+    return _outgoing(connection, _TAKE, values)
 
 
-def take_turns(connection: Connection, queue: Queue, *, limit: int) -> list[Outgoing]:
-    """Mark the next jobs of a queue as published: by priority, and among tenants in turn."""
-    values = {"queue": queue.value, "limit": limit, "ahead": timedelta(seconds=SQS_DELAY_MAX_S)}
+def take_turns(connection: Connection, queue: Queue, *, limit: int, share: int) -> list[Outgoing]:
+    """Mark the next jobs of a queue as published: by priority, among tenants in turn, to each at most its share."""
+    values = {"queue": queue.value, "limit": limit, "share": share, "ahead": timedelta(seconds=SQS_DELAY_MAX_S)}
     return _outgoing(connection, _TAKE_TURNS, values)
 
 
@@ -194,8 +220,8 @@ def sweep_lost(connection: Connection, *, limit: int) -> Swept:
         subjects.failed(connection, JobType(kind), [row[1] for row in mine if row[2]], "worker_lost", detail)
     credits_store.release(connection, [row[3] for row in rows if row[3]])
     credits_store.reserve(connection, [row[4] for row in rows if row[4]])
-    failed = sum(1 for row in rows if row[2])
-    return Swept(retried=len(rows) - failed, failed=failed)
+    failed = tuple(row[0] for row in rows if row[2])
+    return Swept(retried=len(rows) - len(failed), failed=len(failed), failed_types=failed)
 
 
 def to_park(connection: Connection, *, quiet_s: float, limit: int, job_id: UUID | None = None) -> list[Outgoing]:
@@ -210,7 +236,10 @@ def parked(connection: Connection, park_ids: Sequence[UUID]) -> None:
 
 
 def clean_up(connection: Connection, *, age_s: float, limit: int) -> int:
-    """Delete at most ``limit`` finished jobs older than ``age_s``, never one that still has to be parked."""
+    """Delete at most ``limit`` finished jobs older than ``age_s``.
+
+    Never one that still has to be parked, and a failed one only once its content is at an end that says why.
+    """
     return len(connection.execute(_CLEAN_UP, {"age": timedelta(seconds=age_s), "limit": limit}).fetchall())
 
 

@@ -52,16 +52,20 @@ class Publisher:
                 queues = outbox.queues_of(connection, job_ids)
             return sum(self.hand_out(queue) for queue in queues)
         with self._database.transaction() as connection:
-            taken = outbox.take(connection, job_ids)
+            taken = outbox.take(connection, job_ids, share=self._settings.job_tenant_share)
         return self._send(taken)
 
-    def hand_out(self, queue: Queue, *, limit: int | None = None) -> int:
-        """Hand out the next due jobs of a queue, by priority and in turns, up to the cap; returns how many."""
-        cap = self._settings.job_outstanding_max
+    def hand_out(self, queue: Queue, *, limit: int | None = None, caps: int = 1) -> int:
+        """Hand out the next due jobs of a queue, by priority and in turns, up to the cap; returns how many.
+
+        ``caps`` is how many caps may be outstanding: more than one where a backlog asks for more workers.
+        """
+        cap = caps * self._settings.job_outstanding_max
         with self._database.transaction() as connection:
             room = cap if queue in _UNCAPPED else cap - outbox.outstanding(connection, queue, cap=cap)
             wanted = min(room, limit) if limit is not None else room
-            taken = outbox.take_turns(connection, queue, limit=wanted) if wanted > 0 else []
+            share = caps * self._settings.job_tenant_share
+            taken = outbox.take_turns(connection, queue, limit=wanted, share=share) if wanted > 0 else []
         return self._send(taken)
 
     def repeat_unanswered(self, *, limit: int) -> int:
