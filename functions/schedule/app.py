@@ -5,7 +5,7 @@ from typing import Any
 
 from siftline.contracts import ScheduleEvent
 from siftline.jobs.sweep import Sweep
-from siftline.jobs.wiring import producer
+from siftline.jobs.wiring import producer, statistics
 from siftline.rank.reconcile import remove_ghosts
 from siftline.schedule.service import Schedule
 from siftline.settings import ScheduleSettings
@@ -20,8 +20,15 @@ def build() -> Schedule:
         database=parts.database,
         publisher=parts.publisher,
         depths=parts.queues,
-        sweep=Sweep(parts.database, parts.publisher, settings),
+        sweep=Sweep(
+            parts.database,
+            parts.publisher,
+            settings,
+            statistics=statistics(settings, parts),
+            work_s=settings.tick_work_s,
+        ),
         remove_ghosts=partial(remove_ghosts, settings, parts.database),
+        clock=parts.clock,
         settings=settings,
     )
 

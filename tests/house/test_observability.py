@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from siftline.kit.log import NAMESPACE, SERVICE
+from siftline.settings import JobSettings
 from tests.house.reading import document, function_resources, observability, resources, template
 
 STAGE = "${Stage}"
@@ -23,7 +25,8 @@ ALARMS = {
 
 
 def _watched(alarm: Mapping[str, Any]) -> tuple[str, str]:
-    (dimension,) = alarm["Dimensions"]
+    dimension, *common = alarm["Dimensions"]
+    assert common == ([{"Name": "service", "Value": SERVICE}] if alarm["Namespace"] == NAMESPACE else [])
     return alarm["MetricName"], dimension["Value"]["Fn::Sub"]
 
 
@@ -44,6 +47,17 @@ def test_a_queue_has_alarms_on_dead_letters_age_and_depth(queue: str) -> None:
     assert depth["Threshold"] == 10_000
     assert queue in depth["AlarmDescription"]
     assert "Enrichment queue backlog high" in depth["AlarmDescription"]
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_a_queue_has_alarms_on_its_jobs_pending_and_on_the_longest_held(queue: str) -> None:
+    watched = {_watched(alarm): alarm for alarm in ALARMS.values()}
+    backlog = watched["JobsPending", f"siftline-{STAGE}-{queue}-queue"]
+    running = watched["OldestRunningAge", f"siftline-{STAGE}-{queue}-queue"]
+
+    assert backlog["Threshold"] == JobSettings.model_fields["job_backlog_high"].default
+    assert f"Enrichment queue backlog high - {queue}" in backlog["AlarmDescription"]
+    assert running["Threshold"] > JobSettings.model_fields["job_lease_s"].default
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -67,7 +81,13 @@ def test_every_alarm_watches_something_that_is_deployed_and_tells_when_it_is_ove
 def test_a_queue_stands_on_the_dashboard_in_every_widget_about_queues(queue: str) -> None:
     widgets = _widgets()
 
-    for title in ("How much waits", "How long the oldest has waited (s)", "What is in hand"):
+    for title in (
+        "How much waits",
+        "How long the oldest has waited (s)",
+        "What is in hand",
+        "How many jobs are pending",
+        "How long the longest-held job has been in work (s)",
+    ):
         assert f"siftline-{STAGE}-{queue}-queue" in widgets[title], title
     assert f"siftline-{STAGE}-{queue}-dlq" in widgets["What is dead"]
 

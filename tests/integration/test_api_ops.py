@@ -49,11 +49,22 @@ def test_queues_show_depths_ages_and_states(world: World) -> None:
     assert set(queues) == {queue.value for queue in Queue}
     age_s = queues["analysis"].pop("oldest_age_s")
     assert age_s >= 90
-    assert queues["analysis"] == {"depth": 7, "in_flight": 2, "delayed": 1, "dead_letters": 3}
+    assert queues["analysis"] == {
+        "depth": 7,
+        "in_flight": 2,
+        "delayed": 1,
+        "dead_letters": 3,
+        "pending": 1,
+        "processing": 0,
+        "oldest_running_s": 0,
+    }
     assert queues["fetch"]["oldest_age_s"] == 0
     jobs = {jobs.pop("job_type"): jobs for jobs in view["jobs"]}
     assert set(jobs) == {job_type.value for job_type in JobType}
-    assert jobs["analyze_content"] == {"pending": 1, "processing": 0, "completed": 0, "failed": 0, "cancelled": 1}
+    analysis = jobs["analyze_content"]
+    assert analysis.pop("oldest_age_s") == age_s
+    states = {"pending": 1, "processing": 0, "completed": 0, "failed": 0, "cancelled": 1}
+    assert analysis == {**states, "delayed": 0, "oldest_running_s": 0}
 
 
 def test_states_are_shown_though_the_queues_do_not_answer(world: World) -> None:

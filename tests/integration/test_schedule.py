@@ -36,8 +36,9 @@ class FakeDepths:
         return Depth(visible=self.visible, in_flight=0, delayed=0, dead=0)
 
 
-def make_schedule(database: Database, *, depth: int = 0, ghosts: int = 0) -> tuple[Schedule, FakeSender]:
-    settings = ScheduleSettings(database_url="postgresql:///unused", qdrant_url="http://127.0.0.1:1", **PLACES)
+def make_schedule(database: Database, *, depth: int = 0, ghosts: int = 0, **more: int) -> tuple[Schedule, FakeSender]:
+    places = {**PLACES, "database_url": "postgresql:///unused", "qdrant_url": "http://127.0.0.1:1"}
+    settings = ScheduleSettings(**places, **more)
     sender = FakeSender()
     publisher = Publisher(database, sender, settings)
     schedule = Schedule(
@@ -46,6 +47,7 @@ def make_schedule(database: Database, *, depth: int = 0, ghosts: int = 0) -> tup
         depths=FakeDepths(depth),
         sweep=Sweep(database, publisher, settings),
         remove_ghosts=lambda: ghosts,
+        clock=SystemClock(),
         settings=settings,
     )
     return schedule, sender
@@ -136,3 +138,24 @@ def test_clean_up_takes_old_finished_jobs_and_keys_and_asks_for_ghosts(database:
 def test_every_tick_runs_on_an_empty_house(database: Database, tick: Tick) -> None:
     schedule, _ = make_schedule(database)
     assert set(schedule.run(tick).values()) == {0}
+
+
+def test_an_extra_run_hands_a_deep_queue_up_to_twice_its_cap_and_leaves_the_others(database: Database) -> None:
+    for _ in range(6):
+        make_job(database)
+    make_job(database, job_type=JobType.CLUSTER_USER)
+    schedule, sender = make_schedule(database, job_outstanding_max=2, extra_run_pending=5)
+    assert schedule.run(Tick.SWEEP)["handed_out"] == 3
+    assert schedule.run(Tick.EXTRA_RUN) == {"handed_out": 2}
+    assert schedule.run(Tick.EXTRA_RUN) == {"handed_out": 0}
+    assert (len(sender.sent[Queue.ANALYSIS]), len(sender.sent[Queue.CLUSTERING])) == (4, 1)
+
+
+def test_an_extra_run_leaves_a_queue_alone_whose_jobs_are_put_off(database: Database) -> None:
+    for _ in range(6):
+        make_job(database)
+    with database.transaction() as connection:
+        connection.execute("update jobs set due_at = now() + interval '5 min'")
+    schedule, sender = make_schedule(database, extra_run_pending=5)
+    assert schedule.run(Tick.EXTRA_RUN) == {"handed_out": 0}
+    assert sender.sent == {}

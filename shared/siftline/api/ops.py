@@ -1,14 +1,15 @@
 """What operators look at: how deep the queues are and how jobs fare."""
 
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from pydantic import BaseModel, Field
 
-from siftline.api import ops_store
 from siftline.api.routing import new_router, responses
 from siftline.contracts import JobType, Queue
-from siftline.jobs.counts_store import counts
+from siftline.jobs.counts_store import QueueCount, counts
 from siftline.jobs.queues import Depth, QueueUnavailableError
 from siftline.kit.db import Database
 
@@ -29,7 +30,10 @@ class QueueView(BaseModel):
     in_flight: int | None = Field(description="Messages being worked on")
     delayed: int | None = Field(description="Messages held back for later")
     dead_letters: int | None = Field(description="Messages on its dead-letter queue")
+    pending: int = Field(description="Jobs that nobody has taken yet, from PostgreSQL: handed out, waiting, or put off")
+    processing: int = Field(description="Jobs that a worker holds, from PostgreSQL")
     oldest_age_s: float = Field(description="For how long its oldest due job has been waiting to be taken, in seconds")
+    oldest_running_s: float = Field(description="For how long its longest-held job has been in work, in seconds")
 
 
 class JobCounts(BaseModel):
@@ -41,6 +45,9 @@ class JobCounts(BaseModel):
     completed: int = 0
     failed: int = 0
     cancelled: int = 0
+    delayed: int = Field(default=0, description="Pending ones that are put off to a later time")
+    oldest_age_s: float = Field(default=0, description="For how long the oldest due one has been waiting, in seconds")
+    oldest_running_s: float = Field(default=0, description="For how long the longest-held has been in work, in seconds")
 
 
 class QueuesView(BaseModel):
@@ -85,28 +92,27 @@ class OpsRoutes:
 
     def queues(self) -> QueuesView:
         """Show queues and jobs."""
-        with self._database.transaction() as connection:
-            oldest_s = ops_store.oldest_due_s(connection)
-        return QueuesView(
-            queues=[self._queue(queue, oldest_s.get(queue.value, 0.0)) for queue in Queue],
-            jobs=list(self._jobs().values()),
-        )
+        rows = self._counts()
+
+        def view(queue: Queue) -> QueueView:
+            return self._queue(queue, [row for row in rows if row.queue == queue])
+
+        with ThreadPoolExecutor(len(Queue)) as threads:  # at once: one that does not answer is waited for
+            queues = list(threads.map(view, Queue))
+        return QueuesView(queues=queues, jobs=[_jobs(job_type, rows) for job_type in JobType])
 
     def queue_stats(self) -> QueueStats:
         """Count the analysis jobs."""
-        found = self._jobs()[JobType.ANALYZE_CONTENT]
+        found = _jobs(JobType.ANALYZE_CONTENT, self._counts())
         return QueueStats(
             pending=found.pending, processing=found.processing, completed=found.completed, failed=found.failed
         )
 
-    def _jobs(self) -> dict[str, JobCounts]:
-        by_type: dict[str, dict[str, int]] = {job_type.value: {} for job_type in JobType}
+    def _counts(self) -> list[QueueCount]:
         with self._database.transaction() as connection:
-            for row in counts(connection):
-                by_type.setdefault(row.job_type, {})[row.state] = row.jobs
-        return {name: JobCounts(job_type=name, **states) for name, states in by_type.items()}
+            return counts(connection)
 
-    def _queue(self, queue: Queue, oldest_age_s: float) -> QueueView:
+    def _queue(self, queue: Queue, rows: Sequence[QueueCount]) -> QueueView:
         try:
             depth = self._depths.depth(queue)
         except QueueUnavailableError:
@@ -117,5 +123,27 @@ class OpsRoutes:
             in_flight=depth.in_flight if depth else None,
             delayed=depth.delayed if depth else None,
             dead_letters=depth.dead if depth else None,
-            oldest_age_s=round(oldest_age_s, 3),
+            pending=sum(row.pending for row in rows),
+            processing=sum(row.processing for row in rows),
+            oldest_age_s=_longest(row.oldest_due_s for row in rows),
+            oldest_running_s=_longest(row.oldest_running_s for row in rows),
         )
+
+
+def _jobs(job_type: JobType, rows: Sequence[QueueCount]) -> JobCounts:
+    mine = [row for row in rows if row.job_type == job_type]
+    return JobCounts(
+        job_type=job_type,
+        pending=sum(row.pending for row in mine),
+        processing=sum(row.processing for row in mine),
+        completed=sum(row.completed for row in mine),
+        failed=sum(row.failed for row in mine),
+        cancelled=sum(row.cancelled for row in mine),
+        delayed=sum(row.delayed for row in mine),
+        oldest_age_s=_longest(row.oldest_due_s for row in mine),
+        oldest_running_s=_longest(row.oldest_running_s for row in mine),
+    )
+
+
+def _longest(ages_s: Iterable[float]) -> float:
+    return round(max(ages_s, default=0.0), 3)

@@ -1,4 +1,8 @@
-"""Counts of jobs by type and state, and their ages: what ``/v1/ops/queues`` and the alarms show."""
+"""Counts of jobs by type, queue and state, and their ages: what ``/v1/ops/queues``, the statistics and the alarms show.
+
+Nothing is counted when it is asked for: triggers (``infra/migrations/0004_recovery.sql``) write each change of a count
+beside the change itself, and ``fold`` adds them up, so that an answer costs the same at any number of jobs.
+"""
 
 from dataclasses import dataclass
 
@@ -6,25 +10,86 @@ from psycopg.rows import class_row
 
 from siftline.kit.db import Connection
 
+# Jobs put off are counted one by one, but no further than this.
+DELAYED_MAX = 100_000
+
 
 @dataclass(frozen=True, slots=True)
-class StateCount:
-    """How many jobs of one type are in one state, and how old the oldest is."""
+class QueueCount:
+    """The jobs of one type in one queue."""
 
     job_type: str
-    state: str
-    jobs: int
-    oldest_s: float
-    """Seconds since the oldest of them entered the table."""
+    queue: str
+    pending: int
+    processing: int
+    completed: int
+    failed: int
+    cancelled: int
+    delayed: int
+    """Pending ones that are put off to a later time; counted no further than ``DELAYED_MAX``."""
+    oldest_due_s: float
+    """For how many seconds the oldest due job has been waiting to be taken."""
+    oldest_running_s: float
+    """For how many seconds the longest-held job has been in work."""
 
+
+_FOLD = """
+with lock as materialized (select pg_try_advisory_xact_lock(hashtext('job_tallies')) as mine),
+taken as (
+  delete from job_tally_changes using lock where lock.mine
+  returning job_tally_changes.job_type, job_tally_changes.queue, job_tally_changes.state, job_tally_changes.jobs)
+insert into job_tallies (job_type, queue, state, jobs)
+select job_type, queue, state, sum(jobs) from taken group by job_type, queue, state
+on conflict (job_type, queue, state) do update set jobs = job_tallies.jobs + excluded.jobs
+"""
 
 _COUNTS = """
-select job_type, state, count(*)::int as jobs, extract(epoch from now() - min(created_at))::float8 as oldest_s
-from jobs group by job_type, state order by job_type, state
+with tallied as (
+  select job_type, queue,
+    coalesce(sum(jobs) filter (where state = 'pending'), 0)::int8 as pending,
+    coalesce(sum(jobs) filter (where state = 'processing'), 0)::int8 as processing,
+    coalesce(sum(jobs) filter (where state = 'completed'), 0)::int8 as completed,
+    coalesce(sum(jobs) filter (where state = 'failed'), 0)::int8 as failed,
+    coalesce(sum(jobs) filter (where state = 'cancelled'), 0)::int8 as cancelled
+  from (select job_type, queue, state, jobs from job_tallies
+        union all select job_type, queue, state, jobs from job_tally_changes) as every
+  group by job_type, queue),
+running as (
+  select job_type, queue, min(coalesce((
+    select job_events.at from job_events where job_events.job_id = jobs.id and job_events.event = 'claimed'
+    order by job_events.id desc limit 1), updated_at)) as since
+  from jobs where state = 'processing' group by job_type, queue)
+select tallied.job_type, tallied.queue, pending, processing, completed, failed, cancelled,
+  case when pending = 0 then 0 else (
+    select count(*) from (
+      select from jobs where jobs.state = 'pending' and jobs.queue = tallied.queue
+        and jobs.job_type = tallied.job_type and jobs.due_at > now() limit %(delayed_max)s) as later)::int8
+  end as delayed,
+  greatest(0, coalesce(extract(epoch from now() - (
+    select jobs.due_at from jobs where jobs.state = 'pending' and jobs.queue = tallied.queue
+      and jobs.job_type = tallied.job_type order by jobs.due_at limit 1)), 0))::float8 as oldest_due_s,
+  greatest(0, coalesce(extract(epoch from now() - running.since), 0))::float8 as oldest_running_s
+from tallied left join running using (job_type, queue)
+order by tallied.job_type, tallied.queue
+"""
+
+_OLDEST_MESSAGES = """
+select queue, extract(epoch from now() - min(greatest(published_at, due_at)))::float8 as age_s
+from jobs where state = 'pending' and published_at is not null group by queue
 """
 
 
-def counts(connection: Connection) -> list[StateCount]:
-    """Return one row a (job type, state) that has any job."""
-    with connection.cursor(row_factory=class_row(StateCount)) as cursor:
-        return cursor.execute(_COUNTS).fetchall()
+def fold(connection: Connection) -> None:
+    """Add the changes to the counts; where another is at it, leave it to that one."""
+    connection.execute(_FOLD)
+
+
+def counts(connection: Connection) -> list[QueueCount]:
+    """Return one row a (job type, queue) that ever had a job; as of this transaction's last statement, exact."""
+    with connection.cursor(row_factory=class_row(QueueCount)) as cursor:
+        return cursor.execute(_COUNTS, {"delayed_max": DELAYED_MAX}).fetchall()
+
+
+def oldest_messages_s(connection: Connection) -> dict[str, float]:
+    """Return, for each queue with unanswered messages, for how many seconds the oldest could have been received."""
+    return {queue: max(0.0, age_s) for queue, age_s in connection.execute(_OLDEST_MESSAGES).fetchall()}

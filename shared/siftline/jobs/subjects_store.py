@@ -37,7 +37,8 @@ where id = any(%(ids)b::uuid[]) and fetch_status <> 'QUEUED'
 _SOURCES_CLAIMED = "update sources set fetch_status = 'FETCHING', updated_at = now() where id = %(id)s"
 _SOURCES_FAILED = """
 update sources set fetch_status = 'ERROR', last_error_code = %(code)s, last_error_detail = %(detail)s,
-  updated_at = now()
+  next_fetch_at = greatest(next_fetch_at, now() + refresh_minutes * interval '1 minute'),
+  next_fetch_reason = 'the last poll failed', updated_at = now()
 where id = any(%(ids)b::uuid[])
 """
 

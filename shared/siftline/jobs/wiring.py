@@ -9,6 +9,7 @@ from siftline.jobs.consume import BatchConsumer, SubjectMaker
 from siftline.jobs.model import ClaimedJob, Done, Processor
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import SqsQueues
+from siftline.jobs.statistics import Statistics
 from siftline.kit.aws import secret, sqs_client
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Connection, Database, open_database
@@ -65,6 +66,12 @@ def producer(settings: ProducerSettings, *, sqs_timeout_s: float | None = None) 
     else:
         queues = SqsQueues(sqs_client(sqs_timeout_s), settings.queue_urls(), dead, tries=1)
     return Producer(database, queues, Publisher(database, queues, settings), clock)
+
+
+def statistics(settings: ProducerSettings, parts: Producer) -> Statistics:
+    """Return what tells the queues' counts, under their real names."""
+    names = {queue: url.rpartition("/")[2] for queue, url in settings.queue_urls().items()}
+    return Statistics(parts.database, names, settings, parts.clock)
 
 
 def consumer(

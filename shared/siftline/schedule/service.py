@@ -1,15 +1,19 @@
 """One method a tick. A tick that finds its queue full leaves the rows as they are; the next one goes on."""
 
+from collections import Counter
+from collections.abc import Callable
 from typing import Protocol
 from urllib.parse import urlsplit
 
 from siftline.contracts import JobType, Priority, Queue, Tick
-from siftline.jobs import outbox_store
+from siftline.jobs import counts_store, outbox_store
 from siftline.jobs import store as jobs
 from siftline.jobs.model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import Depth
+from siftline.jobs.steps import Steps
 from siftline.jobs.sweep import Sweep
+from siftline.kit.clock import Clock
 from siftline.kit.db import Database
 from siftline.kit.log import logger
 from siftline.schedule import store
@@ -17,6 +21,7 @@ from siftline.settings import ScheduleSettings
 
 _log = logger("schedule")
 _CLEAN_UP_BATCH = 1_000
+_EXTRA_CAPS = 2
 
 
 class QueueDepths(Protocol):
@@ -46,6 +51,7 @@ class Schedule:
         depths: QueueDepths,
         sweep: Sweep,
         remove_ghosts: GhostRemoval,
+        clock: Clock,
         settings: ScheduleSettings,
     ) -> None:
         self._database = database
@@ -53,6 +59,7 @@ class Schedule:
         self._depths = depths
         self._sweep = sweep
         self._remove_ghosts = remove_ghosts
+        self._clock = clock
         self._settings = settings
 
     def run(self, tick: Tick) -> dict[str, int]:
@@ -62,6 +69,7 @@ class Schedule:
             Tick.SWEEP: self.sweep,
             Tick.CLUSTERINGS: self.clusterings,
             Tick.CLEAN_UP: self.clean_up,
+            Tick.EXTRA_RUN: self.extra_run,
         }[tick]()
         _log.info("tick_done", extra={"tick": tick.value, **done})
         return done
@@ -94,7 +102,9 @@ class Schedule:
         return {
             "recovered": swept.recovered,
             "failed": swept.failed,
+            "stuck": swept.stuck,
             "parked": swept.parked,
+            "resumed": swept.resumed,
             "handed_out": swept.handed_out,
             "repeated": swept.repeated,
         }
@@ -117,21 +127,52 @@ class Schedule:
         return {"enqueued": len(ids)}
 
     def clean_up(self) -> dict[str, int]:
-        """Delete finished jobs and idempotency keys past their age, and vectors of contents that are gone."""
-        removed = 0
-        while True:
-            with self._database.transaction() as connection:
-                batch = outbox_store.clean_up(
-                    connection, age_s=self._settings.keep_finished_jobs_s, limit=_CLEAN_UP_BATCH
-                )
-            removed += batch
-            if batch < _CLEAN_UP_BATCH:
-                break
+        """Delete finished jobs and idempotency keys past their age, and vectors of contents that are gone.
+
+        Each in batches, until none is left or time is up. Raises ``TickIncompleteError`` when one of them failed.
+        """
+        steps = Steps(Tick.CLEAN_UP, self._clock, work_s=self._settings.tick_work_s)
+        return steps.run(
+            {
+                "jobs": lambda: steps.repeat(self._clean_up_jobs, full=_CLEAN_UP_BATCH),
+                "idempotency_keys": lambda: steps.repeat(self._forget_keys, full=_CLEAN_UP_BATCH),
+                "ghost_vectors": self._remove_ghosts,
+            }
+        )
+
+    def extra_run(self) -> dict[str, int]:
+        """Hand out up to twice the cap of each queue in which more due jobs wait than ``extra_run_pending``.
+
+        What is visible in SQS is what functions and workers scale by: more of it brings more of them.
+        """
         with self._database.transaction() as connection:
-            keys = store.forget_idempotency_keys(
+            rows = counts_store.counts(connection)
+        due = Counter[str]()
+        for row in rows:
+            due[row.queue] += row.pending - row.delayed
+        limit = self._settings.extra_run_pending
+        steps = Steps(Tick.EXTRA_RUN, self._clock, work_s=self._settings.tick_work_s)
+        done = steps.run({queue: self._extra(Queue(queue), jobs) for queue, jobs in due.items() if jobs > limit})
+        return {"handed_out": sum(done.values())}
+
+    def _extra(self, queue: Queue, due: int) -> Callable[[], int]:
+        def hand_out() -> int:
+            handed_out = self._publisher.hand_out(queue, caps=_EXTRA_CAPS)
+            limit = self._settings.extra_run_pending
+            _log.info("extra_run", queue=queue.value, due=due, handed_out=handed_out, reason=f"more than {limit} due")
+            return handed_out
+
+        return hand_out
+
+    def _clean_up_jobs(self) -> int:
+        with self._database.transaction() as connection:
+            return outbox_store.clean_up(connection, age_s=self._settings.keep_finished_jobs_s, limit=_CLEAN_UP_BATCH)
+
+    def _forget_keys(self) -> int:
+        with self._database.transaction() as connection:
+            return store.forget_idempotency_keys(
                 connection, age_s=self._settings.keep_idempotency_keys_s, limit=_CLEAN_UP_BATCH
             )
-        return {"jobs": removed, "idempotency_keys": keys, "ghost_vectors": self._remove_ghosts()}
 
     def _can_accept(self, queue: Queue) -> bool:
         depth = self._depths.depth(queue)

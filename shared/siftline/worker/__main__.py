@@ -60,12 +60,12 @@ def main() -> int:
     """Run the worker and return its exit code."""
     options = _options()
     try:
-        template = Template.read(options.template)
+        settings = WorkerSettings()
+        template = Template.read(options.template, settings.switches())
         urls = _queue_urls(template)
     except TemplateError as error:
         _log.error("worker_not_started", error_code=error.error_code, detail=error.detail)
         return 2
-    settings = WorkerSettings()
     sqs = boto3.client(
         "sqs", config=Config(max_pool_connections=64, read_timeout=settings.worker_poll_s + 10, connect_timeout=5)
     )

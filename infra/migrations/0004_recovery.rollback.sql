@@ -1,0 +1,11 @@
+drop index contents_under_way;
+drop index sources_under_way;
+drop index jobs_due;
+drop trigger jobs_moved on jobs;
+drop trigger jobs_deleted on jobs;
+drop trigger jobs_added on jobs;
+drop function tally_moved_job();
+drop function tally_deleted_jobs();
+drop function tally_added_jobs();
+drop table job_tally_changes;
+drop table job_tallies;

@@ -1,0 +1,115 @@
+"""Brings subjects back on their way that say somebody is at work on them, while no job is.
+
+Nothing in the house leaves one like that: a subject's status and its job change in one transaction. But a row may be
+deleted by hand, a backup restored, a fault of ours written; such a subject would wait for ever, and in the dark.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from siftline.contracts import JobType, Priority, Queue
+from siftline.jobs import recovery_store, store
+from siftline.jobs import subjects_store as subjects
+from siftline.jobs.model import NewJob
+from siftline.jobs.publish import Publisher
+from siftline.kit.db import Connection, Database
+from siftline.kit.log import logger
+from siftline.settings import JobSettings
+
+_log = logger("jobs")
+# So many ids of one batch stand in the log; the timeline of each says the same.
+_IDS_TOLD = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """A subject that was stuck, with the job that takes it on; ``None`` where nobody wants it worked on."""
+
+    subject_id: UUID
+    reason: str
+    job: NewJob | None
+
+
+class Recovery:
+    """Finds stuck subjects of each kind and enqueues their job again."""
+
+    def __init__(self, database: Database, publisher: Publisher, settings: JobSettings) -> None:
+        self._database = database
+        self._publisher = publisher
+        self._settings = settings
+
+    def contents(self, *, limit: int) -> int:
+        """Recover contents that are ``PENDING`` or ``PROCESSING`` without a job; returns how many."""
+        unchanged_s = self._settings.stuck_item_s
+
+        def find(connection: Connection) -> list[Recovered]:
+            found = recovery_store.stuck_contents(connection, unchanged_s=unchanged_s, limit=limit)
+            return [_content(stuck) for stuck in found]
+
+        return self._recover("item", find)
+
+    def sources(self, *, limit: int) -> int:
+        """Recover sources that are ``QUEUED`` or ``FETCHING`` without a job; those nobody follows become ``IDLE``."""
+        unchanged_s = self._settings.stuck_source_s
+
+        def find(connection: Connection) -> list[Recovered]:
+            found = recovery_store.stuck_sources(connection, unchanged_s=unchanged_s, limit=limit)
+            recovery_store.idle(connection, [stuck.id for stuck in found if not stuck.wanted])
+            return [_source(stuck) for stuck in found]
+
+        return self._recover("source", find)
+
+    def _recover(self, kind: str, find: Callable[[Connection], Sequence[Recovered]]) -> int:
+        with self._database.transaction() as connection:
+            found = find(connection)
+            ids = self._enqueue(connection, [one for one in found if one.job is not None])
+        if found:
+            told = [str(one.subject_id) for one in found[:_IDS_TOLD]]
+            _log.warning("stuck_recovered", kind=kind, subjects=len(found), reason=found[0].reason, ids=told)
+        self._publisher.publish(ids)
+        return len(found)
+
+    def _enqueue(self, connection: Connection, found: Sequence[Recovered]) -> list[UUID]:
+        """Enqueue the jobs in the transaction that holds their subjects, and let each timeline say why."""
+        jobs = [one.job for one in found if one.job is not None]
+        # First: a subject that was being worked on waits again, whatever enqueueing then makes of it.
+        for job_type in {job.job_type for job in jobs}:
+            subjects.waiting(connection, job_type, [job.subject_id for job in jobs if job.job_type is job_type])
+        ids = store.enqueue(connection, jobs, max_attempts=self._settings.job_max_attempts)
+        recovery_store.explain(connection, ids, {one.subject_id: one.reason for one in found})
+        return ids
+
+
+def _content(stuck: recovery_store.StuckContent) -> Recovered:
+    job_type = JobType(stuck.job_type)
+    queue = None
+    if job_type is JobType.INGEST_CONTENT:
+        queue = Queue.CONTENT_PROCESSING if stuck.saved else Queue.CONTENT_BACKGROUND
+    job = NewJob(
+        job_type=job_type,
+        subject_id=stuck.id,
+        group_key=stuck.group_key,
+        priority=Priority.SAVED if stuck.saved else Priority.OLDER,
+        queue=queue,
+        payload={"url": stuck.url} if job_type is JobType.INGEST_CONTENT else {},
+    )
+    return Recovered(stuck.id, _reason(stuck.status, stuck.unchanged_s), job)
+
+
+def _source(stuck: recovery_store.StuckSource) -> Recovered:
+    reason = _reason(stuck.status, stuck.unchanged_s)
+    if not stuck.wanted:
+        return Recovered(stuck.id, reason, None)
+    job = NewJob(
+        job_type=JobType.FETCH_SOURCE,
+        subject_id=stuck.id,
+        group_key=f"host:{urlsplit(stuck.url).hostname}",
+        priority=Priority.UNDER_24_HOURS,
+    )
+    return Recovered(stuck.id, reason, job)
+
+
+def _reason(status: str, unchanged_s: float) -> str:
+    return f"It was {status} without a job, unchanged for {round(unchanged_s / 60)} minutes; it was queued again."

@@ -1,0 +1,107 @@
+"""Subjects that say somebody is at work on them, but have no live job: which they are, and whom they belong to.
+
+Only ``QUEUED`` and ``FETCHING`` sources and ``PENDING`` and ``PROCESSING`` contents are looked at: a content that is
+``NEW`` waits for its owner's credit, not for a worker.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from siftline.kit.db import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class StuckContent:
+    """A content whose next job is missing."""
+
+    id: UUID
+    url: str
+    status: str
+    unchanged_s: float
+    job_type: str
+    """``analyze_content`` where its text is stored, ``ingest_content`` else; what ended badly is begun again."""
+    saved: bool
+    """Whether a person saved it and waits."""
+    group_key: str
+    """The tenant of its last job, or the content itself where it never had one."""
+
+
+@dataclass(frozen=True, slots=True)
+class StuckSource:
+    """A source whose poll is missing."""
+
+    id: UUID
+    url: str
+    status: str
+    unchanged_s: float
+    wanted: bool
+    """Whether it is polled at all: somebody follows it and nobody switched it off."""
+
+
+_STUCK_CONTENTS = """
+select contents.id, contents.url, contents.status,
+  extract(epoch from now() - contents.updated_at)::float8 as unchanged_s,
+  case when last.state in ('failed', 'cancelled') then last.job_type
+    when contents.text is null then 'ingest_content' else 'analyze_content' end as job_type,
+  exists (select from items where items.content_id = contents.id and items.saved) as saved,
+  coalesce(last.group_key, 'subject:' || contents.id) as group_key
+from contents left join lateral (
+  select job_type, state, group_key from jobs
+  where jobs.subject_id = contents.id and jobs.job_type in ('ingest_content', 'analyze_content')
+  order by jobs.created_at desc limit 1) last on true
+where contents.status in ('PENDING', 'PROCESSING') and contents.updated_at < now() - %(unchanged)s
+  and not exists (select from jobs where jobs.subject_id = contents.id
+    and jobs.job_type in ('ingest_content', 'analyze_content') and jobs.state in ('pending', 'processing'))
+order by contents.updated_at limit %(limit)s for update of contents skip locked
+"""
+
+_STUCK_SOURCES = """
+select sources.id, sources.url, sources.fetch_status as status,
+  extract(epoch from now() - sources.updated_at)::float8 as unchanged_s,
+  sources.health <> 'inactive'
+    and exists (select from subscriptions where subscriptions.source_id = sources.id) as wanted
+from sources
+where sources.fetch_status in ('QUEUED', 'FETCHING') and sources.updated_at < now() - %(unchanged)s
+  and not exists (select from jobs where jobs.subject_id = sources.id
+    and jobs.job_type = 'fetch_source' and jobs.state in ('pending', 'processing'))
+order by sources.updated_at limit %(limit)s for update of sources skip locked
+"""
+
+_IDLE = "update sources set fetch_status = 'IDLE', updated_at = now() where id = any(%(ids)b::uuid[])"
+
+# The line that the new job's enqueueing wrote in this very transaction says why it came to be.
+_EXPLAIN = """
+update job_events set event = 'recovered', detail = new.detail
+from jobs join unnest(%(subjects)b::uuid[], %(details)b::text[]) as new (subject_id, detail) using (subject_id)
+where jobs.id = any(%(ids)b::uuid[]) and job_events.job_id = jobs.id
+  and job_events.event = 'enqueued' and job_events.at >= now()
+"""
+
+
+def stuck_contents(connection: Connection, *, unchanged_s: float, limit: int) -> list[StuckContent]:
+    """Lock and return contents on their way without a job, longest unchanged first; skips what another holds."""
+    values = {"unchanged": timedelta(seconds=unchanged_s), "limit": limit}
+    with connection.cursor(row_factory=class_row(StuckContent)) as cursor:
+        return cursor.execute(_STUCK_CONTENTS, values).fetchall()
+
+
+def stuck_sources(connection: Connection, *, unchanged_s: float, limit: int) -> list[StuckSource]:
+    """Lock and return sources being polled without a job, longest unchanged first; skips what another holds."""
+    values = {"unchanged": timedelta(seconds=unchanged_s), "limit": limit}
+    with connection.cursor(row_factory=class_row(StuckSource)) as cursor:
+        return cursor.execute(_STUCK_SOURCES, values).fetchall()
+
+
+def idle(connection: Connection, source_ids: Sequence[UUID]) -> None:
+    """Note that nothing is under way for sources that nobody wants polled."""
+    connection.execute(_IDLE, {"ids": list(source_ids)})
+
+
+def explain(connection: Connection, job_ids: Sequence[UUID], reasons: Mapping[UUID, str]) -> None:
+    """Say in the timeline of jobs enqueued in this transaction that they were recovered; ``reasons`` by subject."""
+    values = {"ids": list(job_ids), "subjects": list(reasons), "details": list(reasons.values())}
+    connection.execute(_EXPLAIN, values)

@@ -1,0 +1,95 @@
+"""What operators and alarms see of the jobs: a log line and metrics by queue and job type, now and then."""
+
+import threading
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+
+from siftline.contracts import Queue
+from siftline.jobs import counts_store
+from siftline.jobs.counts_store import QueueCount
+from siftline.kit.clock import Clock
+from siftline.kit.db import Database
+from siftline.kit.errors import TransientError
+from siftline.kit.log import NAMESPACE, SERVICE, logger
+from siftline.settings import JobSettings
+
+_log = logger("jobs")
+
+
+class Statistics:
+    """Counts from PostgreSQL, told in logs and metrics.
+
+    ``names`` are the real names of the queues, which carry the stage: two stages of one account stay apart by them.
+    """
+
+    def __init__(self, database: Database, names: Mapping[Queue, str], settings: JobSettings, clock: Clock) -> None:
+        self._database = database
+        self._names = names
+        self._settings = settings
+        self._clock = clock
+        self._next: dict[Queue, float] = {}
+        self._lock = threading.Lock()
+
+    def after_batch(self, queue: Queue) -> None:
+        """Tell how a queue's jobs are, unless this process did so within ``job_statistics_s``.
+
+        Never raises for a database that is away: the batch is over, and its outcome is committed.
+        """
+        if not self._due(queue):
+            return
+        try:
+            self._tell([row for row in self._counts() if row.queue == queue])
+        except TransientError as error:
+            _log.warning("statistics_failed", queue=queue.value, error_code=error.error_code)
+
+    def report(self) -> list[QueueCount]:
+        """Tell how the jobs of every queue are, and return their counts."""
+        found = self._counts()
+        self._tell(found)
+        return found
+
+    def _due(self, queue: Queue) -> bool:
+        now = self._clock.monotonic()
+        with self._lock:
+            if now < self._next.get(queue, now):
+                return False
+            self._next[queue] = now + self._settings.job_statistics_s
+            return True
+
+    def _counts(self) -> list[QueueCount]:
+        with self._database.transaction() as connection:
+            counts_store.fold(connection)
+            return counts_store.counts(connection)
+
+    def _tell(self, rows: Sequence[QueueCount]) -> None:
+        by_queue: dict[str, list[QueueCount]] = defaultdict(list)
+        for row in rows:
+            by_queue[row.queue].append(row)
+            _log.info("queue_stats", **asdict(row))
+            self._measure(row.queue, [row], job_type=row.job_type)
+        for queue, mine in by_queue.items():
+            self._measure(queue, mine)
+            pending = sum(row.pending for row in mine)
+            if pending > self._settings.job_backlog_high:
+                _log.warning(
+                    "Enrichment queue backlog high",
+                    queue=queue,
+                    pending=pending,
+                    limit=self._settings.job_backlog_high,
+                    oldest_due_s=max(row.oldest_due_s for row in mine),
+                )
+
+    def _measure(self, queue: str, rows: Sequence[QueueCount], **dimensions: str) -> None:
+        figures = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
+        for name, value in {"queue": self._names.get(Queue(queue), queue), **dimensions}.items():
+            figures.add_dimension(name=name, value=value)
+        figures.add_metric(name="JobsPending", unit=MetricUnit.Count, value=sum(row.pending for row in rows))
+        figures.add_metric(name="JobsProcessing", unit=MetricUnit.Count, value=sum(row.processing for row in rows))
+        figures.add_metric(name="OldestDueAge", unit=MetricUnit.Seconds, value=max(row.oldest_due_s for row in rows))
+        figures.add_metric(
+            name="OldestRunningAge", unit=MetricUnit.Seconds, value=max(row.oldest_running_s for row in rows)
+        )
+        figures.flush_metrics()
