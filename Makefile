@@ -60,6 +60,11 @@ redrive: $(VENV)/.local ## give dead letters back to work: QUEUE=analysis, ERROR
 	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.redrive --queue "$(QUEUE)" \
 	  $(if $(ERROR_CODE),--error-code "$(ERROR_CODE)") $(if $(LIMIT),--limit "$(LIMIT)") $(if $(filter 1,$(DRY_RUN)),--dry-run)
 
+# USER is also the shell's own name for who is logged in: only one that was typed counts.
+.PHONY: credits
+credits: $(VENV)/.local ## credits for a user: USER=name-or-id AMOUNT=100, or AMOUNT=unmetered
+	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.credits --user "$(if $(filter command,$(word 1,$(origin USER))),$(USER))" --amount="$(AMOUNT)"
+
 .PHONY: invoke
 invoke: $(VENV)/.local ## one handler, one event: FUNCTION=ingest EVENT=events/ingest.ok.json
 	@PYTHONPATH=shared:. $(BIN)/python -m infra.local.invoke "$(FUNCTION)" "$(EVENT)"
@@ -88,8 +93,14 @@ test: lint .local/ministack/.ready .local/tools/.ready .local/model/manifest.jso
 	@$(PYTEST) -n 2 --dist loadfile --cov --cov-report=term
 
 .PHONY: bench
-bench: $(VENV)/.local .local/ministack/.ready .local/model/manifest.json ## measure beside a floor of the same run: BENCH="poll walk"
-	@PYTHONPATH=shared:. $(BIN)/python -m benchmarks $(BENCH)
+bench: $(VENV)/.local .local/ministack/.ready .local/model/manifest.json ## measure beside a floor of the same run: BENCH="poll walk"; BENCH=kills RUNS=10 QUICK=1
+	@PYTHONPATH=shared:. $(BIN)/python -m benchmarks $(BENCH) $(if $(RUNS),--runs $(RUNS)) $(if $(filter 1,$(QUICK)),--quick)
+
+# The faults' rounds are options of tests/faults: SOAK names them.
+.PHONY: soak
+soak: $(VENV)/.dev .local/ministack/.ready ## kill workers in mid-work beside peers, then all faults, many times: RUNS=10
+	@PYTHONPATH=shared:. $(BIN)/python -m benchmarks kills --runs $(or $(RUNS),10)
+	@$(PYTEST) tests/faults $(SOAK)
 
 # --- the end ------------------------------------------------------------------------------------------------------
 

@@ -106,7 +106,7 @@ def _default(field: FieldInfo) -> str:
     value: Any = field.default
     if isinstance(value, SecretStr):
         value = value.get_secret_value()
-    if value == "":
+    if value is None or value == "":
         return "empty"
     if isinstance(value, str):
         return f"`{value.replace(tempfile.gettempdir(), '/tmp')}`"  # noqa: S108  -- shown, not opened

@@ -12,10 +12,11 @@ from pydantic import ValidationError
 from infra.local.errors import SetUpError
 from siftline.api.callers import Scope
 from siftline.api.tokens import create_user, issue_token
+from siftline.jobs import credits_store
 from siftline.kit.aws import secret
 from siftline.kit.db import Database, SingleConnection
 from siftline.kit.errors import SiftlineError
-from siftline.settings import DatabaseSettings
+from siftline.settings import DatabaseSettings, LocalSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +28,20 @@ class NewUser:
 
 
 def make_user(database: Database, name: str, *, time_zone: str = "UTC", scopes: Iterable[Scope] = Scope) -> NewUser:
-    """Make a user with a token that does not end. Raises ``UnknownTimeZoneError`` and ``DatabaseUnavailableError``."""
+    """Make a user with a token that does not end, and with the credits of ``NEW_USER_CREDITS``.
+
+    Raises ``UnknownTimeZoneError`` and ``DatabaseUnavailableError``.
+    """
+    balance = LocalSettings().new_user_credits
     with database.transaction() as connection:
         user_id = create_user(connection, name, time_zone)
+        if balance is not None:
+            credits_store.grant(connection, user_id, balance)
         return NewUser(user_id, issue_token(connection, user_id, "first token", scopes, None))
 
 
-def _database() -> Database:
+def open_database() -> Database:
+    """Connect to the database of ``DATABASE_URL``. Raises ``SetUpError``."""
     try:
         settings = DatabaseSettings()
     except ValidationError as error:
@@ -50,7 +58,7 @@ def main(arguments: list[str]) -> int:
     chosen = parser.parse_args(arguments)
     scopes = tuple(Scope(name) for name in chosen.scope or Scope)
     try:
-        with closing(_database()) as database:
+        with closing(open_database()) as database:
             made = make_user(database, chosen.name, time_zone=chosen.time_zone, scopes=scopes)
     except (SiftlineError, SetUpError) as error:
         print(error, file=sys.stderr)

@@ -206,5 +206,6 @@ class Timeline(BaseModel):
     id: UUID
     status: Status
     waiting: Waiting | None
+    notice: Cause | None = Field(description="What limits its reading, such as `no_credit`")
     error: Cause | None
     steps: list[Step]

@@ -7,9 +7,11 @@ from siftline.api.details_store import DerivationRow, DuplicateRow, VectorRow, W
 from siftline.api.item_models import Derivation, Duplicate, Item, ItemDetail, Vector
 from siftline.api.items_store import ItemRow
 from siftline.api.shapes import Cause
+from siftline.jobs.credits_store import NO_CREDIT, NO_CREDIT_DETAIL
 
 _NOTICES = {
     "insufficient_content": "The page holds too little text to be summarised or sorted by topic.",
+    NO_CREDIT: NO_CREDIT_DETAIL,
     "page_unavailable": "The page itself could not be read; this is what its feed brought of it.",
 }
 _ANY_NOTICE = "The page could be read only in part."

@@ -1,6 +1,8 @@
-"""The caller: time zone and interests."""
+"""The caller: time zone, interests and credits."""
 
+from dataclasses import asdict
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler.api_gateway import Router
@@ -9,10 +11,19 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from siftline.api import me_store
 from siftline.api.auth import CurrentCaller, unauthorized
 from siftline.api.callers import Caller, Scope
+from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.problems import Fault, faulty
 from siftline.api.routing import BODY_PROBLEMS, new_router, responses
 from siftline.api.shapes import Asked, Name
 from siftline.kit.db import Connection, Database
+
+
+class Usage(BaseModel):
+    """The last 30 days."""
+
+    analyses: int = Field(description="Analyses done for you, paid or not")
+    spent: int = Field(description="Credits they took")
+    reserved: int = Field(description="Credits that analyses under way hold; given back where they come to nothing")
 
 
 class Me(BaseModel):
@@ -22,8 +33,52 @@ class Me(BaseModel):
     name: str = Field(examples=["Ada"])
     time_zone: str = Field(description="IANA name", examples=["Europe/Berlin"])
     interests: str = Field(description="In the caller's words", examples=["solar energy, chess"])
+    credits: int | None = Field(description="Analyses left to you; null: you are not metered", examples=[42])
+    usage: Usage
     scopes: list[Scope] = Field(description="What the token in use allows")
     created_at: datetime
+
+
+class EntryKind(StrEnum):
+    """Why there is a line in the ledger."""
+
+    GRANT = "grant"
+    ANALYSIS = "analysis"
+    REPEAT = "repeat"
+    REPROCESS = "reprocess"
+
+
+class EntryState(StrEnum):
+    """How far it has come."""
+
+    RESERVED = "reserved"
+    SETTLED = "settled"
+    RELEASED = "released"
+
+
+class CreditEntry(BaseModel):
+    """One line of your ledger."""
+
+    id: UUID
+    kind: EntryKind = Field(
+        description="`grant` from an operator; `analysis` of a page's text; `repeat` of one that was paid before, "
+        "for free; `reprocess`: you asked for it again"
+    )
+    amount: int = Field(description="What it changes; your credits are the sum, `released` left out", examples=[-1])
+    state: EntryState = Field(description="`reserved` while under way, `released` when it came to nothing")
+    item_id: UUID | None = Field(description="Your item, while you hold it")
+    content_id: UUID | None
+    content_version: int | None = Field(description="Which text of the page; it counts up when the text changes")
+    job_id: UUID | None
+    created_at: datetime
+    settled_at: datetime | None = Field(description="When it was settled or released")
+
+
+class CreditEntries(BaseModel):
+    """A page of the ledger."""
+
+    entries: list[CreditEntry]
+    next: str | None = Field(description="Pass it as `next` for the following page; null on the last")
 
 
 class ChangeMe(Asked):
@@ -60,6 +115,12 @@ class MeRoutes:
             responses=responses((200, Me, "The caller as they are now"), problems=BODY_PROBLEMS),
             tags=["me"],
         )(self.change)
+        router.get(
+            "/v1/me/credits",
+            summary="List your credits' ledger, newest first",
+            responses=responses((200, CreditEntries, "A page of the ledger")),
+            tags=["me"],
+        )(self.ledger)
         return router
 
     def show(self, caller: CurrentCaller) -> Me:
@@ -77,6 +138,18 @@ class MeRoutes:
             me_store.change_user(connection, caller.user_id, changes)
             return self._view(connection, caller)
 
+    def ledger(
+        self,
+        caller: CurrentCaller,
+        limit: Limit = DEFAULT_LIMIT,
+        next: Next = None,  # noqa: A002  # the parameter's name in the API
+    ) -> CreditEntries:
+        """List the caller's own ledger."""
+        with self._database.transaction() as connection:
+            rows = me_store.ledger(connection, caller.user_id, decode(next), limit + 1)
+        shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id))
+        return CreditEntries(entries=[CreditEntry(**asdict(row)) for row in shown], next=following)
+
     @staticmethod
     def _view(connection: Connection, caller: Caller) -> Me:
         row = me_store.find_user(connection, caller.user_id)
@@ -87,6 +160,8 @@ class MeRoutes:
             name=row.name,
             time_zone=row.time_zone,
             interests=row.interests,
+            credits=row.credits,
+            usage=Usage(**asdict(me_store.usage(connection, caller.user_id))),
             scopes=sorted(caller.scopes),
             created_at=row.created_at,
         )

@@ -5,16 +5,17 @@ from uuid import UUID
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
 
-from siftline.api import details_store, items_store
+from siftline.api import details_store, items_store, me_store
 from siftline.api.auth import CurrentCaller
 from siftline.api.hand_out import HandOut
 from siftline.api.item_models import Reprocess, ReprocessFrom, SavedItem, Status, Step, Timeline
-from siftline.api.item_views import error_of
-from siftline.api.problems import conflict, not_found
+from siftline.api.item_views import error_of, notice_of
+from siftline.api.problems import ProblemError, conflict, not_found
 from siftline.api.routing import BODY_PROBLEMS, LOCATION, new_router, responses
 from siftline.api.shapes import Waiting
 from siftline.contracts import JobType, Priority
 from siftline.jobs import store as jobs
+from siftline.jobs.credits_store import NO_CREDIT
 from siftline.jobs.model import NewJob
 from siftline.kit.db import Database
 
@@ -40,7 +41,9 @@ class WalkRoutes:
             "/v1/items/<item_id>/reprocess",
             summary="Read an item again",
             responses=responses(
-                (202, SavedItem, "It will be read again"), problems=(*BODY_PROBLEMS, 404, 409), headers={202: LOCATION}
+                (202, SavedItem, "It will be read again"),
+                problems=(*BODY_PROBLEMS, 402, 404, 409),
+                headers={202: LOCATION},
             ),
             tags=["items"],
         )(self.reprocess)
@@ -58,6 +61,7 @@ class WalkRoutes:
             id=row.id,
             status=Status(row.status),
             waiting=Waiting(until=waiting.until, reason=waiting.reason) if waiting else None,
+            notice=notice_of(row.notice_code),
             error=error_of(row.error_code, row.error_detail),
             steps=[
                 Step(
@@ -75,7 +79,10 @@ class WalkRoutes:
         )
 
     def reprocess(self, item_id: UUID, caller: CurrentCaller, body: Reprocess | None = None) -> Response[SavedItem]:
-        """Queue the page for another reading; one that is under way is followed by another."""
+        """Queue the page for another reading; one that is under way is followed by another.
+
+        The caller pays for it alone, also where this very text was paid before.
+        """
         start = body.start if body is not None else ReprocessFrom.INGEST
         with self._database.transaction() as connection:
             held = items_store.find_held(connection, caller.user_id, item_id)
@@ -83,12 +90,15 @@ class WalkRoutes:
                 raise not_found("item")
             if start is ReprocessFrom.ANALYZE and not held.has_text:
                 raise conflict("no_text", "There is no stored text to analyse yet; begin with ingest.")
+            if not me_store.has_credit(connection, caller.user_id):
+                raise ProblemError(402, NO_CREDIT, "Reading a page again costs a credit, and you have none left.")
             job = NewJob(
                 job_type=JobType.ANALYZE_CONTENT if start is ReprocessFrom.ANALYZE else JobType.INGEST_CONTENT,
                 subject_id=held.content_id,
                 group_key=f"user:{caller.user_id}",
                 priority=Priority.SAVED,
                 payload={"url": held.url} if start is ReprocessFrom.INGEST else {},
+                asked=True,
             )
             job_ids = jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
             row = items_store.find_item(connection, caller.user_id, item_id)

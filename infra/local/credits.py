@@ -1,0 +1,76 @@
+"""Give a user credits: ``make credits USER=Ada AMOUNT=100``; ``AMOUNT=unmetered`` stops counting for them."""
+
+import argparse
+import sys
+from contextlib import closing
+from uuid import UUID
+
+from infra.local.errors import SetUpError
+from infra.local.user import open_database
+from siftline.jobs import credits_store
+from siftline.jobs.credits import resume_waiting
+from siftline.kit.db import Connection, Database
+from siftline.kit.errors import SiftlineError
+from siftline.settings import JobSettings
+
+_UNMETERED = "unmetered"
+# No balance comes near what PostgreSQL can count.
+_AMOUNT_MAX = 10**12
+_BATCH = 1_000
+
+
+def give(database: Database, word: str, amount: int | None) -> tuple[int | None, int]:
+    """Grant ``amount`` (``None``: not metered) to the user of this name or id, and let go on what waited for it.
+
+    Returns the new balance and how many contents went on. Raises ``SetUpError`` where the word names none or several.
+    """
+    with database.transaction() as connection:
+        balance = credits_store.grant(connection, _user(connection, word), amount)
+    resumed, attempts = 0, JobSettings().job_max_attempts
+    while went_on := resume_waiting(database, limit=_BATCH, max_attempts=attempts):
+        resumed += went_on
+    return balance, resumed
+
+
+def _user(connection: Connection, word: str) -> UUID:
+    found = credits_store.users_named(connection, word)
+    if not found:
+        raise SetUpError(f"There is no user {word}.")
+    if len(found) > 1:
+        raise SetUpError(f"Several users are called {word}; name one by id: {', '.join(map(str, found))}")
+    return found[0]
+
+
+def _amount(text: str) -> int | None:
+    if text == _UNMETERED:
+        return None
+    try:
+        amount = int(text)
+    except ValueError:
+        amount = 0
+    if not 0 < abs(amount) <= _AMOUNT_MAX:
+        raise argparse.ArgumentTypeError(f"{text} is neither a number of credits nor {_UNMETERED}")
+    return amount
+
+
+def main(arguments: list[str]) -> int:
+    """Give credits as the command line says; return the exit code."""
+    parser = argparse.ArgumentParser(prog="make credits", description="Give a user credits; one pays for one analysis.")
+    parser.add_argument("--user", required=True, help="name or id")
+    parser.add_argument(
+        "--amount", required=True, type=_amount, help=f"added to the balance; negative takes; or {_UNMETERED}"
+    )
+    chosen = parser.parse_args(arguments)
+    try:
+        with closing(open_database()) as database:
+            balance, resumed = give(database, chosen.user, chosen.amount)
+    except (SiftlineError, SetUpError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"credits {_UNMETERED if balance is None else balance}")
+    print(f"{resumed} items that had waited for credit go on" if resumed else "nothing had waited for credit")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
