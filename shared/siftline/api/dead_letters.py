@@ -108,9 +108,10 @@ class DeadLetterRoutes:
         ends = self._clock.monotonic() + _PEEK_S
         for queue in queues:
             try:
-                if not self._depths.depth(queue).dead:
+                left_s = max(ends - self._clock.monotonic(), 0)
+                if left_s and not self._depths.depth(queue).dead:
                     continue
-                peeked = self._dead_letters.peek(queue, budget_s=max(ends - self._clock.monotonic(), 0))
+                peeked = self._dead_letters.peek(queue, budget_s=left_s)
             except QueueUnavailableError:
                 not_all_seen.append(queue)
                 continue

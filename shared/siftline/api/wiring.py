@@ -31,7 +31,7 @@ from siftline.kit.db import Database
 from siftline.kit.probe import check_answers
 from siftline.settings import ApiSettings
 
-# Looking at dead letters waits a second for those of all servers, so an answer may take longer than a sent message's.
+# Receiving waits up to a second for all of SQS's servers, so its answer may take longer than that to a sent message.
 _LETTERS_S = 5.0
 
 
