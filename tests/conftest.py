@@ -20,6 +20,8 @@ from tests.stack import TEMPLATE_DATABASE, OwnStack, RemoteStack, Stack
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
+pytest_plugins = ("tests.faults.table",)
+
 _STACK = pytest.StashKey[Stack]()
 _UNIT = Path(__file__).parent / "unit"
 

@@ -1,0 +1,335 @@
+"""A small real system to do harm to: PostgreSQL, SQS and Qdrant behind proxies, worker processes, a site, a clock.
+
+The worker is ``python -m siftline.worker`` over ``template.yaml``; the clock is a second one that has the schedules and
+no queue, as on AWS, so that killing the worker leaves the sweep running. Times are short (a lease of 2 seconds, a sweep
+each second), the rules are those of production.
+"""
+
+import json
+import re
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import psycopg
+
+from infra.local.aws import CREDENTIALS
+from infra.local.processes import wait_until
+from infra.local.queues import create_queues
+from infra.local.vectors import Service, Vectors
+from infra.local.wsgi import LoopbackServer as WsgiServer
+from siftline.contracts import JobType, Priority, Queue
+from siftline.ingest.saving import save_url
+from siftline.jobs import store
+from siftline.jobs.model import NewJob
+from siftline.jobs.publish import Publisher
+from siftline.jobs.queues import SqsQueues
+from siftline.kit.db import Database
+from siftline.kit.vectors import open_collections
+from siftline.settings import DeadLetterSettings, JobSettings, QueueSettings
+from siftline.worker.cloudformation import Reference
+from siftline.worker.template import Template
+from tests.factories import make_source, make_user
+from tests.faults.audit import restless, violations
+from tests.faults.http_proxy import HttpProxy
+from tests.faults.nursery import Nursery, kill
+from tests.faults.pages import Site
+from tests.faults.postgres_proxy import PostgresProxy
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+_ROOT = Path(__file__).resolve().parents[2]
+_SQS_EVENT = re.compile(r"(Type: SQS\n(\s+)Properties:\n)")
+QUIET_S = 2
+SHORT = {
+    "JOB_LEASE_S": "2",
+    "JOB_QUIET_S": str(QUIET_S),
+    "JOB_BACKOFF_S": "[1, 1, 2]",
+    "JOB_CLOCK_GRACE_S": "0.5",
+    "HTTP_RETRIES": "0",
+    "WORKER_POLL_S": "1",
+    "WORKER_DRAIN_S": "5",
+}
+VISIBILITY_S = 6
+
+
+class FaultMachine:
+    """The system, its wires, and what a test does with it. ``database`` reaches PostgreSQL past the proxy."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        nursery: Nursery,
+        database: Database,
+        database_url: str,
+        sqs: "SQSClient",
+        model: Path,
+        site: Site,
+        settings: Mapping[str, str],
+    ) -> None:
+        self.folder = folder
+        self.database = database
+        self.sqs = sqs
+        self.site = site
+        self.model = model
+        self._nursery = nursery
+        self._settings = {**SHORT, **settings}
+        self._database_url = database_url
+        self.stage = f"f{secrets.token_hex(5)}"
+        self._template = Template.read(_ROOT / "template.yaml", {"Stage": self.stage})
+        self.postgres = PostgresProxy(database_url)
+        self.sqs_wire = HttpProxy(sqs.meta.endpoint_url)
+        self.qdrant_wire: HttpProxy
+        self._vectors_url = ""
+        self._pids: dict[str, int] = {}
+        self._templates = self._write_templates()
+
+    @contextmanager
+    def running(self) -> Iterator["FaultMachine"]:
+        """Bring everything up for the length of a block."""
+        queues = [
+            queue
+            if queue.dead_letter is None
+            else type(queue)(
+                queue.logical_id,
+                queue.name,
+                {**queue.attributes, "VisibilityTimeout": str(VISIBILITY_S)},
+                queue.dead_letter,
+                queue.max_receive_count,
+            )
+            for queue in self._template.queues()
+        ]
+        self._urls = create_queues(self.sqs, queues)
+        vectors = Vectors(self.folder / "vectors")
+        with WsgiServer(Service(vectors)) as qdrant, self.postgres.running(), self.sqs_wire.running():
+            self._vectors_url = qdrant.url
+            self.qdrant_wire = HttpProxy(qdrant.url)
+            with self.qdrant_wire.running():
+                self._start("clock")
+                self.start_worker()
+                yield self
+                for pid in self._pids.values():
+                    kill(pid)
+        vectors.close()
+
+    # --- what is done to it ---
+
+    def start_worker(self, **settings: str) -> None:
+        """Start the worker that the queues' messages go to."""
+        self._start("worker", "--no-ticks", **settings)
+
+    def kill_worker(self) -> None:
+        """SIGKILL the worker; another starts at once, as a supervisor would have it."""
+        kill(self._pids.pop("worker"))
+        threading.Thread(target=self.start_worker, daemon=True).start()
+
+    def restart_worker(self, **settings: str) -> None:
+        """Replace the worker by one with other settings."""
+        kill(self._pids.pop("worker"))
+        self.start_worker(**settings)
+
+    def mend(self) -> None:
+        """End every fault that a wire still has."""
+        self.postgres.clear()
+        self.sqs_wire.clear()
+        self.qdrant_wire.clear()
+
+    # --- what it is given to do ---
+
+    def save(self, urls: Sequence[str], user_id: UUID | None = None) -> list[UUID]:
+        """Save pages as a person does: one transaction each, the message after it. Returns the contents."""
+        contents, jobs = [], []
+        for url in urls:
+            with self.database.transaction() as connection:
+                saved = save_url(connection, user_id or make_user(connection), url)
+                contents.append(saved.content_id)
+                jobs += [
+                    row[0]
+                    for row in connection.execute(
+                        "select id from jobs where subject_id = %s and state = 'pending'", (saved.content_id,)
+                    )
+                ]
+        self.publisher.publish(jobs)
+        return contents
+
+    def follow(self, url: str) -> UUID:
+        """Follow a feed: the next tick polls it."""
+        with self.database.transaction() as connection:
+            user_id = make_user(connection)
+            source_id = make_source(connection, url=url)
+            connection.execute(
+                "insert into subscriptions (id, user_id, source_id) values (gen_random_uuid(), %s, %s)",
+                (user_id, source_id),
+            )
+        return source_id
+
+    def enqueue(self, job_type: JobType, subject_id: UUID) -> UUID:
+        """Enqueue and publish one job."""
+        with self.database.transaction() as connection:
+            job = NewJob(job_type, subject_id, "user:test", Priority.SAVED)
+            (job_id,) = store.enqueue(connection, [job])
+        self.publisher.publish([job_id])
+        return job_id
+
+    def send(self, queue: Queue, *bodies: str) -> None:
+        """Put raw messages on a queue."""
+        url = self.queue_urls()[queue]
+        for body in bodies:
+            self.sqs.send_message(QueueUrl=url, MessageBody=body)
+
+    @property
+    def publisher(self) -> Publisher:
+        """What hands out jobs past the proxies."""
+        queues = SqsQueues(self.sqs, self.queue_urls(), self.dead_letter_urls())
+        return Publisher(self.database, queues, self.job_settings)
+
+    @property
+    def job_settings(self) -> JobSettings:
+        """The settings of the workers."""
+        return JobSettings.model_validate(
+            {name.lower(): json.loads(value) for name, value in self._settings.items() if name.startswith("JOB_")}
+        )
+
+    # --- what it says ---
+
+    def ask(self, statement: str, *values: Any) -> list[Any]:
+        """Return the rows of a query, or their only column's values."""
+        with self.database.transaction() as connection:
+            rows = connection.execute(statement, values).fetchall()
+        return [row[0] if len(row) == 1 else row for row in rows]
+
+    def statuses(self, contents: Sequence[UUID]) -> list[str]:
+        """Return the contents' statuses, in order of id."""
+        return self.ask("select status from contents where id = any(%s) order by id", list(contents))
+
+    def depths(self) -> dict[Queue, int]:
+        """Return the messages in each queue, those in flight and delayed included."""
+        names = ("", "NotVisible", "Delayed")
+        found = {}
+        for queue, url in self.queue_urls().items():
+            asked: Any = [f"ApproximateNumberOfMessages{name}" for name in names]
+            answer = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=asked)["Attributes"]
+            found[queue] = sum(int(value) for value in answer.values())
+        return found
+
+    def dead(self, queue: Queue) -> list[dict[str, Any]]:
+        """Take every message off a dead-letter queue and return them."""
+        url, found = self.dead_letter_urls()[queue], []
+        while messages := self.sqs.receive_message(
+            QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"], WaitTimeSeconds=0
+        ).get("Messages"):
+            for message in messages:
+                self.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+                found.append(dict(message))
+        return found
+
+    def log(self) -> str:
+        """Return what the workers have logged."""
+        return (self.folder / "worker.log").read_text()
+
+    def rest(self, *, patience_s: float = 60.0) -> None:
+        """Wait until no job is on its way; fails with those that are."""
+        assert wait_until(lambda: not self._restless(), patience_s, step_s=0.05), self._restless()
+
+    def heal(self, since: float, *, patience_s: float = 60.0) -> float:
+        """Wait for rest, audit, and return the seconds from ``since`` (``time.monotonic``) to rest."""
+        self.rest(patience_s=patience_s)
+        took = time.monotonic() - since
+        self.audit()
+        return took
+
+    def audit(self) -> None:
+        """Fail unless every invariant holds."""
+        indexes = open_collections(self._vectors_url)
+        vectors = {index.collection.removeprefix("contents_"): _all_points(index) for index in indexes}
+        depths = self.depths()
+        with self.database.transaction() as connection:
+            assert violations(connection, depths, vectors=vectors, quiet_s=QUIET_S, away_s=10) == []
+
+    def drained(self, *, patience_s: float = 60.0) -> None:
+        """Wait until no queue holds a message: every late knock has been answered."""
+        assert wait_until(lambda: not any(self.depths().values()), patience_s, step_s=0.2), self.depths()
+
+    def queue_urls(self) -> dict[Queue, str]:
+        """Return the queues' URLs past the proxy."""
+        return QueueSettings.model_validate(_lower(self._queue_variables())).queue_urls()
+
+    def dead_letter_urls(self) -> dict[Queue, str]:
+        """Return the dead-letter queues' URLs."""
+        return DeadLetterSettings.model_validate(_lower(self._queue_variables())).dead_letter_urls()
+
+    def variables(self) -> dict[str, str]:
+        """Return the environment of a worker: everything through the proxies."""
+        return {
+            **CREDENTIALS,
+            **self._queue_variables(),
+            "AWS_ENDPOINT_URL": self.sqs_wire.url,
+            "DATABASE_URL": self.postgres.url,
+            "DATABASE_POOL_SIZE": "10",
+            "QDRANT_URL": self.qdrant_wire.url,
+            "MODEL_URI": str(self.model),
+            "MODEL_CACHE_DIR": str(self.model.parent / "cache"),
+            "MODEL_THREADS": "1",
+            "FIRST_IMPORT": "all",
+            "HTTP_ALLOW_LOOPBACK": "true",
+            "NO_PROXY": "127.0.0.1",
+            **self._settings,
+        }
+
+    def _restless(self) -> list[str]:
+        try:
+            with self.database.transaction() as connection:
+                return restless(connection)
+        except psycopg.Error as error:
+            return [str(error)]
+
+    def _queue_variables(self) -> dict[str, str]:
+        return {
+            variable: self._urls[reference.logical_id]
+            for function in self._template.functions.values()
+            for variable, reference in function.references.items()
+            if reference == Reference(reference.logical_id) and reference.logical_id in self._urls
+        }
+
+    def _start(self, part: str, *arguments: str, **settings: str) -> None:
+        variables = {**self.variables(), **settings}
+        if part == "clock":  # no fault strikes the clock: what heals stands outside what it heals
+            variables |= {
+                "AWS_ENDPOINT_URL": self.sqs.meta.endpoint_url,
+                "DATABASE_URL": self._database_url,
+                "QDRANT_URL": self._vectors_url,
+            }
+        command = ["--template", str(self._templates[part]), *arguments]
+        self._pids[part] = self._nursery.fork(command, variables, self.folder / f"{part}.log")
+
+    def _write_templates(self) -> dict[str, Path]:
+        text = (_ROOT / "template.yaml").read_text(encoding="utf-8")
+        text = text.replace("MaximumBatchingWindowInSeconds: 1", "MaximumBatchingWindowInSeconds: 0")
+        texts = {
+            "worker": text,
+            "clock": _SQS_EVENT.sub(r"\1\2  Enabled: false\n", text.replace("rate(1 minute)", "rate(1 second)")),
+        }
+        paths = {part: self.folder / f"{part}.yaml" for part in texts}
+        for part, path in paths.items():
+            path.write_text(texts[part], encoding="utf-8")
+        return paths
+
+
+def _lower(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in variables.items()}
+
+
+def _all_points(index: Any) -> list[UUID]:
+    points, after = [], None
+    while True:
+        page, after = index.scroll(1_000, after)
+        points += page
+        if after is None:
+            return points

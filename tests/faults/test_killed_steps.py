@@ -1,0 +1,138 @@
+"""Faults 1 to 7: the worker is killed with SIGKILL before and after each step of a page's walk."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from siftline.contracts import Queue
+from tests.faults.http_proxy import Asked, Reply
+from tests.faults.machine import FaultMachine
+from tests.faults.pages import first
+from tests.faults.postgres_proxy import Commit
+from tests.faults.table import Told
+from tests.faults.traps import Trap
+
+Kill = Callable[[], None]
+Arm = Callable[[FaultMachine, str, Kill], Trap[Any]]
+
+
+def at_the_fetch(machine: FaultMachine, when: str, kill: Kill, url: str) -> Trap[Any]:
+    """The page server kills the one who asks: as the request comes in, or when its whole answer has gone out."""
+    trap: Trap[None] = Trap(lambda _: True)
+
+    def act() -> None:
+        assert trap.springs(None)
+        kill()
+
+    machine.site.script(url, first(act, when=when))
+    return trap
+
+
+def at_a_commit(*words: str) -> Arm:
+    """The transaction that says these words commits."""
+
+    def arm(machine: FaultMachine, when: str, kill: Kill) -> Trap[Any]:
+        def matches(commit: Commit) -> bool:
+            return commit.says(*words)
+
+        return machine.postgres.on_commit(matches, "before" if when == "before" else "after", kill)
+
+    return arm
+
+
+def at_a_request(wire: str, matches: Callable[[Asked], bool]) -> Arm:
+    """A request of SQS or Qdrant arrives (and goes no further), or was answered (and the answer goes no further)."""
+
+    def arm(machine: FaultMachine, when: str, kill: Kill) -> Trap[Any]:
+        def before(_: Asked) -> Reply:
+            kill()
+            return Reply(503)
+
+        def after(_: Asked, reply: Reply) -> Reply:
+            kill()
+            return reply
+
+        proxy = machine.sqs_wire if wire == "sqs" else machine.qdrant_wire
+        return proxy.trap(matches, before=before) if when == "before" else proxy.trap(matches, after=after)
+
+    return arm
+
+
+def sends_analysis(asked: Asked) -> bool:
+    return asked.action == "SendMessageBatch" and b"analyze_content" in asked.body
+
+
+def upserts(asked: Asked) -> bool:
+    return asked.method == "PUT" and asked.path.partition("?")[0].endswith("/points")
+
+
+ARTICLE = at_a_commit("update contents set", "content_sha256")
+READING = at_a_commit("from topic_means")
+READY = at_a_commit("update contents", "status = 'READY'")
+UPSERT = at_a_request("qdrant", upserts)
+SEND = at_a_request("sqs", sends_analysis)
+DELETE = at_a_request("sqs", lambda asked: asked.action == "DeleteMessageBatch")
+STEPS = {
+    "2 killed before the article's commit": (ARTICLE, "before"),
+    "2 killed after the article's commit": (ARTICLE, "after"),
+    "3 killed before the SQS send": (SEND, "before"),
+    "3 killed after the SQS send": (SEND, "after"),
+    "4 killed before the model call": (READING, "after"),
+    "5 killed after the model call, before the upsert": (UPSERT, "before"),
+    "5 killed after the upsert": (UPSERT, "after"),
+    "6 killed before the READY commit": (READY, "before"),
+    "6 killed after the READY commit": (READY, "after"),
+    "7 killed before the message's deletion": (DELETE, "before"),
+    "7 killed after the message's deletion": (DELETE, "after"),
+}
+
+
+def healed(machine: FaultMachine, trap: Trap[Any], urls: list[str]) -> float:
+    """Wait until all is well again; every page is READY and was not asked for more often than a kill explains."""
+    trap.await_sprung()
+    took = machine.heal(trap.at)
+    found = machine.ask("select status, url from contents where url = any(%s)", urls)
+    assert sorted(found) == sorted(("READY", url) for url in urls)
+    assert all(machine.site.asked(url) <= 2 for url in urls)
+    return took
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_worker_killed_at_a_step_loses_nothing_and_does_nothing_twice(
+    machine: FaultMachine, healing: Told, pages: list[str], step: str, fault_round: int
+) -> None:
+    arm, when = STEPS[step]
+    trap = arm(machine, when, machine.kill_worker)
+    machine.save(pages)
+    healing(step, healed(machine, trap, pages))
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_worker_killed_at_the_fetch_of_a_page_reads_it_again(
+    machine: FaultMachine, healing: Told, pages: list[str], when: str, fault_round: int
+) -> None:
+    trap = at_the_fetch(machine, when, machine.kill_worker, pages[0])
+    machine.save(pages)
+    healing(f"1 killed {when} the fetch of a page", healed(machine, trap, pages))
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_worker_killed_at_the_fetch_of_a_feed_takes_each_entry_once(
+    machine: FaultMachine, healing: Told, when: str, fault_round: int
+) -> None:
+    feed, urls = machine.site.add_feed(3)
+    trap = at_the_fetch(machine, when, machine.kill_worker, feed)
+    source_id = machine.follow(feed)
+    healing(f"1 killed {when} the fetch of a feed", healed(machine, trap, urls))
+    assert machine.ask("select count(*) from source_entries where source_id = %s", source_id) == [3]
+    assert machine.ask("select fetch_status from sources where id = %s", source_id) == ["IDLE"]
+
+
+def test_messages_that_come_again_after_all_this_change_nothing(machine: FaultMachine) -> None:
+    machine.rest()
+    before = machine.ask("select count(*), max(id) from job_events")
+    machine.drained()
+    assert machine.ask("select count(*), max(id) from job_events") == before
+    assert [len(machine.dead(queue)) for queue in Queue] == [0] * len(Queue)
+    machine.audit()
