@@ -25,6 +25,9 @@ TOOLS = {
     "ministack": ("ministack",),
     "ministack-sam": ("ministack", "aws-sam-translator"),
     "uv": ("uv",),
+    # Peers that benchmarks/kills.py puts beside us.
+    "celery": ("celery", "psycopg[binary]"),
+    "procrastinate": ("procrastinate", "psycopg[binary]"),
 }
 # What a Lambda layer or function adds, and which packages are there already.
 RUNTIME = Path("layers/runtime/requirements.txt")
