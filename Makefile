@@ -96,7 +96,8 @@ test: lint .local/ministack/.ready .local/tools/.ready .local/model/manifest.jso
 bench: $(VENV)/.local .local/ministack/.ready .local/model/manifest.json ## measure beside a floor of the same run: BENCH="poll walk"; BENCH=kills RUNS=10 QUICK=1
 	@PYTHONPATH=shared:. $(BIN)/python -m benchmarks $(BENCH) $(if $(RUNS),--runs $(RUNS)) $(if $(filter 1,$(QUICK)),--quick)
 
-# The faults' rounds are options of tests/faults: SOAK names them.
+SOAK ?= --fault-rounds $(or $(RUNS),10) --fault-items 20
+
 .PHONY: soak
 soak: $(VENV)/.dev .local/ministack/.ready ## kill workers in mid-work beside peers, then all faults, many times: RUNS=10
 	@PYTHONPATH=shared:. $(BIN)/python -m benchmarks kills --runs $(or $(RUNS),10)
