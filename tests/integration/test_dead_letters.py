@@ -13,6 +13,7 @@ from siftline.contracts import JobType, Queue
 from siftline.jobs import outbox_store, store, subjects_store
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.dead_letter_queues import Letter, SqsDeadLetters
+from siftline.jobs.dead_letters import DeadLetters, Order
 from siftline.jobs.model import Done, NewJob
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import Envelope, QueueUnavailableError, SqsQueues, body
@@ -23,7 +24,7 @@ from siftline.kit.ids import new_id
 from siftline.settings import JobSettings
 from tests.api_client import Answered, World
 from tests.factories import FakeContext, make_content, make_job, sqs_event
-from tests.fakes import FakeProcessor
+from tests.fakes import FakeProcessor, NoDeadLetters
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -392,6 +393,27 @@ def test_a_parked_job_is_cleaned_up_after_its_time_only_once_its_content_says_wh
     assert desk.world.sql("select id from jobs") == [(untold,)]
     assert desk.world.sql("select error_code from contents where status = 'FAILED'") == [(BUSY,)]
     assert desk.redrive(error_code="other")["copies"] == 1, "the copy of a job that is gone goes too"
+
+
+def test_a_redrive_that_runs_out_of_time_says_what_is_left_and_a_repeat_goes_on(desk: Desk) -> None:
+    desk.bury(2, BUSY)
+    order = Order(Queue.ANALYSIS)
+    hurried = DeadLetters(desk.database, NoDeadLetters(), desk.publisher.publish, SystemClock(), budget_s=0)
+    assert (hurried.redrive(order).jobs, hurried.redrive(order).left) == (0, 2)
+    assert desk.redrive()["jobs"] == 2
+
+
+def test_sqs_moves_everything_where_it_can_and_neither_filter_nor_limit_is_asked(desk: Desk) -> None:
+    class Moving(NoDeadLetters):
+        def move_all(self, queue: Queue) -> bool:
+            return True
+
+    ids = desk.bury(3, BUSY)
+    letters = DeadLetters(desk.database, Moving(), desk.publisher.publish, SystemClock())
+    assert letters.redrive(Order(Queue.ANALYSIS, limit=1)).moved_by == "siftline"
+    assert letters.redrive(Order(Queue.ANALYSIS, BUSY, limit=1)).moved_by == "siftline"
+    done = letters.redrive(Order(Queue.ANALYSIS))
+    assert (done.jobs, done.moved_by, desk.states(ids)) == (1, "sqs", {"pending": 3})
 
 
 def test_looking_through_ends_at_its_bound_and_hides_nothing(desk: Desk) -> None:
