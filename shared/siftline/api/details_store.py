@@ -37,11 +37,22 @@ class VectorRow:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingRow:
-    """A live job that is not due yet."""
+class LiveJobRow:
+    """The job by which a content goes on: the one in work, or else the next due."""
 
-    until: datetime
-    reason: str | None
+    state: str
+    queue: str
+    due_at: datetime
+    put_off: bool
+    published: bool
+    lease_until: datetime | None
+    lease_expired: bool
+    attempts: int
+    max_attempts: int
+    waits_for: str | None
+    error_message: str | None
+    outstanding: int
+    """Unanswered messages of its queue, as long as it has none itself; counted no further than 10,000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +88,18 @@ select model_version, dimensions::int as dimensions from embeddings
 where content_id = %(content_id)s order by made_at desc limit 1
 """
 
-_WAITING = """
-select due_at as until, coalesce(error_message, waits_for) as reason
-from jobs where subject_id = %(content_id)s and state = 'pending' and due_at > now()
-order by due_at limit 1
+_LIVE_JOB = """
+select state, queue, due_at, due_at > now() as put_off, published_at is not null as published, lease_until,
+  coalesce(lease_until < now(), false) as lease_expired, attempts, max_attempts, waits_for, error_message,
+  case when state = 'pending' and published_at is null and due_at <= now() then (
+    select count(*)::int from (
+      select from jobs other
+      where other.queue = jobs.queue and other.state = 'pending' and other.published_at is not null limit 10000) as out)
+  else 0 end as outstanding
+from jobs
+where subject_id = %(content_id)s and state in ('pending', 'processing')
+  and job_type in ('ingest_content', 'analyze_content')
+order by state = 'processing' desc, due_at limit 1
 """
 
 _STEPS = """
@@ -109,10 +128,10 @@ def vector(connection: Connection, content_id: UUID) -> VectorRow | None:
         return cursor.execute(_VECTOR, {"content_id": content_id}).fetchone()
 
 
-def waiting(connection: Connection, content_id: UUID) -> WaitingRow | None:
-    """Return when the content's work goes on, if it waits for a later time."""
-    with connection.cursor(row_factory=class_row(WaitingRow)) as cursor:
-        return cursor.execute(_WAITING, {"content_id": content_id}).fetchone()
+def live_job(connection: Connection, content_id: UUID) -> LiveJobRow | None:
+    """Return the job by which a content goes on, if there is one."""
+    with connection.cursor(row_factory=class_row(LiveJobRow)) as cursor:
+        return cursor.execute(_LIVE_JOB, {"content_id": content_id}).fetchone()
 
 
 def steps(connection: Connection, content_id: UUID) -> list[StepRow]:

@@ -139,8 +139,8 @@ class ItemDetail(Item):
 
     description: str | None = Field(description="As the page describes itself")
     text: str | None = Field(description="The main text, without markup")
-    waiting_until: datetime | None = Field(description="When it is tried next, if it waits")
-    waiting_reason: str | None = Field(description="Why it waits")
+    waiting_until: datetime | None = Field(description="When it is tried next, if it waits for a time")
+    waiting_reason: str | None = Field(description="What it waits for")
     duplicates: list[Duplicate]
     derivations: list[Derivation]
     vector: Vector | None
@@ -193,10 +193,15 @@ class Step(BaseModel):
     at: datetime = Field(examples=[_TIME])
     job_type: str = Field(examples=["ingest_content"])
     job_id: UUID
-    event: str = Field(description="What happened", examples=["claimed"])
+    event: str = Field(
+        description="What came of it: `enqueued`, `recovered`, `claimed`, `completed`, `retry`, `deferred`, `failed`, "
+        "`lease_expired`, `redriven` or `cancelled`",
+        examples=["claimed"],
+    )
     attempt: int
     duration_ms: int | None
     error: Cause | None
+    reason: str | None = Field(description="Why it came to be, where that is no error")
     due_at: datetime | None = Field(description="When the next try is due, for a try that was put off")
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from siftline.api.details_store import DerivationRow, DuplicateRow, VectorRow, WaitingRow
+from siftline.api.details_store import DerivationRow, DuplicateRow, VectorRow
 from siftline.api.item_models import Derivation, Duplicate, Item, ItemDetail, Vector
 from siftline.api.items_store import ItemRow
-from siftline.api.shapes import Cause
+from siftline.api.shapes import Cause, Waiting
 from siftline.jobs.credits_store import NO_CREDIT, NO_CREDIT_DETAIL
 
 _NOTICES = {
@@ -25,7 +25,7 @@ def item_of(row: ItemRow) -> Item:
 def detail_of(
     row: ItemRow,
     *,
-    waiting: WaitingRow | None,
+    waiting: Waiting | None,
     duplicates: Sequence[DuplicateRow],
     derivations: Sequence[DerivationRow],
     vector: VectorRow | None,

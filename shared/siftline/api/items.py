@@ -19,6 +19,7 @@ from siftline.api.item_views import detail_of, item_of
 from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, Time, decode, page
 from siftline.api.problems import not_found
 from siftline.api.routing import BODY_PROBLEMS, NO_CONTENT, new_router, responses
+from siftline.api.waits import waiting_of
 from siftline.jobs import store as jobs
 from siftline.kit.db import Connection, Database
 
@@ -114,7 +115,7 @@ class ItemRoutes:
             raise not_found("item")
         return detail_of(
             row,
-            waiting=details_store.waiting(connection, row.content_id),
+            waiting=waiting_of(details_store.live_job(connection, row.content_id), notice_code=row.notice_code),
             duplicates=details_store.duplicates(connection, user_id, row.content_id),
             derivations=details_store.derivations(connection, row.content_id),
             vector=details_store.vector(connection, row.content_id),

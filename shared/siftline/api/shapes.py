@@ -25,7 +25,13 @@ class Cause(BaseModel):
 
 
 class Waiting(BaseModel):
-    """Work that is not due yet."""
+    """What something waits for."""
 
-    until: datetime = Field(description="When it is tried next")
-    reason: str | None = Field(default=None, description="Why it waits", examples=["The site answered 503."])
+    code: str = Field(
+        description="`in_work`, `worker_lost`, `handed_out`, `in_turn` or `no_credit`; for what is put off, why",
+        examples=["http_503"],
+    )
+    until: datetime | None = Field(
+        default=None, description="When it is tried next; for `in_work`, when its worker counts as lost"
+    )
+    reason: str = Field(description="The same for a person", examples=["The site answered 503."])

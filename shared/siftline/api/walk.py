@@ -12,7 +12,7 @@ from siftline.api.item_models import Reprocess, ReprocessFrom, SavedItem, Status
 from siftline.api.item_views import error_of, notice_of
 from siftline.api.problems import ProblemError, conflict, not_found
 from siftline.api.routing import BODY_PROBLEMS, LOCATION, new_router, responses
-from siftline.api.shapes import Waiting
+from siftline.api.waits import waiting_of
 from siftline.contracts import JobType, Priority
 from siftline.jobs import store as jobs
 from siftline.jobs.credits_store import NO_CREDIT
@@ -55,12 +55,12 @@ class WalkRoutes:
             row = items_store.find_item(connection, caller.user_id, item_id)
             if row is None:
                 raise not_found("item")
-            waiting = details_store.waiting(connection, row.content_id)
+            job = details_store.live_job(connection, row.content_id)
             steps = details_store.steps(connection, row.content_id)
         return Timeline(
             id=row.id,
             status=Status(row.status),
-            waiting=Waiting(until=waiting.until, reason=waiting.reason) if waiting else None,
+            waiting=waiting_of(job, notice_code=row.notice_code),
             notice=notice_of(row.notice_code),
             error=error_of(row.error_code, row.error_detail),
             steps=[
@@ -72,6 +72,7 @@ class WalkRoutes:
                     attempt=step.attempt,
                     duration_ms=step.duration_ms,
                     error=error_of(step.error_code, step.detail),
+                    reason=step.detail if step.error_code is None else None,
                     due_at=step.due_at,
                 )
                 for step in steps

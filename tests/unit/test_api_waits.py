@@ -1,0 +1,74 @@
+"""What an item waits for, in words."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from siftline.api.details_store import LiveJobRow
+from siftline.api.waits import waiting_of
+
+LATER = datetime(2026, 11, 28, 12, tzinfo=UTC)
+PENDING = LiveJobRow(
+    state="pending",
+    queue="analysis",
+    due_at=LATER,
+    put_off=False,
+    published=False,
+    lease_until=None,
+    lease_expired=False,
+    attempts=1,
+    max_attempts=4,
+    waits_for=None,
+    error_message=None,
+    outstanding=1_000,
+)
+HELD = replace(PENDING, state="processing", lease_until=LATER)
+
+
+def test_an_item_with_nothing_to_be_done_waits_for_nothing() -> None:
+    assert waiting_of(None) is None
+    assert waiting_of(None, notice_code="insufficient_content") is None
+
+
+def test_without_credit_that_is_what_it_waits_for() -> None:
+    waiting = waiting_of(None, notice_code="no_credit")
+    assert waiting is not None
+    assert (waiting.code, waiting.until) == ("no_credit", None)
+    assert "credit" in waiting.reason
+
+
+def test_in_work_it_names_the_end_of_the_lease_which_a_killed_workers_job_waits_for() -> None:
+    waiting = waiting_of(HELD)
+    assert waiting is not None
+    assert (waiting.code, waiting.until) == ("in_work", LATER)
+    assert "tried again" in waiting.reason
+    last = waiting_of(replace(HELD, attempts=4))
+    assert last is not None
+    assert "it fails" in last.reason
+
+
+def test_after_the_lease_it_waits_for_the_sweep() -> None:
+    waiting = waiting_of(replace(HELD, lease_expired=True))
+    assert waiting is not None
+    assert (waiting.code, waiting.until) == ("worker_lost", None)
+
+
+def test_a_deferred_one_says_until_when_and_why() -> None:
+    waiting = waiting_of(replace(PENDING, put_off=True, waits_for="http_429", error_message="The site asked to wait."))
+    assert waiting is not None
+    assert (waiting.code, waiting.until, waiting.reason) == ("http_429", LATER, "The site asked to wait.")
+    plain = waiting_of(replace(PENDING, put_off=True))
+    assert plain is not None
+    assert (plain.code, plain.until) == ("put_off", LATER)
+
+
+def test_one_that_is_not_handed_out_yet_says_how_much_is_out_before_it() -> None:
+    waiting = waiting_of(PENDING)
+    assert waiting is not None
+    assert (waiting.code, waiting.until) == ("in_turn", None)
+    assert "1000 messages of the queue analysis" in waiting.reason
+
+
+def test_one_that_is_handed_out_waits_for_a_worker() -> None:
+    waiting = waiting_of(replace(PENDING, published=True))
+    assert waiting is not None
+    assert (waiting.code, waiting.until) == ("handed_out", None)
