@@ -3,10 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import boto3
 import pytest
-from botocore.config import Config
-from botocore.stub import Stubber
 
 from siftline.contracts import Queue
 from siftline.jobs.dead_letter_queues import RECEIVED_TOO_OFTEN, Letter, SqsDeadLetters
@@ -14,6 +11,7 @@ from siftline.jobs.queues import QueueUnavailableError
 from siftline.kit.clock import SystemClock
 from siftline.kit.ids import new_id
 from tests.fakes import FakeSender
+from tests.stubs import stubbed_sqs
 
 URL, DEAD_URL = "https://sqs.example/1/analysis", "https://sqs.example/1/analysis-dlq"
 JOB, PARK, CONTENT = new_id(), new_id(), new_id()
@@ -22,19 +20,11 @@ PARKED = f'{{"job_type": "analyze_content", "job_id": "{JOB}", "park_id": "{PARK
 
 @pytest.fixture
 def stubbed() -> Any:
-    client = boto3.client(
-        "sqs",
-        region_name="eu-central-1",
-        aws_access_key_id="x",
-        aws_secret_access_key="x",
-        config=Config(retries={"total_max_attempts": 1}),
-    )
-    with Stubber(client) as stub:
+    with stubbed_sqs() as (client, stub):
         yield (
             SqsDeadLetters(client, FakeSender(), {Queue.ANALYSIS: URL}, {Queue.ANALYSIS: DEAD_URL}, SystemClock()),
             stub,
         )
-        stub.assert_no_pending_responses()
 
 
 def letter(body: str = "{}", **attributes: str) -> Letter:

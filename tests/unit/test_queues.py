@@ -2,29 +2,19 @@
 
 from typing import Any
 
-import boto3
 import pytest
-from botocore.config import Config
-from botocore.stub import ANY, Stubber
+from botocore.stub import ANY
 
 from siftline.contracts import Queue
-from siftline.jobs.queues import Envelope, QueueUnavailableError, SqsQueues, body
+from siftline.jobs.queues import Envelope, QueueUnavailableError, SqsQueues, bodyfrom tests.stubs import stubbed_sqs
 
 URL, DEAD_URL = "https://sqs.example/1/analysis", "https://sqs.example/1/analysis-dlq"
 
 
 @pytest.fixture
 def stubbed() -> Any:
-    client = boto3.client(
-        "sqs",
-        region_name="eu-central-1",
-        aws_access_key_id="x",
-        aws_secret_access_key="x",
-        config=Config(retries={"total_max_attempts": 1}),
-    )
-    with Stubber(client) as stub:
+    with stubbed_sqs() as (client, stub):
         yield SqsQueues(client, {Queue.ANALYSIS: URL}, {Queue.ANALYSIS: DEAD_URL}, sleep=lambda _: None), stub
-        stub.assert_no_pending_responses()
 
 
 def answer(good: list[str], bad: list[str], *, ours: bool = False) -> dict[str, Any]:
