@@ -6,7 +6,8 @@ import pytest
 from botocore.stub import ANY
 
 from siftline.contracts import Queue
-from siftline.jobs.queues import Envelope, QueueUnavailableError, SqsQueues, bodyfrom tests.stubs import stubbed_sqs
+from siftline.jobs.queues import Envelope, QueueUnavailableError, SqsQueues, body
+from tests.stubs import stubbed_sqs
 
 URL, DEAD_URL = "https://sqs.example/1/analysis", "https://sqs.example/1/analysis-dlq"
 
