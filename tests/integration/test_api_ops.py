@@ -40,6 +40,23 @@ def test_queue_stats_count_the_analysis_jobs_by_exactly_four_states(world: World
     assert operator.get("/admin/queue-stats").json == {"pending": 1, "processing": 1, "completed": 3, "failed": 2}
 
 
+def test_queues_show_what_is_set_up_wrongly_and_when_it_is_tried_again(world: World) -> None:
+    operator = world.user("ops")
+    assert operator.get("/v1/ops/queues").json["breakers"] == []
+    world.sql(
+        "insert into breakers (provider, error_code, error_detail, open_until)"
+        " values ('model', 'model_missing', 'There is no model.', now() + interval '100 s')"
+    )
+    (breaker,) = operator.get("/v1/ops/queues").json["breakers"]
+    assert 90 < breaker.pop("next_try_s") <= 100
+    assert breaker == {
+        "provider": "model",
+        "error_code": "model_missing",
+        "error_detail": "There is no model.",
+        "probing": False,
+    }
+
+
 def test_queues_show_depths_ages_and_states(world: World) -> None:
     world.depths.depths[Queue.ANALYSIS] = Depth(visible=7, in_flight=2, delayed=1, dead=3)
     world.sql("update jobs set due_at = now() - interval '90 s' where id = %s", make_job(world.database))

@@ -377,7 +377,9 @@ def breaker(database: Database) -> Any:
         return connection.execute("select provider, openings, open_until > now(), probe_until from breakers").fetchone()
 
 
-def test_a_fault_of_the_set_up_opens_its_breaker_and_no_other_job_is_tried_on_it(database: Database) -> None:
+def test_a_fault_of_the_set_up_opens_its_breaker_and_no_other_job_is_tried_on_it(
+    database: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
     bench = Bench(database, broken_until([]), providers=frozenset({"model"}))
     first, second = make_job(database), make_job(database)
     assert bench.knock(bench.message(first), bench.message(second)) == []
@@ -386,6 +388,10 @@ def test_a_fault_of_the_set_up_opens_its_breaker_and_no_other_job_is_tried_on_it
     assert [bench.column("attempts", job) for job in (first, second)] == [0, 0]
     assert bench.column("waits_for", second) == "breaker_open"
     assert "model_missing" in bench.column("error_message", second)
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "BreakersOpened" in line]
+    assert [(line["queue"], line["service"], line["provider"]) for line in told] == [
+        ("siftline-local-analysis-queue", "siftline", "model")
+    ]
 
 
 def test_one_job_alone_probes_a_breaker_whose_time_is_up_and_its_success_closes_it(database: Database) -> None:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from siftline.api.routing import new_router, responses
 from siftline.contracts import JobType, Queue
+from siftline.jobs.breakers_store import open_breakers
 from siftline.jobs.counts_store import QueueCount, counts
 from siftline.jobs.queues import Depth, QueueUnavailableError
 from siftline.kit.db import Database
@@ -50,11 +51,22 @@ class JobCounts(BaseModel):
     oldest_running_s: float = Field(default=0, description="For how long the longest-held has been in work, in seconds")
 
 
+class BreakerView(BaseModel):
+    """Something that is set up wrongly: the jobs that need it wait, at no cost, until it serves again."""
+
+    provider: str = Field(examples=["model"])
+    error_code: str = Field(examples=["model_missing"])
+    error_detail: str
+    probing: bool = Field(description="Whether a job is trying it right now")
+    next_try_s: float = Field(description="Until it is tried again, in seconds")
+
+
 class QueuesView(BaseModel):
-    """All queues and all job types."""
+    """All queues and all job types, and what holds jobs up."""
 
     queues: list[QueueView]
     jobs: list[JobCounts]
+    breakers: list[BreakerView]
 
 
 class QueueStats(BaseModel):
@@ -99,7 +111,8 @@ class OpsRoutes:
 
         with ThreadPoolExecutor(len(Queue)) as threads:  # at once: one that does not answer is waited for
             queues = list(threads.map(view, Queue))
-        return QueuesView(queues=queues, jobs=[_jobs(job_type, rows) for job_type in JobType])
+        jobs = [_jobs(job_type, rows) for job_type in JobType]
+        return QueuesView(queues=queues, jobs=jobs, breakers=self._breakers())
 
     def queue_stats(self) -> QueueStats:
         """Count the analysis jobs."""
@@ -111,6 +124,20 @@ class OpsRoutes:
     def _counts(self) -> list[QueueCount]:
         with self._database.transaction() as connection:
             return counts(connection)
+
+    def _breakers(self) -> list[BreakerView]:
+        with self._database.transaction() as connection:
+            found = open_breakers(connection)
+        return [
+            BreakerView(
+                provider=one.provider,
+                error_code=one.error_code,
+                error_detail=one.error_detail,
+                probing=one.probing,
+                next_try_s=round(one.wait_s, 1),
+            )
+            for one in found
+        ]
 
     def _queue(self, queue: Queue, rows: Sequence[QueueCount]) -> QueueView:
         try:

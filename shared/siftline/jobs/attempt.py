@@ -8,7 +8,7 @@ from uuid import UUID
 
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-from siftline.contracts import JobType
+from siftline.contracts import JobType, Queue
 from siftline.jobs import breakers_store, lease_store, outbox_store, store
 from siftline.jobs.backoff import delay_s
 from siftline.jobs.model import ClaimedJob, Done, Processor
@@ -59,17 +59,19 @@ class _Outcome:
 
 
 class Attempts:
-    """Does claimed jobs, one at a time a thread."""
+    """Does claimed jobs, one at a time a thread. ``names`` are the real names of the queues, which carry the stage."""
 
     def __init__(
         self,
         *,
+        names: Mapping[Queue, str],
         database: Database,
         publisher: Publisher,
         processors: Mapping[JobType, Processor],
         settings: JobSettings,
         clock: Clock,
     ) -> None:
+        self._names = names
         self._database = database
         self._publisher = publisher
         self._processors = processors
@@ -155,7 +157,7 @@ class Attempts:
         outcome = settled(self._database, lambda connection: self._uncompleted(connection, claim, error, duration_ms))
         self._told("job_not_completed", job, outcome.status, duration_ms, error.error_code)
         if outcome.breaker_opened and isinstance(error, ConfigurationError):
-            self._told_breaker(error)
+            self._told_breaker(job, error)
         if outcome.park_id is not None:
             self._park(job)
         if outcome.again is not None:
@@ -215,9 +217,10 @@ class Attempts:
         figures.add_metric(name="JobDuration", unit=MetricUnit.Milliseconds, value=duration_ms)
         figures.flush_metrics()
 
-    def _told_breaker(self, error: ConfigurationError) -> None:
+    def _told_breaker(self, job: ClaimedJob, error: ConfigurationError) -> None:
         _log.error("breaker_opened", provider=error.provider, error_code=error.error_code, detail=error.detail)
         figures = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
+        figures.add_dimension(name="queue", value=self._names[job.queue])
         figures.add_metric(name="BreakersOpened", unit=MetricUnit.Count, value=1)
         figures.add_metadata(key="provider", value=error.provider)
         figures.flush_metrics()

@@ -19,6 +19,7 @@ from siftline.jobs.attempt import Attempts, Claim
 from siftline.jobs.model import NewJob, Processor
 from siftline.jobs.publish import Publisher, Sender
 from siftline.jobs.queues import Envelope, QueueUnavailableError
+from siftline.jobs.statistics import Statistics
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database, settled
 from siftline.kit.errors import ConfigurationError, PermanentError, SiftlineError, TransientError
@@ -86,8 +87,15 @@ class BatchConsumer:
         self._subjects = subjects
         self._settings = settings
         self._reserve_s = reserve_s
+        names = {queue: name for name, queue in queues.items()}
+        self._statistics = Statistics(database, names, settings, clock)
         self._attempts = Attempts(
-            database=database, publisher=publisher, processors=self._processors, settings=settings, clock=clock
+            names=names,
+            database=database,
+            publisher=publisher,
+            processors=self._processors,
+            settings=settings,
+            clock=clock,
         )
 
     def handle(self, event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
@@ -112,6 +120,7 @@ class BatchConsumer:
             self._publisher.hand_out(queue, limit=len(event["Records"]))
         except (TransientError, QueueUnavailableError) as error:
             _log.warning("hand_out_failed", error_code=error.error_code)
+        self._statistics.after_batch(queue)
         return answer
 
     def _queue_of(self, event: dict[str, Any]) -> Queue:
