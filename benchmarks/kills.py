@@ -8,7 +8,7 @@ nothing more has happened for longer than the tool's documented defaults take. P
 
 import argparse
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -60,12 +60,14 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _peers(report: Report) -> Iterator[Tool]:
     """Yield the peers that can run here; say why another cannot."""
-    for make in (Procrastinate, Celery, lambda: Celery(late=True)):
+    makers: Sequence[Callable[[], Procrastinate | Celery]] = (Procrastinate, Celery, lambda: Celery(late=True))
+    for make in makers:
         try:
-            peer: Tool = make()
+            peer = make()
         except SetUpError as error:
             report.tell({"left out": str(error)})
         else:
+            report.tell({peer.name: peer.version})
             yield peer
 
 
@@ -102,7 +104,8 @@ def _row(number: int, one: Outcome) -> Mapping[str, Any]:
         "read twice": one.repeated,
         "kill to back s": _longest([one.back_s]),
         "kill to done s": _longest([one.done_s]),
-        "wall s": round(one.wall_s, 1),
+        "last kill to end s": _longest([one.healed_s]),
+        "wall s": _longest([one.wall_s]),
         "records": "-" if one.faults is None else "; ".join(one.faults) or "agree",
     }
 
@@ -117,6 +120,7 @@ def _summary(tool: str, outcomes: Sequence[Outcome]) -> Mapping[str, Any]:
         "effect twice": " ".join(str(one.twice) for one in outcomes),
         "kill to back s": _longest([one.back_s for one in outcomes]),
         "kill to done s": _longest([one.done_s for one in outcomes]),
+        "last kill to end s": _longest([one.healed_s for one in outcomes]),
         "wall s": _longest([one.wall_s for one in outcomes]),
     }
 

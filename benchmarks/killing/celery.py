@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.killing.crew import Command
 from benchmarks.killing.peer import Peer
-from benchmarks.killing.rabbitmq import RabbitMq, rabbitmq_root
+from benchmarks.killing.rabbitmq import RabbitMq, rabbitmq_root, rabbitmq_version
 from benchmarks.killing.trial import SLOTS, WORKERS, Plan
 
 _TASKS = "benchmarks.killing.celery_tasks"
@@ -23,6 +23,7 @@ class Celery(Peer):
         self.name = "Celery, acks_late" if late else "Celery"
         self._task = "read_late" if late else "read"
         self._rabbitmq = rabbitmq_root()
+        self.version += f" over RabbitMQ {rabbitmq_version(self._rabbitmq)}"
         self._broker = ""
 
     @contextmanager

@@ -145,8 +145,8 @@ class Siftline:
             "WORKER_THREADS": json.dumps({"ingest": SLOTS}),
             "WORKER_POLL_S": "2",
             "JOB_LEASE_S": str(plan.lease_s),
-            # As long as the lease, not longer: what a killed worker had received but not begun is back as early.
-            "JOB_QUIET_S": str(plan.lease_s),
+            # A fifth of the lease, as in the defaults: it brings back what a killed worker held and had not begun.
+            "JOB_QUIET_S": str(max(plan.lease_s // 5, 1)),
             "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}",
         }
 

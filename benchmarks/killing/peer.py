@@ -17,7 +17,9 @@ class Peer:
     pool = False
 
     def __init__(self, lock: str) -> None:
-        python = locked_python(ROOT / ".local" / f"peers-{lock}", ROOT / "infra" / "locks" / f"{lock}.txt")
+        pins = ROOT / "infra" / "locks" / f"{lock}.txt"
+        python = locked_python(ROOT / ".local" / f"peers-{lock}", pins)
+        self.version = next(line for line in pins.read_text("utf-8").splitlines() if line.startswith(f"{lock}=="))[:-2]
         self._python = str(python)
         self._program = str(python.with_name(lock))
         self._database_url = ""

@@ -49,6 +49,15 @@ def rabbitmq_root() -> Path:
     return root
 
 
+def rabbitmq_version(root: Path) -> str:
+    """Return the version of what was unpacked."""
+    return _installed(root).name.partition("-")[2]
+
+
+def _installed(root: Path) -> Path:
+    return next((root / "usr/lib/rabbitmq/lib").glob("rabbitmq_server-*"))
+
+
 def _said(command: Sequence[str], folder: Path) -> str:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -76,8 +85,7 @@ class RabbitMq:
         self._home.mkdir()
         names = ["-address", "127.0.0.1", "-port", str(self._names_port)]
         self._start([str(self._root / _ERLANG[1:] / "bin" / "epmd"), *names])
-        server = next((self._root / "usr/lib/rabbitmq/lib").glob("rabbitmq_server-*")) / "sbin" / "rabbitmq-server"
-        process = self._start([str(server)])
+        process = self._start([str(_installed(self._root) / "sbin" / "rabbitmq-server")])
         if not wait_until(lambda: process.poll() is not None or self._answers(), _START_WAIT_S) or process.poll():
             self._stack.close()
             raise SetUpError("RabbitMQ does not start.")

@@ -98,6 +98,8 @@ class Outcome:
     """The longest from a kill until a job that it had cut off was handed out again, where the tool records it."""
     done_s: float | None
     """The longest from a kill to the effect of a job that it had cut off, of those that came back."""
+    healed_s: float | None
+    """From the last kill until the last effect of all."""
     wall_s: float
     faults: Sequence[str] | None
     """What the tool's own records say against it; ``None`` where nobody looked."""
@@ -158,6 +160,7 @@ def _outcome(
         repeated=sum(count > 1 for count in pages.asked.values()),
         back_s=max(back_s, default=None),
         done_s=max((first[page] - killed_at for killed_at, page in cut_off if page in first), default=None),
+        healed_s=max(first.values()) - kills[-1].at if first and kills else None,
         wall_s=max(first.values(), default=started) - started,
         faults=tool.faults(),
     )
