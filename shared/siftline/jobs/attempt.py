@@ -146,10 +146,8 @@ class Attempts:
         fresh = store.enqueue(connection, done.follow, max_attempts=self._settings.job_max_attempts)
         if claim.probes:
             breakers_store.closed(connection, claim.probes)
-        if again is None:
-            return fresh
-        lease_store.reenqueued(connection, claim.job)
-        return [*fresh, again]
+        lease_store.finished(connection, claim.job, again)
+        return fresh if again is None else [*fresh, again]
 
     def _failed_try(self, claim: Claim, error: SiftlineError, duration_ms: int) -> Sequence[UUID]:
         """Draw the arrow that this error asks for, with what it means for the subject, in one transaction."""

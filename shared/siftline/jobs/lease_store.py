@@ -74,11 +74,10 @@ follow as (
   returning id),
 event as (
   insert into job_events (job_id, event, attempt, duration_ms, error_code, detail)
-  select id, %(state)s, attempts, %(duration_ms)s, %(error_code)s, %(error_message)s from ended)
+  select id, %(state)s, attempts, %(duration_ms)s, %(error_code)s, %(error_message)s from ended
+  union all select id, 'enqueued', 0, null, null, null from follow)
 select id, job_type, subject_id, (select id from follow) as follow_id from ended
 """
-
-_FOLLOW_UP = "select id from jobs where job_type = %(job_type)s and subject_id = %(subject_id)s and state = 'pending'"
 
 _AGAIN_LATER = """
 with waiting as (
@@ -137,12 +136,14 @@ def complete(connection: Connection, job: ClaimedJob, *, result: Mapping[str, An
     return ended.follow_id
 
 
-def reenqueued(connection: Connection, job: ClaimedJob) -> None:
-    """Tell the subject of a finished job that a follow-up waits; call after the room's own writes."""
-    subjects.waiting(connection, job.job_type, [job.subject_id])
-    if job.job_type is JobType.ANALYZE_CONTENT:
-        follow = connection.execute(_FOLLOW_UP, {"job_type": job.job_type.value, "subject_id": job.subject_id})
-        credits_store.reserve(connection, [row[0] for row in follow.fetchall()])
+def finished(connection: Connection, job: ClaimedJob, again: UUID | None) -> None:
+    """Tell the subject of a completed job what of it still lives, the follow-up and other types' jobs.
+
+    Call after the room's own writes and the jobs that follow.
+    """
+    subjects.finished(connection, job.job_type, job.subject_id)
+    if again is not None:
+        credits_store.reserve(connection, [again])
 
 
 def fail(

@@ -142,7 +142,8 @@ follow as (
   returning id, job_type, subject_id),
 event as (
   insert into job_events (job_id, event, attempt, error_code)
-  select id, case state when 'failed' then 'failed' else 'lease_expired' end, attempts, 'worker_lost' from ended)
+  select id, case state when 'failed' then 'failed' else 'lease_expired' end, attempts, 'worker_lost' from ended
+  union all select id, 'enqueued', 0, null from follow)
 select ended.job_type, ended.subject_id, ended.state = 'failed' and follow.id is null as failed,
   case when ended.state = 'failed' then ended.id end as ended_id, follow.id as follow_id
 from ended left join follow on follow.job_type = ended.job_type and follow.subject_id = ended.subject_id

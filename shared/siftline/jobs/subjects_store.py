@@ -12,12 +12,18 @@ from siftline.kit.db import Connection
 
 _CONTENT_JOBS = frozenset({JobType.INGEST_CONTENT, JobType.ANALYZE_CONTENT})
 
+# A content may have a job of each kind at once: what is in work has the last word, then what waits, then what ended.
+_IN = (
+    "exists (select from jobs where jobs.subject_id = contents.id and jobs.job_type in ('ingest_content',"
+    " 'analyze_content') and jobs.state = '{}')"
+)
+_IN_WORK, _WAITS = _IN.format("processing"), _IN.format("pending")
 # What waited for credit does so no longer.
-_CONTENTS_WAITING = """
-update contents set status = 'PENDING', error_code = null, error_detail = null,
-  notice_code = nullif(notice_code, 'no_credit'), updated_at = now()
-where id = any(%(ids)b::uuid[]) and status <> 'PENDING'
-"""
+_CONTENTS_WAITING = f"""
+update contents set status = case when {_IN_WORK} then 'PROCESSING' else 'PENDING' end,
+  error_code = null, error_detail = null, notice_code = nullif(notice_code, 'no_credit'), updated_at = now()
+where id = any(%(ids)b::uuid[]) and (status <> 'PENDING' or {_IN_WORK})
+"""  # noqa: S608  -- constants of ours, as below
 _CONTENTS_ENQUEUED = """
 update contents set status = 'PENDING', error_code = null, error_detail = null,
   notice_code = nullif(notice_code, 'no_credit'), updated_at = now()
@@ -26,13 +32,29 @@ where id = any(%(ids)b::uuid[]) and status not in ('PENDING', 'PROCESSING')
 _CONTENTS_CLAIMED = """
 update contents set status = 'PROCESSING', error_code = null, error_detail = null, updated_at = now() where id = %(id)s
 """
-_CONTENTS_FAILED = """
-update contents set status = 'FAILED', error_code = %(code)s, error_detail = %(detail)s, updated_at = now()
+_CONTENTS_FAILED = f"""
+update contents set status = case when {_IN_WORK} then 'PROCESSING' when {_WAITS} then 'PENDING' else 'FAILED' end,
+  error_code = case when not ({_IN_WORK} or {_WAITS}) then %(code)s end,
+  error_detail = case when not ({_IN_WORK} or {_WAITS}) then %(detail)s end, updated_at = now()
 where id = any(%(ids)b::uuid[])
-"""
+"""  # noqa: S608
+_CONTENTS_FINISHED = f"""
+update contents set status = case when {_IN_WORK} then 'PROCESSING' else 'PENDING' end,
+  error_code = null, error_detail = null, updated_at = now()
+where id = %(id)s and ({_IN_WORK} or {_WAITS})
+"""  # noqa: S608
 _SOURCES_WAITING = """
 update sources set fetch_status = 'QUEUED', updated_at = now()
 where id = any(%(ids)b::uuid[]) and fetch_status <> 'QUEUED'
+"""
+_SOURCES_ENQUEUED = """
+update sources set fetch_status = 'QUEUED', updated_at = now()
+where id = any(%(ids)b::uuid[]) and fetch_status not in ('QUEUED', 'FETCHING')
+"""
+_SOURCES_FINISHED = """
+update sources set fetch_status = 'QUEUED', updated_at = now()
+where id = %(id)s and exists (select from jobs where jobs.subject_id = sources.id and jobs.job_type = 'fetch_source'
+  and jobs.state = 'pending')
 """
 _SOURCES_CLAIMED = "update sources set fetch_status = 'FETCHING', updated_at = now() where id = %(id)s"
 _SOURCES_FAILED = """
@@ -54,7 +76,7 @@ def enqueued(connection: Connection, jobs: Iterable[NewJob]) -> None:
     if contents:
         connection.execute(_CONTENTS_ENQUEUED, {"ids": contents})
     if sources:
-        connection.execute(_SOURCES_WAITING, {"ids": sources})
+        connection.execute(_SOURCES_ENQUEUED, {"ids": sources})
 
 
 def waiting(connection: Connection, job_type: JobType, ids: Sequence[UUID]) -> None:
@@ -71,6 +93,14 @@ def claimed(connection: Connection, job_type: JobType, subject_id: UUID) -> None
         connection.execute(_CONTENTS_CLAIMED, {"id": subject_id})
     elif job_type is JobType.FETCH_SOURCE:
         connection.execute(_SOURCES_CLAIMED, {"id": subject_id})
+
+
+def finished(connection: Connection, job_type: JobType, subject_id: UUID) -> None:
+    """The job ended well and its room has written: where another job of the subject lives, that one has the word."""
+    if job_type in _CONTENT_JOBS:
+        connection.execute(_CONTENTS_FINISHED, {"id": subject_id})
+    elif job_type is JobType.FETCH_SOURCE:
+        connection.execute(_SOURCES_FINISHED, {"id": subject_id})
 
 
 def failed(connection: Connection, job_type: JobType, ids: Sequence[UUID], code: str, detail: str) -> None:
