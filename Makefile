@@ -107,4 +107,4 @@ soak: $(VENV)/.dev .local/ministack/.ready ## kill workers in mid-work beside pe
 
 .PHONY: clean
 clean: ## delete environments and builds; your data in .local stays
-	@rm -rf $(VENV) .local/ministack .local/tools .aws-sam build
+	@rm -rf $(VENV) .local/ministack .local/tools .local/peers-* .aws-sam build
