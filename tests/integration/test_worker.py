@@ -14,6 +14,7 @@ import pytest
 
 from infra.local.postgres import free_port
 from infra.local.processes import wait_until
+from infra.local.programs import answers
 from infra.local.queues import create_queues
 from siftline.settings import process_environment
 from siftline.worker.template import Template
@@ -272,15 +273,56 @@ def test_health_tells_what_is_in_work_on_loopback_only(make_toy):
     assert wait_until(lambda: toy.notes("batch"), 60)
     answer = httpx.get(f"http://127.0.0.1:{port}/health")
     assert (answer.status_code, answer.json()["healthy"]) == (200, True)
-    assert answer.json()["queues"]["ToyQueue"]["busy"] == 1
+    assert answer.json()["queues"]["toy"]["busy"] == 1
+    assert answer.json()["queues"]["toy"]["threads"] == 2
+    ready = httpx.get(f"http://127.0.0.1:{port}/ready")
+    assert (ready.status_code, ready.json()["parts"]) == (200, {"queue toy": "ok"})
+    assert httpx.get(f"http://127.0.0.1:{port}/else").status_code == 404
     listening = {one.laddr.ip for one in psutil.Process(process.pid).net_connections("inet") if not one.raddr}
     assert listening == {"127.0.0.1"}
 
 
+def metrics(port):
+    text = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+    rows = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
+    return {name.removeprefix("siftline_worker_"): float(value) for name, _, value in rows}
+
+
+def test_metrics_count_messages_batches_and_ticks_as_prometheus_reads_them(make_toy):
+    toy = make_toy(visibility_s=3)
+    port = free_port()
+    toy.start("--health-port", str(port))
+    toy.send("good", "fail")
+    assert wait_until(lambda: toy.depth(toy.dead_url) == 1 and toy.notes("tick_done"), 60)
+    assert wait_until(lambda: metrics(port).get('ticks_total{schedule="Slow",outcome="done"}', 0) >= 1, 20)
+    found = metrics(port)
+    assert found['messages_total{queue="toy",outcome="done"}'] == 1
+    assert found['messages_total{queue="toy",outcome="failed"}'] == 2
+    assert found['batches_total{queue="toy"}'] >= 2
+    assert found['ticks_total{schedule="Bad",outcome="failed"}'] >= 1
+    assert found['batch_slots{queue="toy"}'] == 2
+    assert found["healthy"] == 1
+
+
+def test_a_worker_whose_database_is_away_is_alive_but_not_ready(make_toy):
+    toy = make_toy()
+    port = free_port()
+    toy.start("--no-ticks", "--health-port", str(port), DATABASE_URL=f"postgresql://127.0.0.1:{free_port()}/none")
+    assert wait_until(lambda: answers(port, "/health"), 60)
+    assert wait_until(lambda: httpx.get(f"http://127.0.0.1:{port}/ready").json()["queues"]["toy"]["fault"] is None, 20)
+    ready = httpx.get(f"http://127.0.0.1:{port}/ready")
+    assert (ready.status_code, ready.json()["parts"]["database"]) == (503, "database_unavailable")
+
+
 def test_a_queue_that_is_away_is_waited_for(make_toy):
     toy = make_toy()
-    process = toy.start("--no-ticks", AWS_ENDPOINT_URL=f"http://127.0.0.1:{free_port()}")
+    port = free_port()
+    away = f"http://127.0.0.1:{free_port()}"
+    process = toy.start("--no-ticks", "--health-port", str(port), AWS_ENDPOINT_URL=away)
     assert wait_until(lambda: "poll_failed" in toy.log(), 60)
+    assert httpx.get(f"http://127.0.0.1:{port}/health").status_code == 200
+    ready = httpx.get(f"http://127.0.0.1:{port}/ready")
+    assert (ready.status_code, ready.json()["parts"]) == (503, {"queue toy": "queue_unavailable"})
     process.terminate()
     assert process.wait(30) == 0
 

@@ -11,11 +11,13 @@ from pathlib import Path
 import boto3
 from botocore.config import Config
 
+from siftline.kit.aws import secret
 from siftline.kit.clock import SystemClock
+from siftline.kit.db import SingleConnection
 from siftline.kit.log import logger
-from siftline.settings import WorkerSettings, process_environment
+from siftline.settings import DatabaseSettings, WorkerSettings, process_environment
 from siftline.worker.cloudformation import TemplateError
-from siftline.worker.health import serve_health
+from siftline.worker.health import Check, serve_health
 from siftline.worker.template import Template
 from siftline.worker.worker import Worker
 
@@ -26,7 +28,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m siftline.worker", description="Runs queues and schedules.")
     parser.add_argument("--template", type=Path, default=Path("template.yaml"))
     parser.add_argument("--pid-file", type=Path, help="written at start, removed at the end")
-    parser.add_argument("--health-port", type=int, help="answer GET /health on 127.0.0.1")
+    parser.add_argument("--health-port", type=int, help="answer GET /health, /ready and /metrics on 127.0.0.1")
     parser.add_argument("--no-ticks", action="store_true", help="queues only: another worker has the schedules")
     return parser.parse_args()
 
@@ -39,6 +41,20 @@ def _queue_urls(template: Template) -> dict[str, str]:
     if missing:
         raise TemplateError(f"These environment variables are not set: {', '.join(missing)}.")
     return {queue: given[name] for queue, name in variables.items()}
+
+
+def _checks() -> dict[str, Check]:
+    """Return what readiness asks: the database, where this process was given one."""
+    if not process_environment().get("DATABASE_URL"):
+        return {}
+    url = secret(DatabaseSettings().database_url.get_secret_value())
+    database = SingleConnection(url, connect_timeout_s=3)
+
+    def answers() -> None:
+        with database.transaction():
+            pass  # that it begins and ends is the answer
+
+    return {"database": answers}
 
 
 def _run(worker: Worker) -> bool:
@@ -72,7 +88,7 @@ def main() -> int:
     worker = Worker(template, sqs=sqs, urls=urls, settings=settings, clock=SystemClock(), ticks=not options.no_ticks)
     if options.pid_file:
         options.pid_file.write_text(f"{os.getpid()}\n", encoding="ascii")
-    health = serve_health(worker, options.health_port) if options.health_port else None
+    health = serve_health(worker, _checks(), options.health_port) if options.health_port else None
     healthy = _run(worker)
     drained = worker.stop()
     if health:

@@ -1,28 +1,66 @@
-"""``GET /health`` of the worker, on loopback: for a container's health check and for a look by hand."""
+"""The worker on loopback, for a container's health checks, for Prometheus and for a look by hand.
+
+``/health`` (or ``/live``): does every part run? ``/ready``: does it also reach its queues and the database?
+``/metrics``: its figures.
+"""
 
 import json
 import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from siftline.kit.errors import SiftlineError
+from siftline.worker.metrics import CONTENT_TYPE, exposition
 from siftline.worker.worker import Worker
 
+Check = Callable[[], object]
+"""Returns when a part is well; raises one of our errors when it is not."""
 
-def serve_health(worker: Worker, port: int) -> ThreadingHTTPServer:
-    """Answer on 127.0.0.1 in a thread: 200 with the worker's state, 503 once a part of it has died."""
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request gets."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+def answer(worker: Worker, checks: Mapping[str, Check], path: str) -> Answer:
+    """Answer one request: 200, 503 where something is wrong, 404 for any other path."""
+    match path.partition("?")[0]:
+        case "/health" | "/live":
+            state = worker.state()
+            return _json(200 if state["healthy"] else 503, state)
+        case "/ready":
+            state = worker.state()
+            parts = {name: _asked(check) for name, check in checks.items()}
+            parts |= {f"queue {name}": queue["fault"] or "ok" for name, queue in state["queues"].items()}
+            ready = state["healthy"] and all(part == "ok" for part in parts.values())
+            return _json(200 if ready else 503, {"ready": ready, "parts": parts, **state})
+        case "/metrics":
+            return Answer(200, CONTENT_TYPE, exposition(worker, time.monotonic()).encode())
+        case _:
+            return _json(404, {"detail": "There are /health, /ready and /metrics."})
+
+
+def serve_health(worker: Worker, checks: Mapping[str, Check], port: int) -> ThreadingHTTPServer:
+    """Answer on 127.0.0.1 in a thread. ``checks`` are what readiness asks besides the queues."""
 
     class Handler(BaseHTTPRequestHandler):
         """Answers one request."""
 
         def do_GET(self) -> None:
-            """Answer with the worker's state, whatever the path."""
-            state = worker.state()
-            content = json.dumps(state).encode()
-            self.send_response(200 if state["healthy"] else 503)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
+            """Answer."""
+            found = answer(worker, checks, self.path)
+            self.send_response(found.status)
+            self.send_header("Content-Type", found.content_type)
+            self.send_header("Content-Length", str(len(found.body)))
             self.end_headers()
-            self.wfile.write(content)
+            self.wfile.write(found.body)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  -- http.server's own name
             """Keep quiet."""
@@ -30,3 +68,15 @@ def serve_health(worker: Worker, port: int) -> ThreadingHTTPServer:
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
     return server
+
+
+def _asked(check: Check) -> str:
+    try:
+        check()
+    except SiftlineError as error:
+        return error.error_code
+    return "ok"
+
+
+def _json(status: int, content: Mapping[str, Any]) -> Answer:
+    return Answer(status, "application/json", json.dumps(content).encode())

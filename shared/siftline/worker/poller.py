@@ -1,8 +1,10 @@
 """An event source mapping: polls one queue, hands batches to its function, deletes what the function finished."""
 
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from siftline.kit.heartbeat import Heartbeat
@@ -14,6 +16,19 @@ from siftline.worker.template import QueueSource
 
 _BACKOFF_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 _log = logger("worker")
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a poller has done since it began."""
+
+    batches: int = 0
+    done: int = 0
+    """Messages that were worked off."""
+    failed: int = 0
+    """Messages that come again."""
+    seconds: float = 0.0
+    polls_failed: int = 0
 
 
 class Poller:
@@ -40,10 +55,19 @@ class Poller:
         self._poll_s = poll_s
         self._heartbeat = heartbeat
         self._stop = stop
+        self.threads = threads
         self._slots = threading.Semaphore(threads)
         self._busy = 0
         self._busy_lock = threading.Lock()
         self.last_poll = time.monotonic()
+        self.tally = Tally()
+        self.fault: str | None = "not_polled_yet"
+        """Why the last poll failed; ``None`` once one went well."""
+
+    @property
+    def name(self) -> str:
+        """The queue's logical name: ``content-background`` for ``ContentBackgroundQueue``."""
+        return logical_name(self.source.queue)
 
     @property
     def busy(self) -> int:
@@ -68,6 +92,8 @@ class Poller:
                 self._slots.release()
                 wait_s = _BACKOFF_S[min(failures, len(_BACKOFF_S) - 1)]
                 failures += 1
+                self.fault = error.error_code
+                self.tally.polls_failed += 1
                 _log.warning(
                     "poll_failed",
                     queue=self.source.queue,
@@ -78,6 +104,7 @@ class Poller:
                 self._stop.wait(wait_s)
                 continue
             failures = 0
+            self.fault = None
             self._hand_over(queue, messages)
 
     def _hand_over(self, queue: Queue, messages: Sequence[Message]) -> None:
@@ -116,12 +143,23 @@ class Poller:
             failed = set(ids)
         else:
             failed = failed_ids(answer, ids, reports_failures=self.source.reports_failures)
+        seconds = time.monotonic() - started
+        with self._busy_lock:
+            self.tally.batches += 1
+            self.tally.done += len(ids) - len(failed)
+            self.tally.failed += len(failed)
+            self.tally.seconds += seconds
         _log.info(
             "batch_handled",
             function=self.source.function.name,
             queue=self.source.queue,
             count=len(ids),
             failed=len(failed),
-            duration_ms=round((time.monotonic() - started) * 1000),
+            duration_ms=round(seconds * 1000),
         )
         return failed
+
+
+def logical_name(logical_id: str) -> str:
+    """Return a queue's name in the contracts by its logical id in the template."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", logical_id.removesuffix("Queue")).lower()

@@ -25,6 +25,8 @@ class Ticker:
         self._event = json.loads(schedule.input)
         self._timetable = timetable(schedule.expression, schedule.time_zone)
         self.busy = 0
+        self.done = 0
+        self.failed = 0
 
     def run(self) -> None:
         """Tick until told to stop."""
@@ -51,8 +53,10 @@ class Ticker:
         try:
             answer = self._hosted.invoke(self._event)
         except InvocationError as error:
+            self.failed += 1
             _log.warning("tick_failed", schedule=self.schedule.name, error_code=error.error_code, detail=error.detail)
         else:
+            self.done += 1
             duration_ms = round((time.monotonic() - started) * 1000)
             _log.info("tick_done", schedule=self.schedule.name, duration_ms=duration_ms, result=answer)
         finally:

@@ -10,7 +10,7 @@ from siftline.kit.heartbeat import Heartbeat
 from siftline.kit.log import logger
 from siftline.settings import WorkerSettings
 from siftline.worker.hosting import HostedFunction
-from siftline.worker.poller import Poller
+from siftline.worker.poller import Poller, logical_name
 from siftline.worker.queue import Queue
 from siftline.worker.template import Function, QueueSource, Template
 from siftline.worker.ticks import Ticker
@@ -57,13 +57,24 @@ class Worker:
         """Whether every part still runs."""
         return all(thread.is_alive() for thread in self._threads)
 
+    def live(self) -> bool:
+        """Whether every part still runs, and every queue was polled within ``worker_stalled_s``."""
+        oldest = min((poller.last_poll for poller in self.pollers), default=time.monotonic())
+        return self.healthy() and time.monotonic() - oldest < self._settings.worker_stalled_s
+
     def state(self) -> dict[str, Any]:
-        """Tell what is in work, and how long ago each queue was last polled."""
+        """Tell what is in work, how long ago each queue was last polled, and what was wrong then."""
         now = time.monotonic()
         return {
-            "healthy": self.healthy(),
+            "healthy": self.live(),
+            "threads_ended": [thread.name for thread in self._threads if not thread.is_alive()],
             "queues": {
-                poller.source.queue: {"busy": poller.busy, "polled_s_ago": round(now - poller.last_poll, 1)}
+                poller.name: {
+                    "busy": poller.busy,
+                    "threads": poller.threads,
+                    "polled_s_ago": round(now - poller.last_poll, 1),
+                    "fault": poller.fault,
+                }
                 for poller in self.pollers
             },
             "schedules": {ticker.schedule.name: {"busy": ticker.busy} for ticker in self.tickers},
@@ -92,7 +103,8 @@ class Worker:
         return self._hosted.setdefault(function.logical_id, HostedFunction(function))
 
     def _poller(self, source: QueueSource, sqs: "SQSClient", url: str) -> Poller:
-        threads = self._settings.worker_threads.get(source.function.name, 1)
+        by_name = self._settings.worker_threads
+        threads = by_name.get(logical_name(source.queue), by_name.get(source.function.name, 1))
         return Poller(
             source,
             self._host(source.function),
