@@ -23,7 +23,7 @@ _CONTENTS_WAITING = f"""
 update contents set status = case when {_IN_WORK} then 'PROCESSING' else 'PENDING' end,
   error_code = null, error_detail = null, notice_code = nullif(notice_code, 'no_credit'), updated_at = now()
 where id = any(%(ids)b::uuid[]) and (status <> 'PENDING' or {_IN_WORK})
-"""  # noqa: S608  -- constants of ours, as below
+"""  # noqa: S608  -- constants of ours
 _CONTENTS_ENQUEUED = """
 update contents set status = 'PENDING', error_code = null, error_detail = null,
   notice_code = nullif(notice_code, 'no_credit'), updated_at = now()
@@ -37,12 +37,12 @@ update contents set status = case when {_IN_WORK} then 'PROCESSING' when {_WAITS
   error_code = case when not ({_IN_WORK} or {_WAITS}) then %(code)s end,
   error_detail = case when not ({_IN_WORK} or {_WAITS}) then %(detail)s end, updated_at = now()
 where id = any(%(ids)b::uuid[])
-"""  # noqa: S608
+"""  # noqa: S608  -- constants of ours
 _CONTENTS_FINISHED = f"""
 update contents set status = case when {_IN_WORK} then 'PROCESSING' else 'PENDING' end,
   error_code = null, error_detail = null, updated_at = now()
 where id = %(id)s and ({_IN_WORK} or {_WAITS})
-"""  # noqa: S608
+"""  # noqa: S608  -- constants of ours
 _SOURCES_WAITING = """
 update sources set fetch_status = 'QUEUED', updated_at = now()
 where id = any(%(ids)b::uuid[]) and fetch_status <> 'QUEUED'
