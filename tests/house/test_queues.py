@@ -52,6 +52,7 @@ def test_every_queue_is_consumed_by_exactly_one_mapping() -> None:
 
 @pytest.mark.parametrize(("name", "event", "mapping"), MAPPINGS, ids=MAPPING_IDS)
 def test_a_mapping_asks_for_partial_batch_failures(name: str, event: str, mapping: dict[str, Any]) -> None:
+    """Q14: else what a handler reports as failed is deleted."""
     assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"], (name, event)
 
 
@@ -59,6 +60,7 @@ def test_a_mapping_asks_for_partial_batch_failures(name: str, event: str, mappin
 def test_a_message_stays_invisible_for_six_timeouts_and_the_window(
     name: str, event: str, mapping: dict[str, Any]
 ) -> None:
+    """Q13: else a message comes back while it is worked on."""
     timeout_s = function_resources()[name][1]["Timeout"]
     visibility_s = QUEUES[logical_id(mapping["Queue"])]["VisibilityTimeout"]
 

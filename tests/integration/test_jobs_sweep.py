@@ -86,6 +86,7 @@ def house(database: Database) -> House:
 
 
 def test_one_sweep_brings_back_thousands_of_jobs_that_ran_for_months(house: House) -> None:
+    """Q03: nothing runs for months although there is a rescuer."""
     house.running(5_000)
     swept = house.sweep.run()
     assert (swept.recovered, swept.failed) == (5_000, 0)
@@ -94,6 +95,7 @@ def test_one_sweep_brings_back_thousands_of_jobs_that_ran_for_months(house: Hous
 
 
 def test_a_job_lost_on_its_last_attempt_fails_its_page_with_the_reason_and_is_parked(house: House) -> None:
+    """Q21: the sweep that ends a job tells its page, as a worker would have."""
     house.running(2, attempts=4)
     swept = house.sweep.run()
     assert (swept.recovered, swept.failed) == (0, 2)
@@ -117,6 +119,7 @@ def test_a_poll_lost_on_its_last_attempt_is_an_error_of_its_source_and_comes_aga
 def test_a_sweep_goes_on_beside_another_that_was_cut_off_while_it_held_half_of_the_rows(
     house: House, database_url: str
 ) -> None:
+    """Q05: a recovery killed in mid-run, holding its locks, blocks no other."""
     house.running(20)
     with psycopg.connect(database_url) as dying:
         pid = dying.info.backend_pid
