@@ -1,13 +1,18 @@
 """What the parts of the local stack need inside: tables, queues, a user with a token, the sample feeds followed."""
 
 import json
+from collections.abc import Callable
 from http.client import HTTPConnection
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psycopg
+
 from infra.local.errors import SetUpError
+from infra.local.meters import Meters, read_alarms
 from infra.local.migrate import create_database, migrate
 from infra.local.queues import create_queues, sqs_client
-from infra.local.samples import DEFAULT_PORT, SampleServer
+from infra.local.samples import DEFAULT_PORT, HOST, SampleServer
 from infra.local.user import make_user
 from siftline.api.authorize import Authorizer
 from siftline.kit.db import SingleConnection
@@ -15,6 +20,8 @@ from siftline.kit.db import SingleConnection
 if TYPE_CHECKING:
     from infra.local.machine import Machine
     from infra.local.state import State
+
+ALARMS = Path(__file__).resolve().parents[1] / "observability.yaml"
 
 
 def database(machine: "Machine") -> None:
@@ -56,6 +63,36 @@ def samples(state: "State") -> SampleServer:
         server = SampleServer(0)
     kept.write_text(server.base_url.rpartition(":")[2], encoding="ascii")
     return server.start()
+
+
+def follows_samples(machine: "Machine", state: "State") -> bool:
+    """Whether somebody still follows sample feeds of an earlier run: unserved, their polls would fail."""
+    kept = state.folder / "samples.port"
+    if not kept.exists():
+        return False
+    served = f"http://{HOST}:{kept.read_text(encoding='ascii').strip()}/%"
+    with psycopg.connect(machine.postgres.url(machine.database)) as connection:
+        return (
+            connection.execute(
+                "select from sources join subscriptions on subscriptions.source_id = sources.id"
+                " where sources.url like %s limit 1",
+                [served],
+            ).fetchone()
+            is not None
+        )
+
+
+def meters(machine: "Machine", say: Callable[[str], None]) -> Meters:
+    """Begin to publish the queues' figures and to judge the alarms of the template."""
+    begun = Meters(
+        endpoint=machine.aws_url,
+        queues=machine.template.queues(),
+        database=SingleConnection(machine.postgres.url(machine.database)),
+        alarms=read_alarms(ALARMS, "local"),
+        say=say,
+    )
+    begun.start()
+    return begun
 
 
 def follow(machine: "Machine", bearer: str, url: str) -> None:

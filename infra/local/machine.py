@@ -30,6 +30,7 @@ class Ports:
     api: int
     aws: int
     vectors: int
+    worker: int
 
 
 class Machine:
@@ -39,7 +40,7 @@ class Machine:
         self.state = state
         self._say = say
         self.template = Template.read(ROOT / "template.yaml", {"Stage": "local"})
-        self._ports = Ports(api=port, aws=free_port(), vectors=free_port())
+        self._ports = Ports(api=port, aws=free_port(), vectors=free_port(), worker=free_port())
         self.postgres = EmbeddedPostgres(state.folder / "postgres", free_port(), binaries=binaries)
         self.database = "siftline"
         self.services: dict[str, Service] = {}
@@ -113,6 +114,7 @@ class Machine:
             "MODEL_URI": str(ROOT / ".local" / "model"),
             "FIRST_IMPORT": "all",
             "HTTP_ALLOW_LOOPBACK": "true",
+            "WORKER_HEALTH_URL": f"http://127.0.0.1:{self._ports.worker}",  # for people: nothing here asks it
             "WORKER_POLL_S": "2",  # cheap here, and the worker stops the sooner
             "NO_PROXY": "127.0.0.1,localhost",
             "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}",
@@ -147,8 +149,9 @@ class Machine:
         return self._program("api", "infra.local.gateway", ["--port", str(port)], lambda: answers(port, "/health"))
 
     def _worker(self) -> Program:
-        arguments = ["--pid-file", str(self.state.worker_pid_file)]
-        program = self._program("worker", "siftline.worker", arguments)
+        port = self._ports.worker
+        arguments = ["--pid-file", str(self.state.worker_pid_file), "--health-port", str(port)]
+        program = self._program("worker", "siftline.worker", arguments, lambda: answers(port, "/health"))
         program.patience_s = WorkerSettings().worker_drain_s + _WORKER_LEEWAY_S
         return program
 

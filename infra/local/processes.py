@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 _TETHERED = Path(__file__).with_name("tethered.py")
@@ -53,6 +54,40 @@ def command_line(pid: int) -> list[str]:
         return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace").split("\0")[:-1]
     except OSError:
         return []
+
+
+@dataclass(frozen=True, slots=True)
+class Make:
+    """The ``make`` that started this process.
+
+    Ctrl-C reaches both, but ``kill -INT`` of make alone does not: GNU make then waits for us, without passing it on. It
+    also stops catching the signal, which proc(5) shows.
+    """
+
+    pid: int
+    identity: str
+
+    @classmethod
+    def starter(cls) -> "Make | None":
+        """Return it, if make started this process and catches SIGINT."""
+        pid = os.getppid()
+        identity = started_at(pid)
+        name = Path(command_line(pid)[0]).name if command_line(pid) else ""
+        is_make = name in ("make", "gmake") and identity is not None and _catches(pid, signal.SIGINT)
+        return cls(pid, identity) if is_make and identity else None
+
+    def interrupted(self) -> bool:
+        """Whether it was interrupted, or is gone."""
+        return started_at(self.pid) != self.identity or not _catches(self.pid, signal.SIGINT)
+
+
+def _catches(pid: int, number: signal.Signals) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    caught = next((line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:")), "0")
+    return bool(int(caught, 16) >> (number - 1) & 1)
 
 
 def end_pid(pid: int, signals: Iterable[tuple[int, float]]) -> None:

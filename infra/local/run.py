@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from infra.local.errors import SetUpError
 from infra.local.machine import ROOT, Machine, Watch
 from infra.local.postgres import free_port
+from infra.local.processes import Make
 from infra.local.state import State
 from siftline.settings import LocalSettings
 
 if TYPE_CHECKING:
+    from infra.local.meters import Meters
     from infra.local.samples import SampleServer
 
 _LOOK_EVERY_S = 0.2
@@ -32,7 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     state = State(options.folder)
     if not state.take():
-        print(f"Siftline already runs here, at {state.address}. Stop it where it was started, with Ctrl-C.")
+        where = f", at {state.address}" if state.address else ""
+        print(f"Siftline already runs here{where}. Stop it where it was started, with Ctrl-C.")
         return 0
     _on_signal(_stop)
     run = Run(state)
@@ -74,11 +77,15 @@ def _port(wanted: int) -> int:
     """Return the port if it is free. Raises ``SetUpError``."""
     if wanted == 0:
         return free_port()
+    if not 0 < wanted < 65_536:
+        raise SetUpError(f"{wanted} is no port: take one from 1 to 65535, or 0 for any that is free.")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", wanted))
-        except (OSError, OverflowError) as error:
+        except PermissionError as error:
+            raise SetUpError(f"Port {wanted} may not be used by this user: make run PORT=8787") from error
+        except OSError as error:
             advice = f"end what uses it, or choose another: make run PORT={wanted + 1}"
             raise SetUpError(f"Port {wanted} is taken: {advice}") from error
     return wanted
@@ -101,6 +108,7 @@ class Run:
         self._state = state
         self._machine: Machine | None = None
         self._samples: SampleServer | None = None
+        self._meters: Meters | None = None
 
     def start(self, *, port: int, samples: bool) -> None:
         """Start everything and tell how to use it. Raises ``SetUpError``."""
@@ -117,18 +125,31 @@ class Run:
         # What follows takes a second to import: time in which the programs just launched come up.
         from infra.local import furnish  # noqa: PLC0415  -- as the comment above says
 
-        if samples:
-            self._samples = furnish.samples(self._state)
         furnish.database(machine)
+        self._serve_samples(machine, asked=samples)
         machine.services["aws"].wait_ready()
         furnish.queues(machine)
         token = furnish.token(machine, self._state)
         machine.wait_ready()
         machine.launch_worker()
-        followed = self._samples.urls() if self._samples else []
+        followed = self._samples.urls() if self._samples and samples else []
         for url in followed:
             furnish.follow(machine, token, url)
-        _announce(machine, token, len(followed))
+        self._meters = furnish.meters(machine, _say)
+        _announce(machine, token, len(followed), self._samples.base_url if self._samples else None)
+
+    def _serve_samples(self, machine: Machine, *, asked: bool) -> None:
+        """Serve the sample feeds where that was asked for, or where somebody follows them from an earlier run."""
+        from infra.local import furnish  # noqa: PLC0415  -- loaded by ``start``
+
+        if not asked and not furnish.follows_samples(machine, self._state):
+            return
+        try:
+            self._samples = furnish.samples(self._state)
+        except SetUpError as error:
+            if asked:
+                raise
+            _say(f"The sample feeds that are followed here are not served: {error}")
 
     def watch(self) -> None:
         """Start again whatever ends, until a signal. Raises ``SetUpError`` when something does not come back."""
@@ -143,7 +164,8 @@ class Run:
                 furnish.queues(machine)
 
         watch = Watch(machine, _say, on_restart)
-        while True:
+        make = Make.starter()
+        while make is None or not make.interrupted():
             time.sleep(_LOOK_EVERY_S)
             watch.look()
 
@@ -151,6 +173,8 @@ class Run:
         """Stop everything in order. A second signal cuts the draining short."""
         machine, hurried = self._machine, False
         _on_signal(_stop)
+        if self._meters is not None:
+            self._meters.stop()
         if machine is not None and machine.services:
             _say("\nStopping: the worker finishes what it has begun (Ctrl-C again to leave it) …")
             try:
@@ -162,13 +186,16 @@ class Run:
             _say("Stopped; what was cut off is taken up again at the next start." if hurried else "Stopped.")
         if self._samples is not None:
             self._samples.stop()
+        self._state.forget_address()
 
 
-def _announce(machine: Machine, token: str, followed: int) -> None:
+def _announce(machine: Machine, token: str, followed: int, samples_url: str | None) -> None:
     kept = machine.state.token_file
     shown = kept.relative_to(Path.cwd()) if kept.is_relative_to(Path.cwd()) else kept
     _say(f"\nSiftline runs at {machine.url} (its documentation: {machine.url}/docs)")
     _say(f"token  {token} (kept in {shown})")
+    if samples_url:
+        _say(f"sample feeds and pages  {samples_url}/")
     if followed:
         _say(f"It follows {followed} sample feeds, whose articles become READY within a minute. First use:\n")
         rest = f"'{machine.url}/v1/items?status=READY&limit=5'"

@@ -45,6 +45,10 @@ class State:
         """Tell others where this supervisor answers."""
         self._address_file.write_text(address, encoding="utf-8")
 
+    def forget_address(self) -> None:
+        """Tell others that nobody answers any longer."""
+        self._address_file.unlink(missing_ok=True)
+
     def remember(self, name: str, pid: int | None) -> None:
         """Record a process by id and start time, so that a later start knows it for sure."""
         started = started_at(pid) if pid else None

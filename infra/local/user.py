@@ -52,14 +52,17 @@ def open_database() -> Database:
 def main(arguments: list[str]) -> int:
     """Make a user as the command line says; return the exit code."""
     parser = argparse.ArgumentParser(prog="make user", description="Make a user and print a token.")
-    parser.add_argument("--name", default="reader")
+    parser.add_argument("--name", default="", help="who it is")
     parser.add_argument("--time-zone", default="UTC", help="IANA name, such as Europe/Berlin")
     parser.add_argument("--scope", action="append", choices=[scope.value for scope in Scope], help="default: all")
     chosen = parser.parse_args(arguments)
+    if not chosen.name.strip():
+        print("Say whose account it is: make user NAME=Ada", file=sys.stderr)
+        return 2
     scopes = tuple(Scope(name) for name in chosen.scope or Scope)
     try:
         with closing(open_database()) as database:
-            made = make_user(database, chosen.name, time_zone=chosen.time_zone, scopes=scopes)
+            made = make_user(database, chosen.name.strip(), time_zone=chosen.time_zone, scopes=scopes)
     except (SiftlineError, SetUpError) as error:
         print(error, file=sys.stderr)
         return 1

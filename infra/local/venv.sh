@@ -8,11 +8,11 @@ fail() { printf 'siftline: %s\n' "$1" >&2; exit 1; }
 command -v "$python" >/dev/null || fail "$python is not installed; Siftline needs Python 3.11 or newer (make PYTHON=/path/to/python3.11 …)"
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
   || fail "$python is $("$python" -V 2>&1); Siftline needs Python 3.11 or newer (make PYTHON=/path/to/python3.11 …)"
+printf 'siftline: installing %s into %s (the first time takes a minute or two)\n' "$lock" "$folder"
 if [ ! -x "$folder/bin/python" ] || ! "$folder/bin/python" -m pip --version >/dev/null 2>&1; then
   rm -rf "$folder"
   "$python" -m venv "$folder" >/dev/null 2>&1 || { rm -rf "$folder"; fail "$python cannot make virtual environments; on Debian and Ubuntu: apt-get install python3-venv"; }
 fi
-printf 'siftline: installing %s into %s (the first time takes a minute or two)\n' "$lock" "$folder"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 if ! "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes -r "$lock" >"$log" 2>&1; then

@@ -246,3 +246,47 @@ def test_a_process_that_does_not_exist_has_no_start_time():
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
     assert started_at(process.pid) is None
+
+
+@pytest.mark.parametrize("port", ["80000", "-1"])
+def test_a_port_that_is_none_is_said(tmp_path, port):
+    result = _run("--folder", str(tmp_path), f"--port={port}")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == f"siftline: {port} is no port: take one from 1 to 65535, or 0 for any that is free.\n"
+    assert not (tmp_path / "address").exists()
+
+
+def test_a_run_that_has_ended_answers_nowhere(open_state):
+    state = open_state()
+    state.set_address("http://127.0.0.1:8787")
+    state.forget_address()
+    state.forget_address()
+    assert state.address == ""
+
+
+def test_a_signal_to_make_alone_is_noticed_though_make_does_not_pass_it_on(tmp_path):
+    (tmp_path / "child.py").write_text(
+        "import time\nfrom infra.local.processes import Make\nmake = Make.starter()\nprint('up', flush=True)\n"
+        "while not make.interrupted():\n    time.sleep(0.02)\n"
+    )
+    (tmp_path / "Makefile").write_text(f"run:\n\t@exec {sys.executable} child.py\n")
+    # A process started in the background may have been given an ignored SIGINT, which make would keep.
+    start = "import os, signal; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execvp('make', ['make', 'run'])"
+    environment = {"PATH": os.defpath, "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"}
+    with subprocess.Popen(
+        [sys.executable, "-c", start], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+    ) as make:
+        assert make.stdout.readline() == "up\n"
+        make.send_signal(signal.SIGINT)
+        make.wait(30)
+
+
+def test_a_process_that_make_did_not_start_is_not_taken_for_one():
+    result = subprocess.run(
+        [sys.executable, "-c", "from infra.local.processes import Make; print(Make.starter())"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout == "None\n"

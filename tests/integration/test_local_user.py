@@ -30,10 +30,13 @@ def test_what_stands_in_the_way_is_said_in_one_line(
     database_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("DATABASE_URL", raising=False)
-    assert main([]) == 1
+    assert main(["--name", "Ada"]) == 1
     monkeypatch.setenv("DATABASE_URL", database_url)
-    assert main(["--time-zone", "Mars/Base"]) == 1
+    assert main(["--name", "Ada", "--time-zone", "Mars/Base"]) == 1
+    assert main([]) == 2
+    assert main(["--name", " "]) == 2
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 2
+    assert len(lines) == 4
     assert "DATABASE_URL" in lines[0]
     assert "time zone" in lines[1]
+    assert lines[2] == lines[3] == "Say whose account it is: make user NAME=Ada"
