@@ -1,6 +1,7 @@
 """What the house tests read: the template as it stands, and the code as a syntax tree; never a copy of either."""
 
 import ast
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -13,6 +14,7 @@ from siftline.worker.template import Template
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "shared" / "siftline"
 FUNCTIONS = ROOT / "functions"
+_IN_CHILD = re.compile(r"siftline(\.\w+)+:\w+")
 FUNCTION_NAMES = sorted(path.parent.name for path in FUNCTIONS.glob("*/app.py"))
 
 
@@ -70,12 +72,17 @@ def tree(path: Path) -> ast.Module:
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield line and dotted name of everything a file imports, ``TYPE_CHECKING`` blocks included."""
+    """Yield line and dotted name of everything a file imports, ``TYPE_CHECKING`` blocks included.
+
+    What it names as ``module:function`` is imported too: by a child process (``siftline.kit.confined``).
+    """
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _IN_CHILD.fullmatch(node.value):
+            yield node.lineno, node.value.replace(":", ".")
 
 
 def module_file(dotted: str) -> Path | None:

@@ -76,7 +76,7 @@ socket.socket.connect = lambda *_: sys.exit("opened a connection")
 import siftline.settings as settings
 def refuse(*_, **__):
     sys.exit("read its settings")
-settings._Settings.__init__ = refuse
+settings.Settings.__init__ = refuse
 import functions.{name}.app as app
 assert app.build.cache_info().currsize == 0
 """
@@ -85,13 +85,13 @@ assert app.build.cache_info().currsize == 0
     assert done.returncode == 0, done.stderr
 
 
-def _settings_of(name: str) -> type[settings._Settings]:
+def _settings_of(name: str) -> type[settings.Settings]:
     """Return the class that the function's ``app.py`` itself builds, which carries the function's name."""
     names = {node.id for node in ast.walk(tree(FUNCTIONS / name / "app.py")) if isinstance(node, ast.Name)}
     expected = f"{name.title()}Settings"
     assert expected in names, f"functions/{name}/app.py does not use {expected}"
     found = getattr(settings, expected)
-    assert issubclass(found, settings._Settings)
+    assert issubclass(found, settings.Settings)
     return found  # type: ignore[no-any-return]  # getattr
 
 

@@ -11,7 +11,8 @@ SHARED = frozenset({"contracts", "settings", "kit"})
 # What a part may import besides itself. ``worker`` hosts the handlers of ``functions``, by name, at run time.
 ALLOWED = {
     "contracts": frozenset(),
-    "settings": frozenset({"contracts"}),
+    "shared_settings": frozenset({"contracts"}),
+    "settings": frozenset({"contracts", "shared_settings"}),
     "kit": frozenset({"settings"}),
     "jobs": SHARED,
     **dict.fromkeys(ROOMS, SHARED | {"jobs"}),

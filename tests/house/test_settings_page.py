@@ -8,7 +8,7 @@ from siftline import settings
 CLASSES = {
     name: found
     for name, found in vars(settings).items()
-    if isinstance(found, type) and issubclass(found, settings._Settings) and found is not settings._Settings
+    if isinstance(found, type) and issubclass(found, settings.Settings) and found is not settings.Settings
 }
 
 

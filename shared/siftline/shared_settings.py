@@ -1,0 +1,150 @@
+"""The settings that several functions share: where things are, and the numbers of a job's life.
+
+A field's environment variable is its name in capitals; the template sets exactly these (a house test compares).
+"""
+
+import tempfile
+from typing import Self
+
+from pydantic import Field, SecretStr, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from siftline.contracts import Queue
+
+
+class Settings(BaseSettings):
+    """Reads the environment when it is made."""
+
+    model_config = SettingsConfigDict(case_sensitive=False, extra="ignore", frozen=True)
+
+
+class DatabaseSettings(Settings):
+    """How to reach PostgreSQL."""
+
+    database_url: SecretStr = Field(description="postgresql:// URL, or secretsmanager://<secret id> whose text is one")
+    database_pool_size: int = Field(default=1, ge=1, le=10, description="1 in Lambda; more in a worker")
+
+
+class QueueSettings(Settings):
+    """Where messages go. Every maker of jobs can publish to every queue."""
+
+    fetch_queue_url: str = Field(description="URL of the queue of sources to poll")
+    content_processing_queue_url: str = Field(description="URL of the queue of pages that a person saved and waits for")
+    content_background_queue_url: str = Field(description="URL of the queue of pages that feeds brought")
+    analysis_queue_url: str = Field(description="URL of the queue of texts to read")
+    clustering_queue_url: str = Field(description="URL of the queue of users whose contents are to be grouped")
+
+    def queue_urls(self) -> dict[Queue, str]:
+        """Return the URL of each queue."""
+        return {
+            Queue.FETCH: self.fetch_queue_url,
+            Queue.CONTENT_PROCESSING: self.content_processing_queue_url,
+            Queue.CONTENT_BACKGROUND: self.content_background_queue_url,
+            Queue.ANALYSIS: self.analysis_queue_url,
+            Queue.CLUSTERING: self.clustering_queue_url,
+        }
+
+
+class DeadLetterSettings(Settings):
+    """Where exhausted and malformed messages are parked."""
+
+    fetch_dlq_url: str = Field(description="URL of the fetch queue's dead-letter queue")
+    content_processing_dlq_url: str = Field(description="URL of the content-processing queue's dead-letter queue")
+    content_background_dlq_url: str = Field(description="URL of the content-background queue's dead-letter queue")
+    analysis_dlq_url: str = Field(description="URL of the analysis queue's dead-letter queue")
+    clustering_dlq_url: str = Field(description="URL of the clustering queue's dead-letter queue")
+
+    def dead_letter_urls(self) -> dict[Queue, str]:
+        """Return the URL of each queue's dead-letter queue."""
+        return {
+            Queue.FETCH: self.fetch_dlq_url,
+            Queue.CONTENT_PROCESSING: self.content_processing_dlq_url,
+            Queue.CONTENT_BACKGROUND: self.content_background_dlq_url,
+            Queue.ANALYSIS: self.analysis_dlq_url,
+            Queue.CLUSTERING: self.clustering_dlq_url,
+        }
+
+
+class JobSettings(Settings):
+    """The numbers of a job's life (docs/jobs.md)."""
+
+    job_max_attempts: int = Field(default=4, ge=1, le=20, description="first try + 3 retries")
+    job_backoff_s: tuple[int, ...] = Field(default=(60, 300, 900), description="delay before each retry, at most 900")
+    job_lease_s: int = Field(default=600, ge=1, description="longer than any consuming function's timeout")
+    job_clock_grace_s: float = Field(default=2.0, ge=0, description="how much too early a claim may come")
+    job_defer_max_s: int = Field(default=172_800, ge=60, description="a job deferred for longer fails with the reason")
+    job_misconfigured_s: int = Field(
+        default=300,
+        ge=1,
+        description="what is set up wrongly is left alone this long, doubling up to 16 times; costs no attempt",
+    )
+    job_receives_max: int = Field(
+        default=5,
+        ge=1,
+        description="a message that a fault of our own stops this often is parked; below the queue's own",
+    )
+    job_quiet_s: int = Field(default=120, ge=1, description="unanswered messages are sent again after this, doubling")
+    job_tenant_share: int = Field(
+        default=40, ge=1, description="messages of one tenant that a queue may hold: another's wait behind no more"
+    )
+    job_outstanding_max: int = Field(
+        default=1_000, ge=1, description="messages a queue may hold before handing out stops"
+    )
+    job_statistics_s: int = Field(
+        default=60, ge=1, description="after a batch a process tells a queue's counts, but not sooner again than this"
+    )
+    job_backlog_high: int = Field(
+        default=10_000, ge=1, description="more pending jobs in a queue than this are warned of"
+    )
+    stuck_source_s: int = Field(
+        default=600, ge=1, description="a source QUEUED or FETCHING for this long without a job is queued again"
+    )
+    stuck_item_s: int = Field(
+        default=600, ge=1, description="a page PENDING or PROCESSING for this long without a job is queued again"
+    )
+
+    @model_validator(mode="after")
+    def _not_stuck_while_leased(self) -> Self:
+        for name in ("stuck_source_s", "stuck_item_s"):
+            if getattr(self, name) < self.job_lease_s:
+                raise ValueError(f"{name.upper()} must not be shorter than JOB_LEASE_S: work may take that long")
+        return self
+
+
+class HttpSettings(Settings):
+    """The safe HTTP client of every function that fetches from addresses users or feeds name."""
+
+    http_contact: str = Field(default="", max_length=200, description="URL or mail address named in the user agent")
+    http_allow_loopback: bool = Field(default=False, description="opens 127.0.0.0/8 and ::1, for development and tests")
+    http_total_s: float = Field(default=30.0, gt=0, le=300, description="whole request, redirects and retries included")
+    http_connect_s: float = Field(default=10.0, gt=0, le=60, description="longest wait for a connection")
+    http_read_s: float = Field(default=10.0, gt=0, le=60, description="longest silence of a server")
+    http_retries: int = Field(default=3, ge=0, le=5, description="tries after the first: 1, 2 and 4 s later")
+
+
+class ModelSettings(Settings):
+    """The embedding model, for every function that turns text into vectors."""
+
+    model_uri: str = Field(description="a model folder, or s3://bucket/prefix of one")
+    model_cache_dir: str = Field(
+        default=f"{tempfile.gettempdir()}/siftline-models", description="where a model from S3 is kept"
+    )
+    model_threads: int = Field(default=2, ge=1, le=16, description="threads that embed one text")
+    embedding_tokens: int = Field(default=192, ge=16, le=8_192, description="what a text has beyond is not embedded")
+
+
+class VectorSettings(Settings):
+    """Where vectors are found again."""
+
+    qdrant_url: str = Field(description="where Qdrant answers")
+    qdrant_api_key: SecretStr = Field(
+        default=SecretStr(""), description="the key, secretsmanager://<secret id> whose text is one, or none"
+    )
+
+
+class ProducerSettings(DatabaseSettings, QueueSettings, JobSettings):
+    """What a function needs that makes jobs."""
+
+
+class ConsumerSettings(ProducerSettings, DeadLetterSettings):
+    """What a function needs that consumes a queue."""
