@@ -15,7 +15,7 @@ from siftline.contracts import Queue
 from siftline.kit.aws import sqs_client
 from siftline.kit.db import Database, open_database
 from siftline.kit.ids import new_id
-from siftline.settings import environment
+from siftline.settings import ApiSettings, environment
 from tests.factories import FakeContext
 
 EVENTS = Path(__file__).resolve().parents[2] / "events"
@@ -41,7 +41,8 @@ def queue_urls(sqs_endpoint: str, database: Database, database_url: str) -> Iter
         with environment({**names, "DATABASE_URL": database_url, "QDRANT_URL": "http://127.0.0.1:1"}):
             yield urls
     open_database(database_url, 1).close()
-    client.close()
+    for used in (client, sqs_client(ApiSettings.model_fields["sqs_timeout_s"].default)):
+        used.close()
     for cached in (sqs_client, api.build, authorize.build):
         cached.cache_clear()
 

@@ -24,7 +24,10 @@ def entry(number: int = 0, **parts: object) -> Entry:
 
 
 def ledger_of(poll: list[Identified]) -> list[Known]:
-    return [Known(one.key, one.link, one.content_sha256, uuid4()) for one in poll]
+    return [
+        Known(one.key, one.link, one.content_sha256, one.exact_sha256, uuid4(), one.link or one.key, DAY)
+        for one in poll
+    ]
 
 
 def after(first: list[Entry], second: list[Entry]) -> Verdict:
@@ -105,6 +108,51 @@ def test_rewritten_guids_of_entries_that_share_a_link_find_their_own() -> None:
     assert [(move.identified.content_sha256, move.old_key) for move in verdict.moves] == [
         (row.content_sha256, row.entry_key) for row in reversed(ledger)
     ]
+
+
+@pytest.mark.parametrize("link", [None, "https://n.example/", "https://n.example"])
+def test_rewritten_guids_of_entries_without_a_page_of_their_own_are_known_by_their_words(link: str | None) -> None:
+    first = [entry(n, link=link) for n in range(3)]
+    verdict = after(first, [replace(one, guid=f"urn:{one.guid}") for one in first])
+    assert (verdict.arrivals, verdict.edits, len(verdict.moves)) == ([], [], 3)
+
+
+@pytest.mark.parametrize("link", [None, "https://n.example/"])
+@pytest.mark.parametrize(("before", "now"), [("Episode 12", "Episode 13"), ("v1.2", "v1.3")])
+@pytest.mark.parametrize("place", ["title", "html"])
+def test_a_digit_makes_another_entry_of_a_new_guid(link: str | None, before: str, now: str, place: str) -> None:
+    verdict = after([entry(0, link=link, **{place: before})], [entry(0, link=link, guid="new", **{place: now})])
+    assert (len(verdict.arrivals), verdict.moves) == (1, [])
+
+
+def test_a_title_alone_is_told_apart_by_its_date() -> None:
+    done = entry(0, link=None, title="Backup done", html="", published_at=DAY)
+    assert after([done], [replace(done, guid="new", published_at=DAY + timedelta(days=1))]).arrivals
+    assert after([done], [replace(done, guid="new")]).moves
+
+
+def test_a_link_of_its_own_is_the_same_entry_whatever_else_is_rewritten() -> None:
+    verdict = after([entry(0), entry(1)], [entry(0, guid="new", title="New", html="<p>new</p>"), entry(1)])
+    assert (verdict.arrivals, len(verdict.moves), len(verdict.edits)) == ([], 1, 1)
+
+
+def test_a_link_that_several_share_says_nothing_of_who_is_who() -> None:
+    first = [entry(n, link="https://n.example/all") for n in range(2)]
+    verdict = after(first, [entry(2, link="https://n.example/all")])
+    assert (len(verdict.arrivals), verdict.moves) == (1, [])
+    verdict = after(first[:1], [entry(n, link="https://n.example/all") for n in (2, 3)])
+    assert (len(verdict.arrivals), verdict.moves) == (2, [])
+
+
+def test_a_known_entry_without_its_content_returns_under_the_key_it_had() -> None:
+    poll = identify([entry(0, guid="new"), entry(1), entry(2)])
+    known = ledger_of(identify([entry(0), entry(1), entry(2)]))
+    gone = [replace(known[0], content_id=None), replace(known[1], content_id=None, url_key=None), known[2]]
+    verdict = judge(SOURCE, poll, gone)
+    assert [(found.arrival.identified, found.arrival.url_key) for found in verdict.returns] == [
+        (poll[0], "https://n.example/0")
+    ]
+    assert verdict.arrivals == []
 
 
 def test_a_listed_entry_is_no_other_entrys_earlier_self() -> None:

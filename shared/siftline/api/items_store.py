@@ -124,6 +124,14 @@ _LOCK_CONTENT = """
 select c.id from contents c join items i on i.content_id = c.id
 where i.id = %(id)s and i.user_id = %(user_id)s for update of c
 """
+# The user's own word, where a feed brought the page: no feed gives it to them again.
+_BURY = """
+insert into item_tombstones (url_key, user_id)
+select c.url_key, i.user_id from items i join contents c on c.id = i.content_id
+where i.id = %(id)s and i.user_id = %(user_id)s
+  and exists (select from source_entries e where e.content_id = c.id)
+on conflict (url_key, user_id) do update set deleted_at = now()
+"""
 _DELETE = "delete from items where id = %(id)s and user_id = %(user_id)s returning content_id"
 _DELETE_UNHELD = """
 delete from contents where id = %(content_id)s and not exists (select from items where content_id = %(content_id)s)
@@ -134,6 +142,7 @@ returning id
 _NEWEST_CONTENTS = """
 select c.id from contents c
 where c.id in (select e.content_id from source_entries e where e.source_id = %(source_id)s and e.content_id is not null)
+  and not exists (select from item_tombstones t where t.url_key = c.url_key and t.user_id = %(user_id)s)
 order by c.sort_at desc, c.id desc limit %(limit)s for key share of c
 """
 
@@ -194,9 +203,13 @@ def change_item(connection: Connection, user_id: UUID, item_id: UUID, changes: M
 
 
 def delete_item(connection: Connection, user_id: UUID, item_id: UUID) -> tuple[UUID, bool] | None:
-    """Take an item from a user; return its content and whether that went too because nobody else holds it."""
+    """Take an item from a user; return its content and whether that went too because nobody else holds it.
+
+    No feed gives it to this user again; to others, later ones too, it does.
+    """
     values = {"id": item_id, "user_id": user_id}
     connection.execute(_LOCK_CONTENT, values)
+    connection.execute(_BURY, values)
     with connection.cursor(row_factory=scalar_row) as cursor:
         content_id: UUID | None = cursor.execute(_DELETE, values).fetchone()
     if content_id is None:
@@ -206,9 +219,13 @@ def delete_item(connection: Connection, user_id: UUID, item_id: UUID) -> tuple[U
 
 
 def give_newest(connection: Connection, user_id: UUID, source_id: UUID, *, limit: int) -> int:
-    """Give a user items for the newest contents that a source has brought; returns how many are new to them."""
+    """Give a user items for the newest contents that a source has brought; returns how many are new to them.
+
+    What they deleted once does not come back.
+    """
     with connection.cursor(row_factory=scalar_row) as cursor:
-        contents: list[UUID] = cursor.execute(_NEWEST_CONTENTS, {"source_id": source_id, "limit": limit}).fetchall()
+        values = {"source_id": source_id, "user_id": user_id, "limit": limit}
+        contents: list[UUID] = cursor.execute(_NEWEST_CONTENTS, values).fetchall()
         given = cursor.execute(
             _GIVE_ITEMS,
             {

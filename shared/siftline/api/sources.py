@@ -214,8 +214,11 @@ class SourceRoutes:
             raise not_found("source")
         given = items_store.give_newest(connection, caller.user_id, source_id, limit=_BACKFILL)
         store.settle_refresh(connection, source_id, default_minutes=REFRESH_MINUTES)
+        missing = store.ask_whole(connection, source_id, caller.user_id)
         if taken.health == Health.INACTIVE:
             store.revive(connection, source_id, reason="followed again")
+        elif missing:
+            return given, self._fetch(connection, taken)
         elif taken.imported or taken.status == FetchStatus.FETCHING:
             return given, []
         return given, self._fetch(connection, taken)

@@ -105,6 +105,15 @@ from (select coalesce(min(refresh_minutes), %(default)s) as minutes from subscri
 where id = %(source_id)s and sources.refresh_minutes <> wanted.minutes
 """
 
+# What stands in the ledger without its content was deleted by who held it; only the whole feed brings it back.
+_ASK_WHOLE = """
+update sources set last_full_at = null, body_sha256 = null, updated_at = now()
+where id = %(source_id)s and exists (
+  select from source_entries e where e.source_id = %(source_id)s and e.content_id is null and e.url_key is not null
+    and not exists (select from item_tombstones t where t.url_key = e.url_key and t.user_id = %(user_id)s))
+returning id
+"""
+
 _REVIVE = """
 update sources set health = 'active', consecutive_failures = 0, last_error_code = null, last_error_detail = null,
   fetch_status = case fetch_status when 'ERROR' then 'IDLE' else fetch_status end,
@@ -197,6 +206,11 @@ def unsubscribe(connection: Connection, user_id: UUID, source_id: UUID) -> None:
 def settle_refresh(connection: Connection, source_id: UUID, *, default_minutes: int) -> None:
     """Set how often a source is polled to the most frequent wish of its subscribers."""
     connection.execute(_SETTLE_REFRESH, {"source_id": source_id, "default": default_minutes})
+
+
+def ask_whole(connection: Connection, source_id: UUID, user_id: UUID) -> bool:
+    """Let the next poll ask for the whole feed, if others deleted what this user has never had; says whether so."""
+    return connection.execute(_ASK_WHOLE, {"source_id": source_id, "user_id": user_id}).fetchone() is not None
 
 
 def revive(connection: Connection, source_id: UUID, *, reason: str) -> None:

@@ -37,6 +37,8 @@ class Polled:
     last_modified: str | None
     resolved_url: str | None
     """Where permanent redirects led, ``None`` without any."""
+    before_full_at: datetime | None
+    """When the whole feed had come last, as the poll began; where this is otherwise by now, it was asked for again."""
     full: bool
     """Whether the body came; a 304 has none."""
     imported: bool = False
@@ -54,7 +56,8 @@ from sources where id = %(source_id)s
 _POLLED = """
 update sources set
   etag = %(etag)s, last_modified = %(last_modified)s,
-  body_sha256 = coalesce(%(body_sha256)s, body_sha256),
+  body_sha256 = case when last_full_at is distinct from %(before_full_at)s then null
+    else coalesce(%(body_sha256)s, body_sha256) end,
   title = coalesce(%(title)s, title), site_url = coalesce(%(site_url)s, site_url),
   resolved_since = case when %(resolved_url)s::text is null then null
     when resolved_url = %(resolved_url)s then resolved_since else now() end,
@@ -64,7 +67,8 @@ update sources set
   fetch_status = 'IDLE', health = case health when 'inactive' then health else 'active' end,
   consecutive_failures = 0, last_error_code = null, last_error_detail = null,
   last_fetch_at = now(), last_success_at = now(),
-  last_full_at = case when %(full)s then now() else last_full_at end,
+  last_full_at = case when last_full_at is distinct from %(before_full_at)s then null
+    when %(full)s then now() else last_full_at end,
   next_fetch_at = now() + refresh_minutes * interval '1 minute',
   next_fetch_reason = format('every %%s minutes', refresh_minutes), updated_at = now()
 where id = %(source_id)s
@@ -121,6 +125,7 @@ def polled(connection: Connection, poll: Polled) -> None:
             "resolved_url": poll.resolved_url,
             "imported": poll.imported,
             "skipped": poll.skipped,
+            "before_full_at": poll.before_full_at,
             "full": poll.full,
         },
     )

@@ -1,15 +1,18 @@
 """Which entries of a poll are new, which are known, and which only look new. Pure: no clock, no I/O.
 
 An entry is known by its guid, else by link and title, and by the date where several share those. A feed that rewrites
-its guids is seen through: what has the address and the text of a known entry that the feed no longer lists is that
-entry. A page has one content, so entries of a feed that share a link are told apart in the keys of their contents.
+its guids is seen through. A known entry that the feed no longer lists is the one that has its link, title and text to
+the letter ("Episode 12" is not "Episode 13"), or else the only one that has its link, whatever else was rewritten. A
+page has one content, so entries of a feed that share a link are told apart in the keys of their contents.
 """
 
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from siftline.fetch.feeds import Entry
@@ -26,7 +29,12 @@ class Known:
     entry_key: str
     link: str | None
     content_sha256: bytes
+    exact_sha256: bytes | None
     content_id: UUID | None
+    """``None`` once the content is gone, because the last who held it deleted it."""
+    url_key: str | None
+    """The key of its content, gone or not."""
+    first_seen_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +46,7 @@ class Identified:
     link: str | None
     """The link's canonical form; several entries may share it."""
     content_sha256: bytes
+    exact_sha256: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +74,21 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
+class Return:
+    """A known entry whose content is gone: it is new to whoever came after that."""
+
+    arrival: Arrival
+    first_seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What a poll brought, each in document order."""
 
     arrivals: list[Arrival] = field(default_factory=list)
     edits: list[Edit] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
+    returns: list[Return] = field(default_factory=list)
     seen: list[Identified] = field(default_factory=list)
     """Every entry that the ledger holds under its key."""
 
@@ -84,30 +102,30 @@ def identify(entries: Iterable[Entry]) -> list[Identified]:
     for (entry, link), (name, apart) in zip(linked, named, strict=True):
         key = _digest(*name, apart) if sharing[name] > 1 else _digest(*name)
         if key not in found:
-            found[key] = Identified(entry, key, link, content_sha256(entry))
+            found[key] = Identified(entry, key, link, content_sha256(entry), exact_sha256(entry))
     return list(found.values())
 
 
 def judge(source_id: UUID, poll: Sequence[Identified], ledger: Iterable[Known]) -> Verdict:
-    """Compare a poll with the ledger's rows that share a key or a link with it."""
+    """Compare a poll with the ledger's rows that share a key, a link or a text with it."""
     by_key = {row.entry_key: row for row in ledger}
-    listed = {identified.key for identified in poll}
-    unlisted: dict[tuple[str | None, bytes], list[Known]] = {}
-    for row in by_key.values():
-        if row.entry_key not in listed:
-            unlisted.setdefault((row.link, row.content_sha256), []).append(row)
+    renamed = _renamed(poll, by_key)
     taken = {row.link for row in by_key.values()}
     verdict = Verdict()
     for identified in poll:
-        if known := by_key.get(identified.key):
-            verdict.seen.append(identified)
-            if known.content_sha256 != identified.content_sha256:
-                verdict.edits.append(Edit(identified, known.content_id))
-        elif rows := unlisted.get((identified.link, identified.content_sha256)):
-            verdict.moves.append(Move(identified, rows.pop().entry_key))
-        else:
+        known = by_key.get(identified.key) or renamed.get(identified.key)
+        if known is None:
             verdict.arrivals.append(Arrival(identified, _url_key(source_id, identified, taken)))
             taken.add(identified.link)
+            continue
+        if known.entry_key == identified.key:
+            verdict.seen.append(identified)
+        else:
+            verdict.moves.append(Move(identified, known.entry_key))
+        if known.content_id is None and known.url_key is not None:
+            verdict.returns.append(Return(Arrival(identified, known.url_key), known.first_seen_at))
+        if known.content_sha256 != identified.content_sha256:
+            verdict.edits.append(Edit(identified, known.content_id))
     return verdict
 
 
@@ -116,8 +134,53 @@ def content_sha256(entry: Entry) -> bytes:
 
     Numbers count nothing, because counters of comments and "3 hours ago" change at every poll and mean no edit.
     """
-    text = _DIGITS.sub("0", " ".join(_TAG.sub(" ", entry.html).split()))
-    return hashlib.sha256(f"{entry.title}\0{text}".encode()).digest()
+    return _sha256(entry.title, _DIGITS.sub("0", _text(entry)))
+
+
+def exact_sha256(entry: Entry) -> bytes:
+    """Return the hash by which an entry is known under a new guid: title and text to the letter, and numbers count.
+
+    An entry without text is told apart by its date too: a title alone ("Backup done") may come again every day.
+    """
+    text = _text(entry)
+    dated = "" if text or entry.published_at is None else entry.published_at.isoformat()
+    return _sha256(entry.title, text, dated)
+
+
+def _renamed(poll: Sequence[Identified], by_key: Mapping[str, Known]) -> dict[str, Known]:
+    """Return the rows that the feed no longer lists under their keys, each by the key of the entry that it became."""
+    listed = {identified.key for identified in poll}
+    unlisted = [row for row in by_key.values() if row.entry_key not in listed]
+    fresh = [identified for identified in poll if identified.key not in by_key]
+    by_text: dict[tuple[str | None, bytes | None], list[Known]] = {}
+    for row in unlisted:
+        by_text.setdefault((row.link, row.exact_sha256), []).append(row)
+    found: dict[str, Known] = {}
+    for identified in fresh:
+        if rows := by_text.get((identified.link, identified.exact_sha256)):
+            found[identified.key] = rows.pop()
+    # A link that nothing else of the feed has is a page of its own; a home page may be the link of any entry.
+    in_ledger = Counter(row.link for row in by_key.values())
+    in_poll = Counter(identified.link for identified in poll)
+    alone = {row.link: row for row in unlisted if in_ledger[row.link] == 1 and not _is_home(row.link)}
+    for identified in fresh:
+        if identified.key not in found and identified.link in alone and in_poll[identified.link] == 1:
+            found[identified.key] = alone[identified.link]
+    return found
+
+
+def _is_home(link: str | None) -> bool:
+    """Whether an address says nothing of what stands there: none at all, or a site's first page."""
+    parts = urlsplit(link or "")
+    return parts.path in ("", "/") and not parts.query
+
+
+def _text(entry: Entry) -> str:
+    return " ".join(_TAG.sub(" ", entry.html).split())
+
+
+def _sha256(*parts: str) -> bytes:
+    return hashlib.sha256("\0".join(parts).encode()).digest()
 
 
 def _name(entry: Entry, link: str | None) -> tuple[str, ...]:
@@ -142,4 +205,4 @@ def _url_key(source_id: UUID, identified: Identified, taken: set[str | None]) ->
 
 
 def _digest(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return _sha256(*parts).hex()

@@ -1,13 +1,13 @@
 """What one poll brought, on its way into the database: contents, ledger, items and jobs, in one transaction."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from siftline.contracts import JobType, Priority, Queue
-from siftline.fetch import health_store, store
+from siftline.fetch import health_store, ledger_store, store
 from siftline.fetch.feeds import Feed
 from siftline.fetch.health_store import Polled, Source
 from siftline.fetch.identity import Arrival, Edit, Identified, Verdict
@@ -21,7 +21,10 @@ _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Intake:
-    """Saves a poll. ``follow`` holds its jobs once ``write`` has run: only there is known what is really new."""
+    """Saves a poll. ``follow`` holds its jobs once ``write`` has run: only there is known what is really new.
+
+    ``wanted`` are the keys of contents that are gone and that a later subscriber waits for.
+    """
 
     def __init__(
         self,
@@ -33,6 +36,7 @@ class Intake:
         first_import: str,
         group_key: str,
         now: datetime,
+        wanted: Collection[str] = (),
     ) -> None:
         self.follow: list[NewJob] = []
         self._source = source
@@ -50,6 +54,7 @@ class Intake:
         rule = first_import if source.imported_at is None else "all"
         analysed = chosen(verdict.arrivals, rule)
         self._contents = [self._content(arrival, analyse=arrival.url_key in analysed) for arrival in verdict.arrivals]
+        self._returned = self._returning(wanted, first_import)
 
     def counts(self) -> Mapping[str, Any]:
         """Return what the poll brought, in numbers."""
@@ -60,27 +65,36 @@ class Intake:
             "new_analysed": sum(content.analyse for content in self._contents),
             "edited": len(self._verdict.edits),
             "renamed": len(self._verdict.moves),
+            "returned": len(self._returned),
         }
 
     def write(self, connection: Connection) -> None:
         """Save everything in the caller's transaction and fill ``follow``."""
         source_id, verdict = self._source.id, self._verdict
-        stored = store.add_contents(connection, self._contents)
-        ids = [stored[content.url_key].id for content in self._contents]
-        store.add_entries(
-            connection, source_id, [(content.identified, id_) for content, id_ in zip(self._contents, ids, strict=True)]
-        )
+        contents = [*self._contents, *self._returned]
+        stored = store.add_contents(connection, contents)
+        ids = [stored[content.url_key].id for content in contents]
+        ledger_store.move_entries(connection, source_id, verdict.moves)
+        ledger_store.add_entries(connection, source_id, zip(contents, ids, strict=True))
         store.give_items(connection, source_id, ids)
-        store.move_entries(connection, source_id, verdict.moves)
-        store.touch_entries(connection, source_id, verdict.seen)
-        edited = store.edit_entries(connection, source_id, [self._allowed(edit) for edit in verdict.edits])
+        ledger_store.touch_entries(connection, source_id, verdict.seen)
+        ledger_store.edit_entries(connection, source_id, verdict.edits)
+        edited = store.edit_contents(connection, map(self._allowed, verdict.edits))
         health_store.polled(connection, self._polled)
         self.follow[:] = [
             self._job(stored[content.url_key].id, content.identified.entry.published_at)
-            for content in self._contents
+            for content in contents
             if content.analyse and stored[content.url_key].unread
         ]
         self.follow += [self._job(content_id, _LONG_AGO) for content_id in edited]
+
+    def _returning(self, wanted: Collection[str], first_import: str) -> list[NewContent]:
+        """Return the contents to be made again; the import rule holds for what the first poll brought."""
+        returns = [found for found in self._verdict.returns if found.arrival.url_key in wanted]
+        imported_at = self._source.imported_at or self._now
+        old = [found.arrival for found in returns if found.first_seen_at <= imported_at]
+        left = {arrival.url_key for arrival in old} - chosen(old, first_import)
+        return [self._content(found.arrival, analyse=found.arrival.url_key not in left) for found in returns]
 
     def _content(self, arrival: Arrival, *, analyse: bool) -> NewContent:
         identified = arrival.identified

@@ -15,7 +15,7 @@ from siftline.fetch.feeds import Feed
 from siftline.fetch.health_store import Polled, Source
 from siftline.fetch.identity import identify, judge
 from siftline.fetch.intake import Intake
-from siftline.fetch.store import ledger
+from siftline.fetch.ledger_store import ledger, wanted
 from siftline.jobs.model import ClaimedJob, Done
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
@@ -138,14 +138,18 @@ class FetchSource:
         poll = identify(feed.entries)
         with self._database.transaction() as connection:
             known = ledger(connection, source.id, poll)
+        verdict = judge(source.id, poll, known)
+        with self._database.transaction() as connection:
+            again = wanted(connection, source.id, [found.arrival.url_key for found in verdict.returns])
         intake = Intake(
             source=source,
             feed=feed,
-            verdict=judge(source.id, poll, known),
+            verdict=verdict,
             polled=polled,
             first_import=source.first_import or self._options.first_import,
             group_key=f"host:{urlsplit(source.url).hostname}",
             now=self._clock.now(),
+            wanted=again,
         )
         return Done(intake.write, intake.follow, intake.counts())
 
@@ -169,6 +173,7 @@ def _polled(source: Source, response: Response) -> Polled:
         etag=response.headers.get("etag", None if full else source.etag),
         last_modified=response.headers.get("last-modified", None if full else source.last_modified),
         resolved_url=response.url if permanent else None,
+        before_full_at=source.last_full_at,
         full=full,
         body_sha256=hashlib.sha256(response.body).digest() if full else None,
     )

@@ -1,0 +1,129 @@
+"""The identity ledger of a feed in PostgreSQL: what it has brought, and under which key it lists that now."""
+
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+from psycopg.rows import class_row, scalar_row
+
+from siftline.fetch.identity import Edit, Identified, Known, Move
+from siftline.fetch.store import NewContent, chunks
+from siftline.kit.db import Connection
+
+_LEDGER = """
+select entry_key, link, content_sha256, exact_sha256, content_id, url_key, first_seen_at from source_entries
+where source_id = %(source_id)s and (entry_key = any(%(keys)b::text[]) or link = any(%(links)b::text[])
+  or (link is null and exact_sha256 = any(%(hashes)b::bytea[])))
+"""
+
+# Who came after the last deletion was never given the entry, and did not delete it. A minute's grace, for whoever came
+# in that very moment.
+_WANTED = """
+select gone.url_key from unnest(%(url_keys)b::text[]) as gone (url_key)
+where exists (
+  select from subscriptions s where s.source_id = %(source_id)s
+    and not exists (select from item_tombstones t where t.url_key = gone.url_key and t.user_id = s.user_id)
+    and s.created_at > coalesce((select max(t.deleted_at) from item_tombstones t where t.url_key = gone.url_key),
+                                '-infinity') - interval '1 minute')
+"""
+
+_ADD_ENTRIES = """
+insert into source_entries (source_id, entry_key, guid, link, content_sha256, exact_sha256, content_id, url_key)
+select %(source_id)s, entry_key, guid, link, content_sha256, exact_sha256, content_id, url_key
+from unnest(%(keys)b::text[], %(guids)b::text[], %(links)b::text[], %(hashes)b::bytea[], %(exact)b::bytea[],
+            %(content_ids)b::uuid[], %(url_keys)b::text[])
+  as new (entry_key, guid, link, content_sha256, exact_sha256, content_id, url_key)
+on conflict (source_id, entry_key) do update set content_id = excluded.content_id
+where source_entries.content_id is null
+"""
+
+_MOVE_ENTRIES = """
+update source_entries set entry_key = moved.new_key, guid = moved.guid, exact_sha256 = moved.exact_sha256,
+  last_seen_at = now()
+from unnest(%(old_keys)b::text[], %(new_keys)b::text[], %(guids)b::text[], %(exact)b::bytea[])
+  as moved (old_key, new_key, guid, exact_sha256)
+where source_id = %(source_id)s and entry_key = moved.old_key
+"""
+
+# Once a day is enough to tell what a feed still lists, and spares a write a row at every poll.
+_TOUCH_ENTRIES = """
+update source_entries set last_seen_at = now(), exact_sha256 = seen.exact_sha256
+from unnest(%(keys)b::text[], %(exact)b::bytea[]) as seen (entry_key, exact_sha256)
+where source_id = %(source_id)s and source_entries.entry_key = seen.entry_key
+  and (last_seen_at < now() - interval '1 day' or source_entries.exact_sha256 is distinct from seen.exact_sha256)
+"""
+
+_EDIT_ENTRIES = """
+update source_entries set content_sha256 = edited.content_sha256
+from unnest(%(keys)b::text[], %(hashes)b::bytea[]) as edited (entry_key, content_sha256)
+where source_id = %(source_id)s and source_entries.entry_key = edited.entry_key
+"""
+
+
+def ledger(connection: Connection, source_id: UUID, poll: Sequence[Identified]) -> list[Known]:
+    """Return the rows of a feed's ledger that share a key, a link or (without links) a text with a poll's entries."""
+    values = {
+        "source_id": source_id,
+        "keys": [identified.key for identified in poll],
+        "links": list({identified.link for identified in poll if identified.link}),
+        "hashes": list({identified.exact_sha256 for identified in poll if not identified.link}),
+    }
+    with connection.cursor(row_factory=class_row(Known)) as cursor:
+        return cursor.execute(_LEDGER, values).fetchall()
+
+
+def wanted(connection: Connection, source_id: UUID, url_keys: Sequence[str]) -> set[str]:
+    """Return which of these keys, whose contents are gone, a subscriber waits for: one who came after the deletion."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return set(cursor.execute(_WANTED, {"source_id": source_id, "url_keys": list(url_keys)}).fetchall())
+
+
+def add_entries(connection: Connection, source_id: UUID, entries: Iterable[tuple[NewContent, UUID]]) -> None:
+    """Write entries and their contents into the feed's ledger; one that stands there without content is given its."""
+    for chunk in chunks(entries):
+        found = [content.identified for content, _ in chunk]
+        values = {
+            "source_id": source_id,
+            "keys": [identified.key for identified in found],
+            "guids": [identified.entry.guid for identified in found],
+            "links": [identified.link for identified in found],
+            "hashes": [identified.content_sha256 for identified in found],
+            "exact": [identified.exact_sha256 for identified in found],
+            "content_ids": [content_id for _, content_id in chunk],
+            "url_keys": [content.url_key for content, _ in chunk],
+        }
+        connection.execute(_ADD_ENTRIES, values)
+
+
+def move_entries(connection: Connection, source_id: UUID, moves: Iterable[Move]) -> None:
+    """Rename entries in the ledger whose feed gave them new guids."""
+    for chunk in chunks(moves):
+        values = {
+            "source_id": source_id,
+            "old_keys": [move.old_key for move in chunk],
+            "new_keys": [move.identified.key for move in chunk],
+            "guids": [move.identified.entry.guid for move in chunk],
+            "exact": [move.identified.exact_sha256 for move in chunk],
+        }
+        connection.execute(_MOVE_ENTRIES, values)
+
+
+def touch_entries(connection: Connection, source_id: UUID, seen: Iterable[Identified]) -> None:
+    """Note that the feed still lists these entries, and their words as they are now."""
+    for chunk in chunks(seen):
+        values = {
+            "source_id": source_id,
+            "keys": [identified.key for identified in chunk],
+            "exact": [identified.exact_sha256 for identified in chunk],
+        }
+        connection.execute(_TOUCH_ENTRIES, values)
+
+
+def edit_entries(connection: Connection, source_id: UUID, edits: Iterable[Edit]) -> None:
+    """Note what edited entries say now."""
+    for chunk in chunks(edits):
+        values = {
+            "source_id": source_id,
+            "keys": [edit.identified.key for edit in chunk],
+            "hashes": [edit.identified.content_sha256 for edit in chunk],
+        }
+        connection.execute(_EDIT_ENTRIES, values)
