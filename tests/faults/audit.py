@@ -10,6 +10,7 @@ from uuid import UUID
 
 from siftline.contracts import Queue
 from siftline.kit.db import Connection
+from tests.credits import credit_violations
 
 # A repeat is never further away than this: quiet times double six times.
 _HORIZON = timedelta(days=2)
@@ -132,6 +133,7 @@ def violations(
     found: list[str] = []
     for rule, statement in _RULES.items():
         found += [f"{rule}: {row[0]}" for row in connection.execute(statement, values).fetchall()]
+    found += [f"I3 {broken}" for broken in credit_violations(connection)]
     for model_version, points in (vectors or {}).items():
         found += _differences(connection, model_version, set(points))
     return found

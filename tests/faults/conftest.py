@@ -1,6 +1,7 @@
 """What the fault tests share: workers in a blink, a tiny model, a machine for each file."""
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,7 +9,7 @@ import pytest
 
 from infra.local.queues import sqs_client
 from siftline.kit.db import Pool
-from tests.faults.machine import FaultMachine
+from tests.faults.machine import TEST, FaultMachine
 from tests.faults.nursery import Nursery
 from tests.faults.pages import Site
 from tests.models import tiny_model
@@ -38,30 +39,34 @@ def shared_sqs(sqs_endpoint: str) -> Iterator["SQSClient"]:
 
 
 @pytest.fixture(scope="module")
+def start_machine(
+    tmp_path_factory: pytest.TempPathFactory, nursery: Nursery, shared_sqs: "SQSClient", model: Path
+) -> Callable[[str], AbstractContextManager[FaultMachine]]:
+    """Start a system over the database of a URL, for the length of a block."""
+
+    @contextmanager
+    def start(url: str) -> Iterator[FaultMachine]:
+        database = Pool(f"{url}?application_name={TEST}", size=4)
+        folder = tmp_path_factory.mktemp("machine")
+        with serving() as server:
+            site = Site(server)
+            machine = FaultMachine(
+                folder, nursery=nursery, database=database, database_url=url, sqs=shared_sqs, model=model, site=site
+            )
+            with machine.running():
+                yield machine
+        database.close()
+
+    return start
+
+
+@pytest.fixture(scope="module")
 def _machine(
-    tmp_path_factory: pytest.TempPathFactory,
-    nursery: Nursery,
-    make_database: Callable[[], str],
-    shared_sqs: "SQSClient",
-    model: Path,
+    make_database: Callable[[], str], start_machine: Callable[[str], AbstractContextManager[FaultMachine]]
 ) -> Iterator[FaultMachine]:
     """A system of this file's own."""
-    url = make_database()
-    database = Pool(url, size=4)
-    with serving() as server:
-        machine = FaultMachine(
-            tmp_path_factory.mktemp("machine"),
-            nursery=nursery,
-            database=database,
-            database_url=url,
-            sqs=shared_sqs,
-            model=model,
-            site=Site(server),
-            settings={},
-        )
-        with machine.running():
-            yield machine
-    database.close()
+    with start_machine(make_database()) as machine:
+        yield machine
 
 
 @pytest.fixture

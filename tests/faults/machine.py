@@ -10,7 +10,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,10 +26,11 @@ from infra.local.wsgi import LoopbackServer as WsgiServer
 from siftline.contracts import JobType, Priority, Queue
 from siftline.ingest.saving import save_url
 from siftline.jobs import store
+from siftline.jobs.credits_store import grant
 from siftline.jobs.model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import SqsQueues
-from siftline.kit.db import Database
+from siftline.kit.db import Database, DatabaseUnavailableError
 from siftline.kit.vectors import open_collections
 from siftline.settings import DeadLetterSettings, JobSettings, QueueSettings
 from siftline.worker.cloudformation import Reference
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SQS_EVENT = re.compile(r"(Type: SQS\n(\s+)Properties:\n)")
+TEST = "fault-test"
+"""The application name of what a test does in PostgreSQL itself."""
 QUIET_S = 2
 SHORT = {
     "JOB_LEASE_S": "2",
@@ -72,7 +75,6 @@ class FaultMachine:
         sqs: "SQSClient",
         model: Path,
         site: Site,
-        settings: Mapping[str, str],
     ) -> None:
         self.folder = folder
         self.database = database
@@ -80,7 +82,7 @@ class FaultMachine:
         self.site = site
         self.model = model
         self._nursery = nursery
-        self._settings = {**SHORT, **settings}
+        self._settings = SHORT
         self._database_url = database_url
         self.stage = f"f{secrets.token_hex(5)}"
         self._template = Template.read(_ROOT / "template.yaml", {"Stage": self.stage})
@@ -89,6 +91,7 @@ class FaultMachine:
         self.qdrant_wire: HttpProxy
         self._vectors_url = ""
         self._pids: dict[str, int] = {}
+        self._log_start = 0
         self._templates = self._write_templates()
 
     @contextmanager
@@ -137,18 +140,28 @@ class FaultMachine:
 
     def mend(self) -> None:
         """End every fault that a wire still has."""
+        self._log_start = len(self.log())
         self.postgres.clear()
         self.sqs_wire.clear()
         self.qdrant_wire.clear()
 
     # --- what it is given to do ---
 
-    def save(self, urls: Sequence[str], user_id: UUID | None = None) -> list[UUID]:
-        """Save pages as a person does: one transaction each, the message after it. Returns the contents."""
+    def user(self, *, credit: int | None = None) -> UUID:
+        """Make a user, metered or not."""
+        with self.database.transaction() as connection:
+            user_id = make_user(connection)
+            if credit is not None:
+                grant(connection, user_id, credit)
+            return user_id
+
+    def save(self, urls: Sequence[str], user_id: UUID | None = None, *, publish: bool = True) -> list[UUID]:
+        """Save pages as a person does: one transaction each, the messages after it. Returns the contents."""
         contents, jobs = [], []
+        user_id = user_id or self.user()
         for url in urls:
             with self.database.transaction() as connection:
-                saved = save_url(connection, user_id or make_user(connection), url)
+                saved = save_url(connection, user_id, url)
                 contents.append(saved.content_id)
                 jobs += [
                     row[0]
@@ -156,7 +169,8 @@ class FaultMachine:
                         "select id from jobs where subject_id = %s and state = 'pending'", (saved.content_id,)
                     )
                 ]
-        self.publisher.publish(jobs)
+        if publish:
+            self.publisher.publish(jobs)
         return contents
 
     def follow(self, url: str) -> UUID:
@@ -170,13 +184,12 @@ class FaultMachine:
             )
         return source_id
 
-    def enqueue(self, job_type: JobType, subject_id: UUID) -> UUID:
-        """Enqueue and publish one job."""
+    def read_again(self, content_id: UUID) -> None:
+        """Have a content's page read again."""
         with self.database.transaction() as connection:
-            job = NewJob(job_type, subject_id, "user:test", Priority.SAVED)
-            (job_id,) = store.enqueue(connection, [job])
-        self.publisher.publish([job_id])
-        return job_id
+            job = NewJob(JobType.INGEST_CONTENT, content_id, "user:test", Priority.SAVED)
+            job_ids = store.enqueue(connection, [job])
+        self.publisher.publish(job_ids)
 
     def send(self, queue: Queue, *bodies: str) -> None:
         """Put raw messages on a queue."""
@@ -232,7 +245,17 @@ class FaultMachine:
 
     def log(self) -> str:
         """Return what the workers have logged."""
-        return (self.folder / "worker.log").read_text()
+        file = self.folder / "worker.log"
+        return file.read_text() if file.exists() else ""
+
+    def log_since_mended(self) -> str:
+        """Return what the workers have logged since all wires were last made whole."""
+        return self.log()[self._log_start :]
+
+    @staticmethod
+    def see(look: Callable[[], Any], *, patience_s: float = 60.0) -> None:
+        """Wait until something is so."""
+        assert wait_until(look, patience_s, step_s=0.05)
 
     def rest(self, *, patience_s: float = 60.0) -> None:
         """Wait until no job is on its way; fails with those that are."""
@@ -287,7 +310,7 @@ class FaultMachine:
         try:
             with self.database.transaction() as connection:
                 return restless(connection)
-        except psycopg.Error as error:
+        except (DatabaseUnavailableError, psycopg.Error) as error:
             return [str(error)]
 
     def _queue_variables(self) -> dict[str, str]:

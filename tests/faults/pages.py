@@ -19,12 +19,12 @@ class Site:
 
     def add_pages(self, count: int) -> list[str]:
         """Return the addresses of new articles."""
-        paths = []
+        urls = []
         for _ in range(count):
             self._count += 1
-            paths.append(f"/article-{self._count}")
-            self.edit(paths[-1], "first")
-        return [self._server.url(path) for path in paths]
+            urls.append(self._server.url(f"/article-{self._count}"))
+            self.edit(urls[-1], "first")
+        return urls
 
     def add_feed(self, count: int) -> tuple[str, list[str]]:
         """Return the address of a new feed, and of the new articles that it lists."""
@@ -39,20 +39,24 @@ class Site:
         self._server.answers[path] = Answer(body.encode(), headers=_RSS)
         return self._server.url(path), urls
 
-    def edit(self, path: str, version: str) -> None:
+    def edit(self, url: str, version: str) -> None:
         """Let an article say something else."""
+        path = self._path(url)
         self._server.answers[path] = Answer(article(path, version), headers=_HTML)
 
-    def script(self, url: str, change: Callable[[Answer], Script]) -> None:
-        """Change how an address is answered, given how it was."""
-        path = url.removeprefix(self._server.url(""))
-        before = self._server.answers[path]
+    def script(self, url: str, change: Callable[[Answer], Script]) -> Answer:
+        """Change how an address is answered, given how it was; returns how it was."""
+        before = self._server.answers[self._path(url)]
         assert isinstance(before, Answer)
-        self._server.answers[path] = change(before)
+        self._server.answers[self._path(url)] = change(before)
+        return before
 
     def asked(self, url: str) -> int:
         """Return how often an address was asked for."""
-        return len(self._server.asked(url.removeprefix(self._server.url(""))))
+        return len(self._server.asked(self._path(url)))
+
+    def _path(self, url: str) -> str:
+        return url.removeprefix(self._server.url(""))
 
 
 def article(path: str, version: str) -> bytes:

@@ -99,6 +99,9 @@ PLANTED = {
         """insert into jobs (id, job_type, queue, subject_id, group_key)
            select gen_random_uuid(), job_type, queue, subject_id, group_key from jobs where id = %(pending)s""",
     ],
+    "I3 a balance": ["update users set credits = 1 where id = %(user)s"],
+    "I3 a credit is reserved": ["update credit_entries set state = 'reserved', settled_at = null"],
+    "I3 a finished analysis": ["update credit_entries set state = 'released' where job_id = %(done)s"],
     "I4 went on": ["insert into job_events (job_id, event, attempt) values (%(done)s, 'claimed', 2)"],
     "I4 its state": ["update jobs set state = 'pending', finished_at = null where id = %(done)s"],
     "I5 the content says": ["update contents set status = 'READY' where id = %(pending_content)s"],

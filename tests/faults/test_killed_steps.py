@@ -1,5 +1,6 @@
 """Faults 1 to 7: the worker is killed with SIGKILL before and after each step of a page's walk."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.faults.pages import first
 from tests.faults.postgres_proxy import Commit
 from tests.faults.table import Told
 from tests.faults.traps import Trap
+from tests.servers import Answer, Request
 
 Kill = Callable[[], None]
 Arm = Callable[[FaultMachine, str, Kill], Trap[Any]]
@@ -102,6 +104,7 @@ def healed(machine: FaultMachine, trap: Trap[Any], urls: list[str]) -> float:
 def test_a_worker_killed_at_a_step_loses_nothing_and_does_nothing_twice(
     machine: FaultMachine, healing: Told, pages: list[str], step: str, fault_round: int
 ) -> None:
+    """Faults 2, 3, 4, 5, 6 and 7. Q17: what is done again has keys of its own, so that nothing counts twice."""
     arm, when = STEPS[step]
     trap = arm(machine, when, machine.kill_worker)
     machine.save(pages)
@@ -112,6 +115,7 @@ def test_a_worker_killed_at_a_step_loses_nothing_and_does_nothing_twice(
 def test_a_worker_killed_at_the_fetch_of_a_page_reads_it_again(
     machine: FaultMachine, healing: Told, pages: list[str], when: str, fault_round: int
 ) -> None:
+    """Fault 1: killed as the request comes in, or when the whole page has gone out."""
     trap = at_the_fetch(machine, when, machine.kill_worker, pages[0])
     machine.save(pages)
     healing(f"1 killed {when} the fetch of a page", healed(machine, trap, pages))
@@ -121,12 +125,37 @@ def test_a_worker_killed_at_the_fetch_of_a_page_reads_it_again(
 def test_a_worker_killed_at_the_fetch_of_a_feed_takes_each_entry_once(
     machine: FaultMachine, healing: Told, when: str, fault_round: int
 ) -> None:
+    """Fault 1, of a feed: what one poll brings is taken once."""
     feed, urls = machine.site.add_feed(3)
     trap = at_the_fetch(machine, when, machine.kill_worker, feed)
     source_id = machine.follow(feed)
     healing(f"1 killed {when} the fetch of a feed", healed(machine, trap, urls))
     assert machine.ask("select count(*) from source_entries where source_id = %s", source_id) == [3]
     assert machine.ask("select fetch_status from sources where id = %s", source_id) == ["IDLE"]
+
+
+def test_a_page_that_kills_each_of_its_workers_stops_at_its_maximum(
+    machine: FaultMachine, healing: Told, fault_round: int
+) -> None:
+    """Q07 and Q21: attempts are counted at the claim, and who finds them used up tells the item and parks the job."""
+    (url,) = machine.site.add_pages(1)
+    kills = []
+
+    def kill(_: Request) -> Answer:
+        kills.append(time.monotonic())
+        machine.kill_worker()
+        return Answer()
+
+    machine.site.script(url, lambda _: kill)
+    (content,) = machine.save([url])
+    machine.see(lambda: len(kills) == 4)
+    healing("- a page kills each of its workers (Q07)", machine.heal(kills[-1]))
+    assert len(kills) == 4
+    found = machine.ask("select status, error_code, error_detail from contents where id = %s", content)
+    assert found == [("FAILED", "worker_lost", "The worker that had this was lost while it worked.")]
+    (letter,) = machine.dead(Queue.CONTENT_PROCESSING)
+    assert letter["MessageAttributes"]["error_code"]["StringValue"] == "worker_lost"
+    assert letter["MessageAttributes"]["attempts"]["StringValue"] == "4"
 
 
 def test_messages_that_come_again_after_all_this_change_nothing(machine: FaultMachine) -> None:

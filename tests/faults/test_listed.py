@@ -1,0 +1,35 @@
+"""Every fault of this part of the list, and every case of job queues, is named by the test that injects it."""
+
+import ast
+import re
+
+import pytest
+
+from tests.house.reading import ROOT, python_files, tree
+
+FAULTS = [*range(1, 16), 27, 29, 30, *range(33, 36), 37, 38]
+CASES = [f"Q{number:02}" for number in (1, 3, 5, 7, 9, 11, 13, 14, 15, 17, 18, 19, 21, 23)]
+_FAULTS = re.compile(r"\b[Ff]aults? (\d+(?:(?:,| and|, and) \d+)*)")
+_CASES = re.compile(r"\bQ\d\d\b")
+
+
+def _docstrings() -> list[str]:
+    return [
+        ast.get_docstring(node) or ""
+        for path in python_files(ROOT / "tests")
+        if path.name.startswith("test_") and path.name != "test_listed.py"
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef | ast.Module)
+    ]
+
+
+@pytest.fixture(scope="module")
+def named() -> set[str]:
+    text = "\n".join(_docstrings())
+    faults = {f"fault {number}" for listed in _FAULTS.findall(text) for number in re.findall(r"\d+", listed)}
+    return faults | set(_CASES.findall(text))
+
+
+@pytest.mark.parametrize("name", [*(f"fault {number}" for number in FAULTS), *CASES])
+def test_a_test_names_it(named: set[str], name: str) -> None:
+    assert name in named
