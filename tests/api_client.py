@@ -11,7 +11,7 @@ from uuid import UUID
 from siftline.api.resolver import HttpApi
 from siftline.api.wiring import Parts, http_api
 from siftline.contracts import Queue
-from siftline.ingest.saving import save_url
+from siftline.ingest.saving import save_urls
 from siftline.jobs.dead_letters import DeadLetterQueues
 from siftline.jobs.publish import Publisher, Sender
 from siftline.jobs.queues import Depth
@@ -122,7 +122,7 @@ class World:
             dead_letter_queues=dead_letter_queues or NoDeadLetters(),
             publisher=Publisher(database, sender or self.sender, JobSettings()),
             clock=self.clock,
-            save_url=save_url,
+            save_urls=save_urls,
             check_vectors=self._check_vectors,
             log=logger("api"),
         )

@@ -7,7 +7,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from siftline.api.resolver import HttpApi
 from siftline.api.wiring import open_api
-from siftline.ingest.saving import save_url
+from siftline.ingest.saving import save_urls
 from siftline.kit.log import logger
 from siftline.settings import ApiSettings
 
@@ -15,7 +15,7 @@ from siftline.settings import ApiSettings
 @cache
 def build() -> HttpApi:
     """Put the parts together, once a warm environment."""
-    return open_api(ApiSettings(), save_url, logger("api"))
+    return open_api(ApiSettings(), save_urls, logger("api"))
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:

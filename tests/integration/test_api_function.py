@@ -34,14 +34,14 @@ def queue_urls(sqs_endpoint: str, database: Database, database_url: str) -> Iter
     for cached in (sqs_client, api.build, authorize.build):
         cached.cache_clear()
     with environment(aws):
-        client = sqs_client()
+        client, hurried = sqs_client(), sqs_client(ApiSettings.model_fields["sqs_timeout_s"].default)
         urls = {queue: client.create_queue(QueueName=f"{queue}-{new_id()}")["QueueUrl"] for queue in Queue}
         names = {f"{queue.name}_QUEUE_URL": url for queue, url in urls.items()}
         names |= {f"{queue.name}_DLQ_URL": url for queue, url in urls.items()}
         with environment({**names, "DATABASE_URL": database_url, "QDRANT_URL": "http://127.0.0.1:1"}):
             yield urls
     open_database(database_url, 1).close()
-    for used in (client, sqs_client(ApiSettings.model_fields["sqs_timeout_s"].default)):
+    for used in (client, hurried):
         used.close()
     for cached in (sqs_client, api.build, authorize.build):
         cached.cache_clear()

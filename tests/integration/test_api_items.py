@@ -179,6 +179,34 @@ def test_each_entry_of_a_batch_is_answered_on_its_own(world: World) -> None:
     assert len(world.sender.sent[Queue.CONTENT_PROCESSING]) == 2
 
 
+def test_a_page_named_twice_in_a_batch_is_one_item_with_the_marks_of_both(world: World) -> None:
+    user = world.user()
+    url = "https://news.example/a"
+    entries = [
+        {"url": f"{url}?utm_source=x", "tags": ["b", "a"], "note": "first"},
+        {"url": "https://news.example/c"},
+        {"url": url, "tags": ["c", "a"], "note": "second"},
+        {"url": url},
+    ]
+    answers = user.post("/v1/items/batch", {"items": entries}).json["items"]
+    assert [answer["status_code"] for answer in answers] == [202, 202, 200, 200]
+    assert len({answer["item"]["id"] for answer in answers}) == 2
+    item = user.get(f"/v1/items/{answers[0]['item']['id']}").json
+    assert (item["own_tags"], item["note"], item["url"]) == (["b", "a", "c"], "second", f"{url}?utm_source=x")
+    again = user.post("/v1/items/batch", {"items": [{"url": url, "tags": ["d"]}, {"url": "nonsense"}]}).json["items"]
+    assert [answer["status_code"] for answer in again] == [200, 422]
+    item = user.get(f"/v1/items/{answers[0]['item']['id']}").json
+    assert (item["own_tags"], item["note"]) == (["b", "a", "c", "d"], "second")
+
+
+def test_a_batch_of_nothing_usable_saves_nothing(world: World) -> None:
+    answers = (
+        world.user().post("/v1/items/batch", {"items": ["nonsense", {"url": "ftp://news.example/"}]}).json["items"]
+    )
+    assert [answer["status_code"] for answer in answers] == [422, 422]
+    assert world.sql("select count(*) from contents") == [(0,)]
+
+
 def test_a_batch_holds_at_most_500_entries(world: World) -> None:
     user = world.user()
     entries = [{"url": f"https://news.example/{place}"} for place in range(501)]

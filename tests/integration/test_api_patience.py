@@ -10,7 +10,7 @@ import pytest
 from infra.local.aws import CREDENTIALS, REGION
 from siftline.api.wiring import open_api
 from siftline.contracts import Queue
-from siftline.ingest.saving import save_url
+from siftline.ingest.saving import save_urls
 from siftline.kit.aws import sqs_client
 from siftline.kit.db import Database, open_database
 from siftline.kit.log import logger
@@ -74,7 +74,7 @@ def user_of(silent: SilentServer, database: Database, database_url: str) -> Iter
     def make(sqs_timeout_s: float) -> ApiClient:
         sqs_client.cache_clear()
         with environment({**CREDENTIALS, **names, **rest, "AWS_DEFAULT_REGION": REGION}):
-            api = open_api(ApiSettings(sqs_timeout_s=sqs_timeout_s), save_url, logger("api"))
+            api = open_api(ApiSettings(sqs_timeout_s=sqs_timeout_s), save_urls, logger("api"))
             clients.append(sqs_client(sqs_timeout_s))
         with database.transaction() as connection:
             user_id = make_user(connection)

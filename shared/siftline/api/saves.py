@@ -1,6 +1,8 @@
 """Saving pages: one, with an idempotency key, or many, each answered on its own. Nothing is fetched here."""
 
 import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 from uuid import UUID
 
@@ -47,20 +49,29 @@ class Saved(Protocol):
         ...
 
 
-class SaveUrl(Protocol):
-    """Writes content, item and job in the caller's transaction (``siftline.ingest.saving.save_url``)."""
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page to be saved, its address checked."""
 
-    def __call__(self, connection: Connection, user_id: UUID, url: str, tags: list[str], note: str | None) -> Saved:
-        """Save ``url`` for a user."""
+    url: str
+    tags: list[str]
+    note: str | None
+
+
+class SaveUrls(Protocol):
+    """Writes contents, items and jobs in the caller's transaction (``siftline.ingest.saving.save_urls``)."""
+
+    def __call__(self, connection: Connection, user_id: UUID, wishes: Sequence[Page]) -> Sequence[Saved]:
+        """Save pages for a user; returns one answer each, in their order."""
         ...
 
 
 class SaveRoutes:
     """``POST /v1/items`` and ``POST /v1/items/batch``."""
 
-    def __init__(self, database: Database, save_url: SaveUrl, hand_out: HandOut, *, allow_loopback: bool) -> None:
+    def __init__(self, database: Database, save_urls: SaveUrls, hand_out: HandOut, *, allow_loopback: bool) -> None:
         self._database = database
-        self._save_url = save_url
+        self._save_urls = save_urls
         self._hand_out = hand_out
         self._allow_loopback = allow_loopback
 
@@ -97,7 +108,7 @@ class SaveRoutes:
         with self._database.transaction() as connection:
             saved, created = self._replayed(connection, caller.user_id, idempotency_key, digest), False
             if saved is None:
-                fresh = self._save_url(connection, caller.user_id, url, body.tags, body.note)
+                [fresh] = self._save_urls(connection, caller.user_id, [Page(url, body.tags, body.note)])
                 saved, created = _shown(fresh), fresh.created
                 if idempotency_key is not None and not idempotency_store.keep(
                     connection, caller.user_id, idempotency_key, digest, saved.id
@@ -113,13 +124,14 @@ class SaveRoutes:
         )
 
     def save_batch(self, body: SaveItems, caller: CurrentCaller) -> BatchAnswers:
-        """Save many pages; each in its own transaction, so that one cannot undo another."""
-        answers = [self._save_entry(caller.user_id, entry) for entry in body.items]
-        saved = [answer.item.content_id for answer in answers if answer.item is not None]
+        """Save many pages in one transaction; what is wrong with one is found before and costs the others nothing."""
+        checked = [self._checked(entry) for entry in body.items]
         with self._database.transaction() as connection:
-            waiting = items_store.unpublished_jobs(connection, saved)
+            saved = self._save_urls(connection, caller.user_id, [page for page in checked if isinstance(page, Page)])
+            waiting = items_store.unpublished_jobs(connection, [one.content_id for one in saved])
         self._hand_out(waiting)
-        return BatchAnswers(items=answers)
+        rest = iter(saved)
+        return BatchAnswers(items=[one if isinstance(one, BatchAnswer) else _accepted(next(rest)) for one in checked])
 
     def _replayed(self, connection: Connection, user_id: UUID, key: str | None, digest: bytes) -> SavedItem | None:
         """Return the item that this key made before, if it is still held."""
@@ -131,19 +143,22 @@ class SaveRoutes:
         row = items_store.find_item(connection, user_id, known.item_id)
         return None if row is None else SavedItem(id=row.id, content_id=row.content_id, status=Status(row.status))
 
-    def _save_entry(self, user_id: UUID, raw: Any) -> BatchAnswer:
+    def _checked(self, raw: Any) -> Page | BatchAnswer:
+        """Return a page that can be saved, or the answer to an entry that is none."""
         try:
             entry = SaveItem.model_validate(raw)
             url = check_destination(entry.url, allow_loopback=self._allow_loopback)
-            with self._database.transaction() as connection:
-                saved = self._save_url(connection, user_id, url, entry.tags, entry.note)
+            return Page(url, entry.tags, entry.note)
         except ValidationError as error:
             fault = fault_of({**error.errors()[0], "loc": ("body", *error.errors()[0]["loc"])})
             detail = f"{fault.pointer}: {fault.detail}"
             return BatchAnswer(status_code=422, error=Cause(code="invalid_request", detail=detail))
         except PermanentError as error:
             return BatchAnswer(status_code=422, error=Cause(code=error.error_code, detail=error.detail))
-        return BatchAnswer(status_code=202 if saved.created else 200, item=_shown(saved))
+
+
+def _accepted(saved: Saved) -> BatchAnswer:
+    return BatchAnswer(status_code=202 if saved.created else 200, item=_shown(saved))
 
 
 def _shown(saved: Saved) -> SavedItem:

@@ -16,7 +16,7 @@ from siftline.api.me import MeRoutes
 from siftline.api.ops import Depths, OpsRoutes
 from siftline.api.resolver import HttpApi
 from siftline.api.routing import Resource
-from siftline.api.saves import SaveRoutes, SaveUrl
+from siftline.api.saves import SaveRoutes, SaveUrls
 from siftline.api.search import SearchRoutes
 from siftline.api.sources import SourceRoutes
 from siftline.api.token_routes import TokenRoutes
@@ -44,7 +44,7 @@ class Parts:
     dead_letter_queues: DeadLetterQueues
     publisher: Publisher
     clock: Clock
-    save_url: SaveUrl
+    save_urls: SaveUrls
     check_vectors: Callable[[], object]
     log: Logger
 
@@ -59,7 +59,7 @@ def http_api(parts: Parts, *, allow_loopback: bool, max_attempts: int) -> HttpAp
         "vectors": parts.check_vectors,
     }
     resources: list[Resource] = [
-        SaveRoutes(parts.database, parts.save_url, hand_out, allow_loopback=allow_loopback),
+        SaveRoutes(parts.database, parts.save_urls, hand_out, allow_loopback=allow_loopback),
         ItemRoutes(parts.database),
         WalkRoutes(parts.database, hand_out, max_attempts=max_attempts),
         SourceRoutes(parts.database, hand_out, allow_loopback=allow_loopback, max_attempts=max_attempts),
@@ -74,7 +74,7 @@ def http_api(parts: Parts, *, allow_loopback: bool, max_attempts: int) -> HttpAp
     return HttpApi([*resources, DocumentRoutes([*resources, *elsewhere])], parts.log, elsewhere=elsewhere)
 
 
-def open_api(settings: ApiSettings, save_url: SaveUrl, log: Logger) -> HttpApi:
+def open_api(settings: ApiSettings, save_urls: SaveUrls, log: Logger) -> HttpApi:
     """Return the API of the ``api`` function."""
     made = producer(settings, sqs_timeout_s=settings.sqs_timeout_s)
     parts = Parts(
@@ -85,7 +85,7 @@ def open_api(settings: ApiSettings, save_url: SaveUrl, log: Logger) -> HttpApi:
         ),
         publisher=made.publisher,
         clock=made.clock,
-        save_url=save_url,
+        save_urls=save_urls,
         check_vectors=lambda: check_answers(settings.qdrant_url),
         log=log,
     )

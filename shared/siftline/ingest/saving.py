@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 from uuid import UUID
 
 from siftline.contracts import IngestContent, JobType, Message, Priority
@@ -23,25 +24,64 @@ class SavedItem:
     created: bool
 
 
+class Wish(Protocol):
+    """A page that a user wants to keep, and how."""
+
+    @property
+    def url(self) -> str:
+        """Its address, in any spelling."""
+        ...
+
+    @property
+    def tags(self) -> Sequence[str]:
+        """The user's own tags."""
+        ...
+
+    @property
+    def note(self) -> str | None:
+        """The user's own note."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    url: str
+    tags: Sequence[str] = ()
+    note: str | None = None
+
+
+def save_urls(connection: Connection, user_id: UUID, wishes: Sequence[Wish]) -> list[SavedItem]:
+    """Save pages for a user in the caller's transaction: contents, items and, unless read already, their jobs.
+
+    One page is one content, whatever the spelling of its address, and one item a user; named twice, it is new the first
+    time, and has the tags of both and the later note. A page that failed is tried anew. Publish the contents' jobs
+    after the commit. The number of statements does not grow with the pages. Raises the leaves of ``siftline.kit.urls``.
+    """
+    keys = [canonical_url(wish.url) for wish in wishes]
+    urls = {key: validate_url(wish.url) for key, wish in reversed(list(zip(keys, wishes, strict=True)))}
+    contents = store.hold_contents(connection, [new_id() for _ in urls], urls)
+    marks: dict[UUID, tuple[list[str], str | None]] = {}
+    for key, wish in zip(keys, wishes, strict=True):
+        tags, note = marks.get(contents[key].id, ([], None))
+        marks[contents[key].id] = [*tags, *wish.tags], note if wish.note is None else wish.note
+    items = store.hold_items(connection, user_id, marks)
+    unread = [content.id for content in contents.values() if content.unread]
+    jobs.enqueue(connection, [_reading(content_id, user_id) for content_id in unread])
+    saved, told = [], set[UUID]()
+    for key in keys:
+        content = contents[key]
+        item = items[content.id]
+        status = "PENDING" if content.unread else content.status
+        saved.append(SavedItem(item.id, content.id, status, item.created and item.id not in told))
+        told.add(item.id)
+    return saved
+
+
 def save_url(
     connection: Connection, user_id: UUID, url: str, tags: Sequence[str] = (), note: str | None = None
 ) -> SavedItem:
-    """Save a page for a user in the caller's transaction: content, item and, unless it was read already, its job.
-
-    One page is one content, whatever the spelling of its address, and one item a user. A page that failed is tried
-    anew. Publish the content's job after the commit. Raises the leaves of ``siftline.kit.urls``.
-    """
-    content = store.hold_content(connection, new_id(), url_key=canonical_url(url), url=validate_url(url))
-    item = store.hold_item(connection, user_id, content.id, tags=tags, note=note)
-    if content.unread:
-        job = NewJob(
-            job_type=JobType.INGEST_CONTENT,
-            subject_id=content.id,
-            group_key=f"user:{user_id}",
-            priority=Priority.SAVED,
-        )
-        jobs.enqueue(connection, [job])
-    return SavedItem(item.id, content.id, "PENDING" if content.unread else content.status, item.created)
+    """Save one page, as ``save_urls`` does."""
+    return save_urls(connection, user_id, [_Page(url, tags, note)])[0]
 
 
 def ensure_content(connection: Connection, content_id: UUID, url: str) -> UUID:
@@ -49,7 +89,12 @@ def ensure_content(connection: Connection, content_id: UUID, url: str) -> UUID:
 
     Raises the leaves of ``siftline.kit.urls``.
     """
-    return store.hold_content(connection, content_id, url_key=canonical_url(url), url=validate_url(url)).id
+    key = canonical_url(url)
+    return store.hold_contents(connection, [content_id], {key: validate_url(url)})[key].id
+
+
+def _reading(content_id: UUID, user_id: UUID) -> NewJob:
+    return NewJob(JobType.INGEST_CONTENT, content_id, f"user:{user_id}", priority=Priority.SAVED)
 
 
 def subject_of(connection: Connection, message: Message) -> UUID | None:

@@ -1,11 +1,12 @@
 """Ingest's SQL: contents by their key, what a reading found, and saved items."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
+from psycopg.types.json import Jsonb
 
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
@@ -50,6 +51,7 @@ class Found:
 class HeldContent:
     """A content under a key, made now or known before. ``unread``: its text was never taken, and nobody is at it."""
 
+    url_key: str
     id: UUID
     status: str
     unread: bool
@@ -59,6 +61,7 @@ class HeldContent:
 class HeldItem:
     """A user's item on a content."""
 
+    content_id: UUID
     id: UUID
     created: bool
 
@@ -122,20 +125,26 @@ update contents set
 from old where contents.id = old.id
 """
 
-_HOLD_CONTENT = """
-insert into contents (id, url_key, url) values (%(id)s, %(url_key)s, %(url)s)
+# Ordered by key, as everybody who makes several contents at once does: they wait for each other and do not deadlock.
+_HOLD_CONTENTS = """
+insert into contents (id, url_key, url)
+select id, url_key, url from unnest(%(ids)b::uuid[], %(url_keys)b::text[], %(urls)b::text[]) as new (id, url_key, url)
+order by url_key
 on conflict (url_key) do update set updated_at = contents.updated_at
-returning id, status,
+returning url_key, id, status,
   status in ('NEW', 'FAILED') or (status in ('READY', 'PENDING') and text is null and topics is null) as unread
 """
 
-_HOLD_ITEM = """
+_HOLD_ITEMS = """
 insert into items (id, user_id, content_id, saved, tags, note)
-values (%(id)s, %(user_id)s, %(content_id)s, true, %(tags)s, %(note)s)
+select id, %(user_id)s, content_id, true, array(select jsonb_array_elements_text(new.tags)), note
+from unnest(%(ids)b::uuid[], %(content_ids)b::uuid[], %(tags)b::jsonb[], %(notes)b::text[])
+  as new (id, content_id, tags, note)
+order by content_id
 on conflict (user_id, content_id) do update set
   saved = true, note = coalesce(excluded.note, items.note), updated_at = now(),
   tags = items.tags || array(select tag from unnest(excluded.tags) as tag where tag <> all(items.tags))
-returning id, xmax = 0 as created
+returning content_id, id, xmax = 0 as created
 """
 
 
@@ -186,20 +195,29 @@ def exists(connection: Connection, content_id: UUID) -> bool:
     return connection.execute("select from contents where id = %(id)s", {"id": content_id}).fetchone() is not None
 
 
-def hold_content(connection: Connection, content_id: UUID, *, url_key: str, url: str) -> HeldContent:
-    """Return the content under a key, made with ``content_id`` when there is none; held until the transaction ends."""
+def hold_contents(connection: Connection, ids: Sequence[UUID], urls: Mapping[str, str]) -> dict[str, HeldContent]:
+    """Return the content under each key of ``urls``, made with an id of ``ids`` when there is none.
+
+    Its row is held until the transaction ends.
+    """
+    values = {"ids": list(ids), "url_keys": list(urls), "urls": list(urls.values())}
     with connection.cursor(row_factory=class_row(HeldContent)) as cursor:
-        row = cursor.execute(_HOLD_CONTENT, {"id": content_id, "url_key": url_key, "url": url}).fetchone()
-    assert row is not None  # noqa: S101 - an upsert with "returning" always answers
-    return row
+        return {row.url_key: row for row in cursor.execute(_HOLD_CONTENTS, values)}
 
 
-def hold_item(
-    connection: Connection, user_id: UUID, content_id: UUID, *, tags: Sequence[str], note: str | None
-) -> HeldItem:
-    """Return the user's item on a content, made when there is none; tags are added, a note replaces the old one."""
-    values = {"id": new_id(), "user_id": user_id, "content_id": content_id, "note": note}
+def hold_items(
+    connection: Connection, user_id: UUID, marks: Mapping[UUID, tuple[Sequence[str], str | None]]
+) -> dict[UUID, HeldItem]:
+    """Return the user's item on each content of ``marks``, made when there is none.
+
+    The tags that are given for it are added, a note replaces the old one.
+    """
+    values = {
+        "user_id": user_id,
+        "ids": [new_id() for _ in marks],
+        "content_ids": list(marks),
+        "tags": [Jsonb(list(dict.fromkeys(tags))) for tags, _ in marks.values()],
+        "notes": [note for _, note in marks.values()],
+    }
     with connection.cursor(row_factory=class_row(HeldItem)) as cursor:
-        row = cursor.execute(_HOLD_ITEM, {**values, "tags": list(dict.fromkeys(tags))}).fetchone()
-    assert row is not None  # noqa: S101 - an upsert with "returning" always answers
-    return row
+        return {row.content_id: row for row in cursor.execute(_HOLD_ITEMS, values)}
