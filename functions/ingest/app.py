@@ -7,7 +7,7 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from siftline.contracts import JobType
-from siftline.ingest.page import PageReader
+from siftline.ingest.reader import ENTRY_S, PageReader
 from siftline.ingest.service import IngestContent, subject_of
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.wiring import consumer, producer
@@ -23,11 +23,11 @@ def build() -> BatchConsumer:
     work = IngestContent(
         parts.database,
         HttpClient.of(settings),
-        PageReader(),
+        PageReader(page_read_s=settings.page_read_s, memory_bytes=settings.page_read_memory_bytes),
         page_max_bytes=settings.page_max_bytes,
         analysis_enabled=settings.siftline_analysis_enabled,
     )
-    reserve_s = settings.http_total_s + settings.page_read_s
+    reserve_s = settings.http_total_s + settings.page_read_s + ENTRY_S
     return consumer(settings, parts, [work], {JobType.INGEST_CONTENT: subject_of}, reserve_s=reserve_s)
 
 

@@ -10,7 +10,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from siftline.contracts import JobType, Priority, Queue
-from siftline.ingest.page import PageReader
+from siftline.ingest.reader import PageReader
 from siftline.ingest.service import IngestContent, SavedItem, save_url, subject_of
 from siftline.jobs import store as jobs
 from siftline.jobs.consume import BatchConsumer
@@ -42,12 +42,20 @@ def page(text: str = SENTENCE * 8, *, title: str = "Dredging agreed", head: str 
 class Bench:
     """The ingest function's consumer, its loopback site and its database at hand."""
 
-    def __init__(self, database: Database, site: LoopbackServer, http: HttpClient, *, analysis: bool = True) -> None:
+    def __init__(
+        self,
+        database: Database,
+        site: LoopbackServer,
+        http: HttpClient,
+        reader: PageReader,
+        *,
+        analysis: bool = True,
+    ) -> None:
         self.database = database
         self.site = site
         self.sender = FakeSender()
         settings = JobSettings()
-        work = IngestContent(database, http, PageReader(), page_max_bytes=1_000_000, analysis_enabled=analysis)
+        work = IngestContent(database, http, reader, page_max_bytes=1_000_000, analysis_enabled=analysis)
         self.consumer = BatchConsumer(
             queues={
                 "siftline-local-content-processing-queue": Queue.CONTENT_PROCESSING,
@@ -128,6 +136,12 @@ def http() -> Iterator[HttpClient]:
     client.close()
 
 
+@pytest.fixture(scope="module")
+def reader() -> Iterator[PageReader]:
+    with PageReader(page_read_s=60, memory_bytes=512 * 1024 * 1024) as running:  # the machine may be busy
+        yield running
+
+
 @pytest.fixture
 def site() -> Iterator[LoopbackServer]:
     with serving() as server:
@@ -135,8 +149,8 @@ def site() -> Iterator[LoopbackServer]:
 
 
 @pytest.fixture
-def bench(database: Database, site: LoopbackServer, http: HttpClient) -> Bench:
-    return Bench(database, site, http)
+def bench(database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader) -> Bench:
+    return Bench(database, site, http, reader)
 
 
 # --- A saved address
@@ -262,6 +276,39 @@ def test_a_page_that_will_never_be_readable_fails_once_with_a_code_and_a_sentenc
     job = bench.one("select state, attempts from jobs")
     assert job == {"state": "failed", "attempts": 1}
     assert not bench.analyses(row["id"])
+
+
+# Removing each empty element hands its tail to the one before: the square of the page in the extraction library.
+ENDLESS = b"<html><body>" + (b"<div></div>" + b"words " * 80) * 1_900
+LARGE = b"<html><body>" + b"<p>" + b"words " * 160_000
+
+
+@pytest.mark.parametrize(
+    ("body", "page_read_s", "memory_bytes", "code"),
+    [
+        (ENDLESS, 3.0, 512 * 1024 * 1024, "page_too_slow"),
+        (LARGE, 60.0, 4 * 1024 * 1024, "page_too_much_memory"),
+    ],
+)
+def test_a_page_made_to_hang_or_to_swell_fails_alone_and_the_worker_goes_on(
+    database: Database,
+    site: LoopbackServer,
+    http: HttpClient,
+    body: bytes,
+    page_read_s: float,
+    memory_bytes: int,
+    code: str,
+) -> None:
+    with PageReader(page_read_s=page_read_s, memory_bytes=memory_bytes) as reader:
+        bench = Bench(database, site, http, reader)
+        site.answers["/hostile"] = Answer(body, headers=HTML)
+        site.answers["/good"] = page()
+        hostile, good = bench.save("/hostile").content_id, bench.save("/good").content_id
+        rows = [bench.work(content_id) for content_id in (hostile, good)]
+    assert [(row["status"], row["error_code"]) for row in rows] == [("FAILED", code), ("PENDING", None)]
+    assert rows[0]["error_detail"].startswith("The page ")
+    job = bench.one("select state, attempts from jobs where subject_id = %s", hostile)
+    assert job == {"state": "failed", "attempts": 1}
 
 
 def test_a_page_that_is_away_for_now_is_tried_again_later(bench: Bench) -> None:
@@ -392,9 +439,9 @@ def test_edited_text_becomes_a_new_version_and_the_old_one_a_revision(bench: Ben
 
 
 def test_without_analysis_a_page_is_ready_when_it_is_read(
-    database: Database, site: LoopbackServer, http: HttpClient
+    database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader
 ) -> None:
-    bench = Bench(database, site, http, analysis=False)
+    bench = Bench(database, site, http, reader, analysis=False)
     site.answers["/a"] = page()
     row = bench.work(bench.save("/a").content_id)
     assert (row["status"], row["topics"]) == ("READY", None)

@@ -20,7 +20,7 @@ def linked(data: str) -> str:
 
 
 def test_a_page_that_says_nothing_has_nothing() -> None:
-    assert read() == Metadata(None, None, None, None, None, None, None, None, None, "article", ())
+    assert read() == Metadata(titles=())
 
 
 def test_open_graph_is_read() -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
+from siftline.ingest.entry import read_entry
 from siftline.ingest.model import MAX_TEXT_CHARS, Page
-from siftline.ingest.page import MAX_BYTES, PageReader, read_page
+from siftline.ingest.page import MAX_BYTES, read_page
 from siftline.kit.errors import PermanentError
 
 URL = "https://news.example/2026/story"
@@ -226,11 +227,27 @@ def test_a_page_of_very_many_elements_is_read_plainly() -> None:
     assert read(f"<body><nav>{links}</nav><main>{PARAGRAPHS}</main></body>").text == TEXT
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "markup",
+    [
+        b"<b rel=author>" * 1_900 + b"x" * 4_000_000,
+        b"<h1><div>" * 950 + b"x" * 4_000_000,
+        b"<article>" * 1_900 + b"x" * 4_000_000,
+        b"<main>" + b"<nav></nav>words " * 150_000,
+        b"<p>a" + b"\xcc\x81\xcc\xa7" * 500_000 + b" end",
+    ],
+    ids=["authors", "headings", "articles", "menus", "marks"],
+)
+def test_what_is_nested_or_repeated_beyond_all_pages_is_read_once(markup: bytes) -> None:
+    assert read(b"<html><body>" + markup).text
+
+
 # --- Feed entries
 
 
 def test_an_entrys_own_html_is_its_text() -> None:
-    entry = PageReader().entry("<p>One.</p><script>x</script>Two <i>and</i> three.<img src=x><ul><li>a<li>b</ul>")
+    entry = read_entry("<p>One.</p><script>x</script>Two <i>and</i> three.<img src=x><ul><li>a<li>b</ul>")
     assert (entry.text, entry.word_count) == ("One.\n\nTwo and three.\n\na\nb", 6)
 
 
@@ -238,11 +255,7 @@ def test_an_entrys_own_html_is_its_text() -> None:
     ("entry_html", "text"), [(None, ""), ("", ""), (" ", ""), ("Plain & simple", "Plain & simple"), ("<i>" * 5_000, "")]
 )
 def test_an_entry_without_text_or_markup(entry_html: str | None, text: str) -> None:
-    assert PageReader().entry(entry_html).text == text
-
-
-def test_a_page_may_also_be_read_by_the_reader_the_service_is_given() -> None:
-    assert PageReader().page(PARAGRAPHS.encode(), "text/html", URL).text == TEXT
+    assert read_entry(entry_html).text == text
 
 
 @pytest.mark.parametrize(

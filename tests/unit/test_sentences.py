@@ -59,3 +59,11 @@ def test_a_heading_does_not_end_as_sentences_do():
 @given(st.text(max_size=400), st.sampled_from([None, "en", "de", "ja"]))
 def test_nothing_is_lost_and_nothing_is_added(text, language):
     assert "".join("".join(split_sentences(text, language)).split()) == "".join(text.split())
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("piece", [". ", "a. ", ". \u00bb ", "\n- ", "1.", ".", "\u3002\u300d", "\u0301", "mr. ", "x"])
+def test_a_text_of_one_thing_without_end_is_parted_without_loss(piece):
+    text = piece * (500_000 // len(piece))
+
+    assert "".join("".join(split_sentences(text, "de")).split()) == "".join(text.split())

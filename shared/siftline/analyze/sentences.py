@@ -19,7 +19,8 @@ _WRAP = re.compile(
     "(?<=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])[ \t]*\n[ \t]*(?=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])"
 )
 _NEXT_START = re.compile(r"[\s\"'\u2018\u201c\u00ab\u201e(\[\u00bf\u00a1\u2013\u2014-]*(\S)")
-_WORD_BEFORE = re.compile(r"([^\s(\"'\u201c\u201e\u00ab]+)$")
+_OPENERS = r"\s(\"'\u201c\u201e\u00ab"
+_WORD_BEFORE = re.compile(rf"(?:.*[{_OPENERS}])?([^{_OPENERS}]*)", re.DOTALL)  # one look back, from the end
 _WORD_MAX_CHARS = 64  # as far back as an abbreviation may begin
 _ORDINAL = re.compile(r"^\d{1,3}$")
 _DOTTED = re.compile(r"^(?:[^\W\d_]\.)+[^\W\d_]?$")
@@ -58,7 +59,7 @@ def _closes(flat: str, match: re.Match[str], language: str | None) -> bool:
         return False
     if match.group()[0] != "." or match.group()[1:2] == ".":
         return True
-    before = _WORD_BEFORE.search(flat, max(0, match.start() - _WORD_MAX_CHARS), match.start())
+    before = _WORD_BEFORE.fullmatch(flat, max(0, match.start() - _WORD_MAX_CHARS), match.start())
     word = before[1].lower() if before else ""
     if word in ABBREVIATIONS or _DOTTED.match(word):
         return False

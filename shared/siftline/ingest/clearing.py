@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 from lxml import html
 
+from siftline.ingest.plain import beginning
+
 _MARKED = re.compile(
     r"(?:^|[\s_-])(?:cookies?|consent|gdpr|ccpa|cmp|onetrust|didomi|truste|usercentrics|cookiebot|klaro|borlabs|iubenda"
     r"|tarteaucitron|sp_message|qc-cmp2?|fc-consent|privacy)(?:$|[\s_-])",
@@ -45,6 +47,7 @@ _NO_PIECE = re.compile(
 @dataclass(slots=True)
 class _Facts:
     words: int = 0
+    chars: int = 0
     hits: int = 0
     terms: set[str] = field(default_factory=set)
     acts: bool = False
@@ -54,6 +57,7 @@ class _Facts:
 
     def add(self, other: "_Facts") -> None:
         self.words += other.words
+        self.chars += other.chars
         self.hits += other.hits
         self.terms |= other.terms
         self.acts |= other.acts
@@ -63,6 +67,7 @@ class _Facts:
 
     def read(self, text: str | None) -> None:
         if text and not text.isspace():
+            self.chars += len(text)
             self.words += len(_WORD.findall(text))
             found = [term.lower() for term in _TERMS.findall(text)]
             self.hits += len(found)
@@ -78,7 +83,7 @@ def clear(root: html.HtmlElement) -> None:
     facts = _survey(root)
     total = facts[root].paragraph_chars
     for node in [node for node in root.iter(*_BLOCKS) if _is_consent(node, facts[node], total)]:
-        node.drop_tree()
+        node.clear(keep_tail=True)  # dropped, it would give its tail to the one before: the square of many such tails
     asides = [node for node in root.iter("aside") if facts[node].paragraphs >= 3]
     if asides:
         total = _survey(root)[root].paragraph_chars
@@ -93,7 +98,7 @@ def _join_pieces(root: html.HtmlElement) -> None:
     pieces: dict[tuple[str, html.HtmlElement], list[html.HtmlElement]] = defaultdict(list)
     for node in root.iter("div", "section"):
         name = node.get("class", "")
-        if not _PIECE.search(name) or not any(_chars(child) >= _PARAGRAPH_CHARS for child in node.iterchildren("p")):
+        if not _PIECE.search(name) or not any(map(_says_something, node.iterchildren("p"))):
             continue
         above = [parent for parent in node.iterancestors() if parent.tag not in {"html", "body"}]
         if not any(_NO_PIECE.search(f"{parent.get('class', '')} {parent.get('id', '')}") for parent in (node, *above)):
@@ -105,8 +110,8 @@ def _join_pieces(root: html.HtmlElement) -> None:
                 nodes[0].extend(list(node))
 
 
-def _chars(node: html.HtmlElement) -> int:
-    return len(node.text_content().strip())
+def _says_something(paragraph: html.HtmlElement) -> bool:
+    return len(beginning(paragraph, 10 * _PARAGRAPH_CHARS).strip()) >= _PARAGRAPH_CHARS
 
 
 def _survey(root: html.HtmlElement) -> dict[html.HtmlElement, _Facts]:
@@ -118,9 +123,8 @@ def _survey(root: html.HtmlElement) -> dict[html.HtmlElement, _Facts]:
             mine.read(node.text)
         mine.holds_page = mine.holds_page or node.tag in _KEPT
         if node.tag == "p":
-            chars = _chars(node)
-            mine.paragraph_chars += chars
-            mine.paragraphs += chars >= _PARAGRAPH_CHARS
+            mine.paragraph_chars += mine.chars
+            mine.paragraphs += mine.chars >= _PARAGRAPH_CHARS
         parent = node.getparent()
         if parent is not None and parent in facts:
             facts[parent].add(mine)

@@ -16,7 +16,7 @@ from siftline.kit.log import logger
 # when it finds nothing, the page's plain text without its frame is taken.
 _ELEMENTS_MAX = 20_000
 _DEPTH_MAX = 250
-_FRAME: tuple[str, ...] = ("aside", "footer", "nav")
+_FRAME = frozenset({"aside", "footer", "nav"})
 # Below this trafilatura falls back on all of the page, menus included.
 _SHORT_CHARS = 250
 _HEADING_BLOCKS = 6
@@ -52,18 +52,27 @@ def _extracted(root: html.HtmlElement) -> list[str]:
 
 def _framed(root: html.HtmlElement) -> list[str]:
     """Return the page's own text blocks, without navigation, header and footer."""
-    frame = _FRAME
-    holders = [node for name in ("main", "article") for node in root.iter(name)]
-    if holders:
-        body = max(holders, key=lambda node: len(node.text_content()))
-    else:
-        body = root.find("body")
-        frame = (*_FRAME, "header")
-    if body is None:
-        return []
-    for node in [node for node in body.iter(*frame) if node is not body]:
-        node.drop_tree()
-    return paragraphs(body)
+    holder = _longest(root, {"main", "article"})
+    if holder is not None:
+        return paragraphs(holder, without=_FRAME)
+    body = root.find("body")
+    return [] if body is None else paragraphs(body, without={*_FRAME, "header"})
+
+
+def _longest(root: html.HtmlElement, names: Collection[str]) -> html.HtmlElement | None:
+    """Return the element of these names with the most text; in one walk, however deep they are nested."""
+    longest, most, total = None, -1, 0
+    begun: list[int] = []
+    for event, node in etree.iterwalk(root, events=("start", "end")):
+        if event == "start":
+            if node.tag in names:
+                begun.append(total)
+            total += len(node.text or "")
+        else:
+            if node.tag in names and (chars := total - begun.pop()) >= most:
+                longest, most = node, chars
+            total += len(node.tail or "")
+    return longest
 
 
 def _without_repeats(blocks: list[str]) -> list[str]:

@@ -48,6 +48,9 @@ def parse(text: str) -> Markup:
         root = html.document_fromstring(markup, parser=parser)
     except (etree.ParserError, ValueError) as error:
         raise EmptyContentError("The page is empty.") from error
+    except etree.XMLSyntaxError as error:
+        # Every fault of a page is mended; without a tree and without a word it comes back only when memory ran out.
+        raise MemoryError from error
     elements = depth = deepest = 0
     for event, _ in etree.iterwalk(root, events=("start", "end")):
         depth += 1 if event == "start" else -1

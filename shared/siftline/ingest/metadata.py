@@ -7,13 +7,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain, islice
 from urllib.parse import urljoin, urlsplit
 
 from lxml import html
 
 from siftline.ingest import linked_data
 from siftline.ingest.dates import parse_time, time_in_path
-from siftline.ingest.plain import clean_line
+from siftline.ingest.model import Stated
+from siftline.ingest.plain import beginning, clean_line
 from siftline.kit.errors import PermanentError
 from siftline.kit.urls import canonical_url, validate_url
 
@@ -21,6 +23,10 @@ TITLE_MAX_CHARS = 500
 _AUTHOR_MAX_CHARS = 300
 _SITE_MAX_CHARS = 200
 _DESCRIPTION_MAX_CHARS = 2_000
+# No page for people states one thing more often: headings of the first rank, authors, links of a kind.
+_STATED_MAX = 50
+# Markup indents: what is read of an element, for what is kept of it.
+_READ_CHARS = 10 * TITLE_MAX_CHARS
 _SEPARATOR = r"\s+[|\-\u2013\u2014·•:»/]+\s+"
 _PUBLISHED = (
     "article:published_time",
@@ -41,23 +47,10 @@ _PUBLISHED = (
 _LANGUAGE = re.compile(r"([a-z]{2,3})(?:[-_][a-z0-9_-]+)?$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
-    """A page's own statements; ``None`` where it makes none."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metadata(Stated):
+    """A page's own statements."""
 
-    title: str | None
-    author: str | None
-    site_name: str | None
-    published_at: datetime | None
-    image_url: str | None
-    description: str | None
-    html_lang: str | None
-    """The language as the page writes it."""
-    lang_hint: str | None
-    """Its primary subtag in lower case, as ``en``."""
-    canonical_url: str | None
-    kind: str
-    """``article``, ``video`` or ``audio``."""
     titles: tuple[str, ...]
     """Every spelling of the title: what may stand above the text again."""
 
@@ -116,7 +109,7 @@ class _Reader:
         return next((self._meta[name] for name in names if name in self._meta), None)
 
     def _titles(self, site: str | None) -> tuple[str, ...]:
-        headings = [node.text_content() for node in self._root.iter("h1")]
+        headings = [beginning(node, _READ_CHARS) for node in islice(self._root.iter("h1"), _STATED_MAX)]
         whole = self._root.findtext(".//title")
         stated = [
             self._first("og:title"),
@@ -135,10 +128,11 @@ class _Reader:
             self._first(
                 "author", "article:author", "parsely-author", "sailthru.author", "dc.creator", "twitter:creator"
             ),
-            *(node.text_content() for node in self._root.iterfind('.//*[@rel="author"]')),
-            *(node.text_content() for node in self._root.iterfind('.//*[@itemprop="author"]')),
         ]
-        for text in stated:
+        nodes = chain.from_iterable(
+            islice(self._root.iterfind(f'.//*[@{name}="author"]'), _STATED_MAX) for name in ("rel", "itemprop")
+        )
+        for text in chain(stated, (beginning(node, _READ_CHARS) for node in nodes)):
             line = re.sub(r"^by\s+", "", clean_line(text, _AUTHOR_MAX_CHARS) or "", flags=re.IGNORECASE)
             if line and not line.lower().startswith(("http://", "https://", "@")):
                 return line
@@ -178,7 +172,8 @@ class _Reader:
         return None
 
     def _links(self, rel: str) -> Iterator[html.HtmlElement]:
-        return (node for node in self._root.iter("link") if rel in (node.get("rel") or "").lower().split())
+        nodes = (node for node in self._root.iter("link") if rel in (node.get("rel") or "").lower().split())
+        return islice(nodes, _STATED_MAX)
 
     def _address(self, text: str | None) -> str | None:
         return _joined(self._base, text.strip()) if text and text.strip() else None

@@ -1,18 +1,20 @@
 """A page as the house keeps it: bytes and a content type in, text and metadata out.
 
-Nothing here goes to the network, and no markup, however hostile, makes it hang: see ``siftline.ingest.markup``.
+Runs in a child process (``siftline.ingest.reader``): pages are written by strangers. What is known to cost much is
+refused all the same (``siftline.ingest.markup``).
 """
 
 import re
+from dataclasses import fields
+from typing import Any
 from urllib.parse import urlsplit
 
 from siftline.ingest.charset import decode
-from siftline.ingest.entry import read_entry
 from siftline.ingest.errors import EmptyContentError, PageTooLargeError, UnsupportedContentTypeError
 from siftline.ingest.maintext import main_text
 from siftline.ingest.markup import parse
 from siftline.ingest.metadata import TITLE_MAX_CHARS, Metadata, read_metadata
-from siftline.ingest.model import MAX_TEXT_CHARS, EntryText, Page
+from siftline.ingest.model import MAX_TEXT_CHARS, Page, Stated
 from siftline.ingest.plain import clean_line, clean_text, count_words
 
 MAX_BYTES = 10_000_000
@@ -53,20 +55,8 @@ def read_page(body: bytes, content_type: str, url: str) -> Page:
 
 
 def _page(metadata: Metadata, text: str) -> Page:
-    return Page(
-        title=metadata.title,
-        author=metadata.author,
-        site_name=metadata.site_name,
-        published_at=metadata.published_at,
-        image_url=metadata.image_url,
-        description=metadata.description,
-        lang_hint=metadata.lang_hint,
-        canonical_url=metadata.canonical_url,
-        text=text,
-        html_lang=metadata.html_lang,
-        kind=metadata.kind,
-        word_count=count_words(text),
-    )
+    stated: dict[str, Any] = {field.name: getattr(metadata, field.name) for field in fields(Stated)}
+    return Page(**stated, text=text, word_count=count_words(text))
 
 
 def _plain_page(text: str, url: str) -> Page:
@@ -74,20 +64,8 @@ def _plain_page(text: str, url: str) -> Page:
     if not text:
         raise EmptyContentError("The page is empty.")
     name = urlsplit(url).path.rpartition("/")[2]
-    return Page(
-        title=clean_line(text.partition("\n")[0], TITLE_MAX_CHARS) or clean_line(name, TITLE_MAX_CHARS),
-        author=None,
-        site_name=None,
-        published_at=None,
-        image_url=None,
-        description=None,
-        lang_hint=None,
-        canonical_url=None,
-        text=text,
-        html_lang=None,
-        kind="article",
-        word_count=count_words(text),
-    )
+    title = clean_line(text.partition("\n")[0], TITLE_MAX_CHARS) or clean_line(name, TITLE_MAX_CHARS)
+    return Page(title=title, text=text, word_count=count_words(text))
 
 
 def _cut(text: str) -> str:
@@ -95,15 +73,3 @@ def _cut(text: str) -> str:
         return text
     head = text[:MAX_TEXT_CHARS]
     return (head.rpartition("\n\n")[0] or head).rstrip()
-
-
-class PageReader:
-    """Reads pages and feed entries (``siftline.ingest.service.Reader``)."""
-
-    def page(self, body: bytes, content_type: str, url: str) -> Page:
-        """Return what a page holds; as ``read_page``."""
-        return read_page(body, content_type, url)
-
-    def entry(self, entry_html: str | None) -> EntryText:
-        """Return what a feed brought of an article; as ``read_entry``."""
-        return read_entry(entry_html)

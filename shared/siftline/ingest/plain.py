@@ -1,9 +1,11 @@
 """Text as it is stored: paragraphs parted by an empty line, without what PostgreSQL or a reader cannot use."""
 
 import re
-import unicodedata
+from collections.abc import Collection
 
 from lxml import etree
+
+from siftline.kit.normal_form import nfc
 
 # Elements that stand on lines of their own; the first group begins a new paragraph, the second only a new line.
 # Trafilatura's own names (head, quote, list, item, row, lb) are among them.
@@ -60,7 +62,7 @@ _UNPARTED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3
 
 def clean_text(text: str) -> str:
     """Return ``text`` in normal form C, spaces collapsed, at most one empty line in a row, unusable characters gone."""
-    text = unicodedata.normalize("NFC", _UNWANTED.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+    text = nfc(_UNWANTED.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
     lines = [_SPACES.sub(" ", line).strip() for line in text.split("\n")]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
@@ -71,22 +73,37 @@ def clean_line(text: str | None, max_chars: int) -> str | None:
     return (line if len(line) <= max_chars else line[: max_chars - 1].rstrip() + "…") or None
 
 
+def beginning(element: etree._Element, max_chars: int) -> str:
+    """Return the beginning of an element's text.
+
+    The text of each of many nested elements, taken whole, would be the square of the page.
+    """
+    pieces: list[str] = []
+    for piece in element.itertext():
+        pieces.append(piece[:max_chars])
+        max_chars -= len(piece)
+        if max_chars <= 0:
+            break
+    return "".join(pieces)
+
+
 def count_words(text: str) -> int:
     """Count words; in scripts without spaces (Chinese, Japanese, Thai and their kin) each character is one."""
     unparted = len(_UNPARTED.findall(text))
     return unparted + len(_WORD.findall(_UNPARTED.sub(" ", text) if unparted else text))
 
 
-def paragraphs(element: etree._Element) -> list[str]:
+def paragraphs(element: etree._Element, *, without: Collection[str] = ()) -> list[str]:
     """Return the text of an element's blocks, in order; lines within a block (list items, rows) are parted by ``\\n``.
 
-    Neither recursive nor quadratic, whatever the markup.
+    What stands in elements named ``without`` is left out. Neither recursive nor quadratic, whatever the markup.
     """
     writer = _Writer()
     silent: etree._Element | None = None
+    unread = _SILENT.union(without)
     for event, node in etree.iterwalk(element, events=("start", "end", "comment", "pi")):
         if event == "start":
-            if silent is None and node.tag in _SILENT:
+            if silent is None and node.tag in unread and node is not element:
                 silent = node
             if silent is None:
                 writer.boundary(node.tag)

@@ -69,7 +69,7 @@ class Http(Protocol):
 
 
 class Reader(Protocol):
-    """Reads HTML (``siftline.ingest.page.PageReader``)."""
+    """Reads HTML (``siftline.ingest.reader.PageReader``)."""
 
     def page(self, body: bytes, content_type: str, url: str) -> Page:
         """Return what a page holds. Raises ``PermanentError``."""
@@ -174,20 +174,7 @@ class IngestContent:
 
 
 def _entry_page(entry: EntryText) -> Page:
-    return Page(
-        title=None,
-        author=None,
-        site_name=None,
-        published_at=None,
-        image_url=None,
-        description=None,
-        lang_hint=None,
-        canonical_url=None,
-        text=entry.text,
-        html_lang=None,
-        kind="article",
-        word_count=entry.word_count,
-    )
+    return Page(text=entry.text, word_count=entry.word_count)
 
 
 def _found(reading: _Reading) -> store.Found:
