@@ -33,7 +33,9 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
         "guid": "text",
         "link": "text",
         "content_sha256": "bytea",
+        "exact_sha256": "bytea",
         "content_id": "uuid",
+        "url_key": "text",
     },
     "items": {"id": "uuid", "user_id": "uuid", "content_id": "uuid", "source_id": "uuid"},
     "jobs": {
