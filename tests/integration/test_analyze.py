@@ -204,6 +204,38 @@ def test_a_content_that_has_no_text_yet_is_tried_again(bench):
     assert bench.row("contents", content_id)["status"] == "PENDING"
 
 
+def failed_ingest(bench, content_id):
+    make_job(bench.database, subject_id=content_id, job_type=JobType.INGEST_CONTENT)
+    bench.rows(
+        "update jobs set state = 'failed', finished_at = now(), error_code = 'not_found',"
+        " error_message = 'The page does not exist.' where subject_id = %(id)s returning id",
+        id=content_id,
+    )
+
+
+def test_a_content_whose_page_could_not_be_read_keeps_that_reason(bench):
+    content_id = bench.content(text=None)
+    failed_ingest(bench, content_id)
+
+    bench.analyze(content_id)
+
+    content = bench.row("contents", content_id)
+    assert (content["status"], content["error_code"]) == ("FAILED", "not_found")
+    assert content["error_detail"] == "The page does not exist."
+    job = bench.row("jobs", content_id)
+    assert (job["job_type"], job["state"], job["attempts"]) == ("analyze_content", "failed", 1)
+
+
+def test_a_content_whose_page_is_to_be_read_again_waits_for_it(bench):
+    content_id = bench.content(text=None)
+    failed_ingest(bench, content_id)
+    make_job(bench.database, subject_id=content_id, job_type=JobType.INGEST_CONTENT)
+
+    bench.analyze(content_id)
+
+    assert bench.row("jobs", content_id)["error_code"] == "not_ingested_yet"
+
+
 def test_a_content_that_was_deleted_fails_for_good(bench):
     content_id = new_id()
 

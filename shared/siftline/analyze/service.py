@@ -30,6 +30,10 @@ class NotIngestedYetError(TransientError):
     code = "not_ingested_yet"
 
 
+class IngestFailedError(PermanentError):
+    """The content's page could not be read, so there will be no text; carries the code and the sentence of that."""
+
+
 class TextChangedError(TransientError):
     """The text changed in the moment its analysis was to be written; the next try reads the new one."""
 
@@ -73,7 +77,8 @@ class AnalyzeContent:
     def process(self, job: ClaimedJob) -> Done:
         """Read the job's content.
 
-        Raises ``ContentGoneError``, ``NotIngestedYetError``, and what the model and the vector store raise.
+        Raises ``ContentGoneError``, ``NotIngestedYetError``, ``IngestFailedError``, and what the model and the vector
+        store raise.
         """
         work = self._read(job.subject_id)
         reading = work.reading
@@ -97,8 +102,11 @@ class AnalyzeContent:
     def _read(self, content_id: UUID) -> _Work:
         with self._database.transaction() as connection:
             stored = store.load(connection, content_id)
+            failure = store.ingest_failure(connection, content_id) if stored and stored.text is None else None
         if stored is None:
             raise ContentGoneError(_GONE)
+        if failure is not None:
+            raise IngestFailedError(failure.error_message, code=failure.error_code)
         if stored.text is None:
             raise NotIngestedYetError("The page has not been read yet, so there is nothing to analyse.")
         article = Article(stored.title or "", stored.text, stored.lang)

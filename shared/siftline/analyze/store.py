@@ -17,6 +17,15 @@ from siftline.kit.db import Connection
 
 _LOAD = "select id, title, text, lang, version from contents where id = %(id)s"
 _VERSION = "select version from contents where id = %(id)s"
+_INGEST_FAILURE = """
+select error_code, error_message
+from (
+  select state, error_code, error_message from jobs
+  where subject_id = %(id)s and job_type = %(job_type)s
+  order by created_at desc, id desc limit 1
+) as newest
+where state = 'failed' and error_code is not null and error_message is not null
+"""
 _SEEN = """
 select topic, documents, vector_sum from topic_means where model_version = %(model_version)s and lang = %(lang)s
 """
@@ -99,6 +108,14 @@ class StoredText:
 
 
 @dataclass(frozen=True, slots=True)
+class IngestFailure:
+    """Why a content has no text, in the words of its ``ingest_content`` job."""
+
+    error_code: str
+    error_message: str
+
+
+@dataclass(frozen=True, slots=True)
 class _SeenRow:
     topic: str
     documents: int
@@ -109,6 +126,13 @@ def load(connection: Connection, content_id: UUID) -> StoredText | None:
     """Return a content's text, or ``None`` where there is no such content."""
     with connection.cursor(row_factory=class_row(StoredText)) as cursor:
         return cursor.execute(_LOAD, {"id": content_id}).fetchone()
+
+
+def ingest_failure(connection: Connection, content_id: UUID) -> IngestFailure | None:
+    """Return why the last reading of a content's page failed, or ``None`` where it did not, or is still to be done."""
+    values = {"id": content_id, "job_type": JobType.INGEST_CONTENT.value}
+    with connection.cursor(row_factory=class_row(IngestFailure)) as cursor:
+        return cursor.execute(_INGEST_FAILURE, values).fetchone()
 
 
 def version_of(connection: Connection, content_id: UUID) -> int | None:
