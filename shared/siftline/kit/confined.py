@@ -68,14 +68,14 @@ class Confined:
         self._idle: queue.LifoQueue[_Child] = queue.LifoQueue()
         self._finalizer = weakref.finalize(self, _close_all, self._idle)
 
-    def call(self, function: str, *args: object, within_s: float) -> Any:
+    def call(self, function: str, *args: object, within_s: float, **named: object) -> Any:
         """Return what a function returns for these arguments; both must be picklable.
 
         The start of a child does not count against ``within_s``. Raises what the function raises if it is a
         ``SiftlineError``, else ``UnexpectedInChildError``; ``TooSlowError``, ``TooMuchMemoryError`` or
         ``ChildLostError``.
         """
-        request = pickle.dumps((function, args))
+        request = pickle.dumps((function, args, named))
         left_s, began = within_s, time.monotonic()
         used = self._used()
         if used is not None:

@@ -19,7 +19,7 @@ from typing import IO, Any
 from siftline.kit.errors import SiftlineError
 
 REQUEST = struct.Struct(">dQ")
-"""Seconds that the call may take, bytes of the pickled ``(function, arguments)`` that follow."""
+"""Seconds that the call may take, bytes of the pickled ``(function, positional, named)`` that follow."""
 ANSWER = struct.Struct(">B?Q")
 """One of the states below, whether the child ends now, bytes of the pickled value that follows."""
 READY, RETURNED, RAISED, NO_MEMORY, UNEXPECTED = range(5)
@@ -60,8 +60,8 @@ def exactly(stream: IO[bytes], length: int) -> bytes:
 
 def _outcome(known: dict[str, Any], source: IO[bytes], length: int) -> tuple[int, bytes | None]:
     try:
-        name, arguments = pickle.loads(exactly(source, length))  # noqa: S301 - from our own parent
-        return RETURNED, pickle.dumps(known[name](*arguments))
+        name, positional, named = pickle.loads(exactly(source, length))  # noqa: S301 - from our own parent
+        return RETURNED, pickle.dumps(known[name](*positional, **named))
     except MemoryError:
         return NO_MEMORY, None
     except Exception as error:  # noqa: BLE001 - the child's own loop: the parent raises what happened here
