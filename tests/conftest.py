@@ -5,6 +5,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,13 +130,26 @@ def database(_worker_database: tuple[str, Database], database_url: str) -> Datab
     return _worker_database[1]
 
 
-@pytest.fixture
-def reachable_path() -> Iterator[Path]:
-    """A folder as ``tmp_path``, but one that others may enter: PostgreSQL runs as another user when we are root."""
+@contextmanager
+def _reachable() -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix="siftline-test-"))
     path.chmod(0o711)
     yield path
     shutil.rmtree(path)
+
+
+@pytest.fixture
+def reachable_path() -> Iterator[Path]:
+    """A folder as ``tmp_path``, but one that others may enter: PostgreSQL runs as another user when we are root."""
+    with _reachable() as path:
+        yield path
+
+
+@pytest.fixture(scope="module")
+def reachable_folder() -> Iterator[Path]:
+    """Such a folder for a whole file."""
+    with _reachable() as path:
+        yield path
 
 
 @pytest.fixture(scope="session")
