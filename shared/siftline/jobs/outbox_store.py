@@ -166,8 +166,8 @@ with old as (
   select id from jobs
   where state in ('completed', 'failed', 'cancelled') and finished_at < now() - %(age)s
     and (park_id is null or parked_at is not null)
-    and not (state = 'failed' and exists (select from contents
-      where contents.id = jobs.subject_id and contents.status in ('NEW', 'PENDING', 'PROCESSING')))
+    and (state <> 'failed' or coalesce((select status from contents where contents.id = jobs.subject_id), '')
+      not in ('NEW', 'PENDING', 'PROCESSING'))
   order by finished_at limit %(limit)s for update skip locked)
 delete from jobs using old where jobs.id = old.id returning jobs.id
 """

@@ -42,14 +42,21 @@ class StuckSource:
     """Whether it is polled at all: somebody follows it and nobody switched it off."""
 
 
+# With a deep backlog many pages are on their way for long and have their job. Only so many of the longest unchanged are
+# looked at in one go; those ahead of a stuck one go on, so its turn comes.
+_LOOKED_AT = 20_000
+
 _STUCK_CONTENTS = """
+with oldest as materialized (
+  select id from contents where status in ('PENDING', 'PROCESSING') and updated_at < now() - %(unchanged)s
+  order by updated_at limit %(looked_at)s)
 select contents.id, contents.url, contents.status,
   extract(epoch from now() - contents.updated_at)::float8 as unchanged_s,
   case when last.state in ('failed', 'cancelled') then last.job_type
     when contents.text is null then 'ingest_content' else 'analyze_content' end as job_type,
   exists (select from items where items.content_id = contents.id and items.saved) as saved,
   coalesce(last.group_key, 'subject:' || contents.id) as group_key
-from contents left join lateral (
+from oldest join contents using (id) left join lateral (
   select job_type, state, group_key from jobs
   where jobs.subject_id = contents.id and jobs.job_type in ('ingest_content', 'analyze_content')
   order by jobs.created_at desc limit 1) last on true
@@ -84,7 +91,7 @@ where jobs.id = any(%(ids)b::uuid[]) and job_events.job_id = jobs.id
 
 def stuck_contents(connection: Connection, *, unchanged_s: float, limit: int) -> list[StuckContent]:
     """Lock and return contents on their way without a job, longest unchanged first; skips what another holds."""
-    values = {"unchanged": timedelta(seconds=unchanged_s), "limit": limit}
+    values = {"unchanged": timedelta(seconds=unchanged_s), "limit": limit, "looked_at": _LOOKED_AT}
     with connection.cursor(row_factory=class_row(StuckContent)) as cursor:
         return cursor.execute(_STUCK_CONTENTS, values).fetchall()
 
