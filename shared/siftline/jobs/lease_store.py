@@ -36,7 +36,9 @@ class _Ended:
     follow_id: UUID | None
 
 
-_CLAIM = """
+# A claim need not be on disk when its work begins: were it lost with the server, its token would be unknown and the job
+# due again, and the arrow that ends the work, which does wait for the disk, could not be drawn.
+_CLAIM = f"""
 with claimed as (
   update jobs set state = 'processing', attempts = attempts + 1, lease_token = %(token)s,
     lease_until = now() + %(lease)s, again = false, waits_for = null, updated_at = now()
@@ -44,11 +46,12 @@ with claimed as (
     and ((state = 'pending' and due_at <= now() + %(grace)s) or (state = 'processing' and lease_until < now()))
   returning id, job_type, queue, subject_id, group_key, payload, priority, attempts, max_attempts, lease_token,
     lease_until, deferred_since),
-event as (insert into job_events (job_id, event, attempt) select id, 'claimed', attempts from claimed)
+event as (insert into job_events (job_id, event, attempt) select id, 'claimed', attempts from claimed),
+{subjects.CLAIMED}
 select id, job_type, queue, subject_id, group_key, payload, priority, attempts, max_attempts, lease_token, lease_until,
   deferred_since
-from claimed
-"""
+from claimed where set_config('synchronous_commit', 'off', true) is not null
+"""  # noqa: S608  -- constants of ours
 
 _CLEAR_EARLY = """
 update jobs set published_at = null, updated_at = now()
@@ -116,7 +119,6 @@ def claim(
     if job is None:
         connection.execute(_CLEAR_EARLY, values)
         return None
-    subjects.claimed(connection, job.job_type, job.subject_id)
     return job
 
 

@@ -50,6 +50,7 @@ select count(*) from (
   select from jobs where queue = %(queue)s and state = 'pending' and published_at is not null limit %(cap)s) as counted
 """
 
+# That a message was sent need not be on disk: were that lost with the server, the message would be sent once more.
 # Of each tenant only its share is handed out at a time: messages stand in SQS in the order they came, and nobody's can
 # pass a thousand of somebody else's there. Messages that SQS still holds back (due later) stand in nobody's way.
 _TAKE = """
@@ -67,6 +68,7 @@ chosen as (
   select wanted.id from wanted join tenants using (queue, group_key) where place + already <= %(share)s)
 update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
 from chosen where jobs.id = chosen.id and jobs.state = 'pending' and jobs.published_at is null
+  and set_config('synchronous_commit', 'off', true) is not null
 returning jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.park_id,
   jobs.error_code, jobs.error_message, jobs.attempts,
   extract(epoch from jobs.due_at - now())::float8 as wait_s
@@ -98,6 +100,7 @@ turns as (
 chosen as (select id from turns order by priority desc, turn, due_at limit %(limit)s)
 update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
 from chosen where jobs.id = chosen.id and jobs.state = 'pending' and jobs.published_at is null
+  and set_config('synchronous_commit', 'off', true) is not null
 returning jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.park_id,
   jobs.error_code, jobs.error_message, jobs.attempts,
   extract(epoch from jobs.due_at - now())::float8 as wait_s

@@ -19,7 +19,9 @@ from siftline.kit.db import Connection
 from siftline.kit.errors import TransientError
 from siftline.kit.ids import new_id
 
+# A row that the insert met already bears this transaction's mark (xmax); only one made now begins a timeline.
 _ENQUEUE = """
+with live as (
 insert into jobs (id, job_type, queue, subject_id, group_key, priority, payload, due_at, max_attempts,
   origin_message_id)
 select id, job_type, queue, subject_id, group_key, priority, payload, coalesce(due_at, now()), max_attempts,
@@ -40,13 +42,9 @@ on conflict (job_type, subject_id) where state in ('pending', 'processing') do u
     and excluded.queue <> jobs.queue then null else jobs.published_at end,
   origin_message_id = coalesce(jobs.origin_message_id, excluded.origin_message_id),
   updated_at = now()
-returning id
-"""
-
-_EVENT_ENQUEUED = """
-insert into job_events (job_id, event, attempt)
-select id, 'enqueued', 0 from unnest(%(ids)b::uuid[]) as fresh (id)
-where exists (select from jobs where jobs.id = fresh.id)
+returning id, xmax = 0 as fresh),
+event as (insert into job_events (job_id, event, attempt) select id, 'enqueued', 0 from live where fresh)
+select id from live
 """
 
 _PUT_BACK = """
@@ -121,7 +119,6 @@ def enqueue(
                 "origins": [origin_message_id] * len(distinct),
             },
         ).fetchall()
-    connection.execute(_EVENT_ENQUEUED, {"ids": made})
     subjects.enqueued(connection, distinct)
     if any(job.job_type is JobType.ANALYZE_CONTENT for job in distinct):
         credits_store.reserve(

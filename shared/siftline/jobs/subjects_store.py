@@ -29,8 +29,14 @@ update contents set status = 'PENDING', error_code = null, error_detail = null,
   notice_code = nullif(notice_code, 'no_credit'), updated_at = now()
 where id = any(%(ids)b::uuid[]) and status not in ('PENDING', 'PROCESSING')
 """
-_CONTENTS_CLAIMED = """
-update contents set status = 'PROCESSING', error_code = null, error_detail = null, updated_at = now() where id = %(id)s
+# A worker has the job: parts of the very statement that claims it, beside its rows in ``claimed``.
+CLAIMED = """
+content as (
+  update contents set status = 'PROCESSING', error_code = null, error_detail = null, updated_at = now()
+  from claimed where contents.id = claimed.subject_id and claimed.job_type in ('ingest_content', 'analyze_content')),
+source as (
+  update sources set fetch_status = 'FETCHING', updated_at = now()
+  from claimed where sources.id = claimed.subject_id and claimed.job_type = 'fetch_source')
 """
 _CONTENTS_FAILED = f"""
 update contents set status = case when {_IN_WORK} then 'PROCESSING' when {_WAITS} then 'PENDING' else 'FAILED' end,
@@ -56,7 +62,6 @@ update sources set fetch_status = 'QUEUED', updated_at = now()
 where id = %(id)s and exists (select from jobs where jobs.subject_id = sources.id and jobs.job_type = 'fetch_source'
   and jobs.state = 'pending')
 """
-_SOURCES_CLAIMED = "update sources set fetch_status = 'FETCHING', updated_at = now() where id = %(id)s"
 _SOURCES_FAILED = """
 update sources set fetch_status = 'ERROR', last_error_code = %(code)s, last_error_detail = %(detail)s,
   next_fetch_at = greatest(next_fetch_at, now() + refresh_minutes * interval '1 minute'),
@@ -85,14 +90,6 @@ def waiting(connection: Connection, job_type: JobType, ids: Sequence[UUID]) -> N
         connection.execute(_CONTENTS_WAITING, {"ids": list(ids)})
     elif job_type is JobType.FETCH_SOURCE:
         connection.execute(_SOURCES_WAITING, {"ids": list(ids)})
-
-
-def claimed(connection: Connection, job_type: JobType, subject_id: UUID) -> None:
-    """A worker has the job."""
-    if job_type in _CONTENT_JOBS:
-        connection.execute(_CONTENTS_CLAIMED, {"id": subject_id})
-    elif job_type is JobType.FETCH_SOURCE:
-        connection.execute(_SOURCES_CLAIMED, {"id": subject_id})
 
 
 def finished(connection: Connection, job_type: JobType, subject_id: UUID) -> None:
