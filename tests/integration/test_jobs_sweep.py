@@ -94,11 +94,15 @@ def test_one_sweep_brings_back_thousands_of_jobs_that_ran_for_months(house: Hous
     assert house.rows("select status, count(*) from contents group by status") == [("PENDING", 5_000)]
 
 
-def test_a_job_lost_on_its_last_attempt_fails_its_page_with_the_reason_and_is_parked(house: House) -> None:
+def test_a_job_lost_on_its_last_attempt_fails_its_page_with_the_reason_is_counted_and_parked(
+    house: House, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Q21: the sweep that ends a job tells its page, as a worker would have."""
     house.running(2, attempts=4)
     swept = house.sweep.run()
     assert (swept.recovered, swept.failed) == (0, 2)
+    (figures,) = [line for line in capsys.readouterr().out.splitlines() if '"status":"exhausted"' in line]
+    assert '"Jobs":[2.0]' in figures
     assert house.rows("select distinct status, error_code from contents") == [("FAILED", "worker_lost")]
     house.run("update jobs set finished_at = now() - interval '5 min'")
     assert house.sweep.run().parked == 2
