@@ -74,10 +74,16 @@ class Collection:
         }
 
     def upsert(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Store or replace points; in the write-ahead log, so safe from a crash of the process, when it returns."""
+        """Store or replace points; in the write-ahead log, so safe from a crash of the process, when it returns.
+
+        With an ``update_filter`` a stored point is only replaced if it matches.
+        """
         if not isinstance(body.get("points"), list):
             raise RefusedError(400, "Format error in JSON body: `points` is expected (`batch` is not served here)")
-        return self._update(edge.UpdateOperation.upsert_points([point(one, self._size) for one in body["points"]]))
+        if body.get("update_mode") is not None:
+            raise wrong("`update_mode` is not served here")
+        points = [point(one, self._size) for one in body["points"]]
+        return self._update(edge.UpdateOperation.upsert_points(points, filter_of(body.get("update_filter"))))
 
     def delete(self, body: dict[str, Any]) -> dict[str, Any]:
         """Remove points by ids or by filter."""

@@ -182,6 +182,17 @@ def test_storing_a_point_again_replaces_it_and_deleting_unknown_ids_is_no_error(
     assert service.query_points("changing", query=QUERY, limit=1).points[0].id == IDS[0]
 
 
+def test_with_an_update_filter_only_points_that_match_are_replaced(changing):
+    for n, (identity, value) in enumerate([(IDS[3], "other"), (IDS[4], "other"), (str(UUID(int=9)), "fresh")]):
+        german = models.Filter(must=[models.FieldCondition(key="lang", match=models.MatchValue(value="de"))])
+        structs = [models.PointStruct(id=identity, vector=QUERY, payload={"new": f"{value} {n}"})]
+        for one in changing:
+            one.upsert("changing", points=structs, wait=True, update_filter=german)
+    service, memory = changing
+    assert _all(service, "changing") == _all(memory, "changing")
+    assert [record.payload.get("new") for record in service.retrieve("changing", [IDS[3], IDS[4]])] == [None, "other 1"]
+
+
 def test_an_indexed_field_filters_as_before(changing):
     service, memory = changing
     service.create_payload_index("changing", "lang", field_schema=models.PayloadSchemaType.KEYWORD, wait=True)

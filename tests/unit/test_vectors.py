@@ -18,6 +18,8 @@ from siftline.kit.vectors import (
     collection_name,
 )
 
+# What is created for a real server's sake means nothing to the client's own memory.
+pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
 A, B, C = (uuid.UUID(int=n) for n in (1, 2, 3))
 
 
@@ -70,6 +72,20 @@ def test_storing_the_same_point_again_keeps_one_and_takes_the_newer_vector(index
 
     assert index.count() == 1
     assert index.retrieve([A, B])[A] == pytest.approx(vector(0, 1))
+
+
+def test_a_point_of_an_older_version_replaces_no_newer_one(index):
+    index.upsert([Point(A, vector(1, 0), version=2), Point(B, vector(1, 0))])
+    index.upsert(
+        [Point(A, vector(0, 1), version=1), Point(B, vector(0, 1), version=1), Point(C, vector(0, 1), version=1)]
+    )
+
+    assert index.retrieve([A, B, C])[A] == pytest.approx(vector(1, 0))
+    assert index.retrieve([A, B, C])[B] == pytest.approx(vector(0, 1))
+    assert index.retrieve([A, B, C])[C] == pytest.approx(vector(0, 1))
+    for version in (2, 3):
+        index.upsert([Point(A, vector(0, version), version=version)])
+        assert index.retrieve([A])[A] == pytest.approx(vector(0, 1))
 
 
 def test_more_points_than_one_batch_are_all_stored(index):
@@ -234,10 +250,12 @@ def test_a_collection_dropped_under_a_running_process_is_made_again_by_the_next_
     script = Recorded(
         ("GET", "/exists", 200, ABSENT),
         ("PUT", "/contents_tiny-1", 200, OK),
+        ("PUT", "/index", 200, DONE),
         ("PUT", "/points", 200, DONE),
         ("PUT", "/points", 404, GONE),
         ("GET", "/exists", 200, ABSENT),
         ("PUT", "/contents_tiny-1", 200, OK),
+        ("PUT", "/index", 200, DONE),
         ("PUT", "/points", 200, DONE),
     )
     index = script.index()
@@ -251,6 +269,7 @@ def test_a_collection_dropped_under_a_running_process_reads_as_empty():
     index = Recorded(
         ("GET", "/exists", 200, ABSENT),
         ("PUT", "/contents_tiny-1", 200, OK),
+        ("PUT", "/index", 200, DONE),
         ("POST", "/points/query", 404, GONE),
         ("GET", "/exists", 200, ABSENT),
     ).index()

@@ -44,7 +44,7 @@ class VectorIndex(Protocol):
     """Where vectors are found again; ``siftline.kit.vectors.VectorIndex`` is one."""
 
     def upsert(self, points: Sequence[Point]) -> None:
-        """Store points, replacing those with the same ids; durable when it returns."""
+        """Store points, replacing those with the same ids but of no later version; durable when it returns."""
         ...
 
 
@@ -61,8 +61,8 @@ class AnalyzeContent:
     """Reads a content and makes it READY.
 
     The vector is indexed before the transaction that makes the content READY, under the content's id: a repeat after a
-    crash in between writes the same point again. An analysis of a text that has changed meanwhile is thrown away, and
-    another is asked for.
+    crash in between writes the same point again, and the point of an older text replaces no newer one's. An analysis of
+    a text that has changed meanwhile is thrown away, and another is asked for.
     """
 
     job_type = JobType.ANALYZE_CONTENT
@@ -83,8 +83,8 @@ class AnalyzeContent:
         work = self._read(job.subject_id)
         reading = work.reading
         if reading.vector is not None:
-            topics = [topic.topic for topic in reading.topics]
-            self._index.upsert([Point(work.content_id, reading.vector, {"lang": reading.language, "topics": topics})])
+            payload = {"lang": reading.language, "topics": [topic.topic for topic in reading.topics]}
+            self._index.upsert([Point(work.content_id, reading.vector, payload, work.version)])
         with self._database.transaction() as connection:
             version = store.version_of(connection, work.content_id)
             users = self._users_to_cluster(connection, work) if version == work.version else []

@@ -1,14 +1,17 @@
 """Vectors in Qdrant, over HTTP: one collection a model version, one point a content, cosine distance.
 
 The collection can be rebuilt from PostgreSQL at any time. A point's id is its content's id, so that a repeat after a
-crash writes the same point again. Importing this module imports ``qdrant_client``, which takes a second or two: only
-the functions that search or index vectors import it.
+crash writes the same point again; a point of a version replaces none of a later one, so that a worker that was held up
+does no harm (Qdrant's conditional updates, since 1.16).
+
+Importing this module imports ``qdrant_client``, which takes a second or two: only the functions that search or index
+vectors import it.
 """
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from uuid import UUID
@@ -16,43 +19,36 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
-from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
-from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from siftline.kit.errors import ConfigurationError, PermanentError, TransientError
+from siftline.kit.vector_errors import (
+    AbsentError,
+    CollectionMismatchError,
+    InvalidVectorError,
+    VectorsRefusedError,
+    VectorsUnavailableError,
+    translated,
+)
+
+__all__ = [
+    "CollectionMismatchError",
+    "Hit",
+    "InvalidVectorError",
+    "Point",
+    "Vector",
+    "VectorIndex",
+    "VectorsRefusedError",
+    "VectorsUnavailableError",
+    "collection_name",
+    "open_client",
+    "open_collections",
+]
 
 Vector = NDArray[np.float32]
 T = TypeVar("T")
 _PREFIX = "contents_"
 _UPSERT_BATCH = 256
-_TRANSIENT_STATUSES = frozenset({408, 425, 429})
+_VERSION = "version"
 _UNSAFE = re.compile(r"[^a-z0-9._-]+")
-
-
-class VectorsUnavailableError(TransientError):
-    """Qdrant could not be reached, did not answer in time, or asked to come back later."""
-
-    code = "vectors_unavailable"
-
-
-class VectorsRefusedError(ConfigurationError):
-    """Qdrant refused the key or does not understand what it is asked: an operator must act."""
-
-    code = "vectors_refused"
-    provider = "vectors"
-
-
-class CollectionMismatchError(ConfigurationError):
-    """The collection, or a vector meant for it, has another number of dimensions or another distance."""
-
-    code = "collection_mismatch"
-    provider = "vectors"
-
-
-class InvalidVectorError(PermanentError):
-    """A vector without direction: all zero, or with a component that is not a finite number."""
-
-    code = "invalid_vector"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +58,8 @@ class Point:
     id: UUID
     vector: Vector
     payload: Mapping[str, Any] = field(default_factory=dict)
+    version: int | None = None
+    """Of what was read: a stored point of a later version stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,35 +97,32 @@ class VectorIndex:
         if self._exists():
             return
         try:
-            with _translated():
+            with translated():
                 self._client.create_collection(
                     self.collection,
                     vectors_config=models.VectorParams(size=self._dimensions, distance=models.Distance.COSINE),
                 )
+                self._client.create_payload_index(self.collection, _VERSION, models.PayloadSchemaType.INTEGER)
         except VectorsRefusedError:
             if not self._exists():  # unless another process was faster: then its shape counts
                 raise
         self._known = True
 
     def upsert(self, points: Sequence[Point]) -> None:
-        """Store points, replacing those with the same ids; durable when it returns. Creates the collection.
+        """Store points, replacing those with the same ids but of no later version; durable when it returns.
 
+        Creates the collection.
         Raises ``InvalidVectorError`` or ``CollectionMismatchError`` before anything is sent if a vector is not fit.
         """
         for point in points:
             self._check(point.vector)
         self.ensure()
-        for start in range(0, len(points), _UPSERT_BATCH):
-            structs = [
-                models.PointStruct(id=str(point.id), vector=point.vector.tolist(), payload=dict(point.payload))
-                for point in points[start : start + _UPSERT_BATCH]
-            ]
-            try:
-                self._upsert(structs)
-            except _AbsentError:  # dropped since we looked, to be built again
-                self._known = False
-                self.ensure()
-                self._upsert(structs)
+        by_version: dict[int | None, list[models.PointStruct]] = defaultdict(list)
+        for point in points:
+            by_version[point.version].append(_struct(point))
+        for version, structs in by_version.items():
+            for start in range(0, len(structs), _UPSERT_BATCH):
+                self._upsert_or_create(structs[start : start + _UPSERT_BATCH], version)
 
     def search(
         self, vector: Vector, limit: int, *, ids: Collection[UUID] | None = None, exclude: Collection[UUID] = ()
@@ -196,18 +191,29 @@ class VectorIndex:
         """Close the HTTP connections."""
         self._client.close()
 
-    def _upsert(self, structs: list[models.PointStruct]) -> None:
-        with _translated():
-            self._client.upsert(self.collection, points=structs, wait=True)
+    def _upsert_or_create(self, structs: list[models.PointStruct], version: int | None) -> None:
+        try:
+            self._upsert(structs, version)
+        except AbsentError:  # dropped since we looked, to be built again
+            self._known = False
+            self.ensure()
+            self._upsert(structs, version)
+
+    def _upsert(self, structs: list[models.PointStruct], version: int | None) -> None:
+        unless_later = None
+        if version is not None:
+            unless_later = models.Filter(must_not=[models.FieldCondition(key=_VERSION, range=models.Range(gt=version))])
+        with translated():
+            self._client.upsert(self.collection, points=structs, wait=True, update_filter=unless_later)
 
     def _read(self, call: Callable[[], T], absent: T) -> T:
         """Return what ``call`` answers, or ``absent`` where there is no collection."""
         if not self._exists():
             return absent
         try:
-            with _translated():
+            with translated():
                 return call()
-        except _AbsentError:
+        except AbsentError:
             self._known = False
             return absent
 
@@ -215,7 +221,7 @@ class VectorIndex:
         """Say whether the collection is there, checking its shape once a process."""
         if self._known:
             return True
-        with _translated():
+        with translated():
             if not self._client.collection_exists(self.collection):
                 return False
             shape = self._client.get_collection(self.collection).config.params.vectors
@@ -240,6 +246,11 @@ class VectorIndex:
             raise InvalidVectorError("The vector is zero or holds a value that is not a finite number.")
 
 
+def _struct(point: Point) -> models.PointStruct:
+    payload = dict(point.payload) if point.version is None else {**point.payload, _VERSION: point.version}
+    return models.PointStruct(id=str(point.id), vector=point.vector.tolist(), payload=payload)
+
+
 def open_client(url: str, *, api_key: str | None = None, timeout_s: int = 10) -> QdrantClient:
     """Return a client for the server at ``url``; every request ends within ``timeout_s`` seconds."""
     return QdrantClient(url=url, api_key=api_key or None, timeout=timeout_s, check_compatibility=False)
@@ -249,7 +260,7 @@ def open_collections(url: str, *, api_key: str | None = None, timeout_s: int = 1
     """Return an index for each collection of contents on the server, whatever model versions they are of."""
     client = open_client(url, api_key=api_key, timeout_s=timeout_s)
     found = []
-    with _translated():
+    with translated():
         names = [one.name for one in client.get_collections().collections if one.name.startswith(_PREFIX)]
         for name in sorted(names):
             shape = client.get_collection(name).config.params.vectors
@@ -268,29 +279,3 @@ def collection_name(model_version: str) -> str:
     if slug != model_version:
         slug = f"{slug}_{hashlib.sha256(model_version.encode()).hexdigest()[:8]}"
     return f"{_PREFIX}{slug}"
-
-
-class _AbsentError(VectorsRefusedError):
-    """There is no such collection."""
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except ResourceExhaustedResponse as error:
-        raise VectorsUnavailableError(
-            "The vector store asks to come back later.", retry_after_s=float(error.retry_after_s)
-        ) from error
-    except UnexpectedResponse as error:
-        raise _of_status(error.status_code or 0) from error
-    except (ResponseHandlingException, QdrantException, ValueError) as error:  # ValueError: the answer is not JSON
-        raise VectorsUnavailableError("The vector store could not be reached, or its answer not be read.") from error
-
-
-def _of_status(status: int) -> Exception:
-    if status == 404:
-        return _AbsentError("The vector store has no such collection.")
-    if status >= 500 or status in _TRANSIENT_STATUSES:
-        return VectorsUnavailableError(f"The vector store answered {status}.")
-    return VectorsRefusedError(f"The vector store refused the request ({status}).")
