@@ -4,14 +4,18 @@ A broken rule names the row, so that a failing fault test says what was lost and
 ``restless`` lists what is still on its way; the audit may be asked at any time, for work under way breaks no rule.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
 
 from siftline.contracts import Queue
 from siftline.kit.db import Connection
 from tests.credits import credit_violations
 
+Vector = NDArray[np.float32]
 # A repeat is never further away than this: quiet times double six times.
 _HORIZON = timedelta(days=2)
 
@@ -108,21 +112,23 @@ _LIVE = """
 select job_type || ' ' || state || coalesce(' (' || waits_for || ')', '') from jobs
 where state in ('pending', 'processing') or (park_id is not null and parked_at is null)
 """
-_INDEXED = "select content_id from embeddings where model_version = %(model_version)s and indexed_at is not null"
+_INDEXED = """
+select content_id, vector from embeddings where model_version = %(model_version)s and indexed_at is not null
+"""
 
 
 def violations(
     connection: Connection,
     queue_depths: Mapping[Queue, int],
     *,
-    vectors: Mapping[str, Collection[UUID]] | None = None,
+    vectors: Mapping[str, Mapping[UUID, Vector]] | None = None,
     quiet_s: float = 120,
     away_s: float = 180,
 ) -> list[str]:
     """Return what breaks an invariant, one sentence each; empty when all hold.
 
-    ``queue_depths`` are the messages in each queue (visible, in flight and delayed); ``vectors`` the point ids that the
-    vector store holds, by model version; ``quiet_s`` is JOB_QUIET_S; ``away_s`` how late a sweep may be.
+    ``queue_depths`` are the messages in each queue (visible, in flight and delayed); ``vectors`` what the vector store
+    holds by content, by model version; ``quiet_s`` is JOB_QUIET_S; ``away_s`` how late a sweep may be.
     """
     values = {
         "horizon": _HORIZON,
@@ -135,7 +141,7 @@ def violations(
         found += [f"{rule}: {row[0]}" for row in connection.execute(statement, values).fetchall()]
     found += [f"I3 {broken}" for broken in credit_violations(connection)]
     for model_version, points in (vectors or {}).items():
-        found += _differences(connection, model_version, set(points))
+        found += _differences(connection, model_version, points)
     return found
 
 
@@ -144,9 +150,13 @@ def restless(connection: Connection) -> list[str]:
     return [row[0] for row in connection.execute(_LIVE).fetchall()]
 
 
-def _differences(connection: Connection, model_version: str, points: set[UUID]) -> list[str]:
-    indexed = {row[0] for row in connection.execute(_INDEXED, {"model_version": model_version}).fetchall()}
+def _differences(connection: Connection, model_version: str, points: Mapping[UUID, Vector]) -> list[str]:
+    rows = connection.execute(_INDEXED, {"model_version": model_version}).fetchall()
+    indexed = {content_id: np.frombuffer(vector, "<f4") for content_id, vector in rows}
+    both = indexed.keys() & points.keys()
+    other = {content_id for content_id in both if not np.allclose(indexed[content_id], points[content_id], atol=1e-4)}
     return [
-        *(f"I3 no vector is found for the content: {missing}" for missing in sorted(indexed - points)),
-        *(f"I3 a vector of no analysed content: {ghost}" for ghost in sorted(points - indexed)),
+        *(f"I3 no vector is found for the content: {missing}" for missing in sorted(indexed.keys() - points.keys())),
+        *(f"I3 a vector of no analysed content: {ghost}" for ghost in sorted(points.keys() - indexed.keys())),
+        *(f"I3 the vector found is that of another text: {content_id}" for content_id in sorted(other)),
     ]

@@ -6,8 +6,10 @@ each second), the rules are those of production.
 """
 
 import json
+import os
 import re
 import secrets
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +33,7 @@ from siftline.jobs.model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import SqsQueues
 from siftline.kit.db import Database, DatabaseUnavailableError
-from siftline.kit.vectors import open_collections
+from siftline.kit.vectors import Vector, VectorIndex, open_collections
 from siftline.settings import DeadLetterSettings, JobSettings, QueueSettings
 from siftline.worker.cloudformation import Reference
 from siftline.worker.template import Template
@@ -132,6 +134,13 @@ class FaultMachine:
         """SIGKILL the worker; another starts at once, as a supervisor would have it."""
         kill(self._pids.pop("worker"))
         threading.Thread(target=self.start_worker, daemon=True).start()
+
+    def pause_worker(self) -> Callable[[], None]:
+        """Stop the worker in its tracks (SIGSTOP), start another, and return what lets the first go on."""
+        pid = self._pids["paused"] = self._pids.pop("worker")
+        os.kill(pid, signal.SIGSTOP)
+        self.start_worker()
+        return lambda: os.kill(pid, signal.SIGCONT)
 
     def restart_worker(self, **settings: str) -> None:
         """Replace the worker by one with other settings."""
@@ -349,10 +358,11 @@ def _lower(variables: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in variables.items()}
 
 
-def _all_points(index: Any) -> list[UUID]:
-    points, after = [], None
+def _all_points(index: VectorIndex) -> dict[UUID, Vector]:
+    points: dict[UUID, Vector] = {}
+    after = None
     while True:
         page, after = index.scroll(1_000, after)
-        points += page
+        points |= index.retrieve(page)
         if after is None:
             return points

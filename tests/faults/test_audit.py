@@ -1,8 +1,9 @@
 """The audit can fail: each rule finds the violation that is planted for it, and nothing in a sound database."""
 
 from collections.abc import Iterator
-from uuid import UUID
+from typing import Any
 
+import numpy as np
 import pytest
 
 from siftline.contracts import JobType, Queue
@@ -17,7 +18,7 @@ from tests.faults.audit import restless, violations
 QUIET_S, AWAY_S = 2.0, 5.0
 
 
-def found(connection: Connection, depths: dict[Queue, int] | None = None, **more: dict[str, list[UUID]]) -> list[str]:
+def found(connection: Connection, depths: dict[Queue, int] | None = None, **more: Any) -> list[str]:
     return violations(connection, depths or {}, quiet_s=QUIET_S, away_s=AWAY_S, **more)
 
 
@@ -145,14 +146,18 @@ def test_a_redrive_may_follow_an_end(connection: Connection, sound: Sound) -> No
 
 
 def test_vectors_are_those_of_the_analysed_contents(connection: Connection, sound: Sound) -> None:
+    one, other = (np.array(values, "<f4") for values in ((1, 0), (0, 1)))
     connection.execute(
         """insert into embeddings (content_id, model_version, dimensions, vector, indexed_at)
-           values (%s, 'm', 1, %b, now())""",
-        (sound.content, b"\0\0\0\0"),
+           values (%s, 'm', 2, %b, now())""",
+        (sound.content, one.tobytes()),
     )
     ghost = new_id()
-    assert found(connection, vectors={"m": [sound.content]}) == []
-    assert found(connection, vectors={"m": [ghost]}) == [
+    assert found(connection, vectors={"m": {sound.content: one}}) == []
+    assert found(connection, vectors={"m": {ghost: one}}) == [
         f"I3 no vector is found for the content: {sound.content}",
         f"I3 a vector of no analysed content: {ghost}",
+    ]
+    assert found(connection, vectors={"m": {sound.content: other}}) == [
+        f"I3 the vector found is that of another text: {sound.content}"
     ]

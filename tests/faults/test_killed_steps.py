@@ -1,5 +1,6 @@
 """Faults 1 to 7: the worker is killed with SIGKILL before and after each step of a page's walk."""
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -132,6 +133,34 @@ def test_a_worker_killed_at_the_fetch_of_a_feed_takes_each_entry_once(
     healing(f"1 killed {when} the fetch of a feed", healed(machine, trap, urls))
     assert machine.ask("select count(*) from source_entries where source_id = %s", source_id) == [3]
     assert machine.ask("select fetch_status from sources where id = %s", source_id) == ["IDLE"]
+
+
+def test_a_worker_paused_for_longer_than_its_lease_wakes_up_and_changes_nothing(
+    machine: FaultMachine, healing: Told, fault_round: int
+) -> None:
+    """Faults 34 and 9: paused before its upsert, while the page is edited and another worker reads and analyses it."""
+    (url,) = machine.site.add_pages(1)
+    go_on, paused = threading.Event(), []
+
+    def pause(_: Asked) -> None:
+        paused.append(machine.pause_worker())
+        go_on.wait(60)
+
+    trap = machine.qdrant_wire.trap(upserts, before=pause)
+    (content,) = machine.save([url])
+    trap.await_sprung()
+    machine.site.edit(url, "second")
+    machine.read_again(content)
+    machine.see(
+        lambda: machine.ask("select 1 from contents where id = %s and version = 2 and status = 'READY'", content)
+    )
+    healing("34 a worker is paused for longer than its lease", machine.heal(trap.at))
+    before = machine.ask("select count(*), max(id) from job_events")
+    go_on.set()
+    paused[0]()
+    machine.see(lambda: "lease_lost" in machine.log_since_mended())
+    assert machine.ask("select count(*), max(id) from job_events") == before
+    machine.audit()
 
 
 def test_a_page_that_kills_each_of_its_workers_stops_at_its_maximum(
