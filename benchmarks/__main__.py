@@ -4,10 +4,13 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping
 
-from benchmarks import kills, poll, stories, walk
+from benchmarks import handlers, jobs, kills, million, poll, stories, walk
 
 _ALL: Mapping[str, Callable[[], object]] = {
     "poll": poll.main,
+    "jobs": jobs.main,
+    "million": million.main,
+    "handlers": handlers.main,
     "walk": walk.main,
     "stories": stories.main,
     "kills": kills.main,

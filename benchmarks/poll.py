@@ -1,9 +1,10 @@
 """P1: saving what a poll brought. ``python -m benchmarks.poll``
 
-First the write alone, for 100, 500 and 5,000 new entries: the product's own path (``FetchSource`` decides, then one
+First the write alone, for 100 to 50,000 new entries: the product's own path (``FetchSource`` decides, then one
 transaction completes the job, saves contents, ledger and items, and enqueues the next jobs) beside a floor of the very
 same rows in an identical database, as bare ``INSERT … SELECT unnest(…)``, one transaction; and beside what a commit an
-entry costs. Then a whole second poll over HTTP that brings 500 new entries.
+entry costs. Then a whole second poll over HTTP that brings 500 new entries, and how fast the API answers while another
+process saves a large one.
 """
 
 import time
@@ -16,6 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from benchmarks.database import databases
+from benchmarks.poll_api import while_saving
 from benchmarks.raw import RawRows, copy_source, insert_raw, read_rows
 from benchmarks.report import Report, durability, median_ms, ratio, timed
 from siftline.contracts import JobType
@@ -31,11 +33,13 @@ from siftline.kit.ids import new_id
 from tests.factories import make_source, make_user
 from tests.servers import Answer, serving
 
-ROUNDS = {100: 21, 500: 15, 5_000: 7}
+ROUNDS = {100: 21, 500: 15, 5_000: 7, 50_000: 2}
 """Measured rounds by number of new entries; one round before them warms up."""
 SINGLY = 500
 """One commit an entry is measured up to this size: it only grows."""
 KNOWN, FRESH, POLLS = 100, 500, 9
+LARGE = 20_000
+"""Entries of a poll that is saved while the API is asked."""
 _TEXT = (
     "<p>Rain fell on the harbour all morning, and the ferries to the islands waited for the wind to turn. "
     "Fishermen mended their nets under the arcades and spoke of a year in which the herring had come early.</p>"
@@ -109,7 +113,26 @@ def main() -> None:
         rows = [_row(size, _write(size, rounds, product, raw, singly)) for size, rounds in ROUNDS.items()]
         report.table("write of N new entries with their jobs, medians", rows)
         report.table(f"a known feed of {KNOWN} brings {FRESH} new at its second poll, medians", _second_poll(product))
+        reader_id = _reader(product)
+        report.table(
+            "GET /v1/items while another process saves a poll, reach p99 <= 2 x idle",
+            [while_saving(product, reader_id, _save_large, LARGE)],
+        )
     report.keep()
+
+
+def _reader(database: Database) -> UUID:
+    """Return a user who holds what a poll of 500 entries brought."""
+    source_id = _source(database, "https://feeds.example/reader.xml")
+    _product(database, source_id, _entries("reader", FRESH))
+    with database.transaction() as connection:
+        [(user_id,)] = connection.execute("select user_id from subscriptions where source_id = %s", [source_id])
+    return UUID(str(user_id))
+
+
+def _save_large(database: Database, name: str) -> None:
+    source_id = _source(database, f"https://feeds.example/large/{name}.xml")
+    _product(database, source_id, _entries(f"large/{name}", LARGE))
 
 
 def _row(size: int, times: Times) -> dict[str, Any]:

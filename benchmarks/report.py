@@ -25,7 +25,10 @@ _T = TypeVar("_T")
 
 @dataclass
 class Report:
-    """One benchmark's report: said line by line while it runs, kept as ``results/<name>-<time>.json`` at its end."""
+    """One benchmark's report: said line by line while it runs, kept as ``results/<name>-<time>.json`` at its end.
+
+    Only the last one of each name is kept.
+    """
 
     name: str
     facts: dict[str, Any] = field(default_factory=dict)
@@ -58,7 +61,10 @@ class Report:
         RESULTS.mkdir(exist_ok=True)
         file = RESULTS / f"{self.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
         whole = {"benchmark": self.name, "facts": self.facts, "tables": self.tables}
+        earlier = {*RESULTS.glob(f"{self.name}-*.json")} - {file}
         file.write_text(json.dumps(whole, indent=2, default=str) + "\n", encoding="utf-8")
+        for old in earlier:
+            old.unlink()
         print(f"   kept in {file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file}")
         return file
 

@@ -142,7 +142,8 @@ class BatchConsumer:
                 store.put_back(connection, job_id)
             _log.info("job_put_back", job_id=str(job_id), reason="too little time left")
             return
-        claim = settled(self._database, lambda connection: self._claim(connection, message, job_id))
+        single = message.park_id is None and not self._processors[message.job_type].providers
+        claim = settled(self._database, lambda connection: self._claim(connection, message, job_id), single=single)
         if claim is None:
             _log.info("claim_refused", job_id=str(job_id), job_type=message.job_type)
         else:

@@ -1,0 +1,147 @@
+"""P10: what a function costs before any work. ``python -m benchmarks.handlers``
+
+The API's handler on a route that asks nobody, beside a resolver of Powertools with nothing around it that gives the
+same answer: one that checks neither what is asked nor what is said, and one that does, as ours must. The difference
+between these two is Powertools' own; ours adds admission, strict JSON, unknown parameters, safe headers, problems.
+
+And the import of each function, in a fresh interpreter with warm files, beside what each must import anyway (boto3,
+Powertools, psycopg), and beside the very libraries that it loads, without a line of ours.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from statistics import median
+from typing import Annotated, Any
+
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+from aws_lambda_powertools.event_handler.openapi.params import Header, Query
+
+from benchmarks.report import Report, ratio, timed
+from infra.local.aws import CREDENTIALS, REGION
+from infra.local.machine import ROOT
+from siftline.api.health import HealthReport
+from siftline.contracts import Queue
+from siftline.settings import environment, process_environment
+from tests.factories import FakeContext
+from tests.http_events import http_event
+
+CALLS = 1_000
+WARM = 50
+STARTS = 3
+# What every function of such a kind imports: the clients, the batch loop or the resolver, the driver.
+_BASE = (
+    "import boto3, psycopg, psycopg_pool\n"
+    "from aws_lambda_powertools import Logger, Metrics\n"
+    "from aws_lambda_powertools.event_handler import APIGatewayHttpResolver\n"
+    "from aws_lambda_powertools.utilities.batch import BatchProcessor, process_partial_response\n"
+)
+_IMPORT = "import time\nstarted = time.perf_counter()\n{}\nprint(time.perf_counter() - started)"
+_LOADED = (
+    "import json, sys\n"
+    "print(json.dumps([n for n, m in sys.modules.items() if 'site-packages' in (getattr(m, '__file__', None) or '')"
+    " and getattr(m, '__spec__', None) is not None and m.__spec__.name == n]))"
+)
+FUNCTIONS = ("api", "authorize", "schedule", "fetch", "ingest", "analyze", "cluster", "search")
+
+
+def main() -> None:
+    report = Report("handlers")
+    report.open(f"{CALLS:,} calls of a handler; {STARTS} imports of each function")
+    report.table("GET /health, shallow: one call, reach p50 <= 2 x", [_calls()])
+    report.table(
+        "import, medians in ms, reach <= 1.2 x: of the base, and of the very libraries that a function loads",
+        _imports(),
+    )
+    report.keep()
+
+
+def _calls() -> dict[str, Any]:
+    ways = {"ours": _ours(), "bare": _bare(validates=False), "bare with validation": _bare(validates=True)}
+    event = http_event("GET", "/health")
+    assert len({json.dumps(json.loads(way(event, FakeContext())["body"])) for way in ways.values()}) == 1
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(CALLS + WARM):
+        for name, way in ways.items():
+            taken_s, _ = timed(partial(way, event, FakeContext()))
+            if number >= WARM:
+                seconds[name].append(taken_s)
+    p50 = {name: median(taken) for name, taken in seconds.items()}
+    return {
+        **{f"{name} us": round(taken_s * 1e6) for name, taken_s in p50.items()},
+        "ours / bare": round(p50["ours"] / p50["bare"], 2),
+        "ours / bare with validation": round(p50["ours"] / p50["bare with validation"], 2),
+    }
+
+
+def _ours() -> Callable[[dict[str, Any], Any], dict[str, Any]]:
+    """Return the function's own handler, put together as on Lambda; nothing is asked of these addresses."""
+    names = {f"{queue.name}_QUEUE_URL": f"http://127.0.0.1:1/{queue}" for queue in Queue}
+    names |= {f"{queue.name}_DLQ_URL": f"http://127.0.0.1:1/{queue}-dlq" for queue in Queue}
+    names |= {**CREDENTIALS, "AWS_DEFAULT_REGION": REGION, "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}
+    names |= {"DATABASE_URL": "postgresql://127.0.0.1:1/none", "QDRANT_URL": "http://127.0.0.1:1"}
+    with environment(names):
+        from functions.api import app  # noqa: PLC0415  -- the handler, with the environment that it reads
+
+        app.build()
+    return app.handler
+
+
+def _bare(*, validates: bool) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
+    resolver = APIGatewayHttpResolver(enable_validation=validates)
+
+    @resolver.get("/health")
+    def show(
+        deep: Annotated[bool, Query()] = False,  # noqa: FBT002  -- a query parameter
+        authorization: Annotated[str | None, Header(alias="Authorization")] = None,  # noqa: ARG001  -- as ours has
+    ) -> Response[HealthReport]:
+        report = HealthReport(status="unavailable" if deep else "ok")
+        return Response(200, "application/json", report if validates else report.model_dump_json())
+
+    return resolver.resolve
+
+
+def _imports() -> list[dict[str, Any]]:
+    works = {"": _BASE}
+    for name in FUNCTIONS:
+        own = f"import functions.{name}.app"
+        works |= {
+            name: own,
+            f"{name}, libraries": f"{_BASE}import importlib\nfor n in {_libraries(own)}: importlib.import_module(n)",
+        }
+    seconds: dict[str, list[float]] = {name: [] for name in works}
+    for number in range(STARTS + 1):
+        for name, work in works.items():
+            taken_s = float(_run(_IMPORT.format(work)))
+            if number:
+                seconds[name].append(taken_s)
+    return [
+        {
+            "function": name,
+            "ms": round(median(seconds[name]) * 1000),
+            "base ms": round(median(seconds[""]) * 1000),
+            "its libraries ms": round(median(seconds[f"{name}, libraries"]) * 1000),
+            "/ base": ratio(seconds[name], seconds[""]),
+            "/ its libraries": ratio(seconds[name], seconds[f"{name}, libraries"]),
+        }
+        for name in FUNCTIONS
+    ]
+
+
+def _libraries(work: str) -> list[str]:
+    """Return every module that is not ours and not Python's, in the order in which they come."""
+    return list(json.loads(_run(f"{work}\n{_LOADED}")))
+
+
+def _run(program: str) -> str:
+    environment_of_child = {**process_environment(), "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"}
+    command = [sys.executable, "-c", program]
+    return subprocess.run(
+        command, env=environment_of_child, check=True, capture_output=True, cwd=ROOT, text=True
+    ).stdout
+
+
+if __name__ == "__main__":
+    main()

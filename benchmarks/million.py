@@ -1,0 +1,202 @@
+"""P6: what the job store takes among a million jobs. ``python -m benchmarks.million``
+
+Each question and each arrow of the product beside the barest SQL that gives the same answer or leaves the same rows:
+counted when it is asked for, without turns and shares of tenants, merging, guards or results made into objects. Both in
+turn, each in a transaction that is rolled back, so that all rounds meet the same rows; commits are not counted.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import psycopg
+
+from benchmarks import million_rows
+from benchmarks.report import Report, durability, median_ms, ratio, timed
+from infra.local.migrate import create_database, migrate
+from infra.local.postgres import EmbeddedPostgres
+from siftline.api import sources_store
+from siftline.contracts import JobType, Queue
+from siftline.fetch import health_store
+from siftline.jobs import counts_store, lease_store, outbox_store
+from siftline.jobs import store as job_store
+from siftline.jobs.model import NewJob
+from siftline.kit.db import Connection
+from siftline.kit.ids import new_id
+from siftline.schedule import store as schedule_store
+from siftline.settings import JobSettings, ScheduleSettings
+
+ROUNDS = 15
+WARM = 6
+"""Rounds before them: pages are read, statements are prepared."""
+CLEANED = 1_000
+WEEK_S = 7 * 86_400
+SHARE = JobSettings.model_fields["job_tenant_share"].default
+DUE = ScheduleSettings.model_fields["due_sources_per_tick"].default
+
+_COUNT = "select job_type, queue, state, count(*) from jobs group by job_type, queue, state"
+_TAKE = """
+update jobs set published_at = now() where id in (
+  select id from jobs where queue = 'analysis' and state = 'pending' and published_at is null and due_at <= now()
+  order by priority desc, due_at limit 100 for update skip locked)
+returning id, job_type, subject_id, group_key, payload
+"""
+_CLAIM = """
+with claimed as (
+  update jobs set state = 'processing', attempts = attempts + 1, lease_until = now() + interval '10 min',
+    lease_token = gen_random_uuid() where id = %(id)s and state = 'pending' returning *),
+event as (insert into job_events (job_id, event, attempt) select id, 'claimed', attempts from claimed)
+select * from claimed
+"""
+_ENQUEUE = """
+with made as (
+  insert into jobs (id, job_type, queue, subject_id, group_key)
+  values (%(id)s, 'cluster_user', 'clustering', %(id)s, 'g') returning id)
+insert into job_events (job_id, event, attempt) select id, 'enqueued', 0 from made
+"""
+_FAILED = """
+update sources set consecutive_failures = consecutive_failures + 1, last_error_code = 'http_500',
+  last_error_detail = 'It broke.', last_fetch_at = now(), next_fetch_at = now() + interval '1 h',
+  next_fetch_reason = 'after a failed try', updated_at = now() where id = %(id)s
+"""
+_DEGRADED = """
+select sources.*, subscriptions.created_at, (select count(*) from items
+  where items.source_id = sources.id and items.user_id = subscriptions.user_id)
+from subscriptions join sources on sources.id = subscriptions.source_id
+where subscriptions.user_id = %(id)s and sources.health = 'degraded' order by subscriptions.created_at desc limit 50
+"""
+_CLEAN_UP = """
+delete from jobs where id in (select id from jobs where state in ('completed', 'failed', 'cancelled')
+  and finished_at < now() - interval '7 days' order by finished_at limit 1000)
+"""
+_DUE = """
+select id, url from sources where health <> 'inactive' and next_fetch_at <= now()
+  and not exists (select from jobs where job_type = 'fetch_source' and subject_id = sources.id
+    and state in ('pending', 'processing'))
+  and exists (select from subscriptions where source_id = sources.id)
+order by next_fetch_at limit 100
+"""
+
+
+@dataclass
+class Pair:
+    """The product's way and the bare one, with what each took in each round."""
+
+    name: str
+    within_ms: float
+    ours: Callable[[Connection, UUID], object]
+    raw: str
+    ids: str
+    """Asks for ids to work on, a new one each time."""
+    seconds: list[float] = field(default_factory=list)
+    floor: list[float] = field(default_factory=list)
+
+    def row(self) -> dict[str, Any]:
+        """Return the table's row."""
+        return {
+            "work": self.name,
+            "ms": median_ms(self.seconds),
+            "within ms": self.within_ms,
+            "raw ms": median_ms(self.floor),
+            "ratio": ratio(self.seconds, self.floor),
+        }
+
+
+_WAITING = "select id from jobs where state = 'pending' and job_type = 'cluster_user' and due_at <= now() limit 100"
+_SOME_SOURCES = "select id from sources limit 100"
+_NEW = "select gen_random_uuid() from generate_series(1, 100)"
+_USER = "select user_id from items limit 1"
+
+
+def _pairs() -> list[Pair]:
+    return [
+        Pair("depth of every queue", 100, lambda on, _: counts_store.counts(on), _COUNT, _NEW),
+        Pair("100 due jobs", 500, _take, _TAKE, _NEW),
+        Pair("claim one", 20, _claim, _CLAIM, _WAITING),
+        Pair("enqueue one", 10, _enqueue, _ENQUEUE, _NEW),
+        Pair("source health", 10, _health, _FAILED, _SOME_SOURCES),
+        Pair("a user's degraded sources", 50, _degraded, _DEGRADED, _USER),
+        Pair(f"clean up {CLEANED:,}", 100, _clean_up, _CLEAN_UP, _NEW),
+        Pair("schedule: 100 due sources", 50, lambda on, _: schedule_store.due_sources(on, limit=DUE), _DUE, _NEW),
+    ]
+
+
+def _take(connection: Connection, _: UUID) -> object:
+    return outbox_store.take_turns(connection, Queue.ANALYSIS, limit=100, share=SHARE)
+
+
+def _claim(connection: Connection, job_id: UUID) -> object:
+    return lease_store.claim(connection, job_id, JobType.CLUSTER_USER, lease_s=600, grace_s=1)
+
+
+def _enqueue(connection: Connection, subject_id: UUID) -> object:
+    return job_store.enqueue(connection, [NewJob(JobType.CLUSTER_USER, subject_id, "g")])
+
+
+def _health(connection: Connection, source_id: UUID) -> None:
+    health_store.failed(
+        connection, source_id, code="http_500", detail="It broke.", attempts=1, tries=4, wait_s=0, degraded_at=5
+    )
+
+
+def _degraded(connection: Connection, user_id: UUID) -> object:
+    return sources_store.list_sources(connection, user_id, limit=50, health="degraded")
+
+
+def _clean_up(connection: Connection, _: UUID) -> object:
+    return outbox_store.clean_up(connection, age_s=WEEK_S, limit=CLEANED)
+
+
+def main() -> None:
+    report = Report("million")
+    report.open(f"{million_rows.JOBS:,} jobs, {million_rows.SOURCES:,} sources, {ROUNDS} rounds")
+    with _filled(report) as connection:
+        pairs = _pairs()
+        for pair in pairs:
+            _measure(connection, pair)
+    report.table("one call, medians; reach: within, and at most 1.5 x the bare SQL", [pair.row() for pair in pairs])
+    report.keep()
+
+
+def _measure(connection: Connection, pair: Pair) -> None:
+    ids = [row[0] for row in connection.execute(pair.ids).fetchall()]
+    for number in range(ROUNDS + WARM):
+        on = ids[number % len(ids)]
+        ours_s = _undone(connection, partial(pair.ours, connection, on))
+        raw_s = _undone(connection, partial(_bare, connection, pair.raw, on))
+        if number >= WARM:
+            pair.seconds.append(ours_s)
+            pair.floor.append(raw_s)
+
+
+def _bare(connection: Connection, statement: str, on: UUID) -> object:
+    cursor = connection.execute(statement, {"id": on})
+    return cursor.fetchall() if cursor.description else None
+
+
+def _undone(connection: Connection, work: Callable[[], object]) -> float:
+    with connection.transaction(force_rollback=True):
+        return timed(work)[0]
+
+
+@contextmanager
+def _filled(report: Report) -> Iterator[Connection]:
+    with tempfile.TemporaryDirectory(prefix="siftline-bench-") as folder:
+        Path(folder).chmod(0o711)  # PostgreSQL runs as another user when this one is root
+        with EmbeddedPostgres(Path(folder) / "postgres") as server:
+            create_database(server.url(), "million")
+            migrate(server.url("million"))
+            with psycopg.connect(server.url("million"), autocommit=True) as connection:
+                report.tell(durability(connection))
+                filled_s, _ = timed(lambda: million_rows.fill(connection, new_id()))
+                report.tell({"filled in s": round(filled_s)})
+                yield connection
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""Siftline's job store, and the same through its batch loop and an SQS endpoint; the work itself does nothing."""
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from benchmarks.fairness import NoWork
+from benchmarks.queueing.round import Work
+from infra.local.aws import REGION
+from infra.local.queues import sqs_client
+from siftline.contracts import QUEUE_OF, JobType
+from siftline.jobs import lease_store, outbox_store, store
+from siftline.jobs.consume import BatchConsumer
+from siftline.jobs.model import NewJob
+from siftline.jobs.publish import Publisher
+from siftline.jobs.queues import SqsQueues
+from siftline.kit.clock import SystemClock
+from siftline.kit.db import Database, open_database
+from siftline.settings import JobSettings
+from siftline.worker.queue import Queue as PolledQueue
+from siftline.worker.records import sqs_event
+
+BATCH = 10
+"""Jobs that a worker is handed at a time, as by SQS."""
+TENANTS = 50
+_PLENTY_MS = 60_000
+
+
+def enqueue(url: str, job_type: JobType, batches: Sequence[Sequence[UUID]]) -> None:
+    """Make jobs of many tenants, a batch a commit."""
+    for batch in batches:
+        _make(open_database(url, 1), job_type, batch)
+
+
+def work(url: str, job_type: JobType) -> Work:
+    """Be handed jobs, claim and complete each, until nothing waits: what the batch loop asks of the store."""
+    database, share = open_database(url, 1), JobSettings().job_tenant_share
+    spans: list[float] = []
+    started = time.time()
+    while True:
+        with database.transaction() as connection:
+            taken = outbox_store.take_turns(connection, QUEUE_OF[job_type], limit=BATCH, share=share)
+        if not taken:
+            return Work(started, time.time(), spans)
+        spans += [_one(database, job.id, job_type) for job in taken]
+
+
+def keep_quiet() -> None:
+    """Write a worker's log lines, which are made all the same, to nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _one(database: Database, job_id: UUID, job_type: JobType) -> float:
+    begun = time.perf_counter()
+    with database.statement() as connection:
+        job = lease_store.claim(connection, job_id, job_type, lease_s=600, grace_s=1)
+    assert job is not None
+    with database.transaction() as connection:
+        again = lease_store.complete(connection, job, result={}, duration_ms=0)
+        lease_store.finished(connection, job, again)
+    return time.perf_counter() - begun
+
+
+def _make(database: Database, job_type: JobType, batch: Sequence[UUID]) -> list[UUID]:
+    jobs = [NewJob(job_type, subject, f"user:{place % TENANTS}") for place, subject in enumerate(batch)]
+    with database.transaction() as connection:
+        return store.enqueue(connection, jobs)
+
+
+class _Context:
+    def get_remaining_time_in_millis(self) -> int:
+        return _PLENTY_MS
+
+
+class _Line:
+    """One queue with its publisher and consumer, in one process."""
+
+    def __init__(self, database: Database, endpoint: str, queue_url: str, job_type: JobType) -> None:
+        name, queue = queue_url.rpartition("/")[2], QUEUE_OF[job_type]
+        settings, sqs = JobSettings(), sqs_client(endpoint)
+        self.polled = PolledQueue(sqs, queue_url, f"arn:aws:sqs:{REGION}:000000000000:{name}", 300)
+        sender = SqsQueues(sqs, {queue: queue_url}, {})
+        self.publisher = Publisher(database, sender, settings)
+        self.processor = NoWork(job_type)
+        self.consumer = BatchConsumer(
+            queues={name: queue},
+            database=database,
+            publisher=self.publisher,
+            sender=sender,
+            processors=[self.processor],
+            subjects={},
+            settings=settings,
+            clock=SystemClock(),
+        )
+
+
+@cache
+def _line(url: str, endpoint: str, queue_url: str, job_type: JobType) -> _Line:
+    return _Line(open_database(url, 1), endpoint, queue_url, job_type)
+
+
+def enqueue_by_sqs(
+    url: str, endpoint: str, queue_url: str, job_type: JobType, batches: Sequence[Sequence[UUID]]
+) -> None:
+    """Make jobs, a batch a commit, and publish each batch after it."""
+    line = _line(url, endpoint, queue_url, job_type)
+    for batch in batches:
+        line.publisher.publish(_make(open_database(url, 1), job_type, batch))
+
+
+def work_by_sqs(url: str, endpoint: str, queue_url: str, job_type: JobType) -> Work:
+    """Receive, handle and delete batches until none comes."""
+    line = _line(url, endpoint, queue_url, job_type)
+    started = ended = time.time()
+    line.processor.claimed.clear()
+    while messages := line.polled.receive(BATCH, wait_s=1):
+        event: dict[str, Any] = dict(sqs_event(messages, line.polled.arn))
+        line.consumer.handle(event, _Context())
+        line.polled.delete(messages)
+        ended = time.time()
+    return Work(started, ended, [0.0] * len(line.processor.claimed))
