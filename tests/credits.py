@@ -33,8 +33,9 @@ _RULES = {
     "a content waits for credit and for a job": """
         select contents.id::text from contents join jobs on jobs.subject_id = contents.id
         where contents.notice_code = 'no_credit' and jobs.state in ('pending', 'processing')""",
-    "a content waits for credit under another status than NEW": """
-        select id::text || ' ' || status from contents where notice_code = 'no_credit' and status <> 'NEW'""",
+    "a content waits for credit but is neither NEW nor READY with what an earlier text said": """
+        select id::text || ' ' || status from contents
+        where notice_code = 'no_credit' and status <> case when topics is null then 'NEW' else 'READY' end""",
 }
 
 

@@ -401,7 +401,7 @@ def test_a_free_repeat_whose_new_text_nobody_can_pay_for_waits_for_credit(purse:
     purse.enqueue(content)
     purse.edit(content)
     purse.enqueue(content)
-    assert purse.status(content) == ("NEW", "no_credit")
+    assert purse.status(content) == ("READY", "no_credit")
     assert [entry[3] for entry in purse.entries(content)] == ["settled", "released"]
 
 
@@ -433,7 +433,7 @@ def test_what_was_analysed_before_is_read_again_at_nobody_elses_cost(purse: Purs
     purse.complete(purse.enqueue(content, asker=owner))
     purse.edit(content)
     purse.enqueue(content, asker=other)
-    assert (purse.credits(owner), purse.status(content)) == (4, ("NEW", "no_credit"))
+    assert (purse.credits(owner), purse.status(content)) == (4, ("READY", "no_credit"))
 
 
 def test_what_a_feed_brought_is_paid_by_its_oldest_subscriber_and_savers_go_first(purse: Purse) -> None:

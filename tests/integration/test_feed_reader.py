@@ -6,8 +6,8 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
+import psutil
 import pytest
 
 from siftline.fetch.feeds import FeedTooComplexError, FeedUnreadableError, NotAFeedError
@@ -27,10 +27,7 @@ def reader() -> Iterator[FeedReader]:
 
 def children() -> set[int]:
     """Return the ids of this process's children that are not yet gone."""
-    found = set()
-    for task in Path("/proc/self/task").iterdir():
-        found |= {int(child) for child in (task / "children").read_text().split()}
-    return found
+    return {child.pid for child in psutil.Process().children()}
 
 
 def test_feeds_are_read_one_after_the_other_by_one_child(reader: FeedReader) -> None:

@@ -92,7 +92,9 @@ class Bench:
 
     def again(self, content_id: UUID) -> dict[str, Any]:
         with self.database.transaction() as connection:
-            jobs.enqueue(connection, [NewJob(JobType.INGEST_CONTENT, content_id, "user:a")])
+            holders = connection.execute("select user_id from items where content_id = %s", [content_id]).fetchall()
+            tenant = f"user:{holders[0][0]}" if holders else "host:a"
+            jobs.enqueue(connection, [NewJob(JobType.INGEST_CONTENT, content_id, tenant)])
         return self.work(content_id)
 
     def work(self, content_id: UUID) -> dict[str, Any]:

@@ -100,7 +100,8 @@ with held as (
 event as (
   insert into job_events (job_id, event, attempt, error_code, detail)
   select id, 'cancelled', attempts, %(code)s, %(detail)s from held)
-update contents set status = 'NEW', notice_code = %(code)s, error_code = null, error_detail = null, updated_at = now()
+update contents set status = case when topics is null then 'NEW' else 'READY' end, notice_code = %(code)s,
+  error_code = null, error_detail = null, updated_at = now()
 from held
 where contents.id = held.subject_id
   and not exists (select from jobs live where live.subject_id = contents.id and live.id <> all(%(ids)b::uuid[])
@@ -137,13 +138,13 @@ from (
   from contents cross join lateral (
     select user_id, saved, credits from content_payers
     where content_id = contents.id order by saved desc, since nulls last, item_id limit 1) payer
-  where contents.notice_code = 'no_credit' and contents.status = 'NEW') waiting
+  where contents.notice_code = 'no_credit' and contents.status in ('NEW', 'READY')) waiting
 where credits is null or place <= credits
 order by first_seen_at, content_id limit %(limit)s
 """
 
 _TAKE_WAITING = """
-select from contents where id = %(id)s and status = 'NEW' and notice_code = 'no_credit'
+select from contents where id = %(id)s and status in ('NEW', 'READY') and notice_code = 'no_credit'
 for no key update skip locked
 """
 
@@ -163,7 +164,8 @@ def reserve(connection: Connection, job_ids: Sequence[UUID], *, asked: Sequence[
     """Reserve a credit for each of these jobs that analyses, waits, and has none reserved yet.
 
     ``asked`` are those that a person asked for although the version may be paid: they cost again. A job that nobody can
-    pay for is cancelled, and its content is ``NEW`` with the notice ``no_credit`` until somebody can.
+    pay for is cancelled, and its content has the notice ``no_credit`` until somebody can: it is ``NEW``, or, where an
+    earlier text was analysed, ``READY`` with what was found then.
     """
     if not job_ids:
         return
