@@ -7,12 +7,11 @@ each second), the rules are those of production.
 
 import json
 import os
-import re
 import secrets
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,33 +21,28 @@ import psycopg
 
 from infra.local.aws import CREDENTIALS
 from infra.local.processes import wait_until
-from infra.local.queues import create_queues
 from infra.local.vectors import Service, Vectors
 from infra.local.wsgi import LoopbackServer as WsgiServer
-from siftline.contracts import JobType, Priority, Queue
+from siftline.contracts import JobType, Priority
 from siftline.ingest.saving import save_url
 from siftline.jobs import store
 from siftline.jobs.credits_store import grant
 from siftline.jobs.model import NewJob
 from siftline.jobs.publish import Publisher
-from siftline.jobs.queues import SqsQueues
 from siftline.kit.db import Database, DatabaseUnavailableError
 from siftline.kit.vectors import Vector, VectorIndex, open_collections
-from siftline.settings import DeadLetterSettings, JobSettings, QueueSettings
-from siftline.worker.cloudformation import Reference
-from siftline.worker.template import Template
+from siftline.settings import JobSettings
 from tests.factories import make_source, make_user
 from tests.faults.audit import restless, violations
 from tests.faults.http_proxy import HttpProxy
 from tests.faults.nursery import Nursery, kill
 from tests.faults.pages import Site
+from tests.faults.parts import MachineQueues, write_templates
 from tests.faults.postgres_proxy import PostgresProxy
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-_ROOT = Path(__file__).resolve().parents[2]
-_SQS_EVENT = re.compile(r"(Type: SQS\n(\s+)Properties:\n)")
 TEST = "fault-test"
 """The application name of what a test does in PostgreSQL itself."""
 QUIET_S = 2
@@ -87,31 +81,18 @@ class FaultMachine:
         self._settings = SHORT
         self._database_url = database_url
         self.stage = f"f{secrets.token_hex(5)}"
-        self._template = Template.read(_ROOT / "template.yaml", {"Stage": self.stage})
+        self.queues = MachineQueues(sqs, self.stage, visibility_s=VISIBILITY_S)
         self.postgres = PostgresProxy(database_url)
         self.sqs_wire = HttpProxy(sqs.meta.endpoint_url)
         self.qdrant_wire: HttpProxy
         self._vectors_url = ""
         self._pids: dict[str, int] = {}
         self._log_start = 0
-        self._templates = self._write_templates()
+        self._templates = write_templates(folder)
 
     @contextmanager
     def running(self) -> Iterator["FaultMachine"]:
         """Bring everything up for the length of a block."""
-        queues = [
-            queue
-            if queue.dead_letter is None
-            else type(queue)(
-                queue.logical_id,
-                queue.name,
-                {**queue.attributes, "VisibilityTimeout": str(VISIBILITY_S)},
-                queue.dead_letter,
-                queue.max_receive_count,
-            )
-            for queue in self._template.queues()
-        ]
-        self._urls = create_queues(self.sqs, queues)
         vectors = Vectors(self.folder / "vectors")
         with WsgiServer(Service(vectors)) as qdrant, self.postgres.running(), self.sqs_wire.running():
             self._vectors_url = qdrant.url
@@ -132,7 +113,7 @@ class FaultMachine:
 
     def kill_worker(self) -> None:
         """SIGKILL the worker; another starts at once, as a supervisor would have it."""
-        kill(self._pids.pop("worker"))
+        self.end_worker()
         threading.Thread(target=self.start_worker, daemon=True).start()
 
     def pause_worker(self) -> Callable[[], None]:
@@ -144,8 +125,12 @@ class FaultMachine:
 
     def restart_worker(self, **settings: str) -> None:
         """Replace the worker by one with other settings."""
-        kill(self._pids.pop("worker"))
+        self.end_worker()
         self.start_worker(**settings)
+
+    def end_worker(self, which: str = "worker") -> None:
+        """SIGKILL the worker, or the one that was ``paused``; none takes its place until one is started."""
+        kill(self._pids.pop(which))
 
     def mend(self) -> None:
         """End every fault that a wire still has."""
@@ -200,17 +185,10 @@ class FaultMachine:
             job_ids = store.enqueue(connection, [job])
         self.publisher.publish(job_ids)
 
-    def send(self, queue: Queue, *bodies: str) -> None:
-        """Put raw messages on a queue."""
-        url = self.queue_urls()[queue]
-        for body in bodies:
-            self.sqs.send_message(QueueUrl=url, MessageBody=body)
-
     @property
     def publisher(self) -> Publisher:
         """What hands out jobs past the proxies."""
-        queues = SqsQueues(self.sqs, self.queue_urls(), self.dead_letter_urls())
-        return Publisher(self.database, queues, self.job_settings)
+        return Publisher(self.database, self.queues.sender, self.job_settings)
 
     @property
     def job_settings(self) -> JobSettings:
@@ -230,27 +208,6 @@ class FaultMachine:
     def statuses(self, contents: Sequence[UUID]) -> list[str]:
         """Return the contents' statuses, in order of id."""
         return self.ask("select status from contents where id = any(%s) order by id", list(contents))
-
-    def depths(self) -> dict[Queue, int]:
-        """Return the messages in each queue, those in flight and delayed included."""
-        names = ("", "NotVisible", "Delayed")
-        found = {}
-        for queue, url in self.queue_urls().items():
-            asked: Any = [f"ApproximateNumberOfMessages{name}" for name in names]
-            answer = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=asked)["Attributes"]
-            found[queue] = sum(int(value) for value in answer.values())
-        return found
-
-    def dead(self, queue: Queue) -> list[dict[str, Any]]:
-        """Take every message off a dead-letter queue and return them."""
-        url, found = self.dead_letter_urls()[queue], []
-        while messages := self.sqs.receive_message(
-            QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"], WaitTimeSeconds=0
-        ).get("Messages"):
-            for message in messages:
-                self.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-                found.append(dict(message))
-        return found
 
     def log(self) -> str:
         """Return what the workers have logged."""
@@ -281,27 +238,19 @@ class FaultMachine:
         """Fail unless every invariant holds."""
         indexes = open_collections(self._vectors_url)
         vectors = {index.collection.removeprefix("contents_"): _all_points(index) for index in indexes}
-        depths = self.depths()
+        depths = self.queues.depths()
         with self.database.transaction() as connection:
             assert violations(connection, depths, vectors=vectors, quiet_s=QUIET_S, away_s=10) == []
 
     def drained(self, *, patience_s: float = 60.0) -> None:
         """Wait until no queue holds a message: every late knock has been answered."""
-        assert wait_until(lambda: not any(self.depths().values()), patience_s, step_s=0.2), self.depths()
-
-    def queue_urls(self) -> dict[Queue, str]:
-        """Return the queues' URLs past the proxy."""
-        return QueueSettings.model_validate(_lower(self._queue_variables())).queue_urls()
-
-    def dead_letter_urls(self) -> dict[Queue, str]:
-        """Return the dead-letter queues' URLs."""
-        return DeadLetterSettings.model_validate(_lower(self._queue_variables())).dead_letter_urls()
+        assert wait_until(lambda: not any(self.queues.depths().values()), patience_s, step_s=0.2)
 
     def variables(self) -> dict[str, str]:
         """Return the environment of a worker: everything through the proxies."""
         return {
             **CREDENTIALS,
-            **self._queue_variables(),
+            **self.queues.variables,
             "AWS_ENDPOINT_URL": self.sqs_wire.url,
             "DATABASE_URL": self.postgres.url,
             "DATABASE_POOL_SIZE": "10",
@@ -322,14 +271,6 @@ class FaultMachine:
         except (DatabaseUnavailableError, psycopg.Error) as error:
             return [str(error)]
 
-    def _queue_variables(self) -> dict[str, str]:
-        return {
-            variable: self._urls[reference.logical_id]
-            for function in self._template.functions.values()
-            for variable, reference in function.references.items()
-            if reference == Reference(reference.logical_id) and reference.logical_id in self._urls
-        }
-
     def _start(self, part: str, *arguments: str, **settings: str) -> None:
         variables = {**self.variables(), **settings}
         if part == "clock":  # no fault strikes the clock: what heals stands outside what it heals
@@ -340,22 +281,6 @@ class FaultMachine:
             }
         command = ["--template", str(self._templates[part]), *arguments]
         self._pids[part] = self._nursery.fork(command, variables, self.folder / f"{part}.log")
-
-    def _write_templates(self) -> dict[str, Path]:
-        text = (_ROOT / "template.yaml").read_text(encoding="utf-8")
-        text = text.replace("MaximumBatchingWindowInSeconds: 1", "MaximumBatchingWindowInSeconds: 0")
-        texts = {
-            "worker": text,
-            "clock": _SQS_EVENT.sub(r"\1\2  Enabled: false\n", text.replace("rate(1 minute)", "rate(1 second)")),
-        }
-        paths = {part: self.folder / f"{part}.yaml" for part in texts}
-        for part, path in paths.items():
-            path.write_text(texts[part], encoding="utf-8")
-        return paths
-
-
-def _lower(variables: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in variables.items()}
 
 
 def _all_points(index: VectorIndex) -> dict[UUID, Vector]:

@@ -123,6 +123,7 @@ class _Link:
         self._server = server
         self._prepared: dict[bytes, str] = {}
         self._said: list[str] = []
+        self._in_block = False
         self._awaited: _Harm | None = None
         for side in (client, server):
             side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -174,20 +175,29 @@ class _Link:
                     return
 
     def _look(self, kind: bytes, content: bytes) -> _Harm | None:
-        """Follow what is said in the transaction; return the harm that its commit springs."""
+        """Follow what is said in the transaction; return the harm that its commit springs.
+
+        Outside a transaction block each statement is one, committed by the Sync after it ("Extended Query").
+        """
         if kind == b"P":
             name, query = content.split(b"\0")[:2]
             self._prepared[name] = query.decode()
         elif kind == b"B":
             self._said.append(self._prepared.get(content.split(b"\0")[1], ""))
         elif kind == b"Q":
-            query = content.rstrip(b"\0").decode()
-            if query.upper().startswith("BEGIN"):
-                self._said = []
-            elif query.upper() == "COMMIT":
-                harm = self._proxy.armed.sprung_by(Commit(tuple(self._said)))
-                return harm if isinstance(harm, _Harm) else None
+            query = content.rstrip(b"\0").decode().upper()
+            self._in_block = query.startswith("BEGIN")
+            if query == "COMMIT":
+                return self._committing()
+            self._said = []
+        elif kind == b"S" and not self._in_block:
+            return self._committing()
         return None
+
+    def _committing(self) -> _Harm | None:
+        harm = self._proxy.armed.sprung_by(Commit(tuple(self._said)))
+        self._said = []
+        return harm if isinstance(harm, _Harm) else None
 
 
 def _read(stream: object, size: int) -> bytes:

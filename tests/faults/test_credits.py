@@ -57,7 +57,7 @@ def test_seven_credits_pay_for_seven_of_twenty_pages_whoever_is_killed(
     assert _counts(machine, user_id) == (0, CREDITS, PAGES - CREDITS)
 
     knocks = [{"job_type": "analyze_content", "shared_content_id": str(content)} for content in contents]
-    machine.send(Queue.ANALYSIS, *(json.dumps(knock) for knock in knocks))
+    machine.queues.send(Queue.ANALYSIS, *(json.dumps(knock) for knock in knocks))
     machine.drained()
     machine.rest()
     _audit(machine)

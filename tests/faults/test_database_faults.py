@@ -59,6 +59,7 @@ def article(commit: Any) -> bool:
 COMMITS = {
     "14 the answer to a claim's commit is lost": ("update jobs set state = 'processing'",),
     "14 the answer to the article's commit is lost": ("update contents set", "content_sha256"),
+    "14 the answer to a hand-out's commit is lost": ("set published_at = now()",),
     "14 the answer to the READY commit is lost": ("update contents", "status = 'READY'"),
 }
 

@@ -53,13 +53,15 @@ def test_the_same_message_many_times_at_once_is_worked_once(
     contents = machine.save(pages, publish=False)
     bodies = [knock(machine, content) for content in contents]
     started = time.monotonic()
-    senders = [threading.Thread(target=machine.send, args=[Queue.CONTENT_PROCESSING, *bodies]) for _ in range(times)]
+    senders = [
+        threading.Thread(target=machine.queues.send, args=[Queue.CONTENT_PROCESSING, *bodies]) for _ in range(times)
+    ]
     for sender in senders:
         sender.start()
     for sender in senders:
         sender.join()
     healing(f"8 the same message {times} times at once", machine.heal(started))
-    machine.send(Queue.CONTENT_PROCESSING, *bodies)
+    machine.queues.send(Queue.CONTENT_PROCESSING, *bodies)
     machine.drained()
     assert ready(machine, pages)
     assert [machine.site.asked(url) for url in pages] == [1] * len(pages)
@@ -75,7 +77,7 @@ def test_an_analysis_that_arrives_before_its_page_was_read_waits_for_it(
     machine.site.script(url, first(lambda: read_on.wait(30), when="before"))
     (content,) = machine.save([url])
     message = {"job_type": "analyze_content", "shared_content_id": str(content)}
-    machine.send(Queue.ANALYSIS, json.dumps(message))
+    machine.queues.send(Queue.ANALYSIS, json.dumps(message))
     waits = "select 1 from jobs where subject_id = %s and waits_for = 'not_ingested_yet'"
     machine.see(lambda: machine.ask(waits, content))
     read_on.set()
@@ -181,14 +183,14 @@ def test_large_messages_are_worked_and_a_large_poisoned_one_is_parked(
     started = time.monotonic()
     for size, content in zip(sizes, contents, strict=True):
         body = knock(machine, content)[:-1] + ', "more": "'
-        machine.send(Queue.CONTENT_PROCESSING, f'{body}{"x" * (size - len(body) - 2)}"}}')
-    machine.send(Queue.CONTENT_PROCESSING, "é" * (512 * 1024))
+        machine.queues.send(Queue.CONTENT_PROCESSING, f'{body}{"x" * (size - len(body) - 2)}"}}')
+    machine.queues.send(Queue.CONTENT_PROCESSING, "é" * (512 * 1024))
     with pytest.raises(machine.sqs.exceptions.ClientError):
-        machine.send(Queue.CONTENT_PROCESSING, "x" * (1024 * 1024 + 1))
+        machine.queues.send(Queue.CONTENT_PROCESSING, "x" * (1024 * 1024 + 1))
     machine.drained()
     healing("29 messages of 256 KiB and 1 MiB", machine.heal(started))
     assert ready(machine, urls)
-    (parked,) = machine.dead(Queue.CONTENT_PROCESSING)
+    (parked,) = machine.queues.dead(Queue.CONTENT_PROCESSING)
     assert parked["MessageAttributes"]["error_code"]["StringValue"] == "malformed_message"
     assert parked["Body"].startswith("é")
 
@@ -210,12 +212,12 @@ def test_poison_is_parked_with_its_cause_and_its_neighbours_are_worked(
 ) -> None:
     """Fault 30: bad JSON, unknown type, unknown version, each on the dead-letter queue once."""
     started = time.monotonic()
-    machine.send(Queue.CONTENT_PROCESSING, *POISON)
+    machine.queues.send(Queue.CONTENT_PROCESSING, *POISON)
     machine.save(pages)
     machine.drained()
     healing("30 poisoned messages", machine.heal(started))
     assert ready(machine, pages)
-    parked = machine.dead(Queue.CONTENT_PROCESSING)
+    parked = machine.queues.dead(Queue.CONTENT_PROCESSING)
     found = {message["Body"]: message["MessageAttributes"]["error_code"]["StringValue"] for message in parked}
     assert (len(parked), found) == (len(POISON), POISON)
 
@@ -286,19 +288,19 @@ def test_a_redrive_twice_or_without_its_dead_letter_works_once(
     answers = {url: machine.site.script(url, lambda _: Answer(b"busy", status=500)) for url in urls}
     contents = machine.save(urls)
     machine.rest()
-    letters = machine.dead(Queue.CONTENT_PROCESSING)
+    letters = machine.queues.dead(Queue.CONTENT_PROCESSING)
     assert len(letters) == 2
     for url, answer in answers.items():
         machine.site.script(url, lambda _, answer=answer: answer)
     by_content = {json.loads(letter["Body"])["shared_content_id"]: letter["Body"] for letter in letters}
     moved, expired = by_content[str(contents[0])], json.loads(by_content[str(contents[1])])
     started = time.monotonic()
-    machine.send(Queue.CONTENT_PROCESSING, moved, moved)
+    machine.queues.send(Queue.CONTENT_PROCESSING, moved, moved)
     with machine.database.transaction() as connection:
         ids = UUID(expired["job_id"]), UUID(expired["park_id"])
         assert [store.redrive(connection, *ids) for _ in range(2)] == [True, False]
     healing("35 redriven twice, and without its dead letter", machine.heal(started))
-    machine.send(Queue.CONTENT_PROCESSING, moved)
+    machine.queues.send(Queue.CONTENT_PROCESSING, moved)
     machine.drained()
     assert ready(machine, urls)
     assert [machine.site.asked(url) for url in urls] == [5, 5]
@@ -329,5 +331,5 @@ def test_a_user_deleted_in_mid_pipeline_leaves_no_job_behind(
 def test_nothing_was_parked_that_no_test_has_looked_at(machine: FaultMachine) -> None:
     machine.rest()
     machine.drained()
-    assert {queue: len(machine.dead(queue)) for queue in Queue} == dict.fromkeys(Queue, 0)
+    assert {queue: len(machine.queues.dead(queue)) for queue in Queue} == dict.fromkeys(Queue, 0)
     machine.audit()

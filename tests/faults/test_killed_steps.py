@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from siftline.contracts import Queue
+from tests.api_client import World
 from tests.faults.http_proxy import Asked, Reply
 from tests.faults.machine import FaultMachine
 from tests.faults.pages import first
@@ -159,8 +160,35 @@ def test_a_worker_paused_for_longer_than_its_lease_wakes_up_and_changes_nothing(
     go_on.set()
     paused[0]()
     machine.see(lambda: "lease_lost" in machine.log_since_mended())
+    machine.end_worker("paused")
     assert machine.ask("select count(*), max(id) from job_events") == before
     machine.audit()
+
+
+def test_operators_see_what_waits_while_no_worker_runs(
+    machine: FaultMachine, healing: Told, pages: list[str], fault_round: int
+) -> None:
+    """I6 of docs/jobs.md: depth, number and age of what waits, while nobody works and when somebody does again."""
+    machine.end_worker()
+    machine.save(pages)
+    world = World(machine.database)
+    operator = world.user("ops")
+    time.sleep(1.0)
+
+    def seen() -> dict[str, Any]:
+        world.depths.depths |= {queue: machine.queues.sender.depth(queue) for queue in Queue}
+        queues = operator.get("/v1/ops/queues").json["queues"]
+        return next(queue for queue in queues if queue["name"] == Queue.CONTENT_PROCESSING)
+
+    waiting = seen()
+    assert waiting["pending"] == len(pages)
+    assert waiting["depth"] + waiting["in_flight"] >= len(pages)  # a dead worker's last poll still takes some
+    assert waiting["oldest_age_s"] >= 1
+    machine.start_worker()
+    healing("- no worker runs for a while", machine.heal(time.monotonic()))
+    machine.drained()
+    left = seen()
+    assert (left["pending"], left["depth"], left["oldest_age_s"]) == (0, 0, 0)
 
 
 def test_a_page_that_kills_each_of_its_workers_stops_at_its_maximum(
@@ -182,7 +210,7 @@ def test_a_page_that_kills_each_of_its_workers_stops_at_its_maximum(
     assert len(kills) == 4
     found = machine.ask("select status, error_code, error_detail from contents where id = %s", content)
     assert found == [("FAILED", "worker_lost", "The worker that had this was lost while it worked.")]
-    (letter,) = machine.dead(Queue.CONTENT_PROCESSING)
+    (letter,) = machine.queues.dead(Queue.CONTENT_PROCESSING)
     assert letter["MessageAttributes"]["error_code"]["StringValue"] == "worker_lost"
     assert letter["MessageAttributes"]["attempts"]["StringValue"] == "4"
 
@@ -192,5 +220,5 @@ def test_messages_that_come_again_after_all_this_change_nothing(machine: FaultMa
     before = machine.ask("select count(*), max(id) from job_events")
     machine.drained()
     assert machine.ask("select count(*), max(id) from job_events") == before
-    assert [len(machine.dead(queue)) for queue in Queue] == [0] * len(Queue)
+    assert [len(machine.queues.dead(queue)) for queue in Queue] == [0] * len(Queue)
     machine.audit()
