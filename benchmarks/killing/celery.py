@@ -41,5 +41,5 @@ class Celery(Peer):
 
     def enqueue(self, urls: Sequence[str]) -> None:
         """Send a job a page."""
-        command = self._script(_TASKS, self._broker, self._task, *urls)
+        command = self._command(self._broker, self._task, *urls, module=_TASKS)
         subprocess.run(command.arguments, env=command.environment, cwd=command.folder, check=True, capture_output=True)

@@ -21,7 +21,7 @@ class Peer:
         python = locked_python(ROOT / ".local" / f"peers-{lock}", pins)
         self.version = next(line for line in pins.read_text("utf-8").splitlines() if line.startswith(f"{lock}=="))[:-2]
         self._python = str(python)
-        self._program = str(python.with_name(lock))
+        self._module = lock
         self._database_url = ""
 
     def keepers(self) -> list[Command]:
@@ -56,8 +56,6 @@ class Peer:
             "PYTHONPATH": str(ROOT),
         }
 
-    def _command(self, *arguments: str) -> Command:
-        return Command([self._program, *arguments], self._environment(), ROOT)
-
-    def _script(self, module: str, *arguments: str) -> Command:
-        return Command([self._python, "-m", module, *arguments], self._environment(), ROOT)
+    def _command(self, *arguments: str, module: str = "") -> Command:
+        """Return a command of the tool's own, or a module of ours in its environment."""
+        return Command([self._python, "-m", module or self._module, *arguments], self._environment(), ROOT)

@@ -37,7 +37,7 @@ class Procrastinate(Peer):
 
     def enqueue(self, urls: Sequence[str]) -> None:
         """Defer a job a page."""
-        _done(self._script(_TASKS, *urls))
+        _done(self._command(*urls, module=_TASKS))
 
 
 def _done(command: Command) -> None:
