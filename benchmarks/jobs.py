@@ -31,10 +31,10 @@ from infra.local.queues import sqs_client
 from siftline.contracts import JobType
 from siftline.kit.ids import new_id
 
-JOBS = 300
+JOBS = 1_000
 BATCH = 100
 """Jobs that are made in one commit."""
-ROUNDS = 2
+ROUNDS = 5
 OURS, CONTENTS, LOOP, PEER, SQS = "store", "store, with contents", "hand-written loop", "procrastinate", "through SQS"
 
 

@@ -19,7 +19,7 @@ from siftline.jobs.model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import SqsQueues
 from siftline.kit.clock import SystemClock
-from siftline.kit.db import Database, open_database
+from siftline.kit.db import Database, open_database, settled_after
 from siftline.settings import JobSettings
 from siftline.worker.queue import Queue as PolledQueue
 from siftline.worker.records import sqs_event
@@ -59,9 +59,11 @@ def _one(database: Database, job_id: UUID, job_type: JobType) -> float:
     with database.statement() as connection:
         job = lease_store.claim(connection, job_id, job_type, lease_s=600, grace_s=1)
     assert job is not None
-    with database.transaction() as connection:
-        again = lease_store.complete(connection, job, result={}, duration_ms=0)
-        lease_store.finished(connection, job, again)
+    settled_after(
+        database,
+        lambda connection: lease_store.complete(connection, job, result={}, duration_ms=0),
+        lambda connection, again: lease_store.finished(connection, job, again),
+    )
     return time.perf_counter() - begun
 
 

@@ -15,7 +15,7 @@ from siftline.jobs.model import ClaimedJob, Done, Processor
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import QueueUnavailableError
 from siftline.kit.clock import Clock
-from siftline.kit.db import Connection, Database, settled
+from siftline.kit.db import Connection, Database, settled, settled_after
 from siftline.kit.errors import ConfigurationError, PermanentError, SiftlineError, TransientError
 from siftline.kit.heartbeat import Heartbeat
 from siftline.kit.ids import new_id
@@ -121,7 +121,11 @@ class Attempts:
             with self._heartbeat.hold(lambda: self._renew(job), every_s=self._settings.job_lease_s / 3):
                 done = self._processors[job.job_type].process(job)
             duration_ms = self._since(started)
-            fresh = settled(self._database, lambda connection: self._complete(connection, claim, done, duration_ms))
+            fresh = settled_after(
+                self._database,
+                lambda connection: lease_store.complete(connection, job, result=done.result, duration_ms=duration_ms),
+                lambda connection, again: self._completed(connection, claim, done, again),
+            )
         except lease_store.LeaseLostError:
             raise
         except SiftlineError as error:
@@ -139,9 +143,8 @@ class Attempts:
         with self._database.transaction() as connection:
             lease_store.renew(connection, job, lease_s=self._settings.job_lease_s)
 
-    def _complete(self, connection: Connection, claim: Claim, done: Done, duration_ms: int) -> list[UUID]:
-        """Draw the arrow with all that stands or falls with it; returns the jobs to publish."""
-        again = lease_store.complete(connection, claim.job, result=done.result, duration_ms=duration_ms)
+    def _completed(self, connection: Connection, claim: Claim, done: Done, again: UUID | None) -> list[UUID]:
+        """Write all that stands or falls with a job's completion; returns the jobs to publish."""
         done.write(connection)
         fresh = store.enqueue(connection, done.follow, max_attempts=self._settings.job_max_attempts)
         if claim.probes:

@@ -5,7 +5,7 @@ Transactions are short: no HTTP, model or vector call stands inside one.
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
@@ -17,6 +17,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 from siftline.kit.errors import TransientError
 
 Connection = psycopg.Connection[Any]
+_First = TypeVar("_First")
 _Result = TypeVar("_Result")
 _CONFLICT_TRIES = 3
 _OPTIONS = "-c timezone=UTC -c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000"
@@ -148,6 +149,25 @@ def settled(database: Database, work: Callable[[Connection], _Result], *, single
     )
     result: _Result = tries(_once, database.statement if single else database.transaction, work)
     return result
+
+
+def settled_after(
+    database: Database, first: Callable[[Connection], _First], work: Callable[[Connection, _First], _Result]
+) -> _Result:
+    """Do as ``settled`` does; what ``first`` asks and fetches goes to the server together with the transaction's begin.
+
+    ``work`` is handed what ``first`` returned. Saves a round trip (pipeline mode of libpq), so ``first`` may not read
+    how many rows a statement met without fetching them.
+    """
+
+    def both(connection: Connection) -> _Result:
+        with ExitStack() as stack:
+            with connection.pipeline():
+                stack.enter_context(connection.transaction())
+                begun = first(connection)
+            return work(connection, begun)
+
+    return settled(database, both, single=True)
 
 
 def _once(opening: Callable[[], AbstractContextManager[Connection]], work: Callable[[Connection], _Result]) -> _Result:
