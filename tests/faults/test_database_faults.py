@@ -1,5 +1,7 @@
 """Faults of PostgreSQL: restarted, read-only since a failover, unreachable, in conflict, silent after a commit."""
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,8 +23,8 @@ from tests.faults.test_deliveries import ready, upserts
 
 @pytest.fixture(scope="module")
 def server(reachable_folder: Path) -> Iterator[EmbeddedPostgres]:
-    """A PostgreSQL of this file's own, to be stopped."""
-    with EmbeddedPostgres(reachable_folder, free_port(), fsync=False) as server:
+    """A PostgreSQL of this file's own, to be stopped; it keeps its promises, so that it may be killed."""
+    with EmbeddedPostgres(reachable_folder, free_port()) as server:
         create_database(server.url(), "faults")
         migrate(server.url("faults"))
         yield server
@@ -76,16 +78,23 @@ def test_a_commit_whose_answer_is_lost_counts_once(
     assert ready(machine, pages)
 
 
+RESTARTS = {"10 PostgreSQL is restarted": signal.SIGINT, "10 PostgreSQL crashes and recovers": signal.SIGQUIT}
+
+
+@pytest.mark.parametrize("fault", RESTARTS)
 def test_a_restart_of_postgresql_in_mid_work_costs_a_retry(
-    machine: FaultMachine, server: EmbeddedPostgres, healing: Told, pages: list[str], fault_round: int
+    machine: FaultMachine, server: EmbeddedPostgres, healing: Told, pages: list[str], fault: str, fault_round: int
 ) -> None:
-    """Fault 10: PostgreSQL is restarted at once."""
+    """Fault 10: PostgreSQL is restarted at once, or ends without a checkpoint and replays its log."""
     trap = machine.postgres.on_commit(article, "before", lambda: None)
     machine.save(pages)
     trap.await_sprung()
+    assert server.pid is not None
+    os.kill(server.pid, RESTARTS[fault])
+    machine.see(lambda: server.exit_code is not None)
     server.stop()
     server.start()
-    healing("10 PostgreSQL is restarted", machine.heal(trap.at))
+    healing(fault, machine.heal(trap.at))
     assert ready(machine, pages)
 
 
