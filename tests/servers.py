@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ssl import SSLContext
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class LoopbackServer:
         self.answers: dict[str, Script | list[Script]] = {}
         self.requests: list[Request] = []
         self._lock = threading.Lock()
-        self._server = _Server(self.answer)
+        self._server = QuietServer(self.answer, _Handler)
         if tls is not None:
             self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         self._scheme = "http" if tls is None else "https"
@@ -79,21 +80,23 @@ class LoopbackServer:
         return script if isinstance(script, Answer) else script(request)
 
 
-class _Server(ThreadingHTTPServer):
+class QuietServer(ThreadingHTTPServer):
+    """Listens on a free port of loopback; a thread for each connection. ``answer`` is for its handler to call."""
+
     daemon_threads = True
     block_on_close = False
     request_queue_size = 128
 
-    def __init__(self, answer: Callable[[Request], Answer]) -> None:
+    def __init__(self, answer: Callable[[Any], Any], handler: type[BaseHTTPRequestHandler]) -> None:
         self.answer = answer
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", 0), handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: clients under test hang up in mid-answer."""
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: _Server
+    server: QuietServer
     protocol_version = "HTTP/1.1"
     server_version = "Scripted"
     sys_version = ""

@@ -9,11 +9,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import urlsplit
 
 from tests.faults.traps import Armed, Trap
+from tests.servers import QuietServer
 
 _HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length", "date", "server"})
 
@@ -80,7 +81,7 @@ class HttpProxy:
     def __init__(self, upstream: str) -> None:
         self._target = urlsplit(upstream).netloc
         self._armed: Armed[Asked] = Armed()
-        self._server = _Server(self.answer)
+        self._server = QuietServer(self.answer, _Handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     @contextmanager
@@ -141,21 +142,8 @@ class HttpProxy:
             connection.close()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
-
-    def __init__(self, answer: Callable[[Asked], Reply]) -> None:
-        self.answer = answer
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: clients die in mid-request here."""
-
-
 class _Handler(BaseHTTPRequestHandler):
-    server: _Server
+    server: QuietServer
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
