@@ -163,7 +163,8 @@ def settled_after(
     def both(connection: Connection) -> _Result:
         with ExitStack() as stack:
             with connection.pipeline():
-                stack.enter_context(connection.transaction())
+                # Not connection.transaction(): begun in a pipeline, that would keep it open to its end.
+                stack.enter_context(psycopg.Transaction(connection))
                 begun = first(connection)
             return work(connection, begun)
 
