@@ -31,19 +31,17 @@ class Procrastinate(Peer):
         super().__init__("procrastinate")
         self._database_url = database_url
         self._log = folder / "procrastinate.log"
-        self._start(self._script("procrastinate", _APP, "schema", "--apply"), subprocess.DEVNULL).wait()
+        self._start(self._command(_APP, "schema", "--apply"), subprocess.DEVNULL).wait()
 
     def round(self, jobs: int, batch: int) -> Round:
         """Work off so many jobs."""
         with psycopg.connect(self._database_url) as connection:
             connection.execute(_EMPTY)
-        deferring = self._start(self._script(_TASKS, str(jobs), str(batch)), subprocess.PIPE)
+        deferring = self._start(self._command(str(jobs), str(batch), module=_TASKS), subprocess.PIPE)
         enqueue_s = float(deferring.communicate()[0])
         with ExitStack() as stack:
             log = stack.enter_context(self._log.open("wb"))
-            workers = [
-                self._start(self._script("procrastinate", _APP, "worker", "--one-shot"), log) for _ in range(WORKERS)
-            ]
+            workers = [self._start(self._command(_APP, "worker", "--one-shot"), log) for _ in range(WORKERS)]
             codes = [worker.wait() for worker in workers]
         with psycopg.connect(self._database_url) as connection:
             row = connection.execute(_TIMES).fetchone()

@@ -1,0 +1,57 @@
+"""Transactions whose first statement travels with their begin, and single statements without one."""
+
+from typing import Any
+
+import pytest
+from psycopg.errors import DivisionByZero, UniqueViolation
+from psycopg.pq import TransactionStatus
+
+from siftline.kit.db import Connection, Database, settled_after
+from tests.factories import make_user
+
+
+def names(database: Database) -> list[str]:
+    with database.statement() as connection:
+        assert connection.info.transaction_status is TransactionStatus.IDLE
+        return [row[0] for row in connection.execute("select name from users").fetchall()]
+
+
+def first(connection: Connection) -> Any:
+    return make_user(connection, name="first")
+
+
+def rename(connection: Connection, user_id: Any) -> int:
+    return connection.execute("update users set name = 'second' where id = %s", [user_id]).rowcount
+
+
+def test_what_follows_is_handed_the_first_answer_and_counts_its_rows(database: Database) -> None:
+    assert settled_after(database, first, rename) == 1
+    assert names(database) == ["second"]
+
+
+def test_a_fault_in_what_follows_undoes_the_first_as_well(database: Database) -> None:
+    with pytest.raises(DivisionByZero):
+        settled_after(database, first, lambda connection, _: connection.execute("select 1 / 0"))
+    assert names(database) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [("select 1 / 0", DivisionByZero), ("insert into users (id, name) select id, 'x' from users", UniqueViolation)],
+)
+def test_a_fault_in_the_first_is_raised_even_unfetched_and_nothing_follows(
+    database: Database, statement: str, fault: type[Exception]
+) -> None:
+    settled_after(database, first, rename)
+    followed: list[object] = []
+    with pytest.raises(fault):
+        settled_after(database, lambda connection: connection.execute(statement), lambda *given: followed.append(given))
+    assert followed == []
+    assert names(database) == ["second"]
+
+
+def test_a_single_statement_stands_at_once(database: Database) -> None:
+    with database.statement() as connection:
+        first(connection)
+        assert connection.info.transaction_status is TransactionStatus.IDLE
+    assert names(database) == ["first"]
