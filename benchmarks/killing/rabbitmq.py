@@ -44,7 +44,7 @@ def rabbitmq_root() -> Path:
     for package in downloads.glob("*.deb"):
         _said(["dpkg", "-x", str(package), str(new)], downloads)
     starter = new / _ERLANG[1:] / "bin" / "erl"
-    starter.write_text(starter.read_text(encoding="utf-8").replace(_ERLANG, str(root / _ERLANG[1:])), encoding="utf-8")
+    starter.write_text(starter.read_text(encoding="utf-8").replace(_ERLANG, "$ERL_ROOTDIR"), encoding="utf-8")
     new.rename(root)
     return root
 
@@ -86,7 +86,8 @@ class RabbitMq:
         names = ["-address", "127.0.0.1", "-port", str(self._names_port)]
         self._start([str(self._root / _ERLANG[1:] / "bin" / "epmd"), *names])
         process = self._start([str(_installed(self._root) / "sbin" / "rabbitmq-server")])
-        if not wait_until(lambda: process.poll() is not None or self._answers(), _START_WAIT_S) or process.poll():
+        wait_until(lambda: process.poll() is not None or self._answers(), _START_WAIT_S)
+        if process.poll() is not None or not self._answers():
             self._stack.close()
             raise SetUpError("RabbitMQ does not start.")
         return self
@@ -119,6 +120,7 @@ class RabbitMq:
         return {
             "PATH": f"{self._root / _ERLANG[1:] / 'bin'}:/usr/sbin:/usr/bin:/sbin:/bin",
             "HOME": str(self._home),
+            "ERL_ROOTDIR": str(self._root / _ERLANG[1:]),
             "LANG": "C.UTF-8",
             "ERL_EPMD_ADDRESS": "127.0.0.1",
             "ERL_EPMD_PORT": str(self._names_port),
