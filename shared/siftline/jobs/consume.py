@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from siftline.contracts import MESSAGE, JobType, Message, Queue
 from siftline.jobs import store
-from siftline.jobs.attempt import Attempts, Claim
+from siftline.jobs.attempt import Attempts
 from siftline.jobs.model import NewJob, Processor
 from siftline.jobs.publish import Publisher, Sender
 from siftline.jobs.queues import Envelope, QueueUnavailableError
@@ -142,8 +142,14 @@ class BatchConsumer:
                 store.put_back(connection, job_id)
             _log.info("job_put_back", job_id=str(job_id), reason="too little time left")
             return
-        single = message.park_id is None and not self._processors[message.job_type].providers
-        claim = settled(self._database, lambda connection: self._claim(connection, message, job_id), single=single)
+        if message.park_id is not None:
+            self._redrive(job_id, message.park_id)
+        single = not self._processors[message.job_type].providers
+        claim = settled(
+            self._database,
+            lambda connection: self._attempts.claim(connection, job_id, message.job_type),
+            single=single,
+        )
         if claim is None:
             _log.info("claim_refused", job_id=str(job_id), job_type=message.job_type)
         else:
@@ -185,10 +191,10 @@ class BatchConsumer:
         )
         return store.adopt(connection, job, message_id=message_id, max_attempts=self._settings.job_max_attempts)
 
-    def _claim(self, connection: Connection, message: Message, job_id: UUID) -> Claim | None:
-        if message.park_id is not None and store.redrive(connection, job_id, message.park_id):
-            _log.info("job_redriven", job_id=str(job_id), job_type=message.job_type)
-        return self._attempts.claim(connection, job_id, message.job_type)
+    def _redrive(self, job_id: UUID, park_id: UUID) -> None:
+        """Bring a parked job back, in a transaction of its own: unlike a claim it must be on disk to count."""
+        if settled(self._database, lambda connection: store.redrive(connection, job_id, park_id)):
+            _log.info("job_redriven", job_id=str(job_id))
 
     def _park(self, record: SQSRecord, queue: Queue, error: PermanentError) -> None:
         """Put a message that became no job on the dead-letter queue; only when that is done may it be acknowledged."""
