@@ -160,7 +160,7 @@ class _Link:
                 if harm is not None and harm.when == "before":
                     harm.act()
                     return
-                self._awaited = harm
+                self._awaited = harm or self._awaited
                 self._server.sendall(head + content)
 
     def _to_client(self) -> None:
@@ -170,7 +170,7 @@ class _Link:
                 content = _read(stream, int.from_bytes(head[1:]) - 4)
                 if self._awaited is None:
                     self._client.sendall(head + content)
-                elif head[:1] == b"Z":  # ReadyForQuery: the commit is done
+                elif head[:1] == b"Z" or (head[:1] == b"C" and content == b"COMMIT\0"):  # the commit is done
                     self._awaited.act()
                     return
 
@@ -183,15 +183,22 @@ class _Link:
             name, query = content.split(b"\0")[:2]
             self._prepared[name] = query.decode()
         elif kind == b"B":
-            self._said.append(self._prepared.get(content.split(b"\0")[1], ""))
+            return self._hear(self._prepared.get(content.split(b"\0")[1], ""))
         elif kind == b"Q":
-            query = content.rstrip(b"\0").decode().upper()
-            self._in_block = query.startswith("BEGIN")
-            if query == "COMMIT":
-                return self._committing()
-            self._said = []
+            return self._hear(content.rstrip(b"\0").decode())
         elif kind == b"S" and not self._in_block:
             return self._committing()
+        return None
+
+    def _hear(self, statement: str) -> _Harm | None:
+        word = statement.partition(" ")[0].upper()
+        if word in ("BEGIN", "COMMIT", "ROLLBACK"):
+            self._in_block = word == "BEGIN"
+            if word == "COMMIT":
+                return self._committing()
+            self._said = []
+        else:
+            self._said.append(statement)
         return None
 
     def _committing(self) -> _Harm | None:
