@@ -72,7 +72,7 @@ class _Trial:
     def __init__(self, database: Database, sqs: "SQSClient", job_type: JobType, queue: Queue, share: int) -> None:
         name = f"fairness-{new_id().hex}"
         url = sqs.create_queue(QueueName=name)["QueueUrl"]
-        self._polled = PolledQueue(sqs, url, f"arn:aws:sqs:{REGION}:000000000000:{name}", 300)
+        self._polled = PolledQueue(sqs, url, f"arn:aws:sqs:{REGION}:000000000000:{name}", 300, 300)
         self._database, self._job_type, self._queue = database, job_type, queue
         settings = JobSettings(job_tenant_share=share)
         sender = SqsQueues(sqs, {queue: url}, {})

@@ -84,7 +84,7 @@ class _Line:
     def __init__(self, database: Database, endpoint: str, queue_url: str, job_type: JobType) -> None:
         name, queue = queue_url.rpartition("/")[2], QUEUE_OF[job_type]
         settings, sqs = JobSettings(), sqs_client(endpoint)
-        self.polled = PolledQueue(sqs, queue_url, f"arn:aws:sqs:{REGION}:000000000000:{name}", 300)
+        self.polled = PolledQueue(sqs, queue_url, f"arn:aws:sqs:{REGION}:000000000000:{name}", 300, 300)
         sender = SqsQueues(sqs, {queue: queue_url}, {})
         self.publisher = Publisher(database, sender, settings)
         self.processor = NoWork(job_type)

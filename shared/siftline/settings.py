@@ -61,6 +61,12 @@ class WorkerSettings(Settings):
         description="batches at a time of each queue, by queue or else by function; 1 for any other",
     )
     worker_poll_s: int = Field(default=20, ge=0, le=20, description="how long a receive waits for the first message")
+    worker_hold_s: int = Field(
+        default=30,
+        ge=3,
+        le=43_200,
+        description="what a killed worker had received comes back after this; renewed in work",
+    )
     worker_drain_s: float = Field(
         default=28.0, ge=0, description="how long work under way may take after SIGTERM; two seconds later it is over"
     )

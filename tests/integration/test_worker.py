@@ -224,6 +224,17 @@ def test_work_longer_than_the_visibility_is_done_once(make_toy):
     assert toy.times("batch", "sleep 6") == 1
 
 
+def test_what_a_killed_worker_had_received_comes_back_long_before_the_queues_own_visibility_ends(make_toy):
+    toy = make_toy(visibility_s=3_600)
+    toy.send("sleep 600")
+    first = toy.start("--no-ticks", WORKER_HOLD_S="3")
+    assert wait_until(lambda: toy.notes("batch"), 60)
+    first.kill()
+    first.wait()
+    toy.start("--no-ticks", WORKER_HOLD_S="3")
+    assert wait_until(lambda: toy.times("batch", "sleep 600") == 2, 60)
+
+
 def test_a_signal_lets_work_under_way_end_and_leaves_the_rest_for_the_next_worker(make_toy):
     toy = make_toy()
     toy.send("sleep 3")

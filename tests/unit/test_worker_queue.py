@@ -35,7 +35,7 @@ class FakeSqs:
 
 
 def _queue(sqs, visibility_s=30):
-    return Queue(sqs, "http://127.0.0.1/q", ARN, visibility_s)
+    return Queue(sqs, "http://127.0.0.1/q", ARN, visibility_s, visibility_s)
 
 
 def _messages(count):

@@ -126,9 +126,10 @@ class Poller:
 
     def _work(self, queue: Queue, messages: Sequence[Message]) -> None:
         try:
-            with self._heartbeat.hold(lambda: queue.hide(messages, queue.visibility_s), every_s=queue.visibility_s / 3):
+            with self._heartbeat.hold(lambda: queue.hide(messages, queue.hold_s), every_s=queue.hold_s / 3):
                 failed = self._invoke(sqs_event(messages, queue.arn))
                 queue.delete([message for message in messages if message["MessageId"] not in failed])
+            queue.hide([message for message in messages if message["MessageId"] in failed], queue.visibility_s)
         finally:
             with self._busy_lock:
                 self._busy -= 1

@@ -29,19 +29,25 @@ class QueueAwayError(TransientError):
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue as its owner describes it. Every method but ``delete`` and ``release`` raises ``QueueAwayError``."""
+    """A queue as its owner describes it. Every method but ``delete`` and ``release`` raises ``QueueAwayError``.
+
+    ``hold_s`` is how long a received message stays invisible unless it is hidden again: short, so that what a killed
+    worker held comes back soon. ``visibility_s`` is the queue's own, for what could not be settled.
+    """
 
     sqs: "SQSClient"
     url: str
     arn: str
     visibility_s: int
+    hold_s: int
 
     @classmethod
-    def open(cls, sqs: "SQSClient", url: str) -> "Queue":
+    def open(cls, sqs: "SQSClient", url: str, *, hold_s: int) -> "Queue":
         """Ask SQS for what is needed to know about the queue at ``url``."""
         with _translated():
             answer = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn", "VisibilityTimeout"])
-        return cls(sqs, url, answer["Attributes"]["QueueArn"], int(answer["Attributes"]["VisibilityTimeout"]))
+        visibility_s = int(answer["Attributes"]["VisibilityTimeout"])
+        return cls(sqs, url, answer["Attributes"]["QueueArn"], visibility_s, min(hold_s, visibility_s))
 
     @property
     def name(self) -> str:
@@ -55,6 +61,7 @@ class Queue:
                 QueueUrl=self.url,
                 MaxNumberOfMessages=min(limit, _BATCH),
                 WaitTimeSeconds=wait_s,
+                VisibilityTimeout=self.hold_s,
                 MessageSystemAttributeNames=["All"],
                 MessageAttributeNames=["All"],
             )

@@ -108,7 +108,7 @@ class Worker:
         return Poller(
             source,
             self._host(source.function),
-            lambda: Queue.open(sqs, url),
+            lambda: Queue.open(sqs, url, hold_s=self._settings.worker_hold_s),
             threads=min(threads, source.concurrency or threads),
             poll_s=self._settings.worker_poll_s,
             heartbeat=self._heartbeat,
