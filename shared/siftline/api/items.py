@@ -9,14 +9,10 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from siftline.api import details_store, items_store
 from siftline.api.auth import CurrentCaller
-from siftline.api.item_models import (
-    ChangeItem,
-    ItemDetail,
-    Items,
-    Status,
-)
+from siftline.api.filters import BySince, BySource, ByStarred, ByTag, ByTopic, ByUnread, ByUntil
+from siftline.api.item_models import ChangeItem, ItemDetail, Items, Status
 from siftline.api.item_views import detail_of, item_of
-from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, Time, decode, page
+from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.problems import not_found
 from siftline.api.routing import BODY_PROBLEMS, NO_CONTENT, new_router, responses
 from siftline.api.waits import waiting_of
@@ -65,13 +61,13 @@ class ItemRoutes:
         caller: CurrentCaller,
         *,
         status: Annotated[Status | None, Query(description="How far reading has come")] = None,
-        topic: Annotated[str | None, Query(max_length=200, description="A topic")] = None,
-        tag: Annotated[str | None, Query(max_length=64, description="A tag, yours or found by reading")] = None,
-        source_id: Annotated[UUID | None, Query(description="The source that brought it")] = None,
-        since: Annotated[Time | None, Query(description="Not older than this (`sort_at`)")] = None,
-        until: Annotated[Time | None, Query(description="Older than this (`sort_at`)")] = None,
-        unread: Annotated[bool | None, Query(description="Only unread ones, or only read ones")] = None,
-        starred: Annotated[bool | None, Query(description="Only starred ones, or only others")] = None,
+        topic: ByTopic = None,
+        tag: ByTag = None,
+        source_id: BySource = None,
+        since: BySince = None,
+        until: ByUntil = None,
+        unread: ByUnread = None,
+        starred: ByStarred = None,
         sort: Annotated[  # noqa: ARG002  # one order so far; it is checked, so that others may join
             str, Query(pattern="^recent$", description="`recent`: newest first")
         ] = "recent",
@@ -79,7 +75,7 @@ class ItemRoutes:
         next: Next = None,  # noqa: A002  # the parameter's name in the API
     ) -> Items:
         """List items."""
-        filters = items_store.Filters(status, topic, tag, source_id, since, until, unread, starred)
+        filters = items_store.Listed(topic, tag, source_id, since, until, unread, starred, status)
         with self._database.transaction() as connection:
             rows = items_store.list_items(connection, caller.user_id, filters, decode(next), limit + 1)
         shown, following = page(rows, limit, lambda row: Cursor(row.sort_at, row.id))

@@ -1,7 +1,7 @@
 """The caller's items in PostgreSQL. Every statement that takes an item's id also takes its holder's."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -9,6 +9,7 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
+from siftline.api.filters import Filters
 from siftline.api.paging import Cursor
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
@@ -51,17 +52,10 @@ class ItemRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class Listed(Filters):
     """Which items to list; ``None`` means any."""
 
     status: str | None = None
-    topic: str | None = None
-    tag: str | None = None
-    source_id: UUID | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-    unread: bool | None = None
-    starred: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,19 +154,12 @@ select id from jobs where subject_id = any(%(subjects)b::uuid[]) and state = 'pe
 
 
 def list_items(
-    connection: Connection, user_id: UUID, filters: Filters, after: Cursor | None, limit: int
+    connection: Connection, user_id: UUID, filters: Listed, after: Cursor | None, limit: int
 ) -> list[ItemRow]:
     """Return a user's items, newest first, at most ``limit``, beginning behind ``after``."""
-    values = {
+    values = asdict(filters) | {
         "user_id": user_id,
-        "status": filters.status,
         "topic": None if filters.topic is None else Jsonb([{"topic": filters.topic}]),
-        "tag": filters.tag,
-        "source_id": filters.source_id,
-        "since": filters.since,
-        "until": filters.until,
-        "unread": filters.unread,
-        "starred": filters.starred,
         "after_at": after.at if after else None,
         "after_id": after.id if after else None,
         "limit": limit,

@@ -11,8 +11,9 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field, StringConstraints
 
 from siftline.api.auth import CurrentCaller
+from siftline.api.filters import ByLang, BySince, BySource, ByStarred, ByTag, ByTopic, ByUnread, ByUntil, Filters
 from siftline.api.item_models import Topic
-from siftline.api.paging import DEFAULT_LIMIT, Limit, Time
+from siftline.api.paging import DEFAULT_LIMIT, Limit
 from siftline.api.problems import not_found
 from siftline.api.routing import new_router, responses
 from siftline.api.shapes import Cause
@@ -22,17 +23,10 @@ _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Filters):
     """Which of the caller's items may be found; ``None`` means any."""
 
     lang: str | None = None
-    topic: str | None = None
-    tag: str | None = None
-    source_id: UUID | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-    unread: bool | None = None
-    starred: bool | None = None
 
 
 class Found(Protocol):
@@ -121,18 +115,18 @@ class SearchRoutes:
         q: Annotated[_Query, Query(description="What you look for, in your own words")],
         caller: CurrentCaller,
         *,
-        lang: Annotated[str | None, Query(max_length=16, description="A language: ISO 639-1")] = None,
-        topic: Annotated[str | None, Query(max_length=200, description="A topic")] = None,
-        tag: Annotated[str | None, Query(max_length=64, description="A tag, yours or found by reading")] = None,
-        source_id: Annotated[UUID | None, Query(description="The source that brought it")] = None,
-        since: Annotated[Time | None, Query(description="Not older than this (`sort_at`)")] = None,
-        until: Annotated[Time | None, Query(description="Older than this (`sort_at`)")] = None,
-        unread: Annotated[bool | None, Query(description="Only unread ones, or only read ones")] = None,
-        starred: Annotated[bool | None, Query(description="Only starred ones, or only others")] = None,
+        lang: ByLang = None,
+        topic: ByTopic = None,
+        tag: ByTag = None,
+        source_id: BySource = None,
+        since: BySince = None,
+        until: ByUntil = None,
+        unread: ByUnread = None,
+        starred: ByStarred = None,
         limit: Limit = DEFAULT_LIMIT,
     ) -> FoundItems:
         """Find what is nearest to a query in meaning."""
-        wanted = Wanted(lang, topic, tag, source_id, since, until, unread, starred)
+        wanted = Wanted(topic, tag, source_id, since, until, unread, starred, lang)
         found = self._finder.search(caller.user_id, q, wanted, limit=limit)
         return FoundItems.model_validate(found, from_attributes=True)
 
@@ -141,8 +135,8 @@ class SearchRoutes:
         item_id: UUID,
         caller: CurrentCaller,
         *,
-        lang: Annotated[str | None, Query(max_length=16, description="A language: ISO 639-1")] = None,
-        unread: Annotated[bool | None, Query(description="Only unread ones, or only read ones")] = None,
+        lang: ByLang = None,
+        unread: ByUnread = None,
         limit: Limit = 10,
     ) -> FoundItems:
         """Find what resembles an item in meaning."""

@@ -1,0 +1,32 @@
+"""How a caller narrows down what they hold, the same wherever they look: the parameters, and what they come to."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler.openapi.params import Query
+
+from siftline.api.paging import Time
+
+ByLang = Annotated[str | None, Query(max_length=16, description="A language: ISO 639-1")]
+ByTopic = Annotated[str | None, Query(max_length=200, description="A topic")]
+ByTag = Annotated[str | None, Query(max_length=64, description="A tag, yours or found by reading")]
+BySource = Annotated[UUID | None, Query(description="The source that brought it")]
+BySince = Annotated[Time | None, Query(description="Not older than this (`sort_at`)")]
+ByUntil = Annotated[Time | None, Query(description="Older than this (`sort_at`)")]
+ByUnread = Annotated[bool | None, Query(description="Only unread ones, or only read ones")]
+ByStarred = Annotated[bool | None, Query(description="Only starred ones, or only others")]
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which of the caller's items are meant; ``None`` means any."""
+
+    topic: str | None = None
+    tag: str | None = None
+    source_id: UUID | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    unread: bool | None = None
+    starred: bool | None = None
