@@ -52,6 +52,7 @@ SHORT = {
     "JOB_BACKOFF_S": "[1, 1, 2]",
     "JOB_CLOCK_GRACE_S": "0.5",
     "HTTP_RETRIES": "0",
+    "HTTP_READ_S": "25",
     "WORKER_POLL_S": "1",
     "WORKER_DRAIN_S": "5",
 }

@@ -147,12 +147,17 @@ def test_each_of_ten_messages_is_sent_until_it_is_taken(
         before=before,
         after=after,
     )
-    feed, urls = machine.site.add_feed(10)
-    machine.follow(feed)
+    urls: list[str] = []
+    while not trap.count and len(urls) < 60:  # now and then a sweep is faster and hands some of the ten out itself
+        feed, entries = machine.site.add_feed(10)
+        urls += entries
+        machine.follow(feed)
+        machine.see(lambda feed=feed: machine.site.asked(feed))
+        machine.rest()
     trap.await_sprung()
     healing(fault, machine.heal(trap.at))
     assert ready(machine, urls)
-    assert [machine.site.asked(url) for url in urls] == [1] * 10
+    assert [machine.site.asked(url) for url in urls] == [1] * len(urls)
 
 
 def test_messages_that_sqs_fails_to_delete_are_deleted_again_and_nothing_runs_again(
@@ -262,7 +267,7 @@ def test_work_that_outlasts_its_visibility_or_its_lease_ends_once(
     """Fault 34: the visibility, or the lease too, runs out in mid-work, as its renewal fails."""
     (url,) = machine.site.add_pages(1)
     go_on = threading.Event()
-    machine.site.script(url, first(lambda: go_on.wait(9), when="before"))
+    machine.site.script(url, first(lambda: go_on.wait(20), when="before"))
     machine.sqs_wire.trap(lambda asked: asked.action.startswith("ChangeMessage"), before=lambda _: INTERNAL, times=99)
     if lost == "lease":
         machine.postgres.on_commit(lambda commit: commit.says("set lease_until"), "before", lambda: None, times=99)
