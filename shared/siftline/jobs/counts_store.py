@@ -55,9 +55,7 @@ with tallied as (
         union all select job_type, queue, state, jobs from job_tally_changes) as every
   group by job_type, queue),
 running as (
-  select job_type, queue, min(coalesce((
-    select job_events.at from job_events where job_events.job_id = jobs.id and job_events.event = 'claimed'
-    order by job_events.id desc limit 1), updated_at)) as since
+  select job_type, queue, min(coalesce(claimed_at, updated_at)) as since
   from jobs where state = 'processing' group by job_type, queue)
 select tallied.job_type, tallied.queue, pending, processing, completed, failed, cancelled,
   case when pending = 0 then 0 else (
