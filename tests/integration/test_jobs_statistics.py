@@ -100,7 +100,7 @@ def test_ages_and_what_is_put_off(database: Database) -> None:
     run(database, "update jobs set due_at = now() + interval '1 h' where id = %s", later)
     with database.transaction() as connection:
         lease_store.claim(connection, running, JobType.ANALYZE_CONTENT, lease_s=60, grace_s=1)
-    run(database, "update job_events set at = now() - interval '45 s' where event = 'claimed'")
+    run(database, "update jobs set claimed_at = now() - interval '45 s' where id = %s", running)
     with database.transaction() as connection:
         (row,) = counts_store.counts(connection)
     assert (row.pending, row.processing, row.delayed) == (2, 1, 1)
