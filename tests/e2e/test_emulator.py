@@ -1,6 +1,5 @@
 """Every sample event runs through its packed handler under AWS's own runtime client, in Lambda's interface emulator."""
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,20 +9,17 @@ from uuid import UUID
 import pytest
 
 from infra.local.samples import SampleServer
-from infra.local.vectors import Service, Vectors
-from infra.local.wsgi import LoopbackServer
 from siftline.contracts import Queue
 from siftline.kit.db import Connection, Database
 from siftline.kit.ids import new_id
 from tests.e2e.emulator import PYTHON, emulated
 from tests.factories import make_content, make_item, make_source
+from tests.functions import EVENTS, USER, make_queues, make_sample_user, parked_code
 from tests.house.reading import FUNCTION_NAMES, function_resources
 from tests.packing import ROOT, packed
+from tests.vectors import serving_vectors
 
-EVENTS = ROOT / "events"
 MODEL = ROOT / ".local" / "model"
-USER = "018f4e5a-7b1c-7000-8000-000000000001"
-TOKEN = "018f4e5a-7b1c-7000-8000-000000000002"
 QUEUE_OF = {
     "fetch": Queue.FETCH,
     "ingest": Queue.CONTENT_PROCESSING,
@@ -46,10 +42,8 @@ def packages() -> Iterator[Mapping[str, list[Path]]]:
 @pytest.fixture(scope="module")
 def vectors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Qdrant's engine on loopback."""
-    store = Vectors(tmp_path_factory.mktemp("vectors"))
-    with LoopbackServer(Service(store)) as server:
-        yield server.url
-    store.close()
+    with serving_vectors(tmp_path_factory.mktemp("vectors")) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -72,11 +66,7 @@ class Lambda:
         self._values = values
         self._logs = logs
         self.stage = str(new_id())
-        self.urls = {
-            f"{queue.name}_{variable}": sqs.create_queue(QueueName=f"siftline-{self.stage}-{queue}-{kind}")["QueueUrl"]
-            for queue in Queue
-            for variable, kind in (("QUEUE_URL", "queue"), ("DLQ_URL", "dlq"))
-        }
+        self.urls = make_queues(sqs, self.stage)
 
     def event(self, name: str) -> Any:
         """Return a sample event, its queues those of the stage and its addresses those of the sample server."""
@@ -97,9 +87,7 @@ class Lambda:
         (bad,) = (path.stem for path in EVENTS.glob(f"{name}.*.json") if path.stem != f"{name}.ok")
 
         assert self.invoke(name, self.event(bad), good) == [{"batchItemFailures": []}] * 2
-        url = self.urls[f"{QUEUE_OF[name].name}_DLQ_URL"]
-        (dead,) = self._sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"], WaitTimeSeconds=5)["Messages"]
-        assert dead["MessageAttributes"]["error_code"]["StringValue"]
+        assert parked_code(self._sqs, self.urls[f"{QUEUE_OF[name].name}_DLQ_URL"])
 
 
 @pytest.fixture
@@ -134,12 +122,7 @@ def _states(connection: Connection) -> set[tuple[str, str]]:
 
 
 def _user(connection: Connection) -> None:
-    digest = hashlib.sha256(b"sl_" + b"A" * 43).digest()
-    connection.execute("insert into users (id, name) values (%s, 'sample')", (USER,))
-    connection.execute(
-        "insert into access_tokens (id, user_id, name, token_sha256, scopes) values (%s, %s, 'sample', %s, %s)",
-        (TOKEN, USER, digest, ["read", "write", "ops"]),
-    )
+    make_sample_user(connection, ["read", "write", "ops"])
 
 
 def test_fetch_polls_a_feed(run: Lambda, samples: SampleServer, database: Database) -> None:

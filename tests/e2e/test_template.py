@@ -19,12 +19,11 @@ import pytest
 from infra.local.aws import CLIENT_OPTIONS, MiniStack
 from infra.local.samples import SampleServer
 from infra.local.user import make_user
-from infra.local.vectors import Service, Vectors
-from infra.local.wsgi import LoopbackServer
 from infra.upload_model import upload
 from siftline.kit.db import SingleConnection
 from tests.e2e.deployment import MINISTACK_PYTHON, Deployed, build, deploy
 from tests.packing import ROOT
+from tests.vectors import serving_vectors
 
 MODEL = ROOT / ".local" / "model"
 READY_WITHIN_S = 240
@@ -40,10 +39,8 @@ def database_url(make_database: Callable[..., str]) -> str:
 @pytest.fixture(scope="module")
 def qdrant_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Qdrant's engine on loopback."""
-    vectors = Vectors(tmp_path_factory.mktemp("vectors"))
-    with LoopbackServer(Service(vectors)) as server:
-        yield server.url
-    vectors.close()
+    with serving_vectors(tmp_path_factory.mktemp("vectors")) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,6 @@ import pytest
 from qdrant_client import QdrantClient
 
 from infra.local.postgres import free_port
-from infra.local.vectors import Service, Vectors
-from infra.local.wsgi import LoopbackServer
 from siftline.api.resolver import HttpApi
 from siftline.api.search import SearchRoutes
 from siftline.kit.db import Database, DatabaseUnavailableError
@@ -24,6 +22,7 @@ from siftline.settings import VectorSettings
 from tests.api_client import ApiClient
 from tests.factories import make_content, make_item, make_source, make_user
 from tests.models import WordEmbedder
+from tests.vectors import serving_vectors
 
 PORT = "The port is dredged for larger container ships"
 RATES = "The central bank raises its interest rates"
@@ -32,10 +31,8 @@ GOAL = "A late goal decides the derby"
 
 @pytest.fixture(scope="module")
 def qdrant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    vectors = Vectors(tmp_path_factory.mktemp("vectors"))
-    with LoopbackServer(Service(vectors)) as server:
-        yield server.url
-    vectors.close()
+    with serving_vectors(tmp_path_factory.mktemp("vectors")) as url:
+        yield url
 
 
 class Library:

@@ -4,55 +4,31 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from functions.search import app
 from infra.local.postgres import free_port
-from infra.local.vectors import Service, Vectors
-from infra.local.wsgi import LoopbackServer
-from siftline.kit.db import Database, open_database
+from siftline.kit.db import Database
 from siftline.kit.vectors import Point, VectorIndex
 from siftline.settings import environment
 from tests.factories import FakeContext, make_content, make_item
-from tests.models import tiny_embedder, tiny_model
-
-EVENTS = Path(__file__).resolve().parents[2] / "events"
-USER = "018f4e5a-7b1c-7000-8000-000000000001"
+from tests.functions import USER, cold, make_sample_user, sample_event
+from tests.models import tiny_embedder
 
 
 def answered(name: str) -> tuple[int, Any]:
-    response = app.handler(json.loads((EVENTS / f"{name}.json").read_text()), FakeContext())
+    response = app.handler(sample_event(name), FakeContext())
     return response["statusCode"], json.loads(response["body"])
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_model(tmp_path_factory.mktemp("model"))
-
-
 @pytest.fixture
-def qdrant(tmp_path: Path) -> Iterator[str]:
-    vectors = Vectors(tmp_path / "vectors")
-    with LoopbackServer(Service(vectors)) as server:
-        yield server.url
-    vectors.close()
-
-
-@pytest.fixture
-def variables(
-    database: Database, database_url: str, model: Path, qdrant: str, tmp_path: Path
-) -> Iterator[dict[str, str]]:
-    app.build.cache_clear()
-    yield {
-        "DATABASE_URL": database_url,
-        "QDRANT_URL": qdrant,
-        "QDRANT_API_KEY": "",
-        "MODEL_URI": str(model),
-        "MODEL_CACHE_DIR": str(tmp_path),
-    }
-    open_database(database_url, 1).close()
-    app.build.cache_clear()
+def variables(database_url: str, model: Path, qdrant: str, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The function's environment: the tiny model, a vector store."""
+    own = {"QDRANT_API_KEY": "", "MODEL_URI": str(model), "MODEL_CACHE_DIR": str(tmp_path)}
+    with cold(app.build, DATABASE_URL=database_url, QDRANT_URL=qdrant, **own) as variables:
+        yield variables
 
 
 @pytest.fixture
@@ -62,10 +38,10 @@ def held(database: Database, model: Path, qdrant: str) -> list[str]:
     index = VectorIndex(qdrant, model_version=embedder.model_version, dimensions=embedder.dimensions)
     titles = ["port is being deepened for larger ships", "malaria vaccine"]
     with database.transaction() as connection:
-        connection.execute("insert into users (id, name) values (%s, 'sample')", (USER,))
+        make_sample_user(connection)
         for title in titles:
             content_id = make_content(connection, status="READY", title=title, text=title)
-            make_item(connection, USER, content_id)
+            make_item(connection, UUID(USER), content_id)
             index.upsert([Point(content_id, embedder.embed_passage(title))])
     index.close()
     return titles

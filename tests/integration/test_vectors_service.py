@@ -15,8 +15,7 @@ from qdrant_client.http.exceptions import UnexpectedResponse
 
 from infra.local.postgres import free_port
 from infra.local.processes import wait_until
-from infra.local.vectors import Service, Vectors
-from infra.local.wsgi import LoopbackServer
+from tests.vectors import serving_vectors
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZE = 8
@@ -35,10 +34,8 @@ QUERY = [RNG.gauss(0, 1) for _ in range(SIZE)]
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    vectors = Vectors(tmp_path_factory.mktemp("vectors"))
-    with LoopbackServer(Service(vectors)) as server:
-        yield server.url
-    vectors.close()
+    with serving_vectors(tmp_path_factory.mktemp("vectors")) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
