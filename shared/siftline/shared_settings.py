@@ -136,7 +136,7 @@ class ModelSettings(Settings):
 class VectorSettings(Settings):
     """Where vectors are found again."""
 
-    qdrant_url: str = Field(description="where Qdrant answers")
+    qdrant_url: str = Field(description="where Qdrant answers; version 1.16 or newer")
     qdrant_api_key: SecretStr = Field(
         default=SecretStr(""), description="the key, secretsmanager://<secret id> whose text is one, or none"
     )
