@@ -15,12 +15,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from infra.local.errors import SetUpError
 from infra.local.postgres_place import Demotion, Place, demotion
 from infra.local.processes import command_line, end, end_pid, tethered, wait_until
+from infra.local.programs import Service
 
 USER = "siftline"
 _FAST_STOP = [(signal.SIGINT, 15.0), (signal.SIGQUIT, 5.0)]
@@ -47,7 +47,7 @@ def free_port() -> int:
         return port
 
 
-class EmbeddedPostgres:
+class EmbeddedPostgres(Service):
     """One server over one data folder; a context manager. ``port`` 0 takes a free one at each start.
 
     ``fsync=False`` is for tests: faster, and a power cut may lose everything.
@@ -59,31 +59,9 @@ class EmbeddedPostgres:
         self._binaries = binaries or default_binaries()
         self._fsync = fsync
         self._demotion: Demotion = demotion()
-        self._process: subprocess.Popen[bytes] | None = None
         self._port = port
         self._password = ""
         self.log_file = self._home / "postgres.log"
-
-    def __enter__(self) -> Self:
-        """Start the server."""
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop the server."""
-        self.stop()
-
-    @property
-    def pid(self) -> int | None:
-        """The server's process id while it runs."""
-        return self._process.pid if self._process else None
-
-    @property
-    def exit_code(self) -> int | None:
-        """How the server ended, while nobody has stopped it; ``None`` while it runs or was never started."""
-        return self._process.poll() if self._process else None
 
     def url(self, database: str = "postgres") -> str:
         """Return the ``postgresql://`` URL of one database, password included."""
@@ -95,7 +73,7 @@ class EmbeddedPostgres:
         self._password = self._read_password(place)
         return place
 
-    def start(self) -> None:
+    def launch(self) -> None:
         """Make the data folder if there is none, and start; returns once connections are accepted.
 
         A server left over from a killed starter is stopped first. Raises ``SetUpError``.
@@ -111,10 +89,6 @@ class EmbeddedPostgres:
             if time.monotonic() > deadline:
                 raise SetUpError(f"PostgreSQL does not start; its last words are in {self.log_file}.")
             time.sleep(0.25)
-
-    def launch(self) -> None:
-        """Start as ``start`` does."""
-        self.start()
 
     def wait_ready(self) -> None:
         """Return at once: ``launch`` has waited."""

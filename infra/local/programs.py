@@ -3,9 +3,10 @@
 import http.client
 import signal
 import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Self
 
 from infra.local.errors import SetUpError
 from infra.local.processes import end, tethered, wait_until
@@ -13,33 +14,49 @@ from infra.local.processes import end, tethered, wait_until
 _LOG_LIMIT_BYTES = 5_000_000
 
 
-class Service(Protocol):
-    """Anything the supervisor starts, watches and stops."""
+class Service(ABC):
+    """A process that is started, watched and stopped: by the supervisor, or for the length of a ``with`` block."""
+
+    _process: subprocess.Popen[bytes] | None = None
+
+    @abstractmethod
+    def launch(self) -> None:
+        """Start it without waiting."""
+
+    @abstractmethod
+    def wait_ready(self) -> None:
+        """Wait until it can be used. Raises ``SetUpError``."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End it and wait for the end."""
 
     @property
     def pid(self) -> int | None:
         """Its process id while it runs."""
-        ...
+        return self._process.pid if self._process else None
 
     @property
     def exit_code(self) -> int | None:
         """How it ended (minus the signal's number if by a signal); ``None`` while it runs or was never started."""
-        ...
+        return self._process.poll() if self._process else None
 
-    def launch(self) -> None:
-        """Start it without waiting."""
-        ...
+    def start(self) -> None:
+        """Start it; returns once it can be used. Raises ``SetUpError``."""
+        self.launch()
+        self.wait_ready()
 
-    def wait_ready(self) -> None:
-        """Wait until it can be used. Raises ``SetUpError``."""
-        ...
+    def __enter__(self) -> Self:
+        """Start it."""
+        self.start()
+        return self
 
-    def stop(self) -> None:
-        """End it and wait for the end."""
-        ...
+    def __exit__(self, *_: object) -> None:
+        """Stop it."""
+        self.stop()
 
 
-class Program:
+class Program(Service):
     """A Python module run as a process of its own.
 
     It dies with the supervisor: the kernel sends it SIGTERM. ``stop`` sends SIGTERM, waits ``patience_s`` and kills.
@@ -65,17 +82,6 @@ class Program:
         self._ready = ready
         self._start_s = start_s
         self.patience_s = patience_s
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def pid(self) -> int | None:
-        """Its process id while it runs."""
-        return self._process.pid if self._process else None
-
-    @property
-    def exit_code(self) -> int | None:
-        """How it ended; ``None`` while it runs or was never started."""
-        return self._process.poll() if self._process else None
 
     def launch(self) -> None:
         """Start it without waiting, in a process group of its own: Ctrl-C goes to the supervisor alone."""
