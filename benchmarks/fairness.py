@@ -7,30 +7,25 @@ and with fewer pages.
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from benchmarks.database import databases
+from benchmarks.queueing.line import Line
 from benchmarks.report import Report, durability, timed
-from infra.local.aws import REGION, MiniStack
+from infra.local.aws import MiniStack
+from infra.local.machine import ROOT
 from infra.local.ministack_environment import ministack_python
 from infra.local.queues import sqs_client
 from siftline.contracts import JobType, Priority, Queue
 from siftline.jobs import store
-from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.model import ClaimedJob, Done, NewJob
-from siftline.jobs.publish import Publisher
-from siftline.jobs.queues import SqsQueues
-from siftline.kit.clock import SystemClock
-from siftline.kit.db import Connection, Database
-from siftline.kit.errors import SiftlineError
+from siftline.jobs.model import NewJob
+from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from siftline.settings import JobSettings
-from siftline.worker.queue import Queue as PolledQueue
-from siftline.worker.records import sqs_event
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -40,67 +35,29 @@ _FLOOD_WITHOUT_SHARES = 1_500  # enough to be seen
 _SAVED_AT_ONCE = 500  # what one POST /v1/items/batch takes
 _BEFORE = 200  # of the flood's jobs are done when the other tenant comes
 _WITHOUT_SHARES = 1_000_000
-_PLENTY_MS = 60_000
-
-
-class NoWork:
-    """A processor that has nothing to do and notes whose turn it was."""
-
-    providers: frozenset[str] = frozenset()
-
-    def __init__(self, job_type: JobType) -> None:
-        self.job_type = job_type
-        self.claimed: list[str] = []
-
-    def process(self, job: ClaimedJob) -> Done:
-        """Note the tenant."""
-        self.claimed.append(job.group_key)
-        return Done()
-
-    def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
-        """Never happens."""
-
-
-class _Context:
-    def get_remaining_time_in_millis(self) -> int:
-        return _PLENTY_MS
 
 
 class _Trial:
     """One queue with its consumer."""
 
     def __init__(self, database: Database, sqs: "SQSClient", job_type: JobType, queue: Queue, share: int) -> None:
-        name = f"fairness-{new_id().hex}"
-        url = sqs.create_queue(QueueName=name)["QueueUrl"]
-        self._polled = PolledQueue(sqs, url, f"arn:aws:sqs:{REGION}:000000000000:{name}", 300, 300)
+        url = sqs.create_queue(QueueName=f"fairness-{new_id().hex}")["QueueUrl"]
         self._database, self._job_type, self._queue = database, job_type, queue
-        settings = JobSettings(job_tenant_share=share)
-        sender = SqsQueues(sqs, {queue: url}, {})
-        self._publisher = Publisher(database, sender, settings)
-        self._work = NoWork(job_type)
-        self._consumer = BatchConsumer(
-            queues={name: queue},
-            database=database,
-            publisher=self._publisher,
-            sender=sender,
-            processors=[self._work],
-            subjects={},
-            settings=settings,
-            clock=SystemClock(),
-        )
+        self._line = Line(database, sqs, url, queue, job_type, JobSettings(job_tenant_share=share))
 
     def waited_behind(self, jobs: int) -> int:
         """Return how many of the flood's jobs were claimed between the other tenant's save and its own claim."""
+        publisher, claimed = self._line.publisher, self._line.claimed
         flood = self._enqueue("user:flood", jobs)
         for start in range(0, len(flood), _SAVED_AT_ONCE):
-            self._publisher.publish(flood[start : start + _SAVED_AT_ONCE])
-        while len(self._work.claimed) < _BEFORE:
-            self._batch()
-        self._work.claimed.clear()
-        self._publisher.publish(self._enqueue("user:single", 1))
-        while "user:single" not in self._work.claimed:
-            self._batch()
-        return self._work.claimed.index("user:single")
+            publisher.publish(flood[start : start + _SAVED_AT_ONCE])
+        while len(claimed) < _BEFORE:
+            self._line.work_batch()
+        claimed.clear()
+        publisher.publish(self._enqueue("user:single", 1))
+        while "user:single" not in claimed:
+            self._line.work_batch()
+        return claimed.index("user:single")
 
     def _enqueue(self, tenant: str, count: int) -> Sequence[UUID]:
         jobs = [
@@ -108,13 +65,6 @@ class _Trial:
         ]
         with self._database.transaction() as connection:
             return store.enqueue(connection, jobs)
-
-    def _batch(self) -> None:
-        messages = self._polled.receive(10, wait_s=1)
-        if messages:
-            event: dict[str, Any] = dict(sqs_event(messages, self._polled.arn))
-            self._consumer.handle(event, _Context())
-            self._polled.delete(messages)
 
 
 def main() -> None:
@@ -141,11 +91,10 @@ def main() -> None:
 
 @contextmanager
 def _sqs() -> Iterator["SQSClient"]:
-    with tempfile.TemporaryDirectory(prefix="siftline-bench-") as folder:
-        python = ministack_python(Path(__file__).resolve().parents[1] / ".local" / "ministack")
-        with MiniStack(python, Path(folder), persists=False) as aws:
-            client = sqs_client(aws.endpoint)
-            try:
-                yield client
-            finally:
-                client.close()
+    python = ministack_python(ROOT / ".local" / "ministack")
+    with (
+        tempfile.TemporaryDirectory(prefix="siftline-bench-") as folder,
+        MiniStack(python, Path(folder), persists=False) as aws,
+        closing(sqs_client(aws.endpoint)) as client,
+    ):
+        yield client

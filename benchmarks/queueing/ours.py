@@ -5,29 +5,18 @@ import sys
 import time
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 from uuid import UUID
 
-from benchmarks.fairness import NoWork
+from benchmarks.queueing.line import BATCH, Line
 from benchmarks.queueing.round import Work
-from infra.local.aws import REGION
 from infra.local.queues import sqs_client
 from siftline.contracts import QUEUE_OF, JobType
 from siftline.jobs import lease_store, outbox_store, store
-from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.model import NewJob
-from siftline.jobs.publish import Publisher
-from siftline.jobs.queues import SqsQueues
-from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database, open_database, settled_after
 from siftline.settings import JobSettings
-from siftline.worker.queue import Queue as PolledQueue
-from siftline.worker.records import sqs_event
 
-BATCH = 10
-"""Jobs that a worker is handed at a time, as by SQS."""
 TENANTS = 50
-_PLENTY_MS = 60_000
 
 
 def enqueue(url: str, job_type: JobType, batches: Sequence[Sequence[UUID]]) -> None:
@@ -73,36 +62,9 @@ def _make(database: Database, job_type: JobType, batch: Sequence[UUID]) -> list[
         return store.enqueue(connection, jobs)
 
 
-class _Context:
-    def get_remaining_time_in_millis(self) -> int:
-        return _PLENTY_MS
-
-
-class _Line:
-    """One queue with its publisher and consumer, in one process."""
-
-    def __init__(self, database: Database, endpoint: str, queue_url: str, job_type: JobType) -> None:
-        name, queue = queue_url.rpartition("/")[2], QUEUE_OF[job_type]
-        settings, sqs = JobSettings(), sqs_client(endpoint)
-        self.polled = PolledQueue(sqs, queue_url, f"arn:aws:sqs:{REGION}:000000000000:{name}", 300, 300)
-        sender = SqsQueues(sqs, {queue: queue_url}, {})
-        self.publisher = Publisher(database, sender, settings)
-        self.processor = NoWork(job_type)
-        self.consumer = BatchConsumer(
-            queues={name: queue},
-            database=database,
-            publisher=self.publisher,
-            sender=sender,
-            processors=[self.processor],
-            subjects={},
-            settings=settings,
-            clock=SystemClock(),
-        )
-
-
 @cache
-def _line(url: str, endpoint: str, queue_url: str, job_type: JobType) -> _Line:
-    return _Line(open_database(url, 1), endpoint, queue_url, job_type)
+def _line(url: str, endpoint: str, queue_url: str, job_type: JobType) -> Line:
+    return Line(open_database(url, 1), sqs_client(endpoint), queue_url, QUEUE_OF[job_type], job_type)
 
 
 def enqueue_by_sqs(
@@ -118,10 +80,7 @@ def work_by_sqs(url: str, endpoint: str, queue_url: str, job_type: JobType) -> W
     """Receive, handle and delete batches until none comes."""
     line = _line(url, endpoint, queue_url, job_type)
     started = ended = time.time()
-    line.processor.claimed.clear()
-    while messages := line.polled.receive(BATCH, wait_s=1):
-        event: dict[str, Any] = dict(sqs_event(messages, line.polled.arn))
-        line.consumer.handle(event, _Context())
-        line.polled.delete(messages)
+    line.claimed.clear()
+    while line.work_batch():
         ended = time.time()
-    return Work(started, ended, [0.0] * len(line.processor.claimed))
+    return Work(started, ended, [0.0] * len(line.claimed))
