@@ -16,7 +16,7 @@ from siftline.api.auth import CurrentCaller
 from siftline.api.hand_out import HandOut
 from siftline.api.paging import DEFAULT_LIMIT, Limit, Next
 from siftline.api.problems import Fault, faulty, not_found
-from siftline.api.routing import new_router, responses
+from siftline.api.routing import answer, new_router, responses
 from siftline.contracts import JobType, Priority
 from siftline.jobs import store as jobs
 from siftline.jobs.model import NewJob
@@ -160,7 +160,7 @@ class ClusterRoutes:
         with self._database.transaction() as connection:
             job_ids = jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
         self._hand_out(job_ids)
-        return Response(status_code=202, content_type="application/json", body=Recompute(job_id=job_ids[0]))
+        return answer(202, Recompute(job_id=job_ids[0]))
 
 
 def _encode(number: float, key: UUID) -> str:

@@ -14,7 +14,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from siftline.api.auth import required_scope
 from siftline.api.problems import to_json
-from siftline.api.routing import Resource, new_router, responses
+from siftline.api.routing import Resource, answer, new_router, responses
 
 _TITLE = "Siftline API"
 _DESCRIPTION = """
@@ -71,7 +71,7 @@ class DocumentRoutes:
 
     def openapi(self) -> Response[Any]:
         """Return the document."""
-        return Response(status_code=200, content_type="application/json", body=self._document())
+        return answer(200, self._document())
 
     def page(
         self,

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from siftline.api.auth import lacking, unauthorized
 from siftline.api.authorize import Authorizer
 from siftline.api.callers import Scope
-from siftline.api.routing import new_router, responses
+from siftline.api.routing import answer, new_router, responses
 from siftline.kit.errors import SiftlineError
 
 Check = Callable[[], object]
@@ -85,4 +85,4 @@ class HealthRoutes:
 
 
 def _answer(report: HealthReport) -> Response[HealthReport]:
-    return Response(status_code=200 if report.status == "ok" else 503, content_type="application/json", body=report)
+    return answer(200 if report.status == "ok" else 503, report)

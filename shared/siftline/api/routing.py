@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.types import OpenAPIResponse
 
 from siftline.api.problems import PROBLEM_JSON, Problem, title
 
+T = TypeVar("T")
 BODY_PROBLEMS = (400, 413, 415)
 """What a route that takes a body may answer."""
 LOCATION = {"Location": {"description": "The path of what was made", "schema": {"type": "string"}}}
@@ -26,6 +28,12 @@ class Resource(Protocol):
 def new_router() -> Router:
     """Return an empty router."""
     return Router()  # type: ignore[no-untyped-call]  # Powertools left its constructor untyped
+
+
+def answer(status: int, body: T, *, location: str | None = None) -> Response[T]:
+    """Return an answer in JSON; ``location`` is the path of what was made."""
+    headers = None if location is None else {"Location": location}
+    return Response(status_code=status, content_type="application/json", body=body, headers=headers)
 
 
 def responses(

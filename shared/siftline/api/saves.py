@@ -17,7 +17,7 @@ from siftline.api.destinations import check_destination
 from siftline.api.hand_out import HandOut
 from siftline.api.item_models import BatchAnswer, BatchAnswers, SavedItem, SaveItem, SaveItems, Status
 from siftline.api.problems import ProblemError, fault_of
-from siftline.api.routing import BODY_PROBLEMS, LOCATION, new_router, responses
+from siftline.api.routing import BODY_PROBLEMS, LOCATION, answer, new_router, responses
 from siftline.api.shapes import Cause
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError
@@ -116,12 +116,7 @@ class SaveRoutes:
                     raise _reused()
             waiting = items_store.unpublished_jobs(connection, [saved.content_id])
         self._hand_out(waiting)
-        return Response(
-            status_code=202 if created else 200,
-            content_type="application/json",
-            body=saved,
-            headers={"Location": f"/v1/items/{saved.id}"},
-        )
+        return answer(202 if created else 200, saved, location=f"/v1/items/{saved.id}")
 
     def save_batch(self, body: SaveItems, caller: CurrentCaller) -> BatchAnswers:
         """Save many pages in one transaction; what is wrong with one is found before and costs the others nothing."""

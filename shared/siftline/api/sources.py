@@ -22,7 +22,7 @@ from siftline.api.hand_out import HandOut
 from siftline.api.item_views import error_of
 from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.problems import conflict, not_found
-from siftline.api.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, new_router, responses
+from siftline.api.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
 from siftline.api.source_models import (
     REFRESH_MINUTES,
     ChangeSource,
@@ -128,12 +128,8 @@ class SourceRoutes:
             given, job_ids = self._begin(connection, caller, source_id) if fresh else (0, [])
             row = self._find(connection, caller, source_id)
         self._hand_out(job_ids)
-        return Response(
-            status_code=202 if fresh else 200,
-            content_type="application/json",
-            body=Subscribed(id=row.id, status=row.status, health=row.health, items=given),
-            headers={"Location": f"/v1/sources/{row.id}"},
-        )
+        subscribed = Subscribed(id=row.id, status=row.status, health=row.health, items=given)
+        return answer(202 if fresh else 200, subscribed, location=f"/v1/sources/{row.id}")
 
     def browse(
         self,
@@ -184,7 +180,7 @@ class SourceRoutes:
             job_ids = self._fetch(connection, taken)
             source = self._find(connection, caller, source_id)
         self._hand_out(job_ids)
-        return Response(status_code=202, content_type="application/json", body=source)
+        return answer(202, source)
 
     def reset_health(self, source_id: UUID, caller: CurrentCaller) -> Source:
         """Forget failures and queue a fetch."""

@@ -13,7 +13,7 @@ from siftline.api.auth import CurrentCaller, lacking
 from siftline.api.callers import Scope
 from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, Time, decode, page
 from siftline.api.problems import Fault, faulty, not_found
-from siftline.api.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, new_router, responses
+from siftline.api.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
 from siftline.api.shapes import Asked, Name
 from siftline.api.tokens import issue
 from siftline.kit.clock import Clock
@@ -95,12 +95,7 @@ class TokenRoutes:
             raise faulty([Fault(code="in_the_past", detail="This time is over already", pointer="#/expires_at")])
         with self._database.transaction() as connection:
             token, row = issue(connection, caller.user_id, body.name, body.scopes, body.expires_at)
-        return Response(
-            status_code=201,
-            content_type="application/json",
-            body=MadeToken(**_view(row).model_dump(), token=token),
-            headers={"Location": f"/v1/tokens/{row.id}"},
-        )
+        return answer(201, MadeToken(**_view(row).model_dump(), token=token), location=f"/v1/tokens/{row.id}")
 
     def browse(
         self,

@@ -11,7 +11,7 @@ from siftline.api.hand_out import HandOut
 from siftline.api.item_models import Reprocess, ReprocessFrom, SavedItem, Status, Step, Timeline
 from siftline.api.item_views import error_of, notice_of
 from siftline.api.problems import ProblemError, conflict, not_found
-from siftline.api.routing import BODY_PROBLEMS, LOCATION, new_router, responses
+from siftline.api.routing import BODY_PROBLEMS, LOCATION, answer, new_router, responses
 from siftline.api.waits import waiting_of
 from siftline.contracts import JobType, Priority
 from siftline.jobs import store as jobs
@@ -105,9 +105,5 @@ class WalkRoutes:
             row = items_store.find_item(connection, caller.user_id, item_id)
         self._hand_out(job_ids)
         status = Status(row.status) if row is not None else Status.PENDING
-        return Response(
-            status_code=202,
-            content_type="application/json",
-            body=SavedItem(id=item_id, content_id=held.content_id, status=status),
-            headers={"Location": f"/v1/items/{item_id}"},
-        )
+        saved = SavedItem(id=item_id, content_id=held.content_id, status=status)
+        return answer(202, saved, location=f"/v1/items/{item_id}")
