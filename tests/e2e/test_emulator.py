@@ -17,7 +17,6 @@ from tests.factories import make_content, make_item, make_source
 from tests.functions import EVENTS, USER, make_queues, make_sample_user, parked_code
 from tests.house.reading import FUNCTION_NAMES, function_resources
 from tests.packing import ROOT, packed
-from tests.vectors import serving_vectors
 
 MODEL = ROOT / ".local" / "model"
 QUEUE_OF = {
@@ -37,21 +36,6 @@ def packages() -> Iterator[Mapping[str, list[Path]]]:
             pytest.fail(f"{needed} is missing; `make test` makes it")
     with packed(FUNCTION_NAMES) as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def vectors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Qdrant's engine on loopback."""
-    with serving_vectors(tmp_path_factory.mktemp("vectors")) as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def samples() -> Iterator[SampleServer]:
-    """What the events' addresses stand for."""
-    server = SampleServer().start()
-    yield server
-    server.stop()
 
 
 class Lambda:
@@ -94,7 +78,7 @@ class Lambda:
 def run(
     packages: Mapping[str, list[Path]],
     samples: SampleServer,
-    vectors: str,
+    qdrant_url: str,
     sqs: Any,
     aws_environment: Mapping[str, str],
     database_url: str,
@@ -103,7 +87,7 @@ def run(
     """Every function with a database, queues, vectors and a model that are real."""
     values = {
         "DATABASE_URL": database_url,
-        "QDRANT_URL": vectors,
+        "QDRANT_URL": qdrant_url,
         "MODEL_URI": str(MODEL),
         "FIRST_IMPORT": "all",
         "SIFTLINE_ANALYSIS_ENABLED": "true",

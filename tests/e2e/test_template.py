@@ -23,7 +23,6 @@ from infra.upload_model import upload
 from siftline.kit.db import SingleConnection
 from tests.e2e.deployment import MINISTACK_PYTHON, Deployed, build, deploy
 from tests.packing import ROOT
-from tests.vectors import serving_vectors
 
 MODEL = ROOT / ".local" / "model"
 READY_WITHIN_S = 240
@@ -34,21 +33,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 def database_url(make_database: Callable[..., str]) -> str:
     """A database of this module's own."""
     return make_database()
-
-
-@pytest.fixture(scope="module")
-def qdrant_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Qdrant's engine on loopback."""
-    with serving_vectors(tmp_path_factory.mktemp("vectors")) as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def samples() -> Iterator[SampleServer]:
-    """Pages written for this project."""
-    server = SampleServer().start()
-    yield server
-    server.stop()
 
 
 @pytest.fixture(scope="module")
