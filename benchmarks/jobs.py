@@ -2,7 +2,8 @@
 
 The job store alone, and the same through the batch loop and an SQS endpoint; beside them, in the same run on the same
 server, procrastinate and a loop written by hand. All work the same number of jobs in turn, round after round. A job of
-the store leaves more than the loop's: a lease that others see, a timeline of three lines, counts by queue and state.
+the store leaves more than the loop's: a lease that others see, a timeline of three lines, counts by queue and state;
+where its time goes is measured step by step in the same run.
 """
 
 import tempfile
@@ -21,6 +22,7 @@ import psycopg
 from benchmarks.queueing import loop, ours
 from benchmarks.queueing.procrastinate import Procrastinate
 from benchmarks.queueing.round import WORKERS, Round, Work, round_of
+from benchmarks.queueing.steps import tell
 from benchmarks.report import Report, durability, ratio, timed
 from infra.local.aws import MiniStack
 from infra.local.machine import ROOT
@@ -65,11 +67,12 @@ def main() -> None:
                 assert done.jobs == JOBS, (name, done)
                 if number:  # the first one warms up
                     rounds[name].append(done)
+        steps, shares, why = tell(*(_database(server, name, migrated=name == "steps") for name in ("steps", "floor")))
     report.table("jobs a second, medians; p99 from claim to completion", [_row(name, rounds) for name in ways])
     report.table("reach: store >= 4 x procrastinate, >= 0.5 x the loop, p99 <= 2 x the loop's", [_reach(rounds)])
-    report.tell(
-        {"store": "3.3 round trips a job, 1 of its commits waits for the disk", "loop": "2 round trips, 2 commits"}
-    )
+    report.table("where a job's time goes, by step on one connection", steps)
+    report.table("what the server executes of it, by part", shares)
+    report.tell({"why": why})
     report.keep()
 
 

@@ -37,15 +37,24 @@ def enqueue(url: str, batches: Sequence[Sequence[object]]) -> None:
         connect(url).execute(_ADD, {"subjects": list(batch)})
 
 
+def claim(url: str) -> tuple[object, ...] | None:
+    """Take the next row, if there is one."""
+    return connect(url).execute(_CLAIM).fetchone()
+
+
+def finish(url: str, row_id: object) -> None:
+    """Note that a row's work is done."""
+    connect(url).execute(_DONE, [row_id])
+
+
 def work(url: str) -> Work:
     """Claim and finish until nothing waits."""
-    connection = connect(url)
-    spans = []
+    spans: list[float] = []
     started = time.time()
     while True:
         begun = time.perf_counter()
-        row = connection.execute(_CLAIM).fetchone()
+        row = claim(url)
         if row is None:
             return Work(started, time.time(), spans)
-        connection.execute(_DONE, [row[0]])
+        finish(url, row[0])
         spans.append(time.perf_counter() - begun)
