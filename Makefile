@@ -52,8 +52,8 @@ migrate: $(VENV)/.local ## bring the database of DATABASE_URL to the newest sche
 	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.migrate
 
 .PHONY: user
-user: $(VENV)/.local ## make a user and print a token: NAME=…
-	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.user $(if $(NAME),--name "$(NAME)")
+user: $(VENV)/.local ## make a user and print a token: NAME=…, OPS=1 for an operator
+	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.user $(if $(NAME),--name "$(NAME)") $(if $(filter 1,$(OPS)),--ops)
 
 .PHONY: redrive
 redrive: $(VENV)/.local ## give dead letters back to work: QUEUE=analysis, ERROR_CODE=…, LIMIT=…, DRY_RUN=1

@@ -15,12 +15,15 @@ from infra.local.queues import create_queues, sqs_client
 from infra.local.samples import DEFAULT_PORT, HOST, SampleServer
 from infra.local.user import make_user
 from siftline.api.authorize import Authorizer
-from siftline.kit.db import SingleConnection
+from siftline.jobs.outbox_store import end_leases
+from siftline.kit.db import DatabaseUnavailableError, SingleConnection
+from siftline.kit.log import logger
 
 if TYPE_CHECKING:
     from infra.local.machine import Machine
     from infra.local.state import State
 
+_log = logger("local")
 ALARMS = Path(__file__).resolve().parents[1] / "observability.yaml"
 
 
@@ -28,6 +31,21 @@ def database(machine: "Machine") -> None:
     """Create the database and bring its tables up to date."""
     create_database(machine.postgres.url(), machine.database)
     migrate(machine.postgres.url(machine.database))
+
+
+def free_leases(machine: "Machine") -> None:
+    """End the leases of the worker that is gone: here it is the only one, so nobody needs to wait for their time.
+
+    Where the database is away the leases end by themselves.
+    """
+    connection = SingleConnection(machine.postgres.url(machine.database))
+    try:
+        with connection.transaction() as transaction:
+            end_leases(transaction)
+    except DatabaseUnavailableError as error:
+        _log.warning("leases_not_freed", error_code=error.error_code)
+    finally:
+        connection.close()
 
 
 def queues(machine: "Machine") -> None:

@@ -174,9 +174,12 @@ class Watch:
     _WAITS_S = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
     _SETTLED_S = 60.0
 
-    def __init__(self, machine: Machine, say: Say, on_restart: Callable[[str], None]) -> None:
+    def __init__(
+        self, machine: Machine, say: Say, on_restart: Callable[[str], None], on_end: Callable[[str], None]
+    ) -> None:
         self._machine = machine
         self._on_restart = on_restart
+        self._on_end = on_end
         self._say = say
         self._deaths: dict[str, list[float]] = {}
 
@@ -193,6 +196,7 @@ class Watch:
             how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
             self._say(f"The {name} {how}; starting it again{f' in {wait_s:.0f} seconds' if wait_s else ''}.")
             time.sleep(wait_s)
+            self._on_end(name)
             self._machine.restart(name)
             self._on_restart(name)
 

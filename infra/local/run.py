@@ -126,6 +126,7 @@ class Run:
         from infra.local import furnish  # noqa: PLC0415  -- as the comment above says
 
         furnish.database(machine)
+        furnish.free_leases(machine)
         self._serve_samples(machine, asked=samples)
         machine.services["aws"].wait_ready()
         furnish.queues(machine)
@@ -163,7 +164,11 @@ class Run:
             if name == "aws":
                 furnish.queues(machine)
 
-        watch = Watch(machine, _say, on_restart)
+        def on_end(name: str) -> None:
+            if name == "worker":
+                furnish.free_leases(machine)
+
+        watch = Watch(machine, _say, on_restart, on_end)
         make = Make.starter()
         while make is None or not make.interrupted():
             time.sleep(_LOOK_EVERY_S)

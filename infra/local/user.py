@@ -54,12 +54,15 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="make user", description="Make a user and print a token.")
     parser.add_argument("--name", default="", help="who it is")
     parser.add_argument("--time-zone", default="UTC", help="IANA name, such as Europe/Berlin")
-    parser.add_argument("--scope", action="append", choices=[scope.value for scope in Scope], help="default: all")
+    parser.add_argument(
+        "--scope", action="append", choices=[scope.value for scope in Scope], help="default: read and write"
+    )
+    parser.add_argument("--ops", action="store_true", help="an operator: every scope")
     chosen = parser.parse_args(arguments)
     if not chosen.name.strip():
         print("Say whose account it is: make user NAME=Ada", file=sys.stderr)
         return 2
-    scopes = tuple(Scope(name) for name in chosen.scope or Scope)
+    scopes = tuple(Scope) if chosen.ops else tuple(Scope(name) for name in chosen.scope or (Scope.READ, Scope.WRITE))
     try:
         with closing(open_database()) as database:
             made = make_user(database, chosen.name.strip(), time_zone=chosen.time_zone, scopes=scopes)

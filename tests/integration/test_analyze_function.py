@@ -66,10 +66,11 @@ def test_a_missing_model_is_told_as_what_it_is_and_the_job_waits_for_it_at_no_co
     assert answer == {"batchItemFailures": []}
     with database.transaction() as connection:
         job = connection.execute("select state, attempts, waits_for, error_message from jobs").fetchone()
-        breaker = connection.execute("select provider, error_code from breakers").fetchone()
+        breaker = connection.execute("select provider, error_code, error_detail from breakers").fetchone()
     assert job[:3] == ("pending", 0, "model_missing")
-    assert "There is no model" in job[3]
-    assert breaker == ("model", "model_missing")
+    assert str(tmp_path) not in job[3]
+    assert breaker[:2] == ("model", "model_missing")
+    assert "There is no model" in breaker[2]
 
 
 def test_topics_of_ones_own_are_taken_from_the_file_that_is_named(variables, database, tmp_path):

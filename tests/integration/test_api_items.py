@@ -50,6 +50,14 @@ def test_a_saved_url_is_accepted_with_its_job_and_a_message(world: World) -> Non
     assert (item["url"], item["own_tags"], item["note"], item["saved"]) == (URL, ["energy"], "later", True)
 
 
+def test_a_deleted_account_is_told_so_while_its_token_is_still_believed(world: World) -> None:
+    user = world.user()
+    world.sql("delete from users where id = %s", user.user_id)
+    answer = user.post("/v1/items", {"url": URL})
+    assert (answer.status, answer.code) == (403, "unknown_user")
+    assert world.sql("select count(*) from contents") == [(0,)]
+
+
 def test_the_same_url_again_is_the_same_item(world: World) -> None:
     user = world.user()
     first = save(user)

@@ -309,6 +309,19 @@ class ModelGoneError(ConfigurationError):
     provider = "model"
 
 
+def test_a_far_side_that_asks_for_a_moment_again_and_again_gets_ever_more(database: Database) -> None:
+    bench = Bench(database, raising(TransientError("Busy.", code="busy", retry_after_s=30)))
+    job_id = make_job(database)
+    bench.knock(bench.message(job_id))
+    with database.transaction() as connection:
+        connection.execute("update jobs set due_at = now(), deferred_since = now() - interval '1 hour'")
+    bench.knock(bench.message(job_id))
+    with database.transaction() as connection:
+        [(wait_s,)] = connection.execute("select extract(epoch from due_at - now())::float8 from jobs").fetchall()
+    assert 890 < wait_s < 910
+    assert (bench.column("state", job_id), bench.column("attempts", job_id)) == ("pending", 0)
+
+
 def broken_until(mended: list[bool]) -> Any:
     def work(_: ClaimedJob) -> Done:
         if not mended:
@@ -338,7 +351,11 @@ def test_a_fault_of_the_set_up_opens_its_breaker_and_no_other_job_is_tried_on_it
     assert breaker(database) == ("model", 1, True, None)
     assert [bench.column("attempts", job) for job in (first, second)] == [0, 0]
     assert bench.column("waits_for", second) == "breaker_open"
-    assert "model_missing" in bench.column("error_message", second)
+    assert bench.column("error_code", first) == "model_missing"
+    messages = [bench.column("error_message", job) for job in (first, second)]
+    assert [message.startswith("Something that this needs (model) is set up wrongly") for message in messages] == [
+        True
+    ] * 2
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "BreakersOpened" in line]
     assert [(line["queue"], line["service"], line["provider"]) for line in told] == [
         ("siftline-local-analysis-queue", "siftline", "model")

@@ -200,12 +200,12 @@ class FakeMachine:
 
 def test_a_part_that_ended_is_started_again_with_a_line_that_says_so():
     machine = FakeMachine(worker=FakeService([-9, 1]), api=FakeService([]))
-    said, told = [], []
-    watch = Watch(machine, said.append, told.append)
+    said, told, ended = [], [], []
+    watch = Watch(machine, said.append, told.append, ended.append)
     watch.look()
     watch.look()
     watch.look()
-    assert machine.restarted == told == ["worker", "worker"]
+    assert machine.restarted == told == ended == ["worker", "worker"]
     assert said == [
         "The worker was ended by signal 9; starting it again.",
         "The worker ended with exit code 1; starting it again in 1 seconds.",

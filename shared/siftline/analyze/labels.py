@@ -25,6 +25,7 @@ class TopicsFileError(ConfigurationError):
     """The file of topics cannot be read or does not say what topics need."""
 
     code = "topics_file_invalid"
+    provider = "topics"
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class AnalyzeContent:
     """
 
     job_type = JobType.ANALYZE_CONTENT
-    providers = frozenset({"model", "vectors"})
+    providers = frozenset({"model", "topics", "vectors"})
 
     def __init__(self, database: Database, reader: Reader, index: VectorIndex, *, cluster_every: int = 20) -> None:
         self._database = database

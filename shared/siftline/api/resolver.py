@@ -10,6 +10,7 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from aws_lambda_powertools.utilities.typing import LambdaContext
+from psycopg.errors import ForeignKeyViolation
 
 from siftline.api.auth import admit
 from siftline.api.dispatch import Dispatcher
@@ -74,6 +75,7 @@ class HttpApi:
         handle(RequestValidationError)(self._invalid)
         handle(PermanentError)(_permanent)
         handle(TransientError)(self._transient)
+        handle(ForeignKeyViolation)(self._broken_reference)
         handle(Exception)(self._unexpected)
 
     def _invalid(self, error: RequestValidationError) -> Response[str]:
@@ -95,6 +97,12 @@ class HttpApi:
         detail = f"This path answers {', '.join(allowed)} only."
         problem = ProblemError(405, "method_not_allowed", detail).problem()
         return answer(problem, {"Allow": ", ".join(allowed)})
+
+    def _broken_reference(self, error: ForeignKeyViolation) -> Response[str]:
+        """Answer a caller whose account was deleted: an authorizer's answer lives on for its stated time."""
+        if not (error.diag.constraint_name or "").endswith("_user_id_fkey"):
+            return self._unexpected(error)
+        return answer(ProblemError(403, "unknown_user", "There is no such account any more.").problem())
 
     def _transient(self, error: TransientError) -> Response[str]:
         self._log.warning("request_failed", error_code=error.error_code, exc_info=error)

@@ -25,6 +25,12 @@ from siftline.settings import JobSettings
 _log = logger("jobs")
 
 
+# What a user is told of a fault of the set-up, whose detail (a path, an address) is for operators.
+_SET_UP_WRONGLY = "Something that this needs ({}) is set up wrongly; whoever runs this service has been told."
+# A far side that asks for a moment again and again gets ever more: at least this share of how long it has asked so far.
+_WIDENING_RATIO = 0.25
+
+
 class BreakerOpenError(TransientError):
     """What the job needs is set up wrongly and left alone for a while."""
 
@@ -123,7 +129,7 @@ class Attempts:
             duration_ms = self._since(started)
             fresh = settled_after(
                 self._database,
-                lambda connection: lease_store.complete(connection, job, result=done.result, duration_ms=duration_ms),
+                lambda connection: lease_store.completing(connection, job, result=done.result, duration_ms=duration_ms),
                 lambda connection, again: self._completed(connection, claim, done, again),
             )
         except lease_store.LeaseLostError:
@@ -157,8 +163,8 @@ class Attempts:
         job = claim.job
         outcome = settled(self._database, lambda connection: self._uncompleted(connection, claim, error, duration_ms))
         self._told("job_not_completed", job, outcome.status, duration_ms, error.error_code)
-        if outcome.breaker_opened and isinstance(error, ConfigurationError):
-            self._told_breaker(job, error)
+        if isinstance(error, ConfigurationError):
+            self._told_set_up(job, error, outcome)
         if outcome.park_id is not None:
             self._park(job)
         if outcome.again is not None:
@@ -167,9 +173,12 @@ class Attempts:
 
     def _uncompleted(self, connection: Connection, claim: Claim, error: SiftlineError, duration_ms: int) -> _Outcome:
         job, breaker_opened = claim.job, False
-        wait_s = self._asked_wait_s(error)
-        if isinstance(error, ConfigurationError) and error.provider in self._processors[job.job_type].providers:
-            wait_s, breaker_opened = breakers_store.opened(connection, error, hold_s=self._settings.job_misconfigured_s)
+        wait_s = self._asked_wait_s(job, error)
+        if isinstance(error, ConfigurationError):
+            if error.provider in self._processors[job.job_type].providers:
+                hold_s = self._settings.job_misconfigured_s
+                wait_s, breaker_opened = breakers_store.opened(connection, error, hold_s=hold_s)
+            error = SiftlineError(_SET_UP_WRONGLY.format(error.provider), code=error.error_code)
         elif claim.probes:
             breakers_store.not_proven(connection, claim.probes)
         if isinstance(error, PermanentError):
@@ -191,18 +200,23 @@ class Attempts:
             self._processors[job.job_type].on_failure(connection, job, error)
         return outcome
 
-    def _asked_wait_s(self, error: SiftlineError) -> float | None:
+    def _asked_wait_s(self, job: ClaimedJob, error: SiftlineError) -> float | None:
         """Return how long the error asks to be left alone without an attempt being used, or ``None``."""
         if isinstance(error, ConfigurationError):
             return self._settings.job_misconfigured_s
-        return error.retry_after_s if isinstance(error, TransientError) else None
+        if not isinstance(error, TransientError) or error.retry_after_s is None:
+            return None
+        if isinstance(error, BreakerOpenError):
+            return error.retry_after_s
+        return max(error.retry_after_s, _WIDENING_RATIO * self._waited_s(job))
 
     def _patience_s(self, job: ClaimedJob) -> float:
         """Return for how long the job may still be put off, this time and those just before it together."""
-        waited_s = 0.0
-        if job.deferred_since is not None:
-            waited_s = (self._clock.now() - job.deferred_since).total_seconds()
-        return self._settings.job_defer_max_s - waited_s
+        return self._settings.job_defer_max_s - self._waited_s(job)
+
+    def _waited_s(self, job: ClaimedJob) -> float:
+        """Return for how long the job has been put off so far, time after time without a try between."""
+        return 0.0 if job.deferred_since is None else (self._clock.now() - job.deferred_since).total_seconds()
 
     def _park(self, job: ClaimedJob) -> None:
         with self._database.transaction() as connection:
@@ -218,8 +232,12 @@ class Attempts:
         figures.add_metric(name="JobDuration", unit=MetricUnit.Milliseconds, value=duration_ms)
         figures.flush_metrics()
 
-    def _told_breaker(self, job: ClaimedJob, error: ConfigurationError) -> None:
-        _log.error("breaker_opened", provider=error.provider, error_code=error.error_code, detail=error.detail)
+    def _told_set_up(self, job: ClaimedJob, error: ConfigurationError, outcome: _Outcome) -> None:
+        """Tell operators what users are not told."""
+        event = "breaker_opened" if outcome.breaker_opened else "set_up_wrongly"
+        _log.error(event, provider=error.provider, error_code=error.error_code, detail=error.detail)
+        if not outcome.breaker_opened:
+            return
         figures = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
         figures.add_dimension(name="queue", value=self._names[job.queue])
         figures.add_metric(name="BreakersOpened", unit=MetricUnit.Count, value=1)
@@ -231,10 +249,7 @@ class Attempts:
 
 
 def _held_up(standing: breakers_store.Standing) -> BreakerOpenError:
-    return BreakerOpenError(
-        f"The {standing.provider} is set up wrongly ({standing.error_code}): {standing.error_detail}",
-        retry_after_s=standing.wait_s,
-    )
+    return BreakerOpenError(_SET_UP_WRONGLY.format(standing.provider), retry_after_s=standing.wait_s)
 
 
 def _facts(job: ClaimedJob) -> dict[str, Any]:

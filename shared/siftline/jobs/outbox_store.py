@@ -47,7 +47,8 @@ class Swept:
 
 _OUTSTANDING = """
 select count(*) from (
-  select from jobs where queue = %(queue)s and state = 'pending' and published_at is not null limit %(cap)s) as counted
+  select from jobs where queue = %(queue)s and state = 'pending' and published_at is not null and due_at <= now()
+  limit %(cap)s) as counted
 """
 
 # That a message was sent need not be on disk: were that lost with the server, the message would be sent once more.
@@ -152,6 +153,10 @@ select ended.job_type, ended.subject_id, ended.state = 'failed' and follow.id is
 from ended left join follow on follow.job_type = ended.job_type and follow.subject_id = ended.subject_id
 """
 
+_END_LEASES = """
+update jobs set lease_until = now(), updated_at = now() where state = 'processing' and lease_until > now()
+"""
+
 _TO_PARK = """
 select jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.park_id,
   jobs.error_code, jobs.error_message, jobs.attempts,
@@ -177,7 +182,10 @@ delete from jobs using old where jobs.id = old.id returning jobs.id
 
 
 def outstanding(connection: Connection, queue: Queue, *, cap: int) -> int:
-    """Return how many messages of a queue are handed out and unclaimed, counting no further than ``cap``."""
+    """Return how many messages of a queue are handed out, due and unclaimed, counting no further than ``cap``.
+
+    What SQS still holds back stands in nobody's way.
+    """
     with connection.cursor(row_factory=scalar_row) as cursor:
         counted: int = cursor.execute(_OUTSTANDING, {"queue": queue.value, "cap": cap}).fetchone() or 0
     return counted
@@ -226,6 +234,14 @@ def sweep_lost(connection: Connection, *, limit: int) -> Swept:
     credits_store.reserve(connection, [row[4] for row in rows if row[4]])
     failed = tuple(row[0] for row in rows if row[2])
     return Swept(retried=len(rows) - len(failed), failed=len(failed), failed_types=failed)
+
+
+def end_leases(connection: Connection) -> int:
+    """End every lease now, for who knows that all workers are gone; the next sweep takes the jobs back.
+
+    Returns how many there were. A worker that lives after all finds its finish refused: nothing is done twice.
+    """
+    return connection.execute(_END_LEASES).rowcount
 
 
 def to_park(connection: Connection, *, quiet_s: float, limit: int, job_id: UUID | None = None) -> list[Outgoing]:
