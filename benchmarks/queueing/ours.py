@@ -50,7 +50,7 @@ def _one(database: Database, job_id: UUID, job_type: JobType) -> float:
     assert job is not None
     settled_after(
         database,
-        lambda connection: lease_store.complete(connection, job, result={}, duration_ms=0),
+        lambda connection: lease_store.completing(connection, job, {}, 0),
         lambda connection, again: lease_store.finished(connection, job, again),
     )
     return time.perf_counter() - begun

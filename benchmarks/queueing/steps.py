@@ -89,7 +89,7 @@ def _one(way: _Way, database: Database, job_id: UUID) -> None:
     with way.step("complete"):
         settled_after(
             database,
-            lambda connection: lease_store.complete(connection, job, result={}, duration_ms=0),
+            lambda connection: lease_store.completing(connection, job, {}, 0),
             lambda connection, again: lease_store.finished(connection, job, again),
         )
 

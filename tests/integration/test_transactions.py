@@ -1,5 +1,6 @@
 """Transactions whose first statement travels with their begin, and single statements without one."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,8 +17,9 @@ def names(database: Database) -> list[str]:
         return [row[0] for row in connection.execute("select name from users").fetchall()]
 
 
-def first(connection: Connection) -> Any:
-    return make_user(connection, name="first")
+def first(connection: Connection) -> Callable[[], Any]:
+    user_id = make_user(connection, name="first")
+    return lambda: user_id
 
 
 def rename(connection: Connection, user_id: Any) -> int:
@@ -45,9 +47,18 @@ def test_a_fault_in_the_first_is_raised_even_unfetched_and_nothing_follows(
     settled_after(database, first, rename)
     followed: list[object] = []
     with pytest.raises(fault):
-        settled_after(database, lambda connection: connection.execute(statement), lambda *given: followed.append(given))
+        settled_after(
+            database, lambda connection: connection.execute(statement).fetchone, lambda *given: followed.append(given)
+        )
     assert followed == []
     assert names(database) == ["second"]
+
+
+def test_what_is_sent_first_can_be_fetched_once_the_transaction_has_begun(database: Database) -> None:
+    def asked(connection: Connection) -> Callable[[], Any]:
+        return connection.execute("select 7").fetchone
+
+    assert settled_after(database, asked, lambda _, row: row) == (7,)
 
 
 def test_a_single_statement_stands_at_once(database: Database) -> None:

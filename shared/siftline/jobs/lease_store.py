@@ -4,7 +4,7 @@ Every arrow also writes its line of the timeline (``job_events``) and what it me
 transaction of the caller.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -134,8 +134,15 @@ def complete(connection: Connection, job: ClaimedJob, *, result: Mapping[str, An
 
     A ``result`` that says ``stale`` was thrown away by its room: it costs no credit.
     """
-    ended = _end(connection, job, "completed", duration_ms=duration_ms, result=result)
-    return ended.follow_id
+    return completing(connection, job, result, duration_ms)()
+
+
+def completing(
+    connection: Connection, job: ClaimedJob, result: Mapping[str, Any], duration_ms: int
+) -> Callable[[], UUID | None]:
+    """Do as ``complete`` does in two steps: send the arrow now; what is returned fetches how it went."""
+    end = _end(connection, job, "completed", duration_ms=duration_ms, result=result)
+    return lambda: end().follow_id
 
 
 def finished(connection: Connection, job: ClaimedJob, again: UUID | None) -> None:
@@ -155,7 +162,7 @@ def fail(
 
     Returns the follow-up's id when its subject changed meanwhile. Raises ``LeaseLostError``.
     """
-    ended = _end(connection, job, "failed", duration_ms=duration_ms, error=error, park_id=park_id)
+    ended = _end(connection, job, "failed", duration_ms=duration_ms, error=error, park_id=park_id)()
     if ended.follow_id is None:
         subjects.failed(connection, job.job_type, [job.subject_id], error.error_code, error.detail)
     else:
@@ -189,29 +196,32 @@ def _end(
     result: Mapping[str, Any] | None = None,
     error: SiftlineError | None = None,
     park_id: UUID | None = None,
-) -> _Ended:
-    with connection.cursor(row_factory=class_row(_Ended)) as cursor:
-        ended = cursor.execute(
-            _END,
-            {
-                "id": job.id,
-                "token": job.lease_token,
-                "state": state,
-                "error_code": error.error_code if error else None,
-                "error_message": error.detail if error else None,
-                "result": Jsonb(dict(result)) if result else None,
-                "park_id": park_id,
-                "follow_id": new_id(),
-                "duration_ms": duration_ms,
-            },
-        ).fetchone()
-    if ended is None:
-        raise _lost(job)
-    if job.job_type is JobType.ANALYZE_CONTENT:
-        if state == "completed" and not (result or {}).get("stale"):
+) -> Callable[[], _Ended]:
+    cursor = connection.cursor(row_factory=class_row(_Ended)).execute(
+        _END,
+        {
+            "id": job.id,
+            "token": job.lease_token,
+            "state": state,
+            "error_code": error.error_code if error else None,
+            "error_message": error.detail if error else None,
+            "result": Jsonb(dict(result)) if result else None,
+            "park_id": park_id,
+            "follow_id": new_id(),
+            "duration_ms": duration_ms,
+        },
+    )
+
+    def ended() -> _Ended:
+        row = cursor.fetchone()
+        if row is None:
+            raise _lost(job)
+        if job.job_type is JobType.ANALYZE_CONTENT and state == "completed" and not (result or {}).get("stale"):
             credits_store.settle(connection, job.id)
-        else:
+        elif job.job_type is JobType.ANALYZE_CONTENT:
             credits_store.release(connection, [job.id])
+        return row
+
     return ended
 
 

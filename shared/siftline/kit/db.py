@@ -152,12 +152,14 @@ def settled(database: Database, work: Callable[[Connection], _Result], *, single
 
 
 def settled_after(
-    database: Database, first: Callable[[Connection], _First], work: Callable[[Connection, _First], _Result]
+    database: Database,
+    first: Callable[[Connection], Callable[[], _First]],
+    work: Callable[[Connection, _First], _Result],
 ) -> _Result:
-    """Do as ``settled`` does; what ``first`` asks and fetches goes to the server together with the transaction's begin.
+    """Do as ``settled`` does; what ``first`` sends goes to the server together with the transaction's begin.
 
-    ``work`` is handed what ``first`` returned. Saves a round trip (pipeline mode of libpq), so ``first`` may not read
-    how many rows a statement met without fetching them.
+    ``first`` fetches nothing yet but returns what will (pipeline mode of libpq: to fetch there would cost the round
+    trip that is saved here); ``work`` is handed what that returned.
     """
 
     def both(connection: Connection) -> _Result:
@@ -165,8 +167,8 @@ def settled_after(
             with connection.pipeline():
                 # Not connection.transaction(): begun in a pipeline, that would keep it open to its end.
                 stack.enter_context(psycopg.Transaction(connection))
-                begun = first(connection)
-            return work(connection, begun)
+                fetch = first(connection)
+            return work(connection, fetch())
 
     return settled(database, both, single=True)
 
