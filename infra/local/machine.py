@@ -2,11 +2,12 @@
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from infra.local.aws import CREDENTIALS, MiniStack
+from infra.local.errors import SetUpError
 from infra.local.ministack_environment import ministack_python
 from infra.local.postgres import EmbeddedPostgres, free_port
 from infra.local.programs import Program, Service, answers
@@ -171,34 +172,60 @@ class Machine:
 class Watch:
     """Starts parts that ended again, with growing patience for one that keeps ending."""
 
-    _WAITS_S = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
-    _SETTLED_S = 60.0
+    _SETTLED_S = 120.0
+    _TRIES = 6
 
     def __init__(
-        self, machine: Machine, say: Say, on_restart: Callable[[str], None], on_end: Callable[[str], None]
+        self,
+        machine: Machine,
+        say: Say,
+        on_restart: Callable[[str], None],
+        on_end: Callable[[str], None],
+        *,
+        waits_s: Sequence[float] = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0),
     ) -> None:
         self._machine = machine
         self._on_restart = on_restart
         self._on_end = on_end
+        self._waits_s = waits_s
         self._say = say
         self._deaths: dict[str, list[float]] = {}
+        self._down: set[str] = set()
 
     def look(self) -> None:
         """Look at every part once. Raises ``SetUpError`` when one cannot be started again."""
         for name, service in self._machine.services.items():
             code = service.exit_code
-            if code is None:
+            if code is None and name not in self._down:
                 continue
             now = time.monotonic()
             recent = [moment for moment in self._deaths.get(name, []) if now - moment < self._SETTLED_S]
             self._deaths[name] = [*recent, now]
-            wait_s = self._WAITS_S[min(len(recent), len(self._WAITS_S) - 1)]
-            how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            wait_s = self._waits_s[min(len(recent), len(self._waits_s) - 1)]
+            how = _how_ended(code)
             self._say(f"The {name} {how}; starting it again{f' in {wait_s:.0f} seconds' if wait_s else ''}.")
             time.sleep(wait_s)
             self._on_end(name)
+            self._restart(name, last=len(recent) >= self._TRIES)
+
+    def _restart(self, name: str, *, last: bool) -> None:
+        """Start a part again; one that dies while it starts has ended once more."""
+        try:
             self._machine.restart(name)
-            self._on_restart(name)
+        except SetUpError as error:
+            if last:
+                raise
+            self._say(str(error))
+            self._down.add(name)
+            return
+        self._down.discard(name)
+        self._on_restart(name)
+
+
+def _how_ended(code: int | None) -> str:
+    if code is None:
+        return "did not come up"
+    return f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
 def _clean(environment: Mapping[str, str]) -> dict[str, str]:

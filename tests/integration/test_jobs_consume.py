@@ -353,9 +353,8 @@ def test_a_fault_of_the_set_up_opens_its_breaker_and_no_other_job_is_tried_on_it
     assert bench.column("waits_for", second) == "breaker_open"
     assert bench.column("error_code", first) == "model_missing"
     messages = [bench.column("error_message", job) for job in (first, second)]
-    assert [message.startswith("Something that this needs (model) is set up wrongly") for message in messages] == [
-        True
-    ] * 2
+    assert messages[0].startswith("Something that this needs (model) is set up wrongly")
+    assert messages[1].startswith("Something that this needs (model) does not serve at the moment (model_missing)")
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "BreakersOpened" in line]
     assert [(line["queue"], line["service"], line["provider"]) for line in told] == [
         ("siftline-local-analysis-queue", "siftline", "model")
@@ -413,6 +412,54 @@ def test_a_probe_that_fails_for_another_reason_leaves_the_right_to_probe_to_the_
     bench.knock(bench.message(jobs[2]))
     assert bench.states() == ["pending", "failed", "completed"]
     assert breaker(database) is None
+
+
+class VectorsAwayError(TransientError):
+    code = "vectors_unavailable"
+    provider = "vectors"
+
+
+def test_a_part_of_our_own_that_stays_away_uses_up_no_attempts(database: Database) -> None:
+    bench = Bench(database, raising(VectorsAwayError("Nobody answers.")), providers=frozenset({"vectors"}))
+    job_id = make_job(database)
+    bench.knock(bench.message(job_id))
+    assert (bench.column("attempts", job_id), breaker(database)) == (1, None), "it may be a moment only"
+    for _ in range(10):
+        with database.transaction() as connection:
+            connection.execute("update breakers set open_until = now()")
+            connection.execute("update jobs set due_at = now() where id = %s", (job_id,))
+        bench.knock(bench.message(job_id))
+    assert (bench.column("state", job_id), bench.column("attempts", job_id)) == ("pending", 1)
+    assert breaker(database)[:2] == ("vectors", 10)
+
+
+def test_what_waited_for_a_breaker_goes_on_as_soon_as_it_closes(database: Database) -> None:
+    mended: list[bool] = []
+    bench = Bench(database, broken_until(mended), providers=frozenset({"model"}))
+    first, second = make_job(database), make_job(database)
+    bench.knock(bench.message(first), bench.message(second))
+    mended.append(True)
+    with database.transaction() as connection:
+        connection.execute("update breakers set open_until = now()")
+    due_now(database, first)
+    bench.knock(bench.message(first))
+    with database.transaction() as connection:
+        assert connection.execute("select due_at <= now() from jobs where id = %s", (second,)).fetchone() == (True,)
+
+
+def test_a_probe_whose_job_was_cancelled_meanwhile_gives_its_right_back(database: Database) -> None:
+    def work(job: ClaimedJob) -> Done:
+        with database.transaction() as connection:
+            store.cancel(connection, [job.subject_id])
+        return Done()
+
+    bench = Bench(database, work, providers=frozenset({"model"}))
+    with database.transaction() as connection:
+        connection.execute(
+            "insert into breakers (provider, error_code, error_detail, open_until) values ('model', 'gone', '', now())"
+        )
+    bench.knock(bench.message(make_job(database)))
+    assert breaker(database) == ("model", 1, False, None)
 
 
 def test_a_breaker_of_something_else_holds_nobody_up(database: Database) -> None:

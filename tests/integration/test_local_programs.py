@@ -212,6 +212,27 @@ def test_a_part_that_ended_is_started_again_with_a_line_that_says_so():
     ]
 
 
+def test_a_part_that_dies_while_it_starts_is_tried_again_and_not_for_ever():
+    class NeverUp(FakeMachine):
+        def restart(self, name):
+            self.restarted.append(name)
+            raise SetUpError("The worker does not start.")
+
+    machine = NeverUp(worker=FakeService([]))
+    said, told, ended = [], [], []
+    watch = Watch(machine, said.append, told.append, ended.append, waits_s=(0.0,))
+    machine.services["worker"] = FakeService([1])
+    watch.look()
+    machine.services["worker"] = FakeService([])  # nothing runs
+    for _ in range(5):
+        watch.look()
+    assert said.count("The worker did not come up; starting it again.") == 5
+    with pytest.raises(SetUpError):
+        watch.look()
+    assert len(machine.restarted) == 7
+    assert told == []
+
+
 def _run(*arguments):
     return subprocess.run(
         [sys.executable, "-m", "infra.local.run", *arguments],

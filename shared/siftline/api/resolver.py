@@ -11,6 +11,7 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from psycopg.errors import ForeignKeyViolation
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
 from siftline.api.auth import admit
 from siftline.api.dispatch import Dispatcher
@@ -32,6 +33,7 @@ from siftline.kit.db import ConflictError
 from siftline.kit.errors import PermanentError, TransientError
 
 _RETRY_AFTER_S = 5.0
+_CONFLICT_TRIES = 5
 
 
 class HttpApi:
@@ -150,11 +152,15 @@ def _once_more(app: Dispatcher, next_middleware: Any) -> Response[Any]:
     """Run a route again whose transaction PostgreSQL broke off to end a deadlock: nothing of it has happened.
 
     A worker takes a job before its subject, a request often the subject before its job; both are right for themselves.
+    The waits differ, so that two requests that met do not meet again.
     """
-    try:
-        response: Response[Any] = next_middleware(app)
-    except ConflictError:
-        response = next_middleware(app)
+    tries = Retrying(
+        retry=retry_if_exception_type(ConflictError),
+        stop=stop_after_attempt(_CONFLICT_TRIES),
+        wait=wait_random(0, 0.1),
+        reraise=True,
+    )
+    response: Response[Any] = tries(next_middleware, app)
     return response
 
 

@@ -27,12 +27,15 @@ _log = logger("jobs")
 
 # What a user is told of a fault of the set-up, whose detail (a path, an address) is for operators.
 _SET_UP_WRONGLY = "Something that this needs ({}) is set up wrongly; whoever runs this service has been told."
+_HELD_UP = (
+    "Something that this needs ({}) does not serve at the moment ({}); this goes on by itself once it does again."
+)
 # A far side that asks for a moment again and again gets ever more: at least this share of how long it has asked so far.
 _WIDENING_RATIO = 0.25
 
 
 class BreakerOpenError(TransientError):
-    """What the job needs is set up wrongly and left alone for a while."""
+    """What the job needs does not serve and is left alone for a while."""
 
     code = "breaker_open"
 
@@ -112,6 +115,9 @@ class Attempts:
             publish = self._try(claim, started)
         except lease_store.LeaseLostError:
             _log.warning("lease_lost", **_facts(job), status="lost", duration_ms=self._since(started))
+            if claim.probes:
+                with self._database.transaction() as connection:
+                    breakers_store.not_proven(connection, claim.probes)
             return
         try:
             self._publisher.publish(publish)
@@ -163,8 +169,8 @@ class Attempts:
         job = claim.job
         outcome = settled(self._database, lambda connection: self._uncompleted(connection, claim, error, duration_ms))
         self._told("job_not_completed", job, outcome.status, duration_ms, error.error_code)
-        if isinstance(error, ConfigurationError):
-            self._told_set_up(job, error, outcome)
+        if outcome.breaker_opened or isinstance(error, ConfigurationError):
+            self._told_provider(job, error, outcome)
         if outcome.park_id is not None:
             self._park(job)
         if outcome.again is not None:
@@ -174,13 +180,14 @@ class Attempts:
     def _uncompleted(self, connection: Connection, claim: Claim, error: SiftlineError, duration_ms: int) -> _Outcome:
         job, breaker_opened = claim.job, False
         wait_s = self._asked_wait_s(job, error)
+        provider = self._provider_at_fault(claim, error)
+        if provider is not None:
+            hold_s = self._settings.job_misconfigured_s
+            wait_s, breaker_opened = breakers_store.opened(connection, provider, error, hold_s=hold_s)
+        if unproven := claim.probes - {provider}:
+            breakers_store.not_proven(connection, unproven)
         if isinstance(error, ConfigurationError):
-            if error.provider in self._processors[job.job_type].providers:
-                hold_s = self._settings.job_misconfigured_s
-                wait_s, breaker_opened = breakers_store.opened(connection, error, hold_s=hold_s)
             error = SiftlineError(_SET_UP_WRONGLY.format(error.provider), code=error.error_code)
-        elif claim.probes:
-            breakers_store.not_proven(connection, claim.probes)
         if isinstance(error, PermanentError):
             again = lease_store.fail(connection, job, error, duration_ms=duration_ms, park_id=None)
             outcome = _Outcome("failed", again)
@@ -199,6 +206,18 @@ class Attempts:
         if claim.held_up_by is None:
             self._processors[job.job_type].on_failure(connection, job, error)
         return outcome
+
+    def _provider_at_fault(self, claim: Claim, error: SiftlineError) -> str | None:
+        """Return the provider whose breaker this error opens.
+
+        A fault of the set-up opens it at once; one that is only away when it was so at the try before too, or when the
+        job was sent to see whether it serves again.
+        """
+        provider = error.provider if isinstance(error, ConfigurationError | TransientError) else None
+        if provider is None or provider not in self._processors[claim.job.job_type].providers:
+            return None
+        again = claim.job.attempts > 1 or provider in claim.probes
+        return provider if again or isinstance(error, ConfigurationError) else None
 
     def _asked_wait_s(self, job: ClaimedJob, error: SiftlineError) -> float | None:
         """Return how long the error asks to be left alone without an attempt being used, or ``None``."""
@@ -232,16 +251,17 @@ class Attempts:
         figures.add_metric(name="JobDuration", unit=MetricUnit.Milliseconds, value=duration_ms)
         figures.flush_metrics()
 
-    def _told_set_up(self, job: ClaimedJob, error: ConfigurationError, outcome: _Outcome) -> None:
+    def _told_provider(self, job: ClaimedJob, error: SiftlineError, outcome: _Outcome) -> None:
         """Tell operators what users are not told."""
+        provider = getattr(error, "provider", None)
         event = "breaker_opened" if outcome.breaker_opened else "set_up_wrongly"
-        _log.error(event, provider=error.provider, error_code=error.error_code, detail=error.detail)
+        _log.error(event, provider=provider, error_code=error.error_code, detail=error.detail)
         if not outcome.breaker_opened:
             return
         figures = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
         figures.add_dimension(name="queue", value=self._names[job.queue])
         figures.add_metric(name="BreakersOpened", unit=MetricUnit.Count, value=1)
-        figures.add_metadata(key="provider", value=error.provider)
+        figures.add_metadata(key="provider", value=provider)
         figures.flush_metrics()
 
     def _since(self, started: float) -> int:
@@ -249,7 +269,8 @@ class Attempts:
 
 
 def _held_up(standing: breakers_store.Standing) -> BreakerOpenError:
-    return BreakerOpenError(_SET_UP_WRONGLY.format(standing.provider), retry_after_s=standing.wait_s)
+    held_up = _HELD_UP.format(standing.provider, standing.error_code)
+    return BreakerOpenError(held_up, retry_after_s=standing.wait_s)
 
 
 def _facts(job: ClaimedJob) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from datetime import timedelta
 from psycopg.rows import class_row, scalar_row
 
 from siftline.kit.db import Connection
-from siftline.kit.errors import ConfigurationError
+from siftline.kit.errors import SiftlineError
 
 # A breaker that opens again and again stays open for twice as long each time, up to 2 ** 4 times.
 _DOUBLINGS_MAX = 4
@@ -49,6 +49,12 @@ where b.open_until <= now()
 returning extract(epoch from open_until - now())::float8
 """
 
+# Those that wait for another provider's breaker are put off again, at no cost.
+_GO_ON = """
+update jobs set due_at = now(), published_at = null, publish_count = 0, updated_at = now()
+where state = 'pending' and waits_for = 'breaker_open' and due_at > now()
+"""
+
 _LEFT = "select greatest(extract(epoch from open_until - now()), 1)::float8 from breakers where provider = %(provider)s"
 
 
@@ -62,13 +68,13 @@ def standings(connection: Connection, providers: Collection[str], *, probe_s: fl
         return cursor.execute(_STANDINGS, values).fetchall()
 
 
-def opened(connection: Connection, error: ConfigurationError, *, hold_s: float) -> tuple[float, bool]:
-    """Open the breaker of the error's provider, or leave it as open as it is.
+def opened(connection: Connection, provider: str, error: SiftlineError, *, hold_s: float) -> tuple[float, bool]:
+    """Open a provider's breaker for this error, or leave it as open as it is.
 
     Returns the seconds until it may be tried, and whether it was this call that opened it.
     """
     values = {
-        "provider": error.provider,
+        "provider": provider,
         "code": error.error_code,
         "detail": error.detail,
         "hold": timedelta(seconds=hold_s),
@@ -83,8 +89,9 @@ def opened(connection: Connection, error: ConfigurationError, *, hold_s: float) 
 
 
 def closed(connection: Connection, providers: Collection[str]) -> None:
-    """Close the breakers of providers that have just served a job."""
+    """Close the breakers of providers that have just served a job, and let what waited for a breaker go on at once."""
     connection.execute("delete from breakers where provider = any(%(providers)s)", {"providers": list(providers)})
+    connection.execute(_GO_ON)
 
 
 def not_proven(connection: Connection, providers: Collection[str]) -> None:

@@ -129,6 +129,8 @@ def enqueue(
 
 def adopt(connection: Connection, job: NewJob, *, message_id: str, max_attempts: int = 4) -> UUID:
     """Return the job that a message without ``job_id`` means: the one it made before, a live one, or a new one."""
+    # One at a time: of two deliveries at once the second must find the first one's job, not mark it to run again.
+    connection.execute("select pg_advisory_xact_lock(hashtextextended(%(message_id)s, 0))", {"message_id": message_id})
     with connection.cursor(row_factory=scalar_row) as cursor:
         known: UUID | None = cursor.execute(
             "select id from jobs where origin_message_id = %(message_id)s", {"message_id": message_id}

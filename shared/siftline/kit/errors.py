@@ -21,6 +21,8 @@ class TransientError(SiftlineError):
     """
 
     code = "temporarily_unavailable"
+    provider: ClassVar[str | None] = None
+    """A part of our own that is away; while it stays so, jobs that need it wait instead of using up attempts."""
 
     def __init__(self, detail: str, *, code: str | None = None, retry_after_s: float | None = None) -> None:
         super().__init__(detail, code=code)

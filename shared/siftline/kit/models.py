@@ -42,6 +42,7 @@ class ModelUnavailableError(TransientError):
     """The model could not be fetched now."""
 
     code = "model_unavailable"
+    provider = "model"
 
 
 class FileFacts(BaseModel):

@@ -15,6 +15,7 @@ class VectorsUnavailableError(TransientError):
     """Qdrant could not be reached, did not answer in time, or asked to come back later."""
 
     code = "vectors_unavailable"
+    provider = "vectors"
 
 
 class VectorsRefusedError(ConfigurationError):
