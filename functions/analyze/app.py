@@ -10,7 +10,8 @@ from siftline.analyze.service import AnalyzeContent, subject_of
 from siftline.analyze.wiring import open_analysis
 from siftline.contracts import JobType
 from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.wiring import Lazily, consumer, producer
+from siftline.jobs.consumers import Lazily, consumer
+from siftline.jobs.wiring import producer
 from siftline.settings import AnalyzeSettings
 
 

@@ -11,7 +11,8 @@ from siftline.cluster.service import ClusterUser, subject_of
 from siftline.cluster.space import Recipe
 from siftline.contracts import JobType
 from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.wiring import consumer, producer
+from siftline.jobs.consumers import consumer
+from siftline.jobs.wiring import producer
 from siftline.settings import ClusterSettings
 
 

@@ -10,7 +10,8 @@ from siftline.fetch import health_store
 from siftline.fetch.reader import FeedReader
 from siftline.fetch.service import FetchSource
 from siftline.jobs.consume import BatchConsumer, LambdaContext
-from siftline.jobs.wiring import consumer, producer
+from siftline.jobs.consumers import consumer
+from siftline.jobs.wiring import producer
 from siftline.kit.http import HttpClient
 from siftline.settings import FetchSettings
 

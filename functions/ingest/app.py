@@ -10,7 +10,8 @@ from siftline.contracts import JobType
 from siftline.ingest.reader import ENTRY_S, PageReader
 from siftline.ingest.service import IngestContent, subject_of
 from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.wiring import consumer, producer
+from siftline.jobs.consumers import consumer
+from siftline.jobs.wiring import producer
 from siftline.kit.http import HttpClient
 from siftline.settings import IngestSettings
 

@@ -15,7 +15,8 @@ from siftline.contracts import Queue
 class Settings(BaseSettings):
     """Reads the environment when it is made."""
 
-    model_config = SettingsConfigDict(case_sensitive=False, extra="ignore", frozen=True)
+    # Built when one is made: of the settings of all functions, a function makes its own only.
+    model_config = SettingsConfigDict(case_sensitive=False, extra="ignore", frozen=True, defer_build=True)
 
 
 class DatabaseSettings(Settings):

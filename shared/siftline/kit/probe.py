@@ -1,7 +1,5 @@
 """Asking whether a server of ours answers at all."""
 
-import httpx
-
 from siftline.kit.errors import TransientError
 
 
@@ -13,6 +11,8 @@ class NoAnswerError(TransientError):
 
 def check_answers(url: str, *, timeout_s: float = 3.0) -> None:
     """Raise ``NoAnswerError`` unless ``url`` answers below 500. For operators' addresses only, never for users'."""
+    import httpx  # noqa: PLC0415 - for a deep look at the health only, so not at every start of the API
+
     try:
         status = httpx.get(url, timeout=timeout_s, trust_env=False).status_code
     except (httpx.HTTPError, httpx.InvalidURL) as error:
