@@ -35,6 +35,7 @@ class Job:
     token: UUID | None = None
     expired: bool = False
     again: bool = False
+    again_for: str | None = None
     deferred: bool = False
     origin: str | None = None
     error_code: str | None = None
@@ -103,7 +104,7 @@ class JobModel:
             live = Job(new.job_type, new.subject_id, queue, new.group_key, new.priority, self.max_attempts)
             self.jobs.append(live)
         elif live.state == "processing":
-            live.again = True
+            live.again, live.again_for = True, live.again_for or new.group_key
         elif new.priority > live.priority:
             if queue is not live.queue:
                 live.unpublish()
@@ -121,6 +122,7 @@ class JobModel:
         if not ((job.state == "pending" and job.due == NOW) or (job.state == "processing" and job.expired)):
             return False
         job.state, job.attempts, job.expired, job.again = "processing", job.attempts + 1, False, False
+        job.again_for = None
         job.events.append(("claimed", job.attempts))
         return True
 
@@ -132,7 +134,14 @@ class JobModel:
             self.settled[job.subject_id] = "ERROR" if job.subject_id in self._sources else "FAILED"
         if job.again:
             self.jobs.append(
-                Job(job.job_type, job.subject_id, job.queue, job.group_key, job.priority, job.max_attempts)
+                Job(
+                    job_type=job.job_type,
+                    subject_id=job.subject_id,
+                    queue=job.queue,
+                    group_key=job.again_for or job.group_key,
+                    priority=job.priority,
+                    max_attempts=job.max_attempts,
+                )
             )
 
     def retry(self, job: Job, due: str, error_code: str) -> bool:

@@ -1,6 +1,6 @@
 """Credits on a real PostgreSQL: reserved, settled, given back, each once, whatever becomes of the job."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -382,16 +382,16 @@ def test_a_text_that_changes_before_the_work_is_paid_as_what_was_analysed(purse:
     assert purse.credits(user) == 4
 
 
-def test_a_free_repeat_whose_text_changes_while_it_waits_is_paid_after_all(purse: Purse) -> None:
-    user = purse.user(2)
-    content = purse.content(user)
-    purse.complete(purse.enqueue(content))
-    job = purse.enqueue(content)
+def test_a_free_repeat_whose_text_changes_while_it_waits_is_paid_by_who_brought_the_text(purse: Purse) -> None:
+    user, editor = purse.user(2), purse.user(2)
+    content = purse.content(user, editor)
+    purse.complete(purse.enqueue(content, asker=user))
+    job = purse.enqueue(content, asker=user)
     purse.edit(content)
-    assert purse.enqueue(content) == job
-    assert purse.credits(user) == 0
+    assert purse.enqueue(content, asker=editor) == job
+    assert (purse.credits(user), purse.credits(editor)) == (1, 1)
     purse.complete(job)
-    assert purse.entries(content)[1] == ("analysis", 2, -1, "settled", user)
+    assert purse.entries(content)[1] == ("analysis", 2, -1, "settled", editor)
 
 
 def test_a_free_repeat_whose_new_text_nobody_can_pay_for_waits_for_credit(purse: Purse) -> None:
@@ -436,22 +436,114 @@ def test_what_was_analysed_before_is_read_again_at_nobody_elses_cost(purse: Purs
     assert (purse.credits(owner), purse.status(content)) == (4, ("READY", "no_credit"))
 
 
+def ended_well(purse: Purse, job: ClaimedJob) -> None:
+    purse.finish(job, stale=True)
+
+
+def ended_badly(purse: Purse, job: ClaimedJob) -> None:
+    with purse.database.transaction() as connection:
+        lease_store.fail(connection, job, GONE, duration_ms=1, park_id=None)
+
+
+def ended_lost(purse: Purse, job: ClaimedJob) -> None:
+    purse.sql("update jobs set max_attempts = attempts where id = %s", job.id)
+    lost(purse, job)
+
+
+@pytest.mark.parametrize("ended", [ended_well, ended_badly, ended_lost])
+@pytest.mark.parametrize("balance", [1, 0])
+def test_who_asks_while_another_ones_job_runs_pays_for_the_follow_up_or_nobody_does(
+    purse: Purse, ended: Callable[[Purse, ClaimedJob], None], balance: int
+) -> None:
+    owner, editor, third = purse.user(5), purse.user(balance), purse.user(5)
+    content = purse.content(owner, editor, third)
+    purse.complete(purse.enqueue(content, asker=owner))
+    job = purse.claim(purse.enqueue(content, asker=owner, asked=True))
+    purse.edit(content)
+    for asker in (editor, third):
+        assert purse.enqueue(content, asker=asker) == job.id
+    ended(purse, job)
+    assert [purse.credits(user) for user in (owner, editor, third)] == [4, 0, 5]
+    assert purse.status(content) == (("PENDING", None) if balance else ("READY", "no_credit"))
+
+
+def test_who_asked_before_a_lost_job_was_taken_up_again_has_no_later_follow_up(purse: Purse) -> None:
+    owner, early, late = purse.user(5), purse.user(5), purse.user(5)
+    content = purse.content(owner, early, late)
+    job = purse.claim(purse.enqueue(content, asker=owner))
+    purse.enqueue(content, asker=early)
+    lost(purse, job)
+    job = purse.claim(job.id)
+    purse.edit(content)
+    purse.enqueue(content, asker=late)
+    purse.finish(job, stale=True)
+    assert [purse.credits(user) for user in (owner, early, late)] == [5, 5, 4]
+
+
+def test_what_waits_to_be_read_again_goes_on_at_the_cost_of_who_asked_last_alone(purse: Purse) -> None:
+    owner, first, last = purse.user(5), purse.user(0), purse.user(0)
+    content = purse.content(owner, first, last)
+    purse.complete(purse.enqueue(content, asker=owner))
+    purse.edit(content)
+    for asker in (first, last):
+        purse.enqueue(content, asker=asker)
+    purse.grant(first, 1)
+    purse.sql("update jobs set finished_at = finished_at - interval '8 days'")
+    with purse.database.transaction() as connection:
+        outbox_store.clean_up(connection, age_s=7 * 86_400, limit=100)
+    assert purse.resume() == 0
+    assert purse.status(content) == ("READY", "no_credit")
+    purse.grant(last, 1)
+    assert purse.resume() == 1
+    assert [purse.credits(user) for user in (owner, first, last)] == [4, 1, 0]
+    assert purse.status(content) == ("PENDING", None)
+
+
+def subscribed(purse: Purse, **days: UUID) -> UUID:
+    """Make a source and subscribe these users to it, named by since how many days (``d9``)."""
+    with purse.database.transaction() as connection:
+        source_id = make_source(connection)
+    for since, user in days.items():
+        purse.sql(
+            "insert into subscriptions (id, user_id, source_id, created_at) values (%s, %s, %s, %s)",
+            *(new_id(), user, source_id, datetime.now(UTC) - timedelta(days=int(since[1:]))),
+        )
+    return source_id
+
+
+def brought(purse: Purse, source_id: UUID, content: UUID, *users: UUID) -> None:
+    """Say that these users have a content from a source instead of by hand."""
+    purse.sql(
+        "update items set saved = false, source_id = %s where content_id = %s and user_id = any(%s)",
+        *(source_id, content, list(users)),
+    )
+
+
+def test_what_a_feed_has_read_again_is_paid_by_who_follows_it_longest_first_or_by_nobody(purse: Purse) -> None:
+    young, old, saver = purse.user(1), purse.user(1), purse.user(5)
+    source_id = subscribed(purse, d1=young, d9=old)
+    content = purse.content(saver, young, old)
+    brought(purse, source_id, content, young, old)
+    purse.complete(purse.enqueue(content))
+    for _ in range(2):
+        purse.edit(content)
+        purse.complete(purse.enqueue(content))
+    assert [entry[4] for entry in purse.entries(content)] == [saver, old, young]
+    purse.edit(content)
+    purse.enqueue(content)
+    assert (purse.status(content), purse.resume()) == (("READY", "no_credit"), 0)
+    purse.grant(young, 1)
+    assert purse.resume() == 1
+    assert [purse.credits(user) for user in (saver, old, young)] == [4, 0, 0]
+
+
 def test_what_a_feed_brought_is_paid_by_its_oldest_subscriber_and_savers_go_first(purse: Purse) -> None:
     young, old, saver = purse.user(1), purse.user(1), purse.user(1)
     payers = []
-    with purse.database.transaction() as connection:
-        source_id = make_source(connection)
-    for user, since in ((young, 1), (old, 9)):
-        purse.sql(
-            "insert into subscriptions (id, user_id, source_id, created_at) values (%s, %s, %s, %s)",
-            *(new_id(), user, source_id, datetime.now(UTC) - timedelta(days=since)),
-        )
+    source_id = subscribed(purse, d1=young, d9=old)
     for _ in range(3):
         content = purse.content(young, old, saver)
-        purse.sql(
-            "update items set saved = false, source_id = %s where content_id = %s and user_id <> %s",
-            *(source_id, content, saver),
-        )
+        brought(purse, source_id, content, young, old)
         purse.enqueue(content)
         payers.append(purse.entries(content)[0][4])
     assert payers == [saver, old, young]

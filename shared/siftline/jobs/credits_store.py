@@ -4,8 +4,8 @@ One row of ``credit_entries`` a job, whoever pays; a user's balance is the sum o
 The functions work in the caller's transaction, so that job, content and credit change together or not at all. A version
 of a content is paid once: by the tenant its job was made for, where they hold it; else by who saved it, first come
 first; else by who follows the source that brought it, longest first; else by any other holder. Rereading what was
-analysed before is nobody's cost but of who asked. Users whose ``credits`` is null are not metered: their amounts are 0.
-What nobody holds (a message sent by hand) costs nobody.
+analysed before is nobody's cost but of who asked: that user, or, for a feed, who follows it, longest first. Users whose
+``credits`` is null are not metered: their amounts are 0. What nobody holds (a message sent by hand) costs nobody.
 """
 
 from collections.abc import Sequence
@@ -51,32 +51,38 @@ class _Charge:
     unpaid: bool
 
 
-_CHARGES = """
-select jobs.id as job_id, contents.id as content_id, contents.version as content_version, asked.kind,
+# Who may pay for a content of which ``asker.group_key`` asked for the reading, and whose turn it is.
+_PAYERS = """
+  select user_id, saved, credits from content_payers
+  where content_id = contents.id and (contents.topics is null
+    or case when asker.group_key like 'user:%%' then asker.group_key = 'user:' || user_id
+      else follows_since is not null end)
+  order by asker.group_key = 'user:' || user_id desc, case when contents.topics is not null then follows_since end,
+    saved desc, since nulls last, item_id limit 1
+"""
+
+_CHARGES = f"""
+select asker.id as job_id, contents.id as content_id, contents.version as content_version, asked.kind,
   case when asked.kind = 'repeat' then paid.user_id else payer.user_id end as user_id,
-  case when payer.metered then -1 else 0 end as amount,
+  case when payer.credits is not null then -1 else 0 end as amount,
   asked.kind <> 'repeat' and payer.user_id is null
     and exists (select from items where items.content_id = contents.id) as unpaid
-from jobs join contents on contents.id = jobs.subject_id
+from jobs asker join contents on contents.id = asker.subject_id
 left join lateral (
   select entries.id, entries.user_id from credit_entries entries
   where entries.content_id = contents.id and entries.content_version = contents.version
-    and entries.state <> 'released' and entries.job_id <> jobs.id
+    and entries.state <> 'released' and entries.job_id <> asker.id
   order by entries.created_at limit 1) paid on true
 cross join lateral (
-  select case when paid.id is null then 'analysis' when jobs.id = any(%(asked)b::uuid[]) then 'reprocess'
+  select case when paid.id is null then 'analysis' when asker.id = any(%(asked)b::uuid[]) then 'reprocess'
     else 'repeat' end as kind) asked
-left join lateral (
-  select user_id, credits is not null as metered from content_payers
-  where asked.kind <> 'repeat' and content_id = contents.id
-    and (contents.topics is null or jobs.group_key not like 'user:%%' or jobs.group_key = 'user:' || user_id)
-  order by jobs.group_key = 'user:' || user_id desc, saved desc, since nulls last, item_id limit 1) payer on true
-where jobs.id = any(%(ids)b::uuid[]) and jobs.job_type = 'analyze_content' and jobs.state = 'pending'
+left join lateral ({_PAYERS}) payer on asked.kind <> 'repeat'
+where asker.id = any(%(ids)b::uuid[]) and asker.job_type = 'analyze_content' and asker.state = 'pending'
   and not exists (
-    select from credit_entries own where own.job_id = jobs.id and own.state <> 'released'
+    select from credit_entries own where own.job_id = asker.id and own.state <> 'released'
       and not (own.kind = 'repeat' and own.content_version < contents.version))
-order by payer.user_id, jobs.id
-"""
+order by payer.user_id, asker.id
+"""  # noqa: S608  -- constants of ours
 
 _DEBIT = "update users set credits = credits - 1 where id = %(user_id)s and credits >= 1"
 
@@ -129,19 +135,22 @@ update users set credits = users.credits + owed.credits
 from owed join locked on locked.id = owed.user_id where users.id = owed.user_id
 """
 
-# Oldest first, and of each payer no more than their credit reaches.
-_PAYABLE = """
+# Oldest first, and of each payer no more than their credit reaches. What is to be read again is whose who asked last.
+_PAYABLE = f"""
 select content_id, user_id, saved
 from (
   select contents.id as content_id, contents.first_seen_at, payer.user_id, payer.saved, payer.credits,
     row_number() over (partition by payer.user_id order by contents.first_seen_at, contents.id) as place
-  from contents cross join lateral (
-    select user_id, saved, credits from content_payers
-    where content_id = contents.id order by saved desc, since nulls last, item_id limit 1) payer
+  from contents left join lateral (
+    select group_key from jobs
+    where subject_id = contents.id and job_type = 'analyze_content' and state = 'cancelled'
+      and error_code = '{NO_CREDIT}'
+    order by finished_at desc, id desc limit 1) asker on true
+  cross join lateral ({_PAYERS}) payer
   where contents.notice_code = 'no_credit' and contents.status in ('NEW', 'READY')) waiting
 where credits is null or place <= credits
 order by first_seen_at, content_id limit %(limit)s
-"""
+"""  # noqa: S608  -- constants of ours
 
 _TAKE_WAITING = """
 select from contents where id = %(id)s and status in ('NEW', 'READY') and notice_code = 'no_credit'
@@ -196,7 +205,10 @@ def release(connection: Connection, job_ids: Sequence[UUID]) -> None:
 
 
 def payable(connection: Connection, *, limit: int) -> list[Payable]:
-    """Return contents that waited for credit and that a holder can pay for now, oldest first."""
+    """Return contents that waited for credit and that a holder can pay for now, oldest first.
+
+    Where an earlier text was analysed, only who asked last for the reading pays: that user, or who follows the feed.
+    """
     with connection.cursor(row_factory=class_row(Payable)) as cursor:
         return cursor.execute(_PAYABLE, {"limit": limit}).fetchall()
 

@@ -41,7 +41,8 @@ class _Ended:
 _CLAIM = f"""
 with claimed as (
   update jobs set state = 'processing', attempts = attempts + 1, lease_token = %(token)s,
-    lease_until = now() + %(lease)s, claimed_at = now(), again = false, waits_for = null, updated_at = now()
+    lease_until = now() + %(lease)s, claimed_at = now(), again = false, again_for = null, waits_for = null,
+    updated_at = now()
   where id = %(id)s and job_type = %(job_type)s and attempts < max_attempts
     and ((state = 'pending' and due_at <= now() + %(grace)s) or (state = 'processing' and lease_until < now()))
   returning id, job_type, queue, subject_id, group_key, payload, priority, attempts, max_attempts, lease_token,
@@ -73,7 +74,8 @@ with ended as (
   returning *),
 follow as (
   insert into jobs (id, job_type, queue, subject_id, group_key, payload, priority, max_attempts)
-  select %(follow_id)s, job_type, queue, subject_id, group_key, payload, priority, max_attempts from ended where again
+  select %(follow_id)s, job_type, queue, subject_id, coalesce(again_for, group_key), payload, priority, max_attempts
+  from ended where again
   returning id),
 event as (
   insert into job_events (job_id, event, attempt, duration_ms, error_code, detail)

@@ -141,7 +141,8 @@ ended as (
   returning jobs.*),
 follow as (
   insert into jobs (id, job_type, queue, subject_id, group_key, payload, priority, max_attempts)
-  select gen_random_uuid(), job_type, queue, subject_id, group_key, payload, priority, max_attempts
+  select gen_random_uuid(), job_type, queue, subject_id, coalesce(again_for, group_key), payload, priority,
+    max_attempts
   from ended where state = 'failed' and again
   returning id, job_type, subject_id),
 event as (
@@ -176,6 +177,8 @@ with old as (
     and (park_id is null or parked_at is not null)
     and (state <> 'failed' or coalesce((select status from contents where contents.id = jobs.subject_id), '')
       not in ('NEW', 'PENDING', 'PROCESSING'))
+    and (state <> 'cancelled' or not exists (select from contents
+      where contents.id = jobs.subject_id and contents.status = 'READY' and contents.notice_code = 'no_credit'))
   order by finished_at limit %(limit)s for update skip locked)
 delete from jobs using old where jobs.id = old.id returning jobs.id
 """
@@ -258,7 +261,8 @@ def parked(connection: Connection, park_ids: Sequence[UUID]) -> None:
 def clean_up(connection: Connection, *, age_s: float, limit: int) -> int:
     """Delete at most ``limit`` finished jobs older than ``age_s``.
 
-    Never one that still has to be parked, and a failed one only once its content is at an end that says why.
+    Never one that still has to be parked, a failed one only once its content is at an end that says why, and a
+    cancelled one only once its content no longer waits for the credit of who asked to have it read again.
     """
     return len(connection.execute(_CLEAN_UP, {"age": timedelta(seconds=age_s), "limit": limit}).fetchall())
 

@@ -20,6 +20,7 @@ from siftline.kit.errors import TransientError
 from siftline.kit.ids import new_id
 
 # A row that the insert met already bears this transaction's mark (xmax); only one made now begins a timeline.
+# Who asks as a job runs has the follow-up. Who brings a new text where a free repeat waits has that job: now it costs.
 _ENQUEUE = """
 with live as (
 insert into jobs (id, job_type, queue, subject_id, group_key, priority, payload, due_at, max_attempts,
@@ -33,10 +34,14 @@ from unnest(%(ids)b::uuid[], %(types)b::text[], %(queues)b::text[], %(subjects)b
 order by job_type, subject_id
 on conflict (job_type, subject_id) where state in ('pending', 'processing') do update set
   again = jobs.again or jobs.state = 'processing',
+  again_for = case when jobs.state = 'processing' then coalesce(jobs.again_for, excluded.group_key) end,
   priority = greatest(jobs.priority, excluded.priority),
   queue = case when jobs.state = 'pending' and excluded.priority > jobs.priority then excluded.queue
     else jobs.queue end,
-  group_key = case when jobs.state = 'pending' and excluded.priority > jobs.priority then excluded.group_key
+  group_key = case when jobs.state = 'pending' and (excluded.priority > jobs.priority or exists (
+      select from credit_entries own join contents on contents.id = own.content_id
+      where own.job_id = jobs.id and own.state = 'reserved' and own.kind = 'repeat'
+        and own.content_version < contents.version)) then excluded.group_key
     else jobs.group_key end,
   published_at = case when jobs.state = 'pending' and excluded.priority > jobs.priority
     and excluded.queue <> jobs.queue then null else jobs.published_at end,
@@ -93,9 +98,9 @@ def enqueue(
 ) -> list[UUID]:
     """Insert jobs in the caller's transaction and return the ids to publish after it commits.
 
-    One live job a (job type, subject): a processing one is marked to run again; a pending one takes the higher
-    priority, and with it the queue and tenant of who asked more urgently, so that a person's save does not wait behind
-    a feed's flood.
+    One live job a (job type, subject): a processing one is marked to run again for who asked; a pending one takes the
+    higher priority, and with it the queue and tenant of who asked more urgently, so that a person's save does not wait
+    behind a feed's flood.
     """
     if not jobs:
         return []
