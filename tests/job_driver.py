@@ -126,7 +126,8 @@ class JobDriver:
 
         held = self._held(claim, work)
         if held is not None:
-            self.model.settled[claim.subject_id] = "READY" if content else "IDLE"
+            if claim.subject_id in self.model.settled:  # a redriven job may outlive its subject
+                self.model.settled[claim.subject_id] = "READY" if content else "IDLE"
             self.model.end(held, "completed")
             for job in follow:
                 self.model.enqueue(job)

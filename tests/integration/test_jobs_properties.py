@@ -187,7 +187,8 @@ class JobLife(RuleBasedStateMachine):
         chosen = [job for job in waiting if job.id in {row.id for row in taken}]
         assert turns(chosen) == turns(waiting)[:limit]
         self.driver.handed_out(taken, chosen)
-        assert outstanding == sum(job.queue is queue and job.state == "pending" and job.published for job in self.model)
+        due = [job for job in self.model if job.state == "pending" and job.published and job.due == NOW]
+        assert outstanding == sum(job.queue is queue for job in due)
 
     def _subject(self, work: tuple[JobType, int]) -> UUID:
         return self.driver.subjects[work[0]][work[1]]
