@@ -11,7 +11,7 @@ Powertools, psycopg), and beside the very libraries that it loads, without a lin
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from statistics import median
 from typing import Annotated, Any
@@ -19,6 +19,8 @@ from typing import Annotated, Any
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.openapi.params import Header, Query
 
+from benchmarks.calls import packages, split
+from benchmarks.profile import largest
 from benchmarks.report import Report, ratio, timed
 from infra.local.aws import CREDENTIALS, REGION
 from infra.local.machine import ROOT
@@ -44,24 +46,51 @@ _LOADED = (
     "print(json.dumps([n for n, m in sys.modules.items() if 'site-packages' in (getattr(m, '__file__', None) or '')"
     " and getattr(m, '__spec__', None) is not None and m.__spec__.name == n]))"
 )
+_Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 FUNCTIONS = ("api", "authorize", "schedule", "fetch", "ingest", "analyze", "cluster", "search")
 
 
 def main() -> None:
     report = Report("handlers")
     report.open(f"{CALLS:,} calls of a handler; {STARTS} imports of each function")
-    report.table("GET /health, shallow: one call, reach p50 <= 2 x", [_calls()])
+    event = http_event("GET", "/health")
+    ways = {"ours": _ours(), "bare": _bare(validates=False), "bare with validation": _bare(validates=True)}
+    calls = _calls(event, ways)
+    report.table("GET /health, shallow: one call, reach p50 <= 2 x", [calls])
+    report.table(
+        "whose code a call runs, as shares of its time under Python's profiler",
+        [{"way": name, **split(partial(way, event, FakeContext()))} for name, way in ways.items()],
+    )
     report.table(
         "import, medians in ms, reach <= 1.2 x: of the base, and of the very libraries that a function loads",
         _imports(),
     )
-    report.tell({"why above": "most of a call is Powertools' validation; of an import, its own and others' libraries"})
+    report.table("what a function imports beyond the base: own ms of the largest packages", _beyond_the_base())
+    validation_us = calls["bare with validation us"] - calls["bare us"]
+    report.tell(
+        {
+            "why above": f"of the {calls['ours us'] - calls['bare us']} us more than bare, Powertools' validation is "
+            f"{validation_us} and what ours adds {calls['ours us'] - calls['bare with validation us']}"
+        }
+    )
     report.keep()
 
 
-def _calls() -> dict[str, Any]:
-    ways = {"ours": _ours(), "bare": _bare(validates=False), "bare with validation": _bare(validates=True)}
-    event = http_event("GET", "/health")
+def _beyond_the_base() -> list[dict[str, Any]]:
+    base = packages(_BASE)
+    rows = []
+    for name in FUNCTIONS:
+        own = packages(f"import functions.{name}.app")
+        more = {package: ms for package, ms in own.items() if package not in base}
+        rows.append(
+            {"function": name, "all ms": round(sum(own.values())), "not in the base": largest(more, count=6, digits=0)}
+        )
+    return rows
+
+
+def _calls(
+    event: dict[str, Any], ways: Mapping[str, Callable[[dict[str, Any], Any], dict[str, Any]]]
+) -> dict[str, Any]:
     assert len({json.dumps(json.loads(way(event, FakeContext())["body"])) for way in ways.values()}) == 1
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(CALLS + WARM):

@@ -9,7 +9,7 @@ import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,9 +129,31 @@ def parts(statements: Sequence[Executed]) -> Counter[str]:
     return total
 
 
-def largest(shares: Mapping[str, float], *, count: int = 4, per: float = 1.0) -> str:
+def largest(shares: Mapping[str, float], *, count: int = 4, per: float = 1.0, digits: int = 2) -> str:
     """Return the largest of these as words: ``write of jobs 0.12, …``, each divided by ``per``."""
-    return ", ".join(f"{name} {value / per:.2f}" for name, value in Counter(shares).most_common(count))
+    return ", ".join(f"{name} {value / per:.{digits}f}" for name, value in Counter(shares).most_common(count))
+
+
+def profile_of(connection: Connection, work: Callable[[], object], times: int = 10) -> dict[str, Any]:
+    """Return, as a table's row, what ``work`` costs a time: first as it is, then under the server's own eyes."""
+    spent = Spent()
+    for _ in range(times):
+        with spent.taken(connection):
+            work()
+    with executed(connection) as told:
+        for _ in range(times):
+            work()
+    with wire(connection) as sent:
+        work()
+    return {
+        "ms": round(spent.wall_ms / times, 2),
+        "client cpu ms": round(spent.client_cpu_ms / times, 2),
+        "server cpu ms": round(spent.server_cpu_ms / times, 2),
+        "executing ms": round(sum(statement.ms for statement in told) / times, 2),
+        "statements": sent.statements,
+        "rows and index entries": round(sum(statement.wal_records for statement in told) / times, 1),
+        "of the executing ms": largest(parts(told), per=times),
+    }
 
 
 def _count(trace: str, counted: Wire) -> None:
