@@ -2,7 +2,8 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-MAKEFLAGS += --no-print-directory
+# Environments are independent of one another: two at a time.
+MAKEFLAGS += --no-print-directory --jobs=2
 
 PYTHON ?= python3
 VENV := .venv
