@@ -33,7 +33,7 @@ def split(way: Callable[[], object]) -> dict[str, float]:
         way()
     profile.disable()
     told: dict[str, float] = defaultdict(float)
-    stats: Mapping[Any, Any] = pstats.Stats(profile).stats  # type: ignore[attr-defined]  # typeshed leaves it out
+    stats: Mapping[Any, Any] = pstats.Stats(profile).stats  # type: ignore[attr-defined]  # typeshed does not know it  # typeshed leaves it out
     for (file, _, _), (_, _, own_s, _, callers) in stats.items():
         if file == "~" and callers:
             for (caller, _, _), (_, _, share_s, _) in callers.items():

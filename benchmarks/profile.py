@@ -45,7 +45,10 @@ class Wire:
 
     statements: int = 0
     round_trips: int = 0
-    """Times that the client wrote and then waited for the server."""
+    """Times that the server answered after the client had written.
+
+    An answer that comes while the rest is still being written counts too, though nobody waited for it.
+    """
     commits: int = 0
     """Transactions that ended, be it by a statement of their own or with their only one."""
 
