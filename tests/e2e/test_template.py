@@ -20,7 +20,9 @@ from infra.local.aws import CLIENT_OPTIONS, MiniStack
 from infra.local.samples import SampleServer
 from infra.local.user import make_user
 from infra.upload_model import upload
+from siftline.contracts import Tick
 from siftline.kit.db import SingleConnection
+from siftline.worker.cloudformation import load
 from tests.e2e.deployment import MINISTACK_PYTHON, Deployed, build, deploy
 from tests.packing import ROOT
 
@@ -110,8 +112,8 @@ def test_a_message_that_makes_no_sense_is_parked_with_its_cause(deployed: Deploy
 
 
 def test_the_clock_function_runs_its_ticks(deployed: Deployed, anyone: httpx.Client) -> None:
-    for tick in ("due_sources", "sweep", "clusterings", "clean_up"):
-        payload = json.dumps({"tick": tick}).encode()
+    for tick in Tick:
+        payload = json.dumps({"tick": tick.value}).encode()
         answer = deployed.client("lambda").invoke(FunctionName=deployed.resources["ScheduleFunction"], Payload=payload)
         counts = json.loads(answer["Payload"].read())
 
@@ -124,9 +126,11 @@ def test_schedules_and_alarms_are_deployed_in_the_states_that_the_switches_say(d
     alarms = deployed.client("cloudwatch").describe_alarms(AlarmNamePrefix="siftline-e2e-")["MetricAlarms"]
 
     states = {schedule["Name"]: schedule["State"] for schedule in schedules}
-    assert sorted(states.values()) == ["DISABLED"] + ["ENABLED"] * 3
-    assert [name for name, state in states.items() if state == "DISABLED" and "Clusterings" in name]
-    assert len(alarms) == 5 * 3 + 8 * 2
+    assert sorted(states.values()) == ["DISABLED"] * 2 + ["ENABLED"] * 3
+    for switched_off in ("Clusterings", "ExtraRun"):
+        assert [name for name, state in states.items() if state == "DISABLED" and switched_off in name]
+    declared = load(ROOT / "infra" / "observability.yaml")["Resources"].values()
+    assert len(alarms) == sum(resource["Type"] == "AWS::CloudWatch::Alarm" for resource in declared)
 
 
 def _allow_loopback(stack: Deployed, *names: str) -> None:
