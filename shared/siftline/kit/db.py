@@ -186,9 +186,8 @@ def _translated() -> Iterator[None]:
         raise ConflictError("The database broke the transaction off, as another one was in its way.") from error
     except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
         raise DatabaseUnavailableError("The database could not be reached.") from error
-    except (
-        ReadOnlySqlTransaction
-    ) as error:  # a replica since a failover: the connection is dropped, the next finds home
+    except ReadOnlySqlTransaction as error:
+        # A replica since a failover: the connection is dropped, the next one finds home.
         raise DatabaseUnavailableError("The database takes no writes at the moment.") from error
 
 
