@@ -28,6 +28,8 @@ TOOLS = {
     # Peers that benchmarks/kills.py puts beside us.
     "celery": ("celery", "psycopg[binary]"),
     "procrastinate": ("procrastinate", "psycopg[binary]"),
+    # Peers of the fetch benchmarks.
+    "reader": ("reader", "fastfeedparser"),
 }
 # What a Lambda layer or function adds, and which packages are there already.
 RUNTIME = Path("layers/runtime/requirements.txt")
@@ -40,7 +42,7 @@ PACKED = {
     LOCKS / "ingest.txt": ("pages", (RUNTIME,)),
     LOCKS / "cluster.txt": ("clusters", (RUNTIME,)),
 }
-# Needed by their packages only for downloads from a model hub, which no function makes.
+# Needed by the packages of inference only for downloads from a model hub, which no function makes.
 NEVER_IN_LAMBDA = ("huggingface-hub", "requests", "robust-downloader")
 
 
@@ -75,7 +77,8 @@ def _tools(uv: Sequence[str]) -> None:
 def _packed(uv: Sequence[str]) -> None:
     with _requirements(f'{name} ; python_version < "3"' for name in NEVER_IN_LAMBDA) as overrides:
         for output, (extra, below) in PACKED.items():
-            command = [*uv, "pyproject.toml", "--constraint", str(LOCKS / "local.txt"), "--override", overrides.name]
+            command = [*uv, "pyproject.toml", "--constraint", str(LOCKS / "local.txt")]
+            command += ["--override", overrides.name] if extra != "pages" else []
             command += [f"--extra={extra}"] if extra else []
             command += [f"--no-emit-package={name}" for lower in below for name in _names(lower)]
             _run([*command, "--output-file", str(output)])
