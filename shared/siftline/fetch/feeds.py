@@ -34,6 +34,16 @@ class Enclosure:
     url: str
     media_type: str | None = None
     length_bytes: int | None = None
+    duration_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A file that holds an entry's words in writing (podcast:transcript)."""
+
+    url: str
+    media_type: str | None = None
+    language: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +69,11 @@ class Entry:
     image_url: str | None = None
     enclosures: tuple[Enclosure, ...] = ()
     tags: tuple[str, ...] = ()
+    transcripts: tuple[Transcript, ...] = ()
+    duration_s: int | None = None
+    """How long the entry's audio or video runs."""
+    comments_url: str | None = None
+    """The page on which the entry is discussed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +86,17 @@ class Feed:
     language: str | None = None
     skipped: int = 0
     """Entries that could not be read or lay beyond the cap."""
+    description: str = ""
+    """What the feed says of itself, as plain text."""
+    author: str | None = None
+    image_url: str | None = None
+    """The feed's logo, absolute."""
+    ttl_minutes: int | None = None
+    """For how long the feed wants not to be asked again (RSS 2.0, ``ttl``)."""
+    skip_hours: frozenset[int] = frozenset()
+    """The hours of the day, 0 to 23 in UTC, in which it wants not to be asked (RSS 2.0, ``skipHours``)."""
+    skip_days: frozenset[int] = frozenset()
+    """The days of the week, 0 for Monday, on which it wants not to be asked (RSS 2.0, ``skipDays``)."""
 
 
 def parse(body: bytes, *, url: str, content_type: str = "", max_entries: int = 50_000) -> Feed:
