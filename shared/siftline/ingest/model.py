@@ -6,6 +6,23 @@ from datetime import datetime
 MAX_TEXT_CHARS = 500_000
 """What is longer is cut at a paragraph: a book's length, and far below what full-text search can index."""
 
+MEDIA_TYPES = frozenset(
+    {"text/html", "application/xhtml+xml", "application/xml", "text/xml", "text/plain", "application/octet-stream"}
+)
+"""The media types of what can be read (``siftline.ingest.page``); an answer that names none is looked at too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """A caption track that a page states."""
+
+    url: str
+    media_type: str | None = None
+    """As stated, in lower case without parameters."""
+    language: str | None = None
+    """As the page writes it."""
+    label: str | None = None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
@@ -23,7 +40,10 @@ class Stated:
     """Its primary subtag in lower case, as ``en``."""
     canonical_url: str | None = None
     kind: str = "article"
-    """``article``, ``video`` or ``audio``."""
+    """``article``, ``list`` (a page of links), ``video``, ``audio`` or ``pdf``."""
+    tracks: tuple[Track, ...] = ()
+    media_url: str | None = None
+    """The audio or video file itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +51,13 @@ class Page(Stated):
     """What a page holds."""
 
     text: str
-    """Paragraphs parted by an empty line, at most ``MAX_TEXT_CHARS`` characters, never empty."""
+    """Paragraphs parted by an empty line, at most ``MAX_TEXT_CHARS`` characters.
+
+    Empty only with a ``notice_code``, or where the page is a video or audio of which it says nothing more.
+    """
     word_count: int
+    notice_code: str | None = None
+    """Why this is not the whole article: ``consent_wall``, ``paywalled``, ``pdf_without_text``."""
 
 
 @dataclass(frozen=True, slots=True)

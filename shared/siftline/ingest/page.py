@@ -14,7 +14,7 @@ from siftline.ingest.errors import EmptyContentError, PageTooLargeError, Unsuppo
 from siftline.ingest.maintext import main_text
 from siftline.ingest.markup import parse
 from siftline.ingest.metadata import TITLE_MAX_CHARS, Metadata, read_metadata
-from siftline.ingest.model import MAX_TEXT_CHARS, Page, Stated
+from siftline.ingest.model import MAX_TEXT_CHARS, MEDIA_TYPES, Page, Stated
 from siftline.ingest.plain import clean_line, clean_text, count_words
 
 MAX_BYTES = 10_000_000
@@ -35,7 +35,7 @@ def read_page(body: bytes, content_type: str, url: str) -> Page:
     ``EmptyContentError``, ``PageTooLargeError`` and ``PageTooComplexError``.
     """
     media_type = content_type.split(";", maxsplit=1)[0].strip().lower()
-    if media_type not in {*_HTML, *_MAYBE_HTML, "text/plain"}:
+    if media_type and media_type not in MEDIA_TYPES:
         raise UnsupportedContentTypeError(f"The address holds {media_type[:100]}, not a page that can be read.")
     if len(body) > MAX_BYTES:
         raise PageTooLargeError("The page is too large to be read.")

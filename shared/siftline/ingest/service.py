@@ -11,7 +11,7 @@ from typing import Protocol
 from siftline.contracts import JobType
 from siftline.ingest import store
 from siftline.ingest.errors import ContentGoneError, EmptyContentError, UnsupportedContentTypeError
-from siftline.ingest.model import EntryText, Page
+from siftline.ingest.model import MEDIA_TYPES, EntryText, Page
 from siftline.ingest.saving import SavedItem, ensure_content, save_url, subject_of
 from siftline.jobs.model import ClaimedJob, Done, NewJob
 from siftline.kit.db import Connection, Database
@@ -29,9 +29,6 @@ ENTRY_USABLE_CHARS = 200
 PAGE_UNAVAILABLE = "page_unavailable"
 NOTE = "note"
 """The kind of a feed entry without a page of its own: there is nothing to fetch."""
-_MEDIA_TYPES = frozenset(
-    {"text/html", "application/xhtml+xml", "application/xml", "text/xml", "text/plain", "application/octet-stream"}
-)
 _ACCEPT = "text/html, application/xhtml+xml, text/plain;q=0.8, */*;q=0.1"
 _log = logger("ingest")
 
@@ -164,7 +161,7 @@ class IngestContent:
 
     def _fetch(self, url: str) -> _Reading:
         try:
-            response = self._http.get(url, max_bytes=self._page_max_bytes, accept=_ACCEPT, media_types=_MEDIA_TYPES)
+            response = self._http.get(url, max_bytes=self._page_max_bytes, accept=_ACCEPT, media_types=MEDIA_TYPES)
         except UnsupportedMediaTypeError as error:
             raise UnsupportedContentTypeError(error.detail) from error
         page = self._reader.page(response.body, response.headers.get("content-type", ""), response.url)
