@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
-
 from siftline.contracts import JobType, Queue
 from siftline.jobs import breakers_store, lease_store, outbox_store, store
 from siftline.jobs.backoff import delay_s
@@ -19,7 +17,8 @@ from siftline.kit.db import Connection, Database, settled, settled_after
 from siftline.kit.errors import ConfigurationError, PermanentError, SiftlineError, TransientError
 from siftline.kit.heartbeat import Heartbeat
 from siftline.kit.ids import new_id
-from siftline.kit.log import NAMESPACE, SERVICE, logger
+from siftline.kit.log import logger
+from siftline.kit.metrics import COUNT, MILLISECONDS, emit
 from siftline.settings import JobSettings
 
 _log = logger("jobs")
@@ -244,25 +243,17 @@ class Attempts:
 
     def _told(self, event: str, job: ClaimedJob, status: str, duration_ms: int, error_code: str | None = None) -> None:
         _log.info(event, **_facts(job), status=status, duration_ms=duration_ms, error_code=error_code)
-        figures = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
-        figures.add_dimension(name="job_type", value=job.job_type.value)
-        figures.add_dimension(name="status", value=status)
-        figures.add_metric(name="Jobs", unit=MetricUnit.Count, value=1)
-        figures.add_metric(name="JobDuration", unit=MetricUnit.Milliseconds, value=duration_ms)
-        figures.flush_metrics()
+        figures = {"Jobs": (1, COUNT), "JobDuration": (duration_ms, MILLISECONDS)}
+        emit(figures, {"job_type": job.job_type.value, "status": status})
 
     def _told_provider(self, job: ClaimedJob, error: SiftlineError, outcome: _Outcome) -> None:
         """Tell operators what users are not told."""
         provider = getattr(error, "provider", None)
         event = "breaker_opened" if outcome.breaker_opened else "set_up_wrongly"
         _log.error(event, provider=provider, error_code=error.error_code, detail=error.detail)
-        if not outcome.breaker_opened:
-            return
-        figures = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
-        figures.add_dimension(name="queue", value=self._names[job.queue])
-        figures.add_metric(name="BreakersOpened", unit=MetricUnit.Count, value=1)
-        figures.add_metadata(key="provider", value=provider)
-        figures.flush_metrics()
+        if outcome.breaker_opened:
+            dimensions = {"queue": self._names[job.queue]}
+            emit({"BreakersOpened": (1, COUNT)}, dimensions, metadata={"provider": provider})
 
     def _since(self, started: float) -> int:
         return round((self._clock.monotonic() - started) * 1000)

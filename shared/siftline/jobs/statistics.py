@@ -5,15 +5,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
-
 from siftline.contracts import Queue
 from siftline.jobs import counts_store
 from siftline.jobs.counts_store import QueueCount
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
-from siftline.kit.log import NAMESPACE, SERVICE, logger
+from siftline.kit.log import logger
+from siftline.kit.metrics import COUNT, SECONDS, emit
 from siftline.settings import JobSettings
 
 _log = logger("jobs")
@@ -83,13 +82,10 @@ class Statistics:
                 )
 
     def _measure(self, queue: str, rows: Sequence[QueueCount], **dimensions: str) -> None:
-        figures = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
-        for name, value in {"queue": self._names.get(Queue(queue), queue), **dimensions}.items():
-            figures.add_dimension(name=name, value=value)
-        figures.add_metric(name="JobsPending", unit=MetricUnit.Count, value=sum(row.pending for row in rows))
-        figures.add_metric(name="JobsProcessing", unit=MetricUnit.Count, value=sum(row.processing for row in rows))
-        figures.add_metric(name="OldestDueAge", unit=MetricUnit.Seconds, value=max(row.oldest_due_s for row in rows))
-        figures.add_metric(
-            name="OldestRunningAge", unit=MetricUnit.Seconds, value=max(row.oldest_running_s for row in rows)
-        )
-        figures.flush_metrics()
+        figures = {
+            "JobsPending": (sum(row.pending for row in rows), COUNT),
+            "JobsProcessing": (sum(row.processing for row in rows), COUNT),
+            "OldestDueAge": (max(row.oldest_due_s for row in rows), SECONDS),
+            "OldestRunningAge": (max(row.oldest_running_s for row in rows), SECONDS),
+        }
+        emit(figures, {"queue": self._names.get(Queue(queue), queue), **dimensions})

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Mapping
 
-from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
-
 from siftline.kit.clock import Clock
 from siftline.kit.errors import SiftlineError, TransientError
-from siftline.kit.log import NAMESPACE, SERVICE, logger
+from siftline.kit.log import logger
+from siftline.kit.metrics import COUNT, emit
 
 _log = logger("jobs")
 
@@ -64,7 +63,4 @@ class Steps:
             _log.error("step_failed", tick=self._tick, step=step, error_code=error.error_code, detail=error.detail)
         else:
             _log.error("step_failed", tick=self._tick, step=step, error_code="unexpected_error", exc_info=error)
-        figures = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
-        figures.add_dimension(name="tick", value=self._tick)
-        figures.add_metric(name="StepFailures", unit=MetricUnit.Count, value=1)
-        figures.flush_metrics()
+        emit({"StepFailures": (1, COUNT)}, {"tick": self._tick})

@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
-
 from siftline.contracts import Queue
 from siftline.jobs import outbox_store as outbox
 from siftline.jobs.credits import resume_waiting
@@ -19,7 +17,8 @@ from siftline.jobs.statistics import Statistics
 from siftline.jobs.steps import Steps
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
-from siftline.kit.log import NAMESPACE, SERVICE, logger
+from siftline.kit.log import logger
+from siftline.kit.metrics import COUNT, emit
 from siftline.settings import JobSettings
 
 _log = logger("jobs")
@@ -104,11 +103,7 @@ class Sweep:
         if swept.retried or swept.failed:
             _log.warning("leases_expired", recovered=swept.retried, failed=swept.failed, error_code="worker_lost")
         for job_type, jobs in Counter(swept.failed_types).items():
-            figures = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
-            figures.add_dimension(name="job_type", value=job_type)
-            figures.add_dimension(name="status", value="exhausted")
-            figures.add_metric(name="Jobs", unit=MetricUnit.Count, value=jobs)
-            figures.flush_metrics()
+            emit({"Jobs": (jobs, COUNT)}, {"job_type": job_type, "status": "exhausted"})
         return swept.retried + swept.failed
 
     def _park(self) -> int:

@@ -1,0 +1,27 @@
+"""Figures for CloudWatch, in the embedded metric format (EMF): one line on standard output each."""
+
+from collections.abc import Mapping
+
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+
+from siftline.kit.log import NAMESPACE, SERVICE
+
+COUNT, MILLISECONDS, SECONDS = MetricUnit.Count, MetricUnit.Milliseconds, MetricUnit.Seconds
+Figure = tuple[float, MetricUnit]
+
+
+def emit(
+    figures: Mapping[str, Figure], dimensions: Mapping[str, str], *, metadata: Mapping[str, object] | None = None
+) -> None:
+    """Tell figures of one moment, each a value and its unit, under these dimensions and `service`.
+
+    ``metadata`` is written beside them and is no dimension: it costs no metric of its own.
+    """
+    line = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
+    for name, value in dimensions.items():
+        line.add_dimension(name=name, value=value)
+    for name, (number, unit) in figures.items():
+        line.add_metric(name=name, unit=unit, value=number)
+    for name, fact in (metadata or {}).items():
+        line.add_metadata(key=name, value=fact)
+    line.flush_metrics()
