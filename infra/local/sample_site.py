@@ -1,5 +1,6 @@
 """What the sample server answers: feeds, pages, pictures, and the pages that go wrong on purpose. No sockets here."""
 
+import gzip
 import hashlib
 import struct
 import zlib
@@ -7,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import format_datetime, parsedate_to_datetime
+from functools import cache
 from urllib.parse import parse_qs, urlsplit
 
+from infra.local import sample_media
 from infra.local.sample_feeds import MEDIA_TYPES, render_feed
 from infra.local.sample_library import SAMPLES_DIR, SampleArticle, SampleFeed, load_feed, load_feeds
 from infra.local.sample_pages import render_article, render_list
@@ -56,10 +59,28 @@ class SampleSite:
             return Answer(200, "image/png", picture(page[0].slug))
         if feed := self._homes.get(parts.path):
             return _page(200, self._home(feed))
+        if parts.path.startswith("/media/"):
+            return self._media(parts.path)
         if parts.path == "/":
-            links = [(f"{self._base_url}/{feed.name}/", f"{feed.title}: {feed.description}") for feed in self.feeds]
-            return _page(200, render_list("Siftline's samples", [*links, (f"{self._base_url}/trouble/", "Trouble")]))
+            return _page(200, self._front())
         return _NOT_FOUND
+
+    def _front(self) -> str:
+        links = [(f"{self._base_url}/{feed.name}/", f"{feed.title}: {feed.description}") for feed in self.feeds]
+        folders = [(f"{self._base_url}/media/", "Media"), (f"{self._base_url}/trouble/", "Trouble")]
+        return render_list("Siftline's samples", [*links, *folders])
+
+    def _media(self, path: str) -> Answer:
+        if path == "/media/":
+            links = [(self._base_url + at, title) for at, title in sample_media.TITLES.items()]
+            return _page(200, render_list("Media", links))
+        if path == sample_media.TALK:
+            return _page(200, sample_media.talk_page(self._base_url))
+        if path == sample_media.CAPTIONS:
+            return Answer(200, "text/vtt; charset=utf-8", sample_media.captions())
+        if path == sample_media.VIDEO:
+            return Answer(200, "video/mp4", b"\0\0\0\x18ftypmp42\0\0\0\0mp42isom")  # a head without a picture
+        return Answer(200, "application/pdf", sample_media.report_pdf()) if path == sample_media.REPORT else _NOT_FOUND
 
     def _article(self, article: SampleArticle, feed: SampleFeed) -> bytes:
         around = [other for other in feed.articles if other is not article][:_LINKS]
@@ -80,6 +101,10 @@ class SampleSite:
         if path == "/trouble/busy":
             retry_after = {"Retry-After": str(_seconds(query, BUSY_DEFAULT_S))}
             return _page(503, render_list("503: come back later", []), retry_after)
+        if path == "/trouble/bomb":
+            return Answer(200, HTML, _bomb(), {"Content-Encoding": "gzip"})
+        if path == "/trouble/loop":
+            return _page(302, render_list("302: round and round", []), {"Location": f"{self._base_url}{path}"})
         return _STILL_TROUBLE.get(path, _NOT_FOUND)
 
 
@@ -95,6 +120,12 @@ def picture(seed: str, width: int = 640, height: int = 360) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
     )
+
+
+@cache
+def _bomb() -> bytes:
+    """Return 100 KB of gzip that are 100 MB of spaces."""
+    return gzip.compress(b" " * 100_000_000, mtime=0)
 
 
 def _page(status: int, text: str, headers: Mapping[str, str] | None = None) -> Answer:
@@ -135,11 +166,17 @@ TROUBLE = {
     "/trouble/empty": "a page without text, as one of scripts alone",
     "/trouble/short": "a page with too few words to say anything about",
     "/trouble/image": "a picture, not a page",
+    "/trouble/bomb": "100 KB of gzip that are 100 MB",
+    "/trouble/loop": "redirects to itself",
+    "/trouble/inside": "redirects to an address inside, as of a cloud's metadata",
 }
 _NOT_FOUND = _page(404, render_list("404: not found", []))
 _STILL_TROUBLE = {
     "/trouble/gone": _page(410, render_list("410: gone", [])),
     "/trouble/empty": _page(200, '<!doctype html><html lang="en"><body><div id="root"></div></body></html>'),
     "/trouble/short": _page(200, '<!doctype html><html lang="en"><body><p>Back in five minutes.</p></body></html>'),
+    "/trouble/inside": _page(
+        302, render_list("302: inside", []), {"Location": "http://169.254.169.254/latest/meta-data/"}
+    ),
     "/trouble/image": Answer(200, "image/png", picture("trouble")),
 }

@@ -6,6 +6,7 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import feedparser
 import pytest
 import trafilatura
 import yaml
+from pypdfium2 import PdfDocument
 
 from infra.local.sample_library import SAMPLES_DIR, SampleArticle
 from infra.local.sample_site import TROUBLE, SampleSite
@@ -166,6 +168,22 @@ def test_every_link_of_the_site_leads_somewhere():
             todo += re.findall(rf'(?:href|src|content)="{BASE_URL}(/[^"]*)"', answer.body.decode())
     assert {article.path for article in ARTICLES.values()} <= seen
     assert {feed.path for feed in SITE.feeds} <= seen
+
+
+def test_the_report_is_a_pdf_that_says_every_paragraph():
+    paragraphs = (SAMPLES_DIR / "media" / "report.txt").read_text(encoding="utf-8").strip().split("\n\n")
+    with closing(PdfDocument(SITE.answer("/media/report.pdf", {}).body)) as document:
+        assert document.get_metadata_dict()["Title"] == paragraphs[0]
+        text = " ".join(page.get_textpage().get_text_bounded() for page in document)
+    assert all(paragraph in " ".join(text.split()) for paragraph in paragraphs)
+
+
+def test_the_talk_says_nothing_but_in_its_captions():
+    page = body("/media/talk")
+    assert f'<track kind="captions" srclang="en" label="English" src="{BASE_URL}/media/talk.vtt">' in page
+    assert body("/media/talk.vtt").startswith("WEBVTT\n")
+    assert "owls" in body("/media/talk.vtt")
+    assert "owls" not in page
 
 
 def test_ten_queries_six_of_them_across_languages_with_ten_targets():
