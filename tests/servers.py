@@ -17,6 +17,7 @@ class Request:
     method: str
     path: str
     headers: Mapping[str, str]
+    body: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,15 @@ Script = Answer | Callable[[Request], Answer]
 class LoopbackServer:
     """Serves what it is told; an unknown path is 404. ``answers[path]`` may be changed while it runs.
 
-    A list answers one after the other and stays at its last entry.
+    A list answers one after the other and stays at its last entry. ``connections`` are the clients' addresses.
     """
 
     def __init__(self, *, tls: SSLContext | None = None) -> None:
         self.answers: dict[str, Script | list[Script]] = {}
         self.requests: list[Request] = []
+        self.connections: list[object] = []
         self._lock = threading.Lock()
-        self._server = QuietServer(self.answer, _Handler)
+        self._server = QuietServer(self.answer, _Handler, self.connections.append)
         if tls is not None:
             self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         self._scheme = "http" if tls is None else "https"
@@ -87,9 +89,20 @@ class QuietServer(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 128
 
-    def __init__(self, answer: Callable[[Any], Any], handler: type[BaseHTTPRequestHandler]) -> None:
+    def __init__(
+        self,
+        answer: Callable[[Any], Any],
+        handler: type[BaseHTTPRequestHandler],
+        opened: Callable[[object], None] = lambda _: None,
+    ) -> None:
         self.answer = answer
+        self._opened = opened
         super().__init__(("127.0.0.1", 0), handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection, and tell of it."""
+        self._opened(client_address)
+        super().process_request(request, client_address)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: clients under test hang up in mid-answer."""
@@ -108,6 +121,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(chunk)
             self.wfile.flush()
 
+    def do_POST(self) -> None:
+        self.do_GET()
+
     def do_HEAD(self) -> None:
         self._head(self._answer())
 
@@ -116,7 +132,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> Answer:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        return self.server.answer(Request(self.command, self.path, headers))
+        body = self.rfile.read(int(headers.get("content-length", "0")))
+        return self.server.answer(Request(self.command, self.path, headers, body))
 
     def _head(self, answer: Answer) -> None:
         names = {name.lower() for name in answer.headers}

@@ -121,6 +121,8 @@ class HttpSettings(Settings):
     http_connect_s: float = Field(default=10.0, gt=0, le=60, description="longest wait for a connection")
     http_read_s: float = Field(default=10.0, gt=0, le=60, description="longest silence of a server")
     http_retries: int = Field(default=3, ge=0, le=5, description="tries after the first: 1, 2 and 4 s later")
+    http_redirects_max: int = Field(default=5, ge=0, le=20, description="redirects that one request follows")
+    http_addresses_max: int = Field(default=4, ge=1, le=16, description="addresses of one name that are tried")
 
 
 class ModelSettings(Settings):

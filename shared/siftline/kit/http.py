@@ -5,13 +5,12 @@ pinned to it (``siftline.kit.http_network``); at most five redirects; one deadli
 redirects included; a cap on decoded bytes. No proxy and no other part of the environment is read.
 """
 
+import contextlib
 import random
 import ssl
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Protocol, Self, cast
+from typing import Self, cast
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import httpcore
@@ -19,7 +18,8 @@ import httpx
 import tenacity
 
 from siftline.kit.clock import Clock, SystemClock
-from siftline.kit.http_body import read_body
+from siftline.kit.errors import SiftlineError
+from siftline.kit.http_body import decoded, read_body
 from siftline.kit.http_errors import (
     ConnectionFailedError,
     HttpTransientError,
@@ -29,89 +29,23 @@ from siftline.kit.http_errors import (
     UnsupportedMediaTypeError,
     status_error,
 )
-from siftline.kit.http_headers import RawHeaders, charset, media_type, request_headers
+from siftline.kit.http_headers import is_text, media_type, request_headers
+from siftline.kit.http_model import HttpLimits, HttpOptions, Response
 from siftline.kit.http_network import PinnedBackend, Resolver, resolve
+from siftline.kit.http_outgoing import Outgoing, redirected
 from siftline.kit.urls import InvalidUrlError, validate_url
 
-REDIRECTS_MAX = 5
+__all__ = ["MAX_BYTES", "HttpClient", "HttpLimits", "HttpOptions", "Response"]
+
 MAX_BYTES = 10 * 1024 * 1024
 SHORT_WAIT_S = 5.0
 """A Retry-After up to this is waited out here; a longer one is raised at once, for the queue to wait."""
+ASIDE_MAX_BYTES = 64 * 1024
+ASIDE_S = 3.0
+"""What is read at most of a body that is not what was asked for: of a refusal, to tell why; of a redirect, to keep the
+connection. It is read as far as these limits and the server allow, and its faults change nothing."""
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_PERSONAL = frozenset({"authorization", "cookie"})
-
-
-@dataclass(frozen=True, slots=True)
-class HttpLimits:
-    """How long and how often; seconds."""
-
-    total_s: float = 30.0
-    connect_s: float = 10.0
-    read_s: float = 10.0
-    retries: int = 3
-    retry_base_s: float = 1.0
-    retry_cap_s: float = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """A whole answer: 2xx, or 304 to a conditional request."""
-
-    status: int
-    url: str
-    """The address that answered, after redirects."""
-    requested_url: str
-    headers: Mapping[str, str]
-    """By name in any case; values as sent, read as Latin-1, so that a validator can be echoed byte for byte."""
-    body: bytes = field(repr=False)
-    """Decoded (gzip, deflate); its character set is not touched."""
-    redirects: tuple[tuple[int, str], ...] = ()
-    """Each hop's status and the address it pointed to; the last one's is ``url``."""
-
-    @property
-    def content_type(self) -> str:
-        """The media type in lower case without parameters, ``""`` when the server named none."""
-        return media_type(self.headers)
-
-    @property
-    def charset(self) -> str | None:
-        """The ``charset`` parameter of the content type, if there is one."""
-        return charset(self.headers)
-
-
-class HttpOptions(Protocol):
-    """The settings a client is made from (``siftline.settings.HttpSettings``)."""
-
-    @property
-    def http_contact(self) -> str:
-        """URL or mail address named in the user agent."""
-        ...
-
-    @property
-    def http_allow_loopback(self) -> bool:
-        """Whether loopback addresses may be reached."""
-        ...
-
-    @property
-    def http_total_s(self) -> float:
-        """See ``HttpLimits``, as for the rest."""
-        ...
-
-    @property
-    def http_connect_s(self) -> float:
-        """The longest a connection may take."""
-        ...
-
-    @property
-    def http_read_s(self) -> float:
-        """The longest silence."""
-        ...
-
-    @property
-    def http_retries(self) -> int:
-        """Tries after the first."""
-        ...
 
 
 class HttpClient:
@@ -132,7 +66,12 @@ class HttpClient:
         self._clock = clock or SystemClock()
         self._sleep = sleep
         self._user_agent = f"Siftline/0.1 (+{contact})" if contact else "Siftline/0.1"
-        self._backend = PinnedBackend(clock=self._clock, resolver=resolver, allow_loopback=allow_loopback)
+        self._backend = PinnedBackend(
+            clock=self._clock,
+            resolver=resolver,
+            allow_loopback=allow_loopback,
+            addresses_max=self._limits.addresses,
+        )
         self._pool = httpcore.ConnectionPool(
             ssl_context=tls or httpx.create_ssl_context(trust_env=False),
             max_connections=None,
@@ -153,6 +92,8 @@ class HttpClient:
                 connect_s=options.http_connect_s,
                 read_s=options.http_read_s,
                 retries=options.http_retries,
+                redirects=options.http_redirects_max,
+                addresses=options.http_addresses_max,
             ),
         )
 
@@ -173,51 +114,76 @@ class HttpClient:
         ``retry_after_s`` where the server asked for more than a few seconds. Network errors and 408, 429, 500, 502, 503
         and 504 are retried here after 1, 2 and 4 seconds, jittered, as long as the deadline allows.
         """
-        until_s = self._clock.monotonic() + self._limits.total_s
         sent = request_headers(headers or {}, accept=accept, user_agent=self._user_agent)
+        return self._tried(url, Outgoing("GET", sent, max_bytes, media_types), self._limits.retries)
+
+    def post(
+        self,
+        url: str,
+        *,
+        body: bytes,
+        headers: Mapping[str, str] | None = None,
+        max_bytes: int = MAX_BYTES,
+        accept: str = "*/*",
+        media_types: Collection[str] | None = None,
+        repeatable: bool = False,
+    ) -> Response:
+        """Send ``body`` to ``url`` and return the whole answer; otherwise as ``get``, under the same protection.
+
+        The caller names the Content-Type. Only what is ``repeatable`` is retried here: a second try of anything else
+        could do it twice. Redirects (RFC 9110, section 15.4): 303, and 301 and 302 as every browser has it, are
+        followed by a GET without the body; 307 and 308 send it again, but only to the same scheme, host and port, else
+        ``RedirectRefusedError`` is raised: what the body says was meant for the first address.
+        """
+        sent = request_headers(headers or {}, accept=accept, user_agent=self._user_agent, length=len(body))
+        request = Outgoing("POST", sent, max_bytes, media_types, body)
+        return self._tried(url, request, self._limits.retries if repeatable else 0)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
+
+    def _tried(self, url: str, request: Outgoing, retries: int) -> Response:
+        """Make a request, and make it again where that may help, all within one deadline."""
+        until_s = self._clock.monotonic() + self._limits.total_s
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_worth_retrying),
             wait=self._wait_s,
             stop=lambda state: (
-                state.attempt_number > self._limits.retries or self._clock.monotonic() + state.upcoming_sleep >= until_s
+                state.attempt_number > retries or self._clock.monotonic() + state.upcoming_sleep >= until_s
             ),
             sleep=self._sleep,
             reraise=True,
         )
         try:
             with self._backend.deadline(until_s):
-                return retrying(self._follow, url, sent, max_bytes, media_types)
+                return retrying(self._follow, url, request)
         except StatusTransientError as error:
-            if error.retry_after_s is not None and error.retry_after_s <= SHORT_WAIT_S:
+            if retries and error.retry_after_s is not None and error.retry_after_s <= SHORT_WAIT_S:
                 error.retry_after_s = None  # it was waited out and did not help: the caller's own backoff is next
             raise
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._pool.close()
-
-    def _follow(self, url: str, headers: RawHeaders, max_bytes: int, media_types: Collection[str] | None) -> Response:
+    def _follow(self, url: str, request: Outgoing) -> Response:
         """Make one try: the request and its redirects."""
         current = validate_url(url)
         redirects: list[tuple[int, str]] = []
         while True:
             parts = urlsplit(current)
-            with self._exchange(parts, headers) as (status, answered, chunks):
+            with self._exchange(parts, request) as (status, answered, chunks):
                 location = answered.get("location") if status in _REDIRECTS else None
                 if location is None:
-                    body = self._body(status, answered, chunks, max_bytes, media_types)
-                    return Response(status, parts._replace(fragment="").geturl(), url, answered, body, tuple(redirects))
-            if len(redirects) == REDIRECTS_MAX:
-                raise TooManyRedirectsError(f"The address redirects more than {REDIRECTS_MAX} times.")
+                    address = parts._replace(fragment="").geturl()
+                    body = self._body(status, answered, chunks, address, request)
+                    return Response(status, address, url, answered, body, tuple(redirects))
+                self._aside(answered, chunks)
+            if len(redirects) == self._limits.redirects:
+                raise TooManyRedirectsError(f"The address redirects more than {self._limits.redirects} times.")
             current = _joined(current, location)
-            if urlsplit(current)[:2] != parts[:2]:
-                headers = [(name, value) for name, value in headers if name.decode() not in _PERSONAL]
+            request = redirected(request, status, same_origin=urlsplit(current)[:2] == parts[:2])
             redirects.append((status, current))
 
-    @contextmanager
-    def _exchange(
-        self, parts: SplitResult, headers: RawHeaders
-    ) -> Iterator[tuple[int, httpx.Headers, Iterable[bytes]]]:
+    @contextlib.contextmanager
+    def _exchange(self, parts: SplitResult, request: Outgoing) -> Iterator[tuple[int, httpx.Headers, Iterable[bytes]]]:
         """Send one request and hand over its answer; the library's errors become ours."""
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         address = httpcore.URL(scheme=parts.scheme, host=parts.hostname or "", port=parts.port, target=target)
@@ -229,7 +195,11 @@ class HttpClient:
         }
         try:
             with self._pool.stream(
-                "GET", address, headers=[(b"host", parts.netloc.encode()), *headers], extensions={"timeout": timeouts}
+                request.method,
+                address,
+                headers=[(b"host", parts.netloc.encode()), *request.headers],
+                content=request.body,
+                extensions={"timeout": timeouts},
             ) as answer:
                 yield (
                     answer.status,
@@ -241,22 +211,31 @@ class HttpClient:
         except (httpcore.NetworkError, httpcore.ProtocolError) as error:
             raise ConnectionFailedError(f"The connection to {parts.hostname} broke off.") from error
 
-    def _body(
-        self,
-        status: int,
-        headers: httpx.Headers,
-        chunks: Iterable[bytes],
-        max_bytes: int,
-        media_types: Collection[str] | None,
-    ) -> bytes:
+    def _body(self, status: int, headers: httpx.Headers, chunks: Iterable[bytes], url: str, request: Outgoing) -> bytes:
         if status == 304:
             return b"".join(chunks)  # has none; reading to its end keeps the connection
-        if not 200 <= status < 300:
-            raise status_error(status, headers, self._clock.now())
         named = media_type(headers)
-        if media_types is not None and named and named not in media_types:
+        if not 200 <= status < 300:
+            start = self._aside(headers, chunks) if not named or is_text(named) else b""
+            raise status_error(status, headers, self._clock.now(), url=url, body_start=start)
+        if request.media_types is not None and named and named not in request.media_types:
             raise UnsupportedMediaTypeError(f"The address holds {named[:100]}, which cannot be read.")
-        return read_body(chunks, headers, max_bytes)
+        return read_body(chunks, headers, request.max_bytes)
+
+    def _aside(self, headers: httpx.Headers, chunks: Iterable[bytes]) -> bytes:
+        """Return the beginning of a body that was not asked for, as far as it can be had."""
+        start = bytearray()
+        # What is told to the caller is the status or the redirect; that the body beside it is damaged, endless or slow
+        # is not.
+        with (
+            contextlib.suppress(
+                SiftlineError, httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError
+            ),
+            self._backend.deadline(self._clock.monotonic() + ASIDE_S),
+        ):
+            for chunk in decoded(chunks, headers, ASIDE_MAX_BYTES):
+                start += chunk
+        return bytes(start)
 
     def _wait_s(self, state: tenacity.RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None

@@ -5,6 +5,7 @@ Each detail is a sentence for the person whose page or feed it is. What is wrong
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -36,6 +37,12 @@ class TooManyRedirectsError(PermanentError):
     code = "too_many_redirects"
 
 
+class RedirectRefusedError(PermanentError):
+    """What was sent would be handed on to another origin."""
+
+    code = "redirect_refused"
+
+
 class TooLargeError(PermanentError):
     """The decoded body is larger than the cap."""
 
@@ -60,14 +67,32 @@ class CertificateRefusedError(PermanentError):
     code = "tls_failed"
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The answer behind an error: what tells a block from a paywall from a server in trouble."""
+
+    status: int
+    url: str = ""
+    """The address that answered, after redirects."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """By name in any case, as in ``Response``."""
+    body_start: bytes = field(default=b"", repr=False)
+    """The beginning of the body, decoded, at most 64 KiB and as far as it could be had; of text only."""
+
+
 class StatusRefusedError(PermanentError):
-    """The server answered with a status that will stay."""
+    """The server answered with a status that will stay; ``answer`` has the rest."""
 
     code = "http_error"
 
-    def __init__(self, detail: str, *, code: str, status: int) -> None:
+    def __init__(self, detail: str, *, code: str, answer: Refusal) -> None:
         super().__init__(detail, code=code)
-        self.status = status
+        self.answer = answer
+
+    @property
+    def status(self) -> int:
+        """The status that was answered."""
+        return self.answer.status
 
 
 class HttpTransientError(TransientError):
@@ -105,23 +130,31 @@ class TlsFailedError(HttpTransientError):
 
 
 class StatusTransientError(HttpTransientError):
-    """The server answered 408, 429 or 5xx. ``retry_after_s`` is what it asked for, if it did."""
+    """The server answered 408, 429 or 5xx. ``retry_after_s`` is what it asked for, ``answer`` has the rest."""
 
     code = "http_error"
 
-    def __init__(self, detail: str, *, code: str, status: int, retry_after_s: float | None) -> None:
+    def __init__(self, detail: str, *, code: str, answer: Refusal, retry_after_s: float | None) -> None:
         super().__init__(detail, code=code, retry_after_s=retry_after_s)
-        self.status = status
-        self.retry_soon = status in {408, 429, 500, 502, 503, 504}
+        self.answer = answer
+        self.retry_soon = answer.status in {408, 429, 500, 502, 503, 504}
+
+    @property
+    def status(self) -> int:
+        """The status that was answered."""
+        return self.answer.status
 
 
-def status_error(status: int, headers: Mapping[str, str], now: datetime) -> StatusRefusedError | StatusTransientError:
-    """Return the error that a final status other than 2xx and 304 means."""
+def status_error(
+    status: int, headers: Mapping[str, str], now: datetime, *, url: str = "", body_start: bytes = b""
+) -> StatusRefusedError | StatusTransientError:
+    """Return the error that a final status other than 2xx and 304 means, with the answer it stands for."""
+    answer = Refusal(status, url, headers, body_start)
     detail = f"The server answered {status} ({_PHRASES.get(status, 'unknown status')})."
     code = _WORDS.get(status, f"http_{status}")
     if status in {408, 429} or status >= 500:
-        return StatusTransientError(detail, code=code, status=status, retry_after_s=retry_after_s(headers, now))
-    return StatusRefusedError(detail, code=code, status=status)
+        return StatusTransientError(detail, code=code, answer=answer, retry_after_s=retry_after_s(headers, now))
+    return StatusRefusedError(detail, code=code, answer=answer)
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:

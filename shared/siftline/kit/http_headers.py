@@ -13,8 +13,13 @@ _OURS = frozenset(
 )
 
 
-def request_headers(headers: Mapping[str, str], *, accept: str, user_agent: str) -> RawHeaders:
-    """Return a caller's headers and the client's own, as sent. Raises ``InvalidHeaderError``."""
+def request_headers(
+    headers: Mapping[str, str], *, accept: str, user_agent: str, length: int | None = None
+) -> RawHeaders:
+    """Return a caller's headers and the client's own, as sent; ``length`` is a body's.
+
+    Raises ``InvalidHeaderError``.
+    """
     wanted = {name.lower(): value for name, value in headers.items()}
     for name, value in {**wanted, "accept": accept}.items():
         if not name or not _TOKEN.issuperset(name) or not all(map(_may_stand, value)):
@@ -22,12 +27,19 @@ def request_headers(headers: Mapping[str, str], *, accept: str, user_agent: str)
     if taken := _OURS & wanted.keys():
         raise InvalidHeaderError(f"The request header {min(taken)!r} is the client's own to set.")
     ours = {"accept": accept, "accept-encoding": ACCEPT_ENCODING, "user-agent": user_agent}
+    if length is not None:
+        ours["content-length"] = str(length)
     return [(name.encode(), value.encode("latin-1")) for name, value in {**ours, **wanted}.items()]
 
 
 def media_type(headers: Mapping[str, str]) -> str:
     """Return the media type in lower case without parameters, ``""`` when none is named."""
     return headers.get("content-type", "").split(";")[0].split(",")[0].strip().lower()
+
+
+def is_text(named: str) -> bool:
+    """Tell whether a media type is one of text: HTML, JSON, XML, plain."""
+    return named.startswith("text/") or named.endswith(("json", "xml"))
 
 
 def charset(headers: Mapping[str, str]) -> str | None:

@@ -27,7 +27,6 @@ from siftline.kit.http_errors import (
 )
 from siftline.kit.urls import InvalidUrlError
 
-_ADDRESSES_TRIED_MAX = 4
 _SOCKET_OPTION = tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
 
 
@@ -48,8 +47,11 @@ def resolve(host: str) -> list[Address]:
 class PinnedBackend(httpcore.NetworkBackend):
     """Opens connections to checked addresses only. Thread-safe; each thread has the deadline of its own request."""
 
-    def __init__(self, *, clock: Clock, resolver: Resolver = resolve, allow_loopback: bool = False) -> None:
+    def __init__(
+        self, *, clock: Clock, resolver: Resolver = resolve, allow_loopback: bool = False, addresses_max: int = 4
+    ) -> None:
         self._clock = clock
+        self._addresses_max = addresses_max
         self._resolver = resolver
         self._allow_loopback = allow_loopback
         self._sockets = httpcore.SyncBackend()
@@ -57,12 +59,13 @@ class PinnedBackend(httpcore.NetworkBackend):
 
     @contextmanager
     def deadline(self, until_s: float) -> Iterator[None]:
-        """Hold all network work of this thread to a moment of the clock's monotonic time."""
-        self._request.until_s = until_s
+        """Hold all network work of this thread to a moment of monotonic time; of one within another, to the earlier."""
+        outer_s: float | None = getattr(self._request, "until_s", None)
+        self._request.until_s = until_s if outer_s is None else min(outer_s, until_s)
         try:
             yield
         finally:
-            del self._request.until_s
+            self._request.until_s = outer_s
 
     def clip(self, timeout_s: float | None) -> float | None:
         """Return how long the next step may take; raises ``TimedOutError`` when nothing is left."""
@@ -84,7 +87,7 @@ class PinnedBackend(httpcore.NetworkBackend):
     ) -> httpcore.NetworkStream:
         """Resolve, check, and connect to the first permitted address that answers."""
         error: httpcore.NetworkError | httpcore.TimeoutException | None = None
-        for address in self._permitted(host, timeout)[:_ADDRESSES_TRIED_MAX]:
+        for address in self._permitted(host, timeout)[: self._addresses_max]:
             try:
                 stream = self._sockets.connect_tcp(
                     str(address), port, self.clip(timeout), local_address, socket_options
