@@ -23,9 +23,11 @@ from benchmarks.profile import executed
 from benchmarks.raw import RawRows, copy_source, insert_raw, read_rows
 from benchmarks.report import Report, durability, median_ms, ratio, timed
 from siftline.contracts import JobType
+from siftline.fetch.feed_fetcher import FeedFetcher, Reader
 from siftline.fetch.feeds import Entry, Feed
+from siftline.fetch.fetcher import Http
 from siftline.fetch.reader import FeedReader
-from siftline.fetch.service import FetchSource, Http, Reader
+from siftline.fetch.service import FetchSource
 from siftline.jobs import lease_store, store
 from siftline.jobs.model import ClaimedJob, Done, NewJob
 from siftline.kit.clock import SystemClock
@@ -41,6 +43,7 @@ REACH = 1.5
 SINGLY = 500
 """One commit an entry is measured up to this size: it only grows."""
 KNOWN, FRESH, POLLS = 100, 500, 9
+FEED_MAX_BYTES = 50_000_000
 LARGE = 20_000
 """Entries of a poll that is saved while the API is asked."""
 _TEXT = (
@@ -55,7 +58,6 @@ class Options:
     """The settings of a poll."""
 
     first_import: str = "all"
-    feed_max_bytes: int = 50_000_000
     source_degraded_failures: int = 5
 
 
@@ -201,9 +203,14 @@ def _decided(database: Database, source_id: UUID, entries: Sequence[Entry]) -> t
     """Claim the source's job and decide what its poll brings."""
     memory = Memory(Feed(title="Harbour", site_url="https://news.example/", entries=tuple(entries)))
     job = _claimed(database, source_id)
-    done = FetchSource(database, memory, memory, SystemClock(), Options()).process(job)
+    done = _poll(database, memory, memory).process(job)
     assert done.result["new_analysed"] == len(entries), done.result
     return job, done
+
+
+def _poll(database: Database, http: Http, reader: Reader) -> FetchSource:
+    fetchers = {"rss": FeedFetcher(http, reader, SystemClock(), max_bytes=FEED_MAX_BYTES)}
+    return FetchSource(database, fetchers, SystemClock(), Options())
 
 
 def _complete(database: Database, job: ClaimedJob, done: Done) -> None:
@@ -249,7 +256,7 @@ def _second_poll(database: Database) -> list[dict[str, Any]]:
 
 def _polled(database: Database, http: Http, reader: Reader, source_id: UUID) -> dict[str, float]:
     watch = Stopwatch(http, reader)
-    poll = FetchSource(database, watch, watch, SystemClock(), Options())
+    poll = _poll(database, watch, watch)
     job = _claimed(database, source_id)
     process_s, done = timed(lambda: poll.process(job))
     write_s, _ = timed(lambda: _complete(database, job, done))

@@ -9,6 +9,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from siftline.contracts import JobType
+from siftline.fetch.feed_fetcher import FeedFetcher
 from siftline.fetch.reader import FeedReader
 from siftline.fetch.service import FetchSource
 from siftline.jobs import lease_store, store
@@ -46,7 +47,7 @@ class Poller:
         """
         job = self.claimed(source_id)
         http = HttpClient(allow_loopback=True, sleep=lambda _: None)
-        processor = FetchSource(self.database, http, self.reader, SystemClock(), self.options)
+        processor = self.processor(http)
         try:
             done = processor.process(job)
         except SiftlineError as error:
@@ -62,6 +63,11 @@ class Poller:
             done.write(connection)
             store.enqueue(connection, done.follow)
         return done.result
+
+    def processor(self, http: HttpClient) -> FetchSource:
+        """Return what does the jobs, over this client."""
+        fetchers = {"rss": FeedFetcher(http, self.reader, SystemClock(), max_bytes=self.options.feed_max_bytes)}
+        return FetchSource(self.database, fetchers, SystemClock(), self.options)
 
     def failing(self, source_id: UUID) -> str:
         """Poll once, expecting failure; returns the error's code."""

@@ -7,6 +7,7 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 
 from siftline.contracts import JobType
 from siftline.fetch import health_store
+from siftline.fetch.feed_fetcher import FeedFetcher
 from siftline.fetch.reader import FeedReader
 from siftline.fetch.service import FetchSource
 from siftline.jobs.consume import BatchConsumer, LambdaContext
@@ -22,7 +23,9 @@ def build() -> BatchConsumer:
     settings = FetchSettings()
     parts = producer(settings)
     reader = FeedReader(timeout_s=settings.feed_parse_s, max_entries=settings.feed_max_entries)
-    fetch = FetchSource(parts.database, HttpClient.of(settings), reader, parts.clock, settings)
+    http = HttpClient.of(settings)
+    fetchers = {"rss": FeedFetcher(http, reader, parts.clock, max_bytes=settings.feed_max_bytes)}
+    fetch = FetchSource(parts.database, fetchers, parts.clock, settings)
     subjects = {JobType.FETCH_SOURCE: health_store.subject}
     reserve_s = settings.http_total_s + settings.feed_parse_s
     return consumer(settings, parts, [fetch], subjects, reserve_s=reserve_s)

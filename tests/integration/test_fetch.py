@@ -8,8 +8,6 @@ import pytest
 
 from siftline.contracts import Queue
 from siftline.fetch.reader import FeedReader
-from siftline.fetch.service import FetchSource
-from siftline.kit.clock import SystemClock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError
 from siftline.kit.http import HttpClient
@@ -95,7 +93,7 @@ class TestNewEntries:
         server.answers["/feed"] = Answer(rss(item(0)))
         job = poller.claimed(source_id)
         http = HttpClient(allow_loopback=True)
-        done = FetchSource(database, http, poller.reader, SystemClock(), Options()).process(job)
+        done = poller.processor(http).process(job)
         http.close()
 
         def lost(connection: Connection) -> None:

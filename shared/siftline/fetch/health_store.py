@@ -27,6 +27,11 @@ class Source:
     imported_at: datetime | None
     last_full_at: datetime | None
 
+    @property
+    def polled_url(self) -> str:
+        """Where a poll asks."""
+        return self.url
+
 
 @dataclass(frozen=True, slots=True)
 class Polled:

@@ -1,9 +1,8 @@
-"""Polls one feed: asks under its stored validators, parses, and saves all that is new in one transaction.
+"""Polls one source: asks under its stored validators, and saves all that is new in one transaction.
 
 The request always starts at the address the user gave; what temporary redirects say today is forgotten tomorrow.
 """
 
-import hashlib
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 from siftline.contracts import JobType
 from siftline.fetch import health_store
 from siftline.fetch.feeds import Feed
+from siftline.fetch.fetcher import Fetched, SourceFetcher
 from siftline.fetch.health_store import Polled, Source
 from siftline.fetch.identity import identify, judge
 from siftline.fetch.intake import Intake
@@ -20,13 +20,8 @@ from siftline.jobs.model import ClaimedJob, Done
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError, SiftlineError, TransientError
-from siftline.kit.http import Response
-from siftline.kit.http_errors import http_date, status_error
+from siftline.kit.http_errors import http_date
 
-_ACCEPT = (
-    "application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9, "
-    "application/xml;q=0.8, text/xml;q=0.8, application/json;q=0.7, */*;q=0.1"
-)
 # A server that answers 304 for ever, or dates its feed into the future, is asked for the whole feed now and then.
 _FULL_EVERY = timedelta(days=7)
 _CLOCK_SKEW = timedelta(days=1)
@@ -45,22 +40,6 @@ class UnsupportedSourceError(PermanentError):
     code = "unsupported_source"
 
 
-class Http(Protocol):
-    """The part of the HTTP client that a poll uses."""
-
-    def get(self, url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int, accept: str) -> Response:
-        """Fetch an address."""
-        ...
-
-
-class Reader(Protocol):
-    """Parses feeds."""
-
-    def read(self, body: bytes, *, url: str, content_type: str = "") -> Feed:
-        """Return what a feed says."""
-        ...
-
-
 class FetchOptions(Protocol):
     """The settings of a poll."""
 
@@ -70,40 +49,37 @@ class FetchOptions(Protocol):
         ...
 
     @property
-    def feed_max_bytes(self) -> int:
-        """A larger feed is not read."""
-        ...
-
-    @property
     def source_degraded_failures(self) -> int:
         """Failures in a row until a source is degraded."""
         ...
 
 
 class FetchSource:
-    """Does ``fetch_source`` jobs."""
+    """Does ``fetch_source`` jobs. ``fetchers`` are by the kind of source; health, identity and saving are alike."""
 
     job_type = JobType.FETCH_SOURCE
     providers: frozenset[str] = frozenset()
 
-    def __init__(self, database: Database, http: Http, reader: Reader, clock: Clock, options: FetchOptions) -> None:
+    def __init__(
+        self, database: Database, fetchers: Mapping[str, SourceFetcher], clock: Clock, options: FetchOptions
+    ) -> None:
         self._database = database
-        self._http = http
-        self._reader = reader
+        self._fetchers = fetchers
         self._clock = clock
         self._options = options
 
     def process(self, job: ClaimedJob) -> Done:
-        """Poll the source. Raises the errors of the HTTP client and of the feed reader."""
+        """Poll the source. Raises the errors of the HTTP client and of the readers."""
         with self._database.transaction() as connection:
             source = health_store.load_source(connection, job.subject_id)
         if source is None:
             raise SourceGoneError("The source no longer exists.")
         if source.health == "inactive":
             return Done(lambda connection: health_store.idle(connection, source.id), result={"skipped": "inactive"})
-        if source.kind != "rss":
+        fetcher = self._fetchers.get(source.kind)
+        if fetcher is None:
             raise UnsupportedSourceError(f"Sources of the kind {source.kind} cannot be polled.")
-        return self._poll(source)
+        return self._poll(source, fetcher)
 
     def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
         """Count a failed try against the source's health and put its next poll off."""
@@ -119,22 +95,15 @@ class FetchSource:
             degraded_at=self._options.source_degraded_failures,
         )
 
-    def _poll(self, source: Source) -> Done:
-        validators = _validators(source, self._clock.now())
-        response = self._http.get(
-            source.url, headers=validators, max_bytes=self._options.feed_max_bytes, accept=_ACCEPT
-        )
-        if response.status == 304:
-            if not validators:
-                raise status_error(304, response.headers, self._clock.now())
-            return _unchanged(_polled(source, response), "not modified")
-        polled = _polled(source, response)
-        if polled.body_sha256 == source.body_sha256:
-            return _unchanged(polled, "same body")
-        return self._changed(source, response, polled)
+    def _poll(self, source: Source, fetcher: SourceFetcher) -> Done:
+        fetched = fetcher.fetch(source, _validators(source, self._clock.now()))
+        polled = _polled(source, fetched)
+        if fetched.feed is None:
+            why = "not modified" if fetched.response.status == 304 else "same body"
+            return Done(lambda connection: health_store.polled(connection, polled), result={"unchanged": why})
+        return self._changed(source, fetched.feed, polled)
 
-    def _changed(self, source: Source, response: Response, polled: Polled) -> Done:
-        feed = self._reader.read(response.body, url=response.url, content_type=response.headers.get("content-type", ""))
+    def _changed(self, source: Source, feed: Feed, polled: Polled) -> Done:
         poll = identify(feed.entries)
         with self._database.transaction() as connection:
             known = ledger(connection, source.id, poll)
@@ -164,8 +133,9 @@ def _validators(source: Source, now: datetime) -> dict[str, str]:
     return {name: value for name, value in headers.items() if value}
 
 
-def _polled(source: Source, response: Response) -> Polled:
+def _polled(source: Source, fetched: Fetched) -> Polled:
     """Return what an answer says about the source. A 304 need not repeat a validator; a 200 without one has none."""
+    response = fetched.response
     full = response.status != 304
     permanent = response.redirects and all(status in _PERMANENT_REDIRECTS for status, _ in response.redirects)
     return Polled(
@@ -175,9 +145,5 @@ def _polled(source: Source, response: Response) -> Polled:
         resolved_url=response.url if permanent else None,
         before_full_at=source.last_full_at,
         full=full,
-        body_sha256=hashlib.sha256(response.body).digest() if full else None,
+        body_sha256=fetched.body_sha256,
     )
-
-
-def _unchanged(polled: Polled, why: str) -> Done:
-    return Done(lambda connection: health_store.polled(connection, polled), result={"unchanged": why})

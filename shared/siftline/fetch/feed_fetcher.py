@@ -1,0 +1,49 @@
+"""Fetches sources of the kind ``rss``: RSS, Atom, RDF and JSON Feed."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Protocol
+
+from siftline.fetch.feeds import Feed
+from siftline.fetch.fetcher import Fetched, Http
+from siftline.fetch.health_store import Source
+from siftline.kit.clock import Clock
+from siftline.kit.http_errors import status_error
+
+_ACCEPT = (
+    "application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9, "
+    "application/xml;q=0.8, text/xml;q=0.8, application/json;q=0.7, */*;q=0.1"
+)
+
+
+class Reader(Protocol):
+    """Parses feeds."""
+
+    def read(self, body: bytes, *, url: str, content_type: str = "") -> Feed:
+        """Return what a feed says."""
+        ...
+
+
+class FeedFetcher:
+    """Asks for a feed and reads it, unless it is the same as at the last poll."""
+
+    def __init__(self, http: Http, reader: Reader, clock: Clock, *, max_bytes: int) -> None:
+        self._http = http
+        self._reader = reader
+        self._clock = clock
+        self._max_bytes = max_bytes
+
+    def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched:
+        """Return the feed. Raises the errors of the HTTP client and of the feed reader."""
+        response = self._http.get(source.polled_url, headers=validators, max_bytes=self._max_bytes, accept=_ACCEPT)
+        if response.status == 304:
+            if not validators:
+                raise status_error(304, response.headers, self._clock.now())
+            return Fetched(response, None, None)
+        body_sha256 = hashlib.sha256(response.body).digest()
+        if body_sha256 == source.body_sha256:
+            return Fetched(response, None, body_sha256)
+        content_type = response.headers.get("content-type", "")
+        return Fetched(
+            response, self._reader.read(response.body, url=response.url, content_type=content_type), body_sha256
+        )

@@ -1,0 +1,40 @@
+"""What fetches a source: one interface, an implementation for each kind of source."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from siftline.fetch.feeds import Feed
+from siftline.fetch.health_store import Source
+from siftline.kit.http import Response
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What one poll of a source brought."""
+
+    response: Response
+    """The answer that counts: its status, headers and redirects are those of the source."""
+    feed: Feed | None
+    """``None``: not modified, by a 304 or by the same body as before."""
+    body_sha256: bytes | None
+    """Of what is compared between polls; ``None`` with a 304."""
+
+
+class SourceFetcher(Protocol):
+    """Fetches sources of one kind."""
+
+    def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched:
+        """Ask at ``source.polled_url`` under these conditional headers, if any, and read the answer.
+
+        Raises the errors of the HTTP client and of the readers.
+        """
+        ...
+
+
+class Http(Protocol):
+    """The part of the HTTP client that a fetcher uses."""
+
+    def get(self, url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int, accept: str) -> Response:
+        """Fetch an address."""
+        ...
