@@ -27,6 +27,12 @@ class EmptyContentError(PermanentError):
     code = "empty_content"
 
 
+class CaptionsUnreadableError(PermanentError):
+    """A caption track in a form that we cannot read."""
+
+    code = "captions_unreadable"
+
+
 class ContentGoneError(PermanentError):
     """The row was deleted before its work began."""
 
