@@ -1,0 +1,74 @@
+"""Where feeds are, as far as an address says it or a page begins like one: what needs no parser and no request."""
+
+import codecs
+import re
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urljoin, urlsplit
+
+YOUTUBE_HOSTS = frozenset({"youtube.com", "www.youtube.com", "m.youtube.com"})
+CHANNEL = re.compile(r"/channel/(UC[\w-]{22})(?:[/?]|$)")
+VIDEOS = "https://www.youtube.com/feeds/videos.xml"
+_PLAYLIST = re.compile(r"[\w-]{10,64}")
+
+_IN_FOLDER = ("feed", "feed.xml", "rss.xml", "atom.xml", "index.xml")
+_IN_ROOT = ("feed", "rss.xml", "atom.xml", "feed.xml", "index.xml", "rss", "feed.json", "feed/", "atom", "index.rdf")
+
+# Each alternative is taken once and for all, so that no body makes this try every way to cut its comments.
+_PAGE = re.compile(
+    rb"(?>\s+|<!--.*?-->|<\?xml[^>]*>)*+<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
+)
+_FEED_ROOT = re.compile(rb"<(?:\w+:)?(?:rss|feed|rdf)\b", re.IGNORECASE)
+_PAGE_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+_LOOK_BYTES = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A feed that a page names."""
+
+    url: str
+    title: str = ""
+    media_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """The feeds of a page, the best first."""
+
+    candidates: tuple[Candidate, ...] = ()
+    clear: bool = False
+    """Whether the first is the one; else somebody has to choose."""
+    announced: bool = False
+    """Whether the page says that these are feeds; else they only look so."""
+
+
+def is_page(body: bytes, media_type: str) -> bool:
+    """Return whether this is a web page: by its beginning, or by its media type where nothing speaks of a feed."""
+    start = body[:_LOOK_BYTES].removeprefix(codecs.BOM_UTF8)
+    return bool(_PAGE.match(start)) or (media_type in _PAGE_TYPES and not _FEED_ROOT.search(start))
+
+
+def known_feed(url: str) -> str | None:
+    """Return the feed of an address that says itself which it is: a YouTube channel's or playlist's."""
+    parts = urlsplit(url)
+    if parts.hostname not in YOUTUBE_HOSTS or parts.path.startswith("/feeds/"):
+        return None
+    channel = CHANNEL.match(parts.path)
+    if channel:
+        return f"{VIDEOS}?channel_id={channel[1]}"
+    playlist = parse_qs(parts.query).get("list", [""])[0]
+    if parts.path == "/playlist" and _PLAYLIST.fullmatch(playlist):
+        return f"{VIDEOS}?playlist_id={playlist}"
+    return None
+
+
+def guesses(url: str, most: int) -> list[str]:
+    """Return where sites use to keep their feed, likely places first: the page's own folder, then the site's root."""
+    folder = urljoin(url, urlsplit(url).path.rpartition("/")[0] + "/")
+    last = urlsplit(url).path.rpartition("/")[2]
+    if last and "." not in last:
+        folder = urljoin(url, f"{urlsplit(url).path}/")
+    root = urljoin(url, "/")
+    places = [] if folder == root else [urljoin(folder, name) for name in _IN_FOLDER]
+    places += [urljoin(root, name) for name in _IN_ROOT]
+    return [place for place in dict.fromkeys(places) if place != url][:most]
