@@ -12,6 +12,7 @@ class JobType(StrEnum):
 
     FETCH_SOURCE = "fetch_source"
     INGEST_CONTENT = "ingest_content"
+    TRANSCRIBE_CONTENT = "transcribe_content"
     ANALYZE_CONTENT = "analyze_content"
     CLUSTER_USER = "cluster_user"
 
@@ -30,6 +31,7 @@ class Queue(StrEnum):
 QUEUE_OF = {
     JobType.FETCH_SOURCE: Queue.FETCH,
     JobType.INGEST_CONTENT: Queue.CONTENT_PROCESSING,
+    JobType.TRANSCRIBE_CONTENT: Queue.CONTENT_BACKGROUND,
     JobType.ANALYZE_CONTENT: Queue.ANALYSIS,
     JobType.CLUSTER_USER: Queue.CLUSTERING,
 }
@@ -78,6 +80,18 @@ class IngestContent(_Message):
         return self.shared_content_id
 
 
+class TranscribeContent(_Message):
+    """Get the words of a stored video or audio: where they were refused before, or by the audio model."""
+
+    job_type: Literal[JobType.TRANSCRIBE_CONTENT] = JobType.TRANSCRIBE_CONTENT
+    shared_content_id: UUID
+
+    @property
+    def subject_id(self) -> UUID:
+        """The content."""
+        return self.shared_content_id
+
+
 class AnalyzeContent(_Message):
     """Read one stored text: vector, topics, summary, tags."""
 
@@ -102,13 +116,15 @@ class ClusterUser(_Message):
         return self.user_id
 
 
-Message = Annotated[FetchSource | IngestContent | AnalyzeContent | ClusterUser, Field(discriminator="job_type")]
-MESSAGE: TypeAdapter[FetchSource | IngestContent | AnalyzeContent | ClusterUser] = TypeAdapter(Message)
+_Known = FetchSource | IngestContent | TranscribeContent | AnalyzeContent | ClusterUser
+Message = Annotated[_Known, Field(discriminator="job_type")]
+MESSAGE: TypeAdapter[_Known] = TypeAdapter(Message)
 
 # The name under which a message of each job type carries its subject.
 SUBJECT_FIELD = {
     JobType.FETCH_SOURCE: "source_id",
     JobType.INGEST_CONTENT: "shared_content_id",
+    JobType.TRANSCRIBE_CONTENT: "shared_content_id",
     JobType.ANALYZE_CONTENT: "shared_content_id",
     JobType.CLUSTER_USER: "user_id",
 }

@@ -1,0 +1,2 @@
+drop table spendings;
+alter table contents drop column media;

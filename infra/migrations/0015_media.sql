@@ -1,0 +1,22 @@
+-- The files and words of videos and audio, and what was paid by the day.
+-- depends: 0001_house
+
+-- null: no video or audio. An object: url, media_type, duration_s and length_bytes of the file, tracks (each url,
+-- media_type, language, label), and how its words were got: transcript_state, transcript_source, transcript_language,
+-- transcript_retry_at, transcript_attempts.
+alter table contents add column media jsonb;
+
+-- One row a paid call. What is reserved and never settled stays counted: a worker that was killed may have been billed.
+create table spendings (
+  id uuid primary key,
+  kind text not null,
+  day date not null,
+  subject_id uuid not null,
+  state text not null default 'reserved' check (state in ('reserved', 'settled', 'released')),
+  micro_usd bigint not null check (micro_usd >= 0),
+  made_at timestamptz not null default now(),
+  ended_at timestamptz,
+  check ((state = 'reserved') = (ended_at is null))
+);
+create index spendings_day on spendings (kind, day) where state <> 'released';
+create index spendings_open on spendings (subject_id) where state = 'reserved';
