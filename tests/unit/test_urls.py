@@ -21,6 +21,8 @@ PIECES = st.lists(
             "utm_source=a",
             "&amp;",
             "gclid=1",
+            *("/amp", "amp", ".amp", ".amp.html", "amp=1", "/amp/s/", "/c/s/", "e.com", "google.com", "v=", "shorts/"),
+            *("comments/", "/r/", "a1"),
         ]
     ),
     max_size=24,
@@ -29,7 +31,19 @@ ADDRESSES = st.builds(
     "{}://{}{}{}{}".format,
     st.sampled_from(["http", "https", "HTTP"]),
     st.sampled_from(
-        ["e.com", "E.com.", "www.bücher.example", "u:p@e.com", "[::1]", "127.0.0.1", "X.com", "youtube.com"]
+        [
+            *("e.com", "E.com.", "www.bücher.example", "u:p@e.com", "[::1]", "127.0.0.1", "X.com", "youtube.com"),
+            *("m.e.com", "amp.e.co.uk", "m.m.e.com", "mobile.twitter.com", "www.google.com", "m.google.de", "bing.com"),
+            *(
+                "e-com.cdn.ampproject.org",
+                "youtu.be",
+                "amp.youtube.com",
+                "redd.it",
+                "old.reddit.com",
+                "mobile.reddit.com",
+            ),
+            *("en.m.wikipedia.org", "m.m.wikipedia.org", "amp.m.wikipedia.org", "0x7f.1", "2130706433", "1.2.3.400"),
+        ]
     ),
     st.sampled_from(["", ":", ":80", ":443", ":0080", ":8000"]),
     st.sampled_from(["/", "?", "#", "/?", "/#", "/#!"]),
@@ -133,7 +147,75 @@ def test_other_schemes_are_named_as_such(url: str) -> None:
     ],
 )
 def test_spellings_of_one_page_share_a_key(one: str, other: str) -> None:
+    """Case C09: parameters that only track make no second page; unknown ones stay, in their order."""
     assert canonical_url(one) == canonical_url(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("https://n.example/a/story/amp", "https://n.example/a/story"),
+        ("https://n.example/story/amp/?id=7", "https://n.example/story?id=7"),
+        ("https://n.example/story.amp.html", "https://n.example/story.html"),
+        ("https://n.example/news/world-123.amp", "https://n.example/news/world-123"),
+        ("https://n.example/story?amp=1&id=7", "https://n.example/story?id=7"),
+        ("https://n.example/story?amp", "https://n.example/story"),
+        ("https://n.example/story?outputType=amp", "https://n.example/story"),
+        ("https://n.example/story?noamp=mobile", "https://n.example/story"),
+        ("https://amp.n.example/story", "https://www.n.example/story"),
+        ("https://m.n.example/story", "https://www.n.example/story"),
+        ("https://mobile.news.co.uk/story", "https://www.news.co.uk/story"),
+        ("https://m.n.example/?p=7", "https://www.n.example/?p=7"),
+        ("https://n-example.cdn.ampproject.org/c/s/n.example/story?usqp=x&id=7", "https://n.example/story?id=7"),
+        ("https://cdn.ampproject.org/v/n.example/story/amp", "https://n.example/story"),
+        ("https://www.google.com/amp/s/www.n.example/story.amp.html", "https://www.n.example/story.html"),
+        ("https://www.google.co.uk/amp/s/amp.n.example/story", "https://www.n.example/story"),
+        ("https://en.m.wikipedia.org/wiki/Ampere", "https://en.wikipedia.org/wiki/Ampere"),
+        ("https://m.wikidata.org/wiki/Q1", "https://www.wikidata.org/wiki/Q1"),
+        ("https://mobile.twitter.com/u/status/1", "https://twitter.com/u/status/1"),
+        ("https://youtu.be/dQw4w9WgXcQ?si=x&t=3", "https://www.youtube.com/watch?v=dQw4w9WgXcQ"),
+        ("https://www.youtube.com/shorts/dQw4w9WgXcQ", "https://www.youtube.com/watch?v=dQw4w9WgXcQ"),
+        ("https://m.youtube.com/watch?app=desktop&v=dQw4w9WgXcQ", "https://www.youtube.com/watch?v=dQw4w9WgXcQ"),
+        ("https://youtube.com/watch?v=dQw4w9WgXcQ&t=42&list=PL1", "https://www.youtube.com/watch?v=dQw4w9WgXcQ"),
+        ("https://www.youtube-nocookie.com/embed/dQw4w9WgXcQ", "https://www.youtube.com/watch?v=dQw4w9WgXcQ"),
+        ("https://old.reddit.com/r/a/comments/1x2/title/", "https://www.reddit.com/r/a/comments/1x2/other"),
+        ("https://redd.it/1x2", "https://www.reddit.com/r/a/comments/1x2/title/?share_id=y"),
+        ("https://m.reddit.com/r/a/", "https://reddit.com/r/a"),
+        ("http://0x7f.1/a", "http://127.0.0.1/a"),
+        ("http://2130706433/a", "http://127.0.0.1/a"),
+        ("http://0177.0.0.1/a", "http://127.0.0.1/a"),
+    ],
+)
+def test_known_forms_of_one_page_share_a_key(one: str, other: str) -> None:
+    """Case C09: AMP, mobile and short addresses, and numbers for addresses; what is fetched stays as it was given."""
+    assert canonical_url(one) == canonical_url(other)
+    assert validate_url(one) == one
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("https://github.com/owner/amp", "https://github.com/owner"),
+        ("https://en.wikipedia.org/wiki/amp", "https://en.wikipedia.org/wiki"),
+        ("https://n.example/tag/amp", "https://n.example/tag"),
+        ("https://n.example/amp", "https://n.example/"),
+        ("https://n.example/story/AMP", "https://n.example/story"),
+        ("https://n.example/story?amp=60", "https://n.example/story"),
+        ("https://amp.example/story", "https://www.example/story"),
+        ("https://m.co.uk/story", "https://www.co.uk/story"),
+        ("https://mobile.n.example/", "https://www.n.example/"),
+        ("https://m.a.n.example/story", "https://www.a.n.example/story"),
+        ("https://m.n.example:8080/story", "https://www.n.example:8080/story"),
+        ("https://n.example/amp/s/other.example/story", "https://other.example/story"),
+        ("https://www.youtube.com/embed/videoseries?list=1", "https://www.youtube.com/embed/videoseries?list=2"),
+        ("https://www.youtube.com/watch?v=dQw4w9WgXcQ", "https://www.youtube.com/watch?v=dQw4w9WgXcq"),
+        ("https://www.reddit.com/r/a/comments/1x2/t/c1", "https://www.reddit.com/r/a/comments/1x2/t/c2"),
+        ("https://www.reddit.com/r/a/comments/1x2/t/c1", "https://www.reddit.com/r/a/comments/1x2/t"),
+    ],
+)
+def test_a_form_that_is_not_known_stays_apart(one: str, other: str) -> None:
+    """Case C09: a wrong merge would lose a page, so what is not known for sure is kept."""
+    assert canonical_url(one) != canonical_url(other)
 
 
 @pytest.mark.parametrize(

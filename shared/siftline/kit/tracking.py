@@ -32,6 +32,8 @@ NAMES = frozenset(
         *("piwik_campaign", "piwik_keyword", "piwik_kwd", "matomo_campaign", "matomo_keyword"),
         *("at_campaign", "at_medium", "at_link_id", "at_link_type", "at_link_origin", "at_format", "at_ptr_name"),
         *("at_bbc_team", "wt_mc", "wt_zmc", "ns_campaign", "ns_mchannel", "ns_source", "s_cid", "ef_id"),
+        # AMP's viewers
+        *("amp_js_v", "amp_gsa", "usqp"),
         # Yahoo and AOL, Bloomberg, Le Monde
         *("guccounter", "soc_src", "soc_trk", "ncid", "cmpid", "xtor"),
     }

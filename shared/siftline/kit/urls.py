@@ -14,6 +14,7 @@ import idna
 
 from siftline.kit.errors import PermanentError
 from siftline.kit.tracking import is_tracking
+from siftline.kit.variants import desktop_host, is_variant, known_site, plain_host, plain_path, unwrapped
 
 MAX_URL_LENGTH = 8_192
 # A unique B-tree index takes entries of at most 2,704 bytes, so longer keys are hashed.
@@ -81,17 +82,22 @@ def canonical_url(url: str) -> str:
 
     http counts as https on their default ports; escapes, dot segments and a trailing slash are normalised (RFC 3986,
     section 6.2); known tracking parameters and the fragment go, except a fragment that routes (``#!`` or ``#/``). All
-    other parameters keep their order. ``www.`` stays: whether both names show one page only the site can say.
+    other parameters keep their order. AMP, mobile and short forms that are known (``siftline.kit.variants``) are the
+    page they stand for. ``www.`` stays: whether both names show one page only the site can say.
     Idempotent. Raises as ``validate_url`` does.
     """
-    parts = _parse(validate_url(url))
+    parts = _unwrapped(_parse(validate_url(url)))
     default = parts.port in (None, _DEFAULT_PORT[parts.scheme])
+    host = plain_host(parts.host.rstrip("."))
+    host, path, query = known_site(host, _key_path(_normalised(parts.path)), _normalised(parts.query or ""))
+    path, kept = plain_path(host, path), _key_query(host, query)
     key = _Parts(
         scheme="https" if default else parts.scheme,
-        host=parts.host.rstrip("."),
+        # A home page is not the other host's: below mobile. there may be another site.
+        host=desktop_host(host) if default and (path != "/" or kept) else host,
         port=None if default else parts.port,
-        path=_key_path(_normalised(parts.path)),
-        query=_key_query(parts.host.rstrip("."), _normalised(parts.query or "")),
+        path=path,
+        query=kept,
         fragment=_key_fragment(_normalised(parts.fragment or "")),
     )
     text = key.text()
@@ -126,6 +132,23 @@ def _parse(url: str) -> _Parts:
         raise _no_host()
     host, port = _host_and_port(match[1].rpartition("@")[2])
     return _Parts(name, host, port, match[2] or "/", match[3], match[4])
+
+
+def _unwrapped(parts: _Parts) -> _Parts:
+    """Return the page that an AMP cache or viewer shows; one within another is no form that is known."""
+    inner = _inner(parts)
+    return parts if inner is None or _inner(inner) is not None else inner
+
+
+def _inner(parts: _Parts) -> _Parts | None:
+    address = unwrapped(parts.host.rstrip("."), _key_path(_normalised(parts.path)))
+    if address is None:
+        return None
+    rest = replace(parts, scheme="", host="", port=None, path="").text().removeprefix("://")
+    try:
+        return _parse(validate_url(address + rest))
+    except PermanentError:
+        return None
 
 
 def _cut(text: str) -> tuple[str, str, str]:
@@ -209,8 +232,12 @@ def _key_path(path: str) -> str:
 
 
 def _key_query(host: str, query: str) -> str | None:
-    pairs = [pair for pair in query.split("&") if pair and not is_tracking(host, pair.partition("=")[0])]
-    return "&".join(pairs) or None
+    pairs = [pair.partition("=") for pair in query.split("&") if pair]
+    return "&".join("".join(pair) for pair in pairs if not _says_nothing(host, pair[0], pair[2])) or None
+
+
+def _says_nothing(host: str, name: str, value: str) -> bool:
+    return is_tracking(host, name) or is_variant(name, value)
 
 
 def _key_fragment(fragment: str) -> str | None:

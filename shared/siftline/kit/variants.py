@@ -1,0 +1,129 @@
+"""Forms of an address that are known to show the same page: AMP, mobile hosts, short and old addresses of large sites.
+
+Only what a format's or a site's own documentation says stands here: a form that is not known stays apart, because two
+pages under one key lose one of them, and one page under two keys is found out once it has been read.
+Sources: the AMP cache's URL format (amp.dev), WordPress's AMP plugin, Arc XP (``outputType=amp``), YouTube's and
+Reddit's own share links.
+"""
+
+import re
+
+from siftline.kit.addresses import literal_address
+
+# What an AMP cache or a viewer holds: c and v are documents; s says https.
+_CACHE = re.compile(r"(?:[a-z0-9-]+\.)*cdn\.ampproject\.org")
+_CACHED = re.compile(r"/(?:c|v|wp)/(?:(s)/)?([^/]+\.[^/]+(?:/.*)?)", re.DOTALL)
+_VIEWER = re.compile(r"(?:(?:www|m|mobile|amp)\.)?(?:google\.(?:com?\.)?[a-z]{2,3}|bing\.com)")
+_VIEWED = re.compile(r"/amp/(?:(s)/)?([^/]+\.[^/]+(?:/.*)?)", re.DOTALL)
+
+_AMP_FILE = re.compile(r"(?<=[A-Za-z0-9_-])\.amp(?=(?:\.html)?$)")
+_AMP_VALUES = {"amp": ("", "1", "true"), "outputtype": ("amp",), "noamp": ("mobile", "available")}
+# Where "amp" may be the name of a thing: what stands before it names a collection, or the site's pages are names.
+_COLLECTIONS = frozenset(
+    {
+        *(
+            "wiki",
+            "tag",
+            "tags",
+            "category",
+            "categories",
+            "topic",
+            "topics",
+            "search",
+            "label",
+            "labels",
+            "c",
+            "u",
+            "r",
+        ),
+        *("user", "users", "author", "package", "packages", "project", "projects", "crate", "crates", "gem", "gems"),
+        *("dictionary", "word", "words", "define", "definition", "browse", "product", "products", "shop", "store"),
+    }
+)
+_NAMES = re.compile(
+    r"(?:.+\.)?(?:github\.com|gitlab\.com|bitbucket\.org|codeberg\.org|npmjs\.com|docker\.com|twitter\.com|x\.com|"
+    r"youtube\.com|reddit\.com|instagram\.com|facebook\.com|pkg\.go\.dev|amp\.dev)"
+)
+
+_MOBILE = re.compile(r"(?:m|mobile|amp)\.((?:[^.]+\.)(?:(?:ac|co|com|edu|gov|ne|net|or|org)\.[a-z]{2}|[^.]+))")
+_SECOND_LEVEL = re.compile(r"(?:ac|co|com|edu|gov|ne|net|or|org)\.[a-z]{2}")
+_WITHOUT_WWW = frozenset({"twitter.com", "x.com"})
+_WIKI = re.compile(
+    r"(?:(?!m\.)([a-z0-9-]+)\.)?m\."
+    r"(wiki(?:pedia|data|news|quote|source|books|versity|voyage|media)\.org|wiktionary\.org|mediawiki\.org)"
+)
+
+_YOUTUBE = frozenset({"youtube.com", "www.youtube.com", "m.youtube.com", "www.youtube-nocookie.com"})
+_VIDEO = re.compile(r"/(?:shorts|live|embed|v)/(?!videoseries$|live_stream$)([A-Za-z0-9_-]{1,64})")
+_SHORT_VIDEO = re.compile(r"/([A-Za-z0-9_-]{1,64})")
+_WATCHED = re.compile(r"(?:.*&)?v=([A-Za-z0-9_-]{1,64})(?:&.*)?", re.DOTALL)
+_REDDIT = frozenset(f"{name}reddit.com" for name in ("", "www.", "old.", "new.", "np.", "m.", "i.", "amp."))
+_POST = re.compile(r"(?:/(?:r|u|user)/[^/]+)?/comments/([a-z0-9]+)(?:/[^/]*)?")
+_SHORT_POST = re.compile(r"/([a-z0-9]+)")
+
+
+def unwrapped(host: str, path: str) -> str | None:
+    """Return the address, without its query, that an AMP cache or viewer shows at ``path``; ``None`` if none is known.
+
+    >>> unwrapped("www.google.com", "/amp/s/news.example/story")
+    'https://news.example/story'
+    """
+    form = _CACHED if _CACHE.fullmatch(host) else _VIEWED if _VIEWER.fullmatch(host) else None
+    match = form.fullmatch(path) if form else None
+    return match and f"{'https' if match[1] else 'http'}://{match[2]}"
+
+
+def plain_host(host: str) -> str:
+    """Return a host that spells an IPv4 address in its usual form, any other as it is (``127.1`` is ``127.0.0.1``)."""
+    try:
+        address = literal_address(host)
+    except ValueError:
+        return host
+    return host if address is None else address.compressed
+
+
+def plain_path(host: str, path: str) -> str:
+    """Return the path of the page behind an AMP page of a site's own: without ``/amp`` or ``.amp`` at its end."""
+    if _NAMES.fullmatch(host):
+        return path
+    while True:
+        before, _, last = path.rpartition("/")
+        collection = before.rpartition("/")[2].lower()
+        if last == "amp" and before.strip("/") and collection not in _COLLECTIONS:
+            path = before.rstrip("/")
+        elif _AMP_FILE.search(last):
+            path = _AMP_FILE.sub("", path)
+        else:
+            return path
+
+
+def is_variant(name: str, value: str) -> bool:
+    """Return whether a query parameter only chooses a page's AMP form, or leaves it."""
+    return value.lower() in _AMP_VALUES.get(name.lower(), ())
+
+
+def known_site(host: str, path: str, query: str) -> tuple[str, str, str]:
+    """Return host, path and query of the one form that stands for all of a large site's forms of a page."""
+    if host in _YOUTUBE or host == "youtu.be":
+        video = (_SHORT_VIDEO if host == "youtu.be" else _VIDEO).fullmatch(path)
+        video = video or (_WATCHED.fullmatch(query) if path == "/watch" else None)
+        if video:
+            return "www.youtube.com", "/watch", f"v={video[1]}"
+        return ("www.youtube.com" if host in _YOUTUBE else host), path, query
+    if host in _REDDIT or host == "redd.it":
+        post = (_SHORT_POST if host == "redd.it" else _POST).fullmatch(path)
+        if post:
+            return "www.reddit.com", f"/comments/{post[1]}", query
+        return ("www.reddit.com" if host in _REDDIT else host), path, query
+    if wiki := _WIKI.fullmatch(host):
+        return f"{wiki[1] or 'www'}.{wiki[2]}", path, query
+    return host, path, query
+
+
+def desktop_host(host: str) -> str:
+    """Return the host of the site whose mobile or AMP host this is: ``m.``, ``mobile.``, ``amp.`` of a whole domain."""
+    match = _MOBILE.fullmatch(host)
+    if match is None or _SECOND_LEVEL.fullmatch(match[1]):
+        return host
+    desktop = match[1] if match[1] in _WITHOUT_WWW else f"www.{match[1]}"
+    return host if desktop in _YOUTUBE or desktop in _REDDIT else desktop
