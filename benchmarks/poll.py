@@ -59,6 +59,7 @@ class Options:
 
     first_import: str = "all"
     source_degraded_failures: int = 5
+    discovery_again_s: int = 604_800
 
 
 @dataclass

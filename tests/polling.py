@@ -30,6 +30,7 @@ class Options:
     first_import: str = "all"
     feed_max_bytes: int = 1_000_000
     source_degraded_failures: int = 5
+    discovery_again_s: int = 604_800
 
 
 @dataclass

@@ -138,6 +138,19 @@ class FetchSettings(ConsumerSettings, HttpSettings):
     feed_max_entries: int = Field(default=50_000, ge=1, description="what a feed lists beyond this is skipped")
     feed_parse_s: float = Field(default=12.0, gt=0, le=60, description="a feed that takes longer to parse is not read")
     source_degraded_failures: int = Field(default=5, ge=1, description="failures in a row until a source is degraded")
+    discovery_tries: int = Field(
+        default=8, ge=0, le=15, description="usual addresses of feeds that are tried where a page names none"
+    )
+    discovery_s: float = Field(
+        default=10.0, gt=0, le=60, description="a poll that looks for a feed begins no request after this"
+    )
+    discovery_request_s: float = Field(default=5.0, gt=0, le=30, description="the longest that such a request may take")
+    discovery_again_s: int = Field(
+        default=7 * 86_400, ge=3_600, description="a page whose feed is to be chosen is left alone this long"
+    )
+    web_max_bytes: int = Field(default=5_000_000, ge=1_024, description="a larger page of links is not read")
+    web_read_s: float = Field(default=5.0, gt=0, le=30, description="a page that takes longer to read is not read")
+    web_links_max: int = Field(default=100, ge=1, le=1_000, description="article links that one page may bring")
 
 
 class IngestSettings(ConsumerSettings, HttpSettings):

@@ -4,16 +4,26 @@ import hashlib
 from collections.abc import Mapping
 from typing import Protocol
 
-from siftline.fetch.feeds import Feed
+from siftline.fetch.feed_places import is_page
+from siftline.fetch.feeds import Feed, NotAFeedError
 from siftline.fetch.fetcher import Fetched, Http
 from siftline.fetch.health_store import Source
 from siftline.kit.clock import Clock
+from siftline.kit.http import Response
 from siftline.kit.http_errors import status_error
 
 _ACCEPT = (
     "application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9, "
     "application/xml;q=0.8, text/xml;q=0.8, application/json;q=0.7, */*;q=0.1"
 )
+
+
+class PageInsteadError(NotAFeedError):
+    """The address holds a web page."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__("The address holds a web page, not a feed.")
+        self.response = response
 
 
 class Reader(Protocol):
@@ -34,7 +44,7 @@ class FeedFetcher:
         self._max_bytes = max_bytes
 
     def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched:
-        """Return the feed. Raises the errors of the HTTP client and of the feed reader."""
+        """Return the feed. Raises the errors of the HTTP client and of the feed reader, and ``PageInsteadError``."""
         response = self._http.get(source.polled_url, headers=validators, max_bytes=self._max_bytes, accept=_ACCEPT)
         if response.status == 304:
             if not validators:
@@ -43,6 +53,8 @@ class FeedFetcher:
         body_sha256 = hashlib.sha256(response.body).digest()
         if body_sha256 == source.body_sha256:
             return Fetched(response, None, body_sha256)
+        if is_page(response.body, response.content_type):
+            raise PageInsteadError(response)
         content_type = response.headers.get("content-type", "")
         return Fetched(
             response, self._reader.read(response.body, url=response.url, content_type=content_type), body_sha256

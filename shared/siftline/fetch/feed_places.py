@@ -2,8 +2,11 @@
 
 import codecs
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urljoin, urlsplit
+
+from siftline.kit.errors import PermanentError
 
 YOUTUBE_HOSTS = frozenset({"youtube.com", "www.youtube.com", "m.youtube.com"})
 CHANNEL = re.compile(r"/channel/(UC[\w-]{22})(?:[/?]|$)")
@@ -40,6 +43,29 @@ class Discovered:
     """Whether the first is the one; else somebody has to choose."""
     announced: bool = False
     """Whether the page says that these are feeds; else they only look so."""
+
+
+class SeveralFeedsError(PermanentError):
+    """The page names several feeds, and none of them is clearly the one."""
+
+    code = "several_feeds"
+
+    def __init__(self, candidates: Sequence[Candidate]) -> None:
+        detail = "The page names a feed that may not be the one meant: choose it, or another address."
+        if len(candidates) > 1:
+            detail = f"The page names {len(candidates)} feeds: choose one of them."
+        super().__init__(detail)
+        self.candidates = tuple(candidates)
+
+
+class NoFeedFoundError(PermanentError):
+    """The page names no feed, and none is where sites use to have theirs."""
+
+    code = "no_feed_found"
+
+    def __init__(self) -> None:
+        super().__init__("No feed was found at this address. Its links can be followed instead: use the kind web.")
+        self.candidates: tuple[Candidate, ...] = ()
 
 
 def is_page(body: bytes, media_type: str) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from siftline.fetch.feeds import Feed
 from siftline.fetch.health_store import Source
@@ -19,6 +19,10 @@ class Fetched:
     """``None``: not modified, by a 304 or by the same body as before."""
     body_sha256: bytes | None
     """Of what is compared between polls; ``None`` with a 304."""
+    found_url: str | None = None
+    """The feed that a page led to: nothing is saved of this poll, the feed is polled from now on."""
+    options: Mapping[str, Any] | None = None
+    """What to keep in the source's options instead of what stands there; ``None`` changes nothing."""
 
 
 class SourceFetcher(Protocol):

@@ -1,7 +1,8 @@
 """A source and its health in PostgreSQL: what to ask with, how the last poll went, when the next one is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row
@@ -26,11 +27,15 @@ class Source:
     first_import: str | None
     imported_at: datetime | None
     last_full_at: datetime | None
+    options: dict[str, Any] = field(default_factory=dict)
+    """What sources of its kind have of their own: ``selector`` of web, ``atom_until`` of reddit."""
+    feed_url: str | None = None
+    """The feed that discovery found at ``url``, which is a page."""
 
     @property
     def polled_url(self) -> str:
         """Where a poll asks."""
-        return self.url
+        return self.feed_url or self.url
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,8 @@ class Polled:
 
 
 _LOAD = """
-select id, kind, url, title, site_url, etag, last_modified, body_sha256, health, first_import, imported_at, last_full_at
+select id, kind, url, title, site_url, etag, last_modified, body_sha256, health, first_import, imported_at,
+  last_full_at, options, feed_url
 from sources where id = %(source_id)s
 """
 
@@ -68,6 +74,7 @@ update sources set
     when resolved_url = %(resolved_url)s then resolved_since else now() end,
   resolved_url = %(resolved_url)s,
   imported_at = case when %(imported)s then coalesce(imported_at, now()) else imported_at end,
+  candidates = '[]',
   skipped_entries = case when %(body_sha256)s::bytea is null then skipped_entries else %(skipped)s end,
   fetch_status = 'IDLE', health = case health when 'inactive' then health else 'active' end,
   consecutive_failures = 0, last_error_code = null, last_error_detail = null,

@@ -8,15 +8,16 @@ from datetime import datetime, timedelta
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from siftline.contracts import JobType
-from siftline.fetch import health_store
+from siftline.contracts import JobType, Priority
+from siftline.fetch import discovery_store, health_store
+from siftline.fetch.feed_places import NoFeedFoundError, SeveralFeedsError
 from siftline.fetch.feeds import Feed
 from siftline.fetch.fetcher import Fetched, SourceFetcher
 from siftline.fetch.health_store import Polled, Source
 from siftline.fetch.identity import identify, judge
 from siftline.fetch.intake import Intake
 from siftline.fetch.ledger_store import ledger, wanted
-from siftline.jobs.model import ClaimedJob, Done
+from siftline.jobs.model import ClaimedJob, Done, NewJob
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError, SiftlineError, TransientError
@@ -51,6 +52,11 @@ class FetchOptions(Protocol):
     @property
     def source_degraded_failures(self) -> int:
         """Failures in a row until a source is degraded."""
+        ...
+
+    @property
+    def discovery_again_s(self) -> int:
+        """How long a page is left alone whose feed is to be chosen, or was not found."""
         ...
 
 
@@ -94,14 +100,30 @@ class FetchSource:
             wait_s=(error.retry_after_s or 0.0) if isinstance(error, TransientError) else 0.0,
             degraded_at=self._options.source_degraded_failures,
         )
+        if isinstance(error, (SeveralFeedsError, NoFeedFoundError)):
+            discovery_store.undecided(
+                connection, job.subject_id, error.candidates, wait_s=self._options.discovery_again_s
+            )
 
     def _poll(self, source: Source, fetcher: SourceFetcher) -> Done:
         fetched = fetcher.fetch(source, _validators(source, self._clock.now()))
+        if fetched.found_url is not None:
+            return self._found(source, fetched.found_url)
         polled = _polled(source, fetched)
         if fetched.feed is None:
             why = "not modified" if fetched.response.status == 304 else "same body"
             return Done(lambda connection: health_store.polled(connection, polled), result={"unchanged": why})
         return self._changed(source, fetched.feed, polled)
+
+    def _found(self, source: Source, feed_url: str) -> Done:
+        """Keep the feed that a page led to; the first one is polled next, in a job of its own."""
+        follow = NewJob(JobType.FETCH_SOURCE, source.id, f"host:{urlsplit(feed_url).hostname}", priority=Priority.SAVED)
+        degraded_at = self._options.source_degraded_failures
+        return Done(
+            lambda connection: discovery_store.found(connection, source.id, feed_url, degraded_at=degraded_at),
+            follow=[follow] if source.feed_url is None else [],
+            result={"found": feed_url},
+        )
 
     def _changed(self, source: Source, feed: Feed, polled: Polled) -> Done:
         poll = identify(feed.entries)

@@ -1,0 +1,49 @@
+"""What discovery found at a site's address, in PostgreSQL: the feed to poll from now on, or those to choose from."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from siftline.fetch.feed_places import Candidate
+from siftline.kit.db import Connection
+
+# Another feed in the place of one that is gone counts as a failure until it is read: two that name each other must
+# not pass for health.
+_FOUND = """
+update sources set
+  feed_url = %(feed_url)s, candidates = '[]', etag = null, last_modified = null, body_sha256 = null,
+  last_full_at = null, resolved_url = null, resolved_since = null, fetch_status = 'IDLE', last_fetch_at = now(),
+  consecutive_failures = consecutive_failures + (feed_url is not null)::int,
+  health = case when health = 'active' and feed_url is not null and consecutive_failures + 1 >= %(degraded_at)s
+    then 'degraded' else health end,
+  next_fetch_at = now() + refresh_minutes * interval '1 minute', next_fetch_reason = 'its feed was found',
+  updated_at = now()
+where id = %(source_id)s
+"""
+
+_UNDECIDED = """
+update sources set candidates = %(candidates)s, next_fetch_at = greatest(next_fetch_at, now() + %(wait)s),
+  next_fetch_reason = %(reason)s, updated_at = now()
+where id = %(source_id)s
+"""
+
+
+def found(connection: Connection, source_id: UUID, feed_url: str, *, degraded_at: int) -> None:
+    """Let a source be polled at ``feed_url``; nothing is known of that feed yet."""
+    connection.execute(_FOUND, {"source_id": source_id, "feed_url": feed_url, "degraded_at": degraded_at})
+
+
+def undecided(connection: Connection, source_id: UUID, candidates: Sequence[Candidate], *, wait_s: float) -> None:
+    """Keep the feeds to choose from, if any, and leave the page alone for a long while."""
+    connection.execute(
+        _UNDECIDED,
+        {
+            "source_id": source_id,
+            "candidates": Jsonb([asdict(candidate) for candidate in candidates]),
+            "wait": timedelta(seconds=wait_s),
+            "reason": "one of its feeds has to be chosen" if candidates else "no feed was found at its address",
+        },
+    )
