@@ -1,5 +1,6 @@
 """One try of one claimed job: the work under a lease that is kept alive, then the one arrow its outcome asks for."""
 
+import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import QueueUnavailableError
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database, settled, settled_after
-from siftline.kit.errors import ConfigurationError, PermanentError, SiftlineError, TransientError
+from siftline.kit.errors import ConfigurationError, NotTriedError, PermanentError, SiftlineError, TransientError
 from siftline.kit.heartbeat import Heartbeat
 from siftline.kit.ids import new_id
 from siftline.kit.log import logger
@@ -33,7 +34,7 @@ _HELD_UP = (
 _WIDENING_RATIO = 0.25
 
 
-class BreakerOpenError(TransientError):
+class BreakerOpenError(NotTriedError):
     """What the job needs does not serve and is left alone for a while."""
 
     code = "breaker_open"
@@ -190,9 +191,10 @@ class Attempts:
         if isinstance(error, PermanentError):
             again = lease_store.fail(connection, job, error, duration_ms=duration_ms, park_id=None)
             outcome = _Outcome("failed", again)
-        elif wait_s is not None and (left_s := self._patience_s(job)) > 0:
+        elif wait_s is not None and (left_s := self._patience_s(job, error)) > 0:
             wait_s = max(min(wait_s, left_s), 1.0)
-            lease_store.defer(connection, job, error, delay_s=wait_s, duration_ms=duration_ms)
+            in_turn = _in_turn(error)
+            lease_store.defer(connection, job, error, delay_s=wait_s, duration_ms=duration_ms, in_turn=in_turn)
             outcome = _Outcome("deferred", breaker_opened=breaker_opened)
         elif job.attempts >= job.max_attempts:
             park_id = new_id()
@@ -202,7 +204,7 @@ class Attempts:
             wait_s = delay_s(job.attempts, self._settings.job_backoff_s, self._rng)
             lease_store.retry(connection, job, error, delay_s=wait_s, duration_ms=duration_ms)
             outcome = _Outcome("retry", breaker_opened=breaker_opened)
-        if claim.held_up_by is None:
+        if not isinstance(error, NotTriedError):
             self._processors[job.job_type].on_failure(connection, job, error)
         return outcome
 
@@ -224,12 +226,17 @@ class Attempts:
             return self._settings.job_misconfigured_s
         if not isinstance(error, TransientError) or error.retry_after_s is None:
             return None
-        if isinstance(error, BreakerOpenError):
+        if isinstance(error, NotTriedError):
             return error.retry_after_s
         return max(error.retry_after_s, _WIDENING_RATIO * self._waited_s(job))
 
-    def _patience_s(self, job: ClaimedJob) -> float:
-        """Return for how long the job may still be put off, this time and those just before it together."""
+    def _patience_s(self, job: ClaimedJob, error: SiftlineError) -> float:
+        """Return for how long the job may still be put off, this time and those just before it together.
+
+        Whoever waits for their turn behind others may do so for as long as it takes.
+        """
+        if _in_turn(error):
+            return math.inf
         return self._settings.job_defer_max_s - self._waited_s(job)
 
     def _waited_s(self, job: ClaimedJob) -> float:
@@ -257,6 +264,10 @@ class Attempts:
 
     def _since(self, started: float) -> int:
         return round((self._clock.monotonic() - started) * 1000)
+
+
+def _in_turn(error: SiftlineError) -> bool:
+    return isinstance(error, NotTriedError) and error.in_turn
 
 
 def _held_up(standing: breakers_store.Standing) -> BreakerOpenError:

@@ -87,7 +87,9 @@ select id, job_type, subject_id, (select id from follow) as follow_id from ended
 _AGAIN_LATER = """
 with waiting as (
   update jobs set state = 'pending', due_at = now() + %(delay)s, attempts = attempts - %(refund)s,
-    waits_for = %(waits_for)s, deferred_since = case when %(refund)s = 1 then coalesce(deferred_since, now()) end,
+    waits_for = %(waits_for)s,
+    deferred_since = case when %(refund)s = 1 then coalesce(deferred_since, case when not %(in_turn)s then now() end)
+      end,
     published_at = null, publish_count = 0, lease_token = null, lease_until = null,
     error_code = %(error_code)s, error_message = %(error_message)s, updated_at = now()
   where id = %(id)s and state = 'processing' and lease_token = %(token)s
@@ -178,9 +180,22 @@ def retry(connection: Connection, job: ClaimedJob, error: SiftlineError, *, dela
     _again_later(connection, job, error, delay_s=delay_s, duration_ms=duration_ms, event="retry", refund=0)
 
 
-def defer(connection: Connection, job: ClaimedJob, error: SiftlineError, *, delay_s: float, duration_ms: int) -> None:
-    """Put a job off to a known time and give its attempt back. Raises ``LeaseLostError``."""
-    _again_later(connection, job, error, delay_s=delay_s, duration_ms=duration_ms, event="deferred", refund=1)
+def defer(
+    connection: Connection,
+    job: ClaimedJob,
+    error: SiftlineError,
+    *,
+    delay_s: float,
+    duration_ms: int,
+    in_turn: bool = False,
+) -> None:
+    """Put a job off to a known time and give its attempt back. Raises ``LeaseLostError``.
+
+    ``in_turn``: it waits for its turn, which is not counted as being put off.
+    """
+    _again_later(
+        connection, job, error, delay_s=delay_s, duration_ms=duration_ms, event="deferred", refund=1, in_turn=in_turn
+    )
 
 
 def _claimed(**columns: Any) -> ClaimedJob:
@@ -236,6 +251,7 @@ def _again_later(
     duration_ms: int,
     event: str,
     refund: int,
+    in_turn: bool = False,
 ) -> None:
     row = connection.execute(
         _AGAIN_LATER,
@@ -245,6 +261,7 @@ def _again_later(
             "delay": timedelta(seconds=delay_s),
             "refund": refund,
             "event": event,
+            "in_turn": in_turn,
             "waits_for": error.error_code,
             "error_code": error.error_code,
             "error_message": error.detail,

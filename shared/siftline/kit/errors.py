@@ -29,6 +29,16 @@ class TransientError(SiftlineError):
         self.retry_after_s = retry_after_s
 
 
+class NotTriedError(TransientError):
+    """What the work needs is known not to serve it now, so it was not begun.
+
+    Deferred as it asks, no longer: it used no attempt and says nothing about its subject.
+    """
+
+    in_turn: ClassVar[bool] = False
+    """Whether it only waits for its turn among others, which comes for sure: then no patience is used up either."""
+
+
 class PermanentError(SiftlineError):
     """Will fail the same way every time: a bad URL, 404, an unsupported type, a refused address."""
 

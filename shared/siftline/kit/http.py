@@ -111,8 +111,9 @@ class HttpClient:
         ``accept`` is the Accept header to send; ``media_types``, when given, are the only media types whose body is
         downloaded (an answer that names none is let through). Raises the leaves of ``siftline.kit.http_errors`` and
         ``siftline.kit.urls``: ``PermanentError`` where every try would end alike, else ``TransientError``, with
-        ``retry_after_s`` where the server asked for more than a few seconds. Network errors and 408, 429, 500, 502, 503
-        and 504 are retried here after 1, 2 and 4 seconds, jittered, as long as the deadline allows.
+        ``retry_after_s`` where the server asked for more than a few seconds. Network errors and 408, 500, 502, 503 and
+        504 are retried here after 1, 2 and 4 seconds, jittered, as long as the deadline allows; a 429 only after the
+        few seconds that the server asked for.
         """
         sent = request_headers(headers or {}, accept=accept, user_agent=self._user_agent)
         return self._tried(url, Outgoing("GET", sent, max_bytes, media_types), self._limits.retries)

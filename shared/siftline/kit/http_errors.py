@@ -137,7 +137,9 @@ class StatusTransientError(HttpTransientError):
     def __init__(self, detail: str, *, code: str, answer: Refusal, retry_after_s: float | None) -> None:
         super().__init__(detail, code=code, retry_after_s=retry_after_s)
         self.answer = answer
-        self.retry_soon = answer.status in {408, 429, 500, 502, 503, 504}
+        # Who is told that they ask too often, and not for how long to wait, does not ask again at once.
+        asked_again = answer.status != 429 or retry_after_s is not None
+        self.retry_soon = asked_again and answer.status in {408, 429, 500, 502, 503, 504}
 
     @property
     def status(self) -> int:
