@@ -2,8 +2,8 @@
 -- depends: 0001_house
 
 -- null: no video or audio. An object: url, media_type, duration_s and length_bytes of the file, tracks (each url,
--- media_type, language, label), and how its words were got: transcript_state, transcript_source, transcript_language,
--- transcript_retry_at, transcript_attempts.
+-- media_type, language, label), and how its words were got: transcript_state, transcript_source, transcript_language.
+-- When they are tried again is what the content's transcribe_content job says.
 alter table contents add column media jsonb;
 
 -- One row a paid call. What is reserved and never settled stays counted: a worker that was killed may have been billed.

@@ -1,6 +1,7 @@
 """Reads pages and feed entries where they can do no harm: in a child process, within a time and a memory.
 
-This process never imports what reads HTML; the child does (``siftline.ingest.page``, ``siftline.ingest.entry``).
+This process never imports what reads HTML; the child does (``siftline.ingest.page``, ``siftline.ingest.entry``,
+``siftline.ingest.captions``).
 """
 
 from typing import Self, cast
@@ -13,6 +14,8 @@ ENTRY_S = 2.0
 """The longest that reading a feed entry may take; what a feed brings is sanitised and short."""
 _PAGE = "siftline.ingest.page:read_page"
 _ENTRY = "siftline.ingest.entry:read_entry"
+_CAPTIONS = "siftline.ingest.captions:read_captions"
+_ARCHIVED = "siftline.ingest.archived:archived_page"
 
 
 class PageReader:
@@ -20,7 +23,7 @@ class PageReader:
 
     def __init__(self, *, page_read_s: float, memory_bytes: int) -> None:
         self._page_read_s = page_read_s
-        self._confined = Confined(_PAGE, _ENTRY, memory_bytes=memory_bytes, what="page")
+        self._confined = Confined(_PAGE, _ENTRY, _CAPTIONS, _ARCHIVED, memory_bytes=memory_bytes, what="page")
 
     def page(self, body: bytes, content_type: str, url: str) -> Page:
         """Return what a page holds; as ``siftline.ingest.page.read_page``.
@@ -38,6 +41,14 @@ class PageReader:
             return cast("EntryText", self._confined.call(_ENTRY, entry_html, within_s=ENTRY_S))
         except PermanentError:
             return EntryText("", 0)
+
+    def captions(self, body: bytes, content_type: str) -> EntryText:
+        """Return the words of a caption file (``siftline.ingest.captions.read_captions``); raises also as ``page``."""
+        return cast("EntryText", self._confined.call(_CAPTIONS, body, content_type, within_s=self._page_read_s))
+
+    def archived(self, body: bytes, content_type: str) -> bytes:
+        """Return a page as it is archived (``siftline.ingest.archived.archived_page``); raises also as ``page``."""
+        return cast("bytes", self._confined.call(_ARCHIVED, body, content_type, within_s=self._page_read_s))
 
     def close(self) -> None:
         """End the children."""
