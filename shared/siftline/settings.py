@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Self
 
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
@@ -151,6 +152,10 @@ class FetchSettings(ConsumerSettings, HttpSettings):
     web_max_bytes: int = Field(default=5_000_000, ge=1_024, description="a larger page of links is not read")
     web_read_s: float = Field(default=5.0, gt=0, le=30, description="a page that takes longer to read is not read")
     web_links_max: int = Field(default=100, ge=1, le=1_000, description="article links that one page may bring")
+
+    def searching(self) -> Self:
+        """Return these settings for requests that look for a feed: they come on top, and are not tried again."""
+        return self.model_copy(update={"http_total_s": self.discovery_request_s, "http_retries": 0})
 
 
 class IngestSettings(ConsumerSettings, HttpSettings):
