@@ -9,9 +9,10 @@ import pytest
 from psycopg.rows import dict_row
 
 from siftline.contracts import JobType
-from siftline.fetch.feed_fetcher import FeedFetcher
+from siftline.fetch.page_reader import PageReader
 from siftline.fetch.reader import FeedReader
 from siftline.fetch.service import FetchSource
+from siftline.fetch.wiring import source_fetchers
 from siftline.jobs import lease_store, store
 from siftline.jobs.model import ClaimedJob, NewJob
 from siftline.kit.clock import SystemClock
@@ -31,6 +32,9 @@ class Options:
     feed_max_bytes: int = 1_000_000
     source_degraded_failures: int = 5
     discovery_again_s: int = 604_800
+    discovery_tries: int = 8
+    discovery_s: float = 10.0
+    web_max_bytes: int = 1_000_000
 
 
 @dataclass
@@ -40,6 +44,7 @@ class Poller:
     database: Database
     reader: FeedReader
     options: Options = field(default_factory=Options)
+    pages: PageReader = field(default_factory=PageReader)
 
     def poll(self, source_id: UUID, meanwhile: Callable[[], object] = lambda: None) -> Mapping[str, Any]:
         """Poll once; returns the result's numbers, or raises what the poll raised after writing what it means.
@@ -67,7 +72,7 @@ class Poller:
 
     def processor(self, http: HttpClient) -> FetchSource:
         """Return what does the jobs, over this client."""
-        fetchers = {"rss": FeedFetcher(http, self.reader, SystemClock(), max_bytes=self.options.feed_max_bytes)}
+        fetchers = source_fetchers(http, http, self.reader, self.pages, SystemClock(), self.options)
         return FetchSource(self.database, fetchers, SystemClock(), self.options)
 
     def failing(self, source_id: UUID) -> str:

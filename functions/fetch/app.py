@@ -7,9 +7,10 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 
 from siftline.contracts import JobType
 from siftline.fetch import health_store
-from siftline.fetch.feed_fetcher import FeedFetcher
+from siftline.fetch.page_reader import PageReader
 from siftline.fetch.reader import FeedReader
 from siftline.fetch.service import FetchSource
+from siftline.fetch.wiring import source_fetchers
 from siftline.jobs.consume import BatchConsumer, LambdaContext
 from siftline.jobs.consumers import consumer
 from siftline.jobs.wiring import producer
@@ -23,8 +24,9 @@ def build() -> BatchConsumer:
     settings = FetchSettings()
     parts = producer(settings)
     reader = FeedReader(timeout_s=settings.feed_parse_s, max_entries=settings.feed_max_entries)
-    http = HttpClient.of(settings)
-    fetchers = {"rss": FeedFetcher(http, reader, parts.clock, max_bytes=settings.feed_max_bytes)}
+    pages = PageReader(timeout_s=settings.web_read_s, max_links=settings.web_links_max)
+    searching = HttpClient.of(settings.searching())
+    fetchers = source_fetchers(HttpClient.of(settings), searching, reader, pages, parts.clock, settings)
     fetch = FetchSource(parts.database, fetchers, parts.clock, settings)
     subjects = {JobType.FETCH_SOURCE: health_store.subject}
     reserve_s = settings.http_total_s + settings.feed_parse_s

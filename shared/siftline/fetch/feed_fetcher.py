@@ -6,13 +6,12 @@ from typing import Protocol
 
 from siftline.fetch.feed_places import is_page
 from siftline.fetch.feeds import Feed, NotAFeedError
-from siftline.fetch.fetcher import Fetched, Http
+from siftline.fetch.fetcher import Fetched, Http, unmodified
 from siftline.fetch.health_store import Source
 from siftline.kit.clock import Clock
 from siftline.kit.http import Response
-from siftline.kit.http_errors import status_error
 
-_ACCEPT = (
+ACCEPT = (
     "application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9, "
     "application/xml;q=0.8, text/xml;q=0.8, application/json;q=0.7, */*;q=0.1"
 )
@@ -45,11 +44,9 @@ class FeedFetcher:
 
     def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched:
         """Return the feed. Raises the errors of the HTTP client and of the feed reader, and ``PageInsteadError``."""
-        response = self._http.get(source.polled_url, headers=validators, max_bytes=self._max_bytes, accept=_ACCEPT)
+        response = self._http.get(source.polled_url, headers=validators, max_bytes=self._max_bytes, accept=ACCEPT)
         if response.status == 304:
-            if not validators:
-                raise status_error(304, response.headers, self._clock.now())
-            return Fetched(response, None, None)
+            return unmodified(response, validators, self._clock)
         body_sha256 = hashlib.sha256(response.body).digest()
         if body_sha256 == source.body_sha256:
             return Fetched(response, None, body_sha256)

@@ -6,7 +6,9 @@ from typing import Any, Protocol
 
 from siftline.fetch.feeds import Feed
 from siftline.fetch.health_store import Source
+from siftline.kit.clock import Clock
 from siftline.kit.http import Response
+from siftline.kit.http_errors import status_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,16 +21,21 @@ class Fetched:
     """``None``: not modified, by a 304 or by the same body as before."""
     body_sha256: bytes | None
     """Of what is compared between polls; ``None`` with a 304."""
-    found_url: str | None = None
-    """The feed that a page led to: nothing is saved of this poll, the feed is polled from now on."""
     options: Mapping[str, Any] | None = None
     """What to keep in the source's options instead of what stands there; ``None`` changes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The feed that a page led to: nothing is saved of this poll, the feed is polled from now on."""
+
+    url: str
 
 
 class SourceFetcher(Protocol):
     """Fetches sources of one kind."""
 
-    def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched:
+    def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched | Found:
         """Ask at ``source.polled_url`` under these conditional headers, if any, and read the answer.
 
         Raises the errors of the HTTP client and of the readers.
@@ -42,3 +49,10 @@ class Http(Protocol):
     def get(self, url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int, accept: str) -> Response:
         """Fetch an address."""
         ...
+
+
+def unmodified(response: Response, validators: Mapping[str, str], clock: Clock) -> Fetched:
+    """Return what a 304 means; raises what it is without validators: an answer to a question that was not asked."""
+    if not validators:
+        raise status_error(304, response.headers, clock.now())
+    return Fetched(response, None, None)

@@ -12,7 +12,7 @@ from siftline.contracts import JobType, Priority
 from siftline.fetch import discovery_store, health_store
 from siftline.fetch.feed_places import NoFeedFoundError, SeveralFeedsError
 from siftline.fetch.feeds import Feed
-from siftline.fetch.fetcher import Fetched, SourceFetcher
+from siftline.fetch.fetcher import Fetched, Found, SourceFetcher
 from siftline.fetch.health_store import Polled, Source
 from siftline.fetch.identity import identify, judge
 from siftline.fetch.intake import Intake
@@ -107,8 +107,8 @@ class FetchSource:
 
     def _poll(self, source: Source, fetcher: SourceFetcher) -> Done:
         fetched = fetcher.fetch(source, _validators(source, self._clock.now()))
-        if fetched.found_url is not None:
-            return self._found(source, fetched.found_url)
+        if isinstance(fetched, Found):
+            return self._found(source, fetched.url)
         polled = _polled(source, fetched)
         if fetched.feed is None:
             why = "not modified" if fetched.response.status == 304 else "same body"

@@ -1,0 +1,116 @@
+"""The articles that a page links to, by a CSS selector or by itself. Pure; runs in the child process."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from cssselect import SelectorError
+from lxml import etree
+from lxml.cssselect import CSSSelector
+
+from siftline.fetch import html_tree, markup
+from siftline.fetch.feeds import Entry, Feed
+from siftline.fetch.page_lists import HEADINGS, LEVELS, LINKS_MAX, Link, by_itself, distinct, text_of, title_of
+from siftline.kit.errors import PermanentError
+
+
+class InvalidSelectorError(PermanentError):
+    """The CSS selector is none, or uses what cannot be looked for in a page."""
+
+    code = "invalid_selector"
+
+
+class NoLinksFoundError(PermanentError):
+    """The page links to no article, or to none that the selector chooses."""
+
+    code = "no_links_found"
+
+
+def article_links(
+    body: bytes, *, url: str, content_type: str = "", selector: str | None = None, max_links: int = 100
+) -> Feed:
+    """Return the articles that a page links to, in document order, at most ``max_links``.
+
+    A selector's links count wherever they lead; it may choose links, what holds them, or what they hold. Raises
+    ``InvalidSelectorError`` and ``NoLinksFoundError``.
+    """
+    tree = html_tree.tree_of(body, content_type=content_type)
+    base = url if tree is None else html_tree.base_of(tree, url)
+    if tree is None:
+        found: list[Link] = []
+    elif selector is not None:
+        found = distinct(_selected(tree, base, selector))
+    else:
+        found = distinct(by_itself(tree, base, url))
+    if not found:
+        what = "to no article" if selector is None else "to nothing by this selector"
+        raise NoLinksFoundError(f"The page links {what}. Name a CSS selector that chooses the links to follow.")
+    others = {link.anchor for link in found}
+    return Feed(
+        title=_page_title(tree),
+        site_url=url,
+        entries=tuple(_entry(link, base, others) for link in found[:max_links]),
+        language=markup.line(tree.get("lang") or "", 35) or None,
+        skipped=max(0, len(found) - max_links),
+    )
+
+
+def _selected(tree: Any, base: str, selector: str) -> Iterator[Link]:
+    try:
+        chosen = CSSSelector(selector, translator="html")(tree)
+    except (SelectorError, etree.XPathError, ValueError) as error:
+        raise InvalidSelectorError("The CSS selector is not valid, or uses what cannot be looked for.") from error
+    for place, element in enumerate(chosen[:LINKS_MAX]):
+        anchor = _anchor_of(element)
+        address = None if anchor is None else html_tree.link_of(anchor, base)
+        if address is not None:
+            title = text_of(element) if element.tag in HEADINGS else title_of(anchor)[0]
+            yield Link(anchor, address, title, headed=False, place=place)
+
+
+def _anchor_of(element: Any) -> Any:
+    """Return the link that an element is, else the first that it holds, else the one that holds it."""
+    if element.tag == "a":
+        return element
+    inside = next((anchor for anchor in element.iter("a") if anchor.get("href")), None)
+    return inside if inside is not None else next(element.iterancestors("a"), None)
+
+
+def _entry(link: Link, base: str, others: set[Any]) -> Entry:
+    box = _box(link.anchor, others)
+    return Entry(
+        guid=None,
+        link=link.url,
+        title=link.title or link.url,
+        published_at=next(filter(None, (_time(one) for one in box.iter("time"))), None),
+        image_url=next(filter(None, (_image(one, base) for one in box.iter("img"))), None),
+    )
+
+
+def _box(anchor: Any, others: set[Any]) -> Any:
+    """Return the largest element around a link that holds no other article's link, a few levels up at most."""
+    box = anchor
+    for ancestor in list(anchor.iterancestors())[: LEVELS + 2]:
+        if ancestor.tag in {"body", "main"} or sum(one in others for one in ancestor.iter("a")) > 1:
+            break
+        box = ancestor
+    return box
+
+
+def _time(element: Any) -> datetime | None:
+    stated = (element.get("datetime") or "").strip()
+    try:
+        found = datetime.fromisoformat(stated)
+        return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _image(element: Any, base: str) -> str | None:
+    source = element.get("src") or ""
+    return markup.absolute(element.get("data-src") if source.startswith("data:") or not source else source, base)
+
+
+def _page_title(tree: Any) -> str:
+    stated = next((meta.get("content") for meta in tree.iter("meta") if meta.get("property") == "og:site_name"), None)
+    return markup.line(stated or tree.findtext(".//title") or "")

@@ -1,0 +1,53 @@
+"""Where the fetchers of the kinds of sources are put together."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from siftline.fetch.feed_fetcher import FeedFetcher, Reader
+from siftline.fetch.fetcher import Http, SourceFetcher
+from siftline.fetch.page_reader import PageReader
+from siftline.fetch.site_fetcher import SiteFetcher
+from siftline.fetch.web_fetcher import WebFetcher
+from siftline.kit.clock import Clock
+
+
+class FetcherOptions(Protocol):
+    """The settings of the fetchers (``siftline.settings.FetchSettings``)."""
+
+    @property
+    def feed_max_bytes(self) -> int:
+        """A larger feed is not read."""
+        ...
+
+    @property
+    def discovery_tries(self) -> int:
+        """Usual addresses of feeds that are tried where a page names none."""
+        ...
+
+    @property
+    def discovery_s(self) -> float:
+        """A poll that looks for a feed begins no request after this."""
+        ...
+
+    @property
+    def web_max_bytes(self) -> int:
+        """A larger page of links is not read."""
+        ...
+
+
+def source_fetchers(
+    http: Http, searching: Http, reader: Reader, pages: PageReader, clock: Clock, options: FetcherOptions
+) -> Mapping[str, SourceFetcher]:
+    """Return the fetcher of each kind; ``searching`` is the client of little patience that looks for feeds."""
+    feeds = FeedFetcher(http, reader, clock, max_bytes=options.feed_max_bytes)
+    sites = SiteFetcher(
+        feeds,
+        searching,
+        reader,
+        pages,
+        clock,
+        max_bytes=options.feed_max_bytes,
+        tries=options.discovery_tries,
+        search_s=options.discovery_s,
+    )
+    return {"rss": sites, "web": WebFetcher(http, pages, clock, max_bytes=options.web_max_bytes)}
