@@ -22,6 +22,7 @@ from siftline.shared_settings import (
     HttpSettings,
     JobSettings,
     ModelSettings,
+    PacingSettings,
     ProducerSettings,
     QueueSettings,
     Settings,
@@ -42,6 +43,7 @@ __all__ = [
     "JobSettings",
     "LocalSettings",
     "ModelSettings",
+    "PacingSettings",
     "ProducerSettings",
     "QueueSettings",
     "ScheduleSettings",
@@ -127,7 +129,7 @@ def environment(values: Mapping[str, str]) -> Iterator[None]:
                     os.environ[name] = value
 
 
-class FetchSettings(ConsumerSettings, HttpSettings):
+class FetchSettings(ConsumerSettings, HttpSettings, PacingSettings):
     """The ``fetch`` function."""
 
     first_import: str = Field(
@@ -158,7 +160,7 @@ class FetchSettings(ConsumerSettings, HttpSettings):
         return self.model_copy(update={"http_total_s": self.discovery_request_s, "http_retries": 0})
 
 
-class IngestSettings(ConsumerSettings, HttpSettings):
+class IngestSettings(ConsumerSettings, HttpSettings, PacingSettings):
     """The ``ingest`` function."""
 
     page_max_bytes: int = Field(default=10_000_000, ge=1_024, le=10_000_000, description="a larger page is not read")

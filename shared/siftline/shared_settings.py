@@ -6,7 +6,7 @@ A field's environment variable is its name in capitals; the template sets exactl
 import tempfile
 from typing import Self
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from siftline.contracts import Queue
@@ -123,6 +123,32 @@ class HttpSettings(Settings):
     http_retries: int = Field(default=3, ge=0, le=5, description="tries after the first: 1, 2 and 4 s later")
     http_redirects_max: int = Field(default=5, ge=0, le=20, description="redirects that one request follows")
     http_addresses_max: int = Field(default=4, ge=1, le=16, description="addresses of one name that are tried")
+
+
+class PacingSettings(Settings):
+    """How often hosts are asked, by every function that fetches; the same everywhere, for all share one pace."""
+
+    host_requests_per_s: float = Field(default=2.0, gt=0, le=100, description="requests to one host, on average")
+    host_burst: int = Field(default=10, ge=1, le=1_000, description="requests to one host that may come at once")
+    host_per_minute: dict[str, float] = Field(
+        default={"reddit.com": 10.0},
+        description="requests a minute to a domain and all its sub-domains as one, evenly; replaces the two before",
+    )
+    host_wait_s: float = Field(default=1.0, ge=0, le=10, description="a turn within this is waited for by the worker")
+    host_refused_s: float = Field(
+        default=60.0, gt=0, le=86_400, description="a domain that answers 429 and names no time is left alone this long"
+    )
+    host_interval_max_s: float = Field(
+        default=3_600.0, gt=0, description="the slowest pace that refusals of a host lead to, seconds a request"
+    )
+    host_pace_loopback: bool = Field(default=False, description="on: loopback addresses are paced as well, for tests")
+
+    @field_validator("host_per_minute")
+    @classmethod
+    def _paces(cls, value: dict[str, float]) -> dict[str, float]:
+        if not all(per_minute > 0 for per_minute in value.values()):
+            raise ValueError("each must allow more than 0 requests a minute")
+        return {domain.lower(): per_minute for domain, per_minute in value.items()}
 
 
 class ModelSettings(Settings):

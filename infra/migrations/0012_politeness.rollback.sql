@@ -1,0 +1,11 @@
+alter table sources drop column adopted_url;
+alter table sources drop column resolved_polls;
+alter table sources drop column fresh_until;
+alter table sources drop column rhythm;
+alter table sources drop column refresh_max_minutes;
+alter table sources drop column refresh_min_minutes;
+alter table sources drop column wished_minutes;
+alter table subscriptions drop column refresh_max_minutes;
+alter table subscriptions drop column refresh_min_minutes;
+drop table fetch_turns;
+drop table fetch_hosts;

@@ -1,0 +1,205 @@
+"""How often a host is asked: one pace for all workers together, a line for who must wait, a memory for refusals.
+
+Every host has its own pace; the domains of ``host_per_minute`` are paced with all their sub-domains as one. A 429 makes
+the host's pace slower and leaves its whole registrable domain alone for as long as it asks; a 503 concerns the one
+address that was asked for, whose own job waits, and so nothing is kept of it here.
+"""
+
+import ipaddress
+import time
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Protocol
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from publicsuffixlist import PublicSuffixList
+
+from siftline.kit import pacing_store
+from siftline.kit.clock import Clock
+from siftline.kit.db import Database, settled
+from siftline.kit.errors import NotTriedError, TransientError
+from siftline.kit.http_errors import StatusTransientError
+from siftline.kit.log import logger
+from siftline.kit.pacing_store import Bucket, Turn
+from siftline.kit.rate_limits import reset_s, used_up
+
+_log = logger("pacing")
+_LOCALHOST = "localhost"
+
+
+class HostBusyError(NotTriedError):
+    """The host is asked no more often than it stands; whoever waits has a turn of their own, ``retry_after_s`` away."""
+
+    code = "host_busy"
+    in_turn = True
+
+
+class PaceOptions(Protocol):
+    """The settings of a pace (``siftline.settings.PacingSettings``)."""
+
+    @property
+    def host_requests_per_s(self) -> float:
+        """Requests a second that a host is sent at most, on average."""
+        ...
+
+    @property
+    def host_burst(self) -> int:
+        """Requests that may come at once after a rest."""
+        ...
+
+    @property
+    def host_per_minute(self) -> Mapping[str, float]:
+        """Requests a minute of a domain and all its sub-domains together."""
+        ...
+
+    @property
+    def host_wait_s(self) -> float:
+        """A turn that comes within this is waited for in the process."""
+        ...
+
+    @property
+    def host_refused_s(self) -> float:
+        """How long a host is left alone that refused and did not say for how long."""
+        ...
+
+    @property
+    def host_interval_max_s(self) -> float:
+        """The slowest pace that refusals lead to."""
+        ...
+
+    @property
+    def host_pace_loopback(self) -> bool:
+        """Whether loopback addresses are paced too."""
+        ...
+
+
+class Pacing(Protocol):
+    """What a room asks of a pace."""
+
+    def admit(self, url: str, *, who: UUID) -> None:
+        """Wait for the turn, or raise ``HostBusyError``."""
+        ...
+
+    def told(self, url: str, error: TransientError) -> None:
+        """Remember a refusal."""
+        ...
+
+    def heard(self, url: str, headers: Mapping[str, str]) -> None:
+        """Remember what an answer says of the next one."""
+        ...
+
+
+class Pace:
+    """The pace of all hosts. Thread-safe."""
+
+    def __init__(
+        self,
+        database: Database,
+        options: PaceOptions,
+        clock: Clock,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._database = database
+        self._options = options
+        self._clock = clock
+        self._sleep = sleep
+
+    def admit(self, url: str, *, who: UUID) -> None:
+        """Return when the host of ``url`` may be asked; a turn that is a moment away is waited for here.
+
+        Raises ``HostBusyError`` where it is further away: it is then kept for ``who`` (a source, a content), who comes
+        back at that time and asks again.
+        """
+        bucket = self._bucket(url)
+        if bucket is None:
+            return
+        wait_s = self._options.host_wait_s
+        left_s = settled(
+            self._database, lambda connection: pacing_store.take(connection, bucket, who, wait_s=wait_s), single=True
+        )
+        if left_s is None:
+            turn = settled(self._database, lambda connection: pacing_store.stand_in_line(connection, bucket, who))
+            raise HostBusyError(_busy(bucket, turn), retry_after_s=turn.wait_s)
+        if left_s > 0:
+            self._sleep(left_s)
+
+    def told(self, url: str, error: TransientError) -> None:
+        """Remember a 429: the host's pace widens, and its registrable domain is left alone for as long as it asks.
+
+        An error that names no wait is given the one that now holds. Other errors are none of a host's pace.
+        """
+        bucket = self._bucket(url)
+        if bucket is None or not isinstance(error, StatusTransientError) or error.status != 429:
+            return
+        asked_s = error.retry_after_s or reset_s(error.answer.headers, self._clock.now())
+        wait_s = asked_s or self._options.host_refused_s
+        domain = registrable_domain(bucket.domains[0])
+        with self._database.transaction() as connection:
+            pacing_store.learn(connection, bucket, interval_max_s=self._options.host_interval_max_s)
+            pacing_store.block(connection, domain, wait_s=wait_s, reason="it answered that it is asked too often (429)")
+        error.retry_after_s = wait_s
+        _log.warning("host_refused", host=bucket.domains[0], scope=bucket.scope, domain=domain, wait_s=wait_s)
+
+    def heard(self, url: str, headers: Mapping[str, str]) -> None:
+        """Remember that an answer said it was the last one for now, as Reddit and GitHub do."""
+        bucket = self._bucket(url) if used_up(headers) else None
+        wait_s = reset_s(headers, self._clock.now()) if bucket is not None else None
+        if bucket is None or not wait_s:
+            return
+        with self._database.statement() as connection:
+            pacing_store.block(
+                connection, bucket.scope, wait_s=wait_s, reason="it said that its limit of requests is reached"
+            )
+
+    def _bucket(self, url: str) -> Bucket | None:
+        """Return what is paced together with ``url``; ``None`` if nothing is."""
+        host = (urlsplit(url).hostname or "").rstrip(".")
+        if not host or (_is_loopback(host) and not self._options.host_pace_loopback):
+            return None
+        domains = _domains(host)
+        for domain, per_minute in self._options.host_per_minute.items():
+            if domain in domains:
+                return Bucket(domain, 60 / per_minute, 1, domains)
+        return Bucket(host, 1 / self._options.host_requests_per_s, self._options.host_burst, domains)
+
+
+def registrable_domain(host: str) -> str:
+    """Return what its owner registered: ``example.co.uk`` for ``feeds.example.co.uk``; an address for an address."""
+    if _is_address(host):
+        return host
+    return _suffixes().privatesuffix(host) or host
+
+
+def _domains(host: str) -> list[str]:
+    """Return a host and the domains above it that have at least one dot."""
+    if _is_address(host):
+        return [host]
+    labels = host.split(".")
+    return [host, *(".".join(labels[place:]) for place in range(1, len(labels) - 1))]
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_loopback(host: str) -> bool:
+    if _is_address(host):
+        return ipaddress.ip_address(host).is_loopback
+    return host == _LOCALHOST or host.endswith(f".{_LOCALHOST}")
+
+
+@cache
+def _suffixes() -> PublicSuffixList:
+    return PublicSuffixList()
+
+
+def _busy(bucket: Bucket, turn: Turn) -> str:
+    if turn.reason is not None:
+        return f"{bucket.scope} is left alone for a while: {turn.reason}."
+    every = f"{turn.interval_s:.0f} s" if turn.interval_s >= 2 else f"{turn.interval_s:.1f} s"
+    return f"{bucket.scope} is asked no more often than every {every}, and others come first."

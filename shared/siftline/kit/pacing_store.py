@@ -1,0 +1,192 @@
+"""The pace of hosts in PostgreSQL, for all workers alike; the database's clock decides.
+
+An even pace with a burst is the Generic Cell Rate Algorithm (ITU-T I.371): ``next_at`` is its theoretical arrival time.
+Who must wait stands in line: ``fetch_turns`` keeps the order, so that each comes back at a time of its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row, scalar_row
+
+from siftline.kit.db import Connection
+
+# Who did not come back so long after their turn has gone away.
+_TURN_KEPT = timedelta(minutes=10)
+# A pace that was refused is not tried again for a day, and what lies a little above it is kept to.
+_REFUSED_KEPT = timedelta(days=1)
+_ABOVE_REFUSED_RATIO = 1.05
+_NARROWER_RATIO = 0.98
+_WIDER_RATIO = 2.0
+# Refusals of requests that were under way together teach one lesson.
+_TOGETHER = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """What is paced together, and how as long as nothing else was learned."""
+
+    scope: str
+    interval_s: float
+    burst: int
+    domains: Sequence[str]
+    """The host and the domains above it: where one of them is blocked, this is too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """When somebody may ask, and why not now."""
+
+    wait_s: float
+    interval_s: float
+    """Seconds between two requests to what is paced together."""
+    reason: str | None
+    """Why the host is left alone; ``None`` when only its pace is in the way."""
+
+
+_INTERVAL = "greatest(coalesce(h.learned_s, 0), %(interval_s)s)"
+# A pace that was learned lets no burst through.
+_BURST_S = "case when h.learned_s is null then %(burst_s)s else 0 end"
+_BLOCKED = "select max(b.blocked_until) from fetch_hosts b where b.scope = any(%(domains)s) and b.blocked_until > now()"
+_AHEAD = """
+ahead as (
+  select count(*) as others from fetch_turns t
+  where t.scope = %(scope)s and t.who <> %(who)s and t.turn_at > now() - %(turn_kept)s
+    and t.since < coalesce((select m.since from fetch_turns m where m.scope = %(scope)s and m.who = %(who)s),
+                           'infinity'))
+"""
+
+_TURN_AT = f"h.next_at + ((select others from ahead) * {_INTERVAL} - {_BURST_S}) * interval '1 second'"  # noqa: S608  -- constants of ours
+
+# Who may ask now or within the wait takes the turn, by this one statement; nobody is told anything otherwise.
+_TAKE = f"""
+with {_AHEAD},
+taken as (
+  insert into fetch_hosts as h (scope, next_at, asked_at, updated_at)
+  select %(scope)s, now() + %(interval_s)s * interval '1 second', now(), now()
+  where set_config('synchronous_commit', 'off', true) is not null
+    and not exists (select from ({_BLOCKED}) as blocked (until) where until > now() + %(wait)s)
+  on conflict (scope) do update set
+    asked_at = greatest(now(), {_TURN_AT}),
+    next_at = greatest(h.next_at, now()) + {_INTERVAL} * interval '1 second',
+    learned_s = (select narrowed from (select greatest(h.learned_s * %(narrower)s,
+        case when h.refused_at > now() - %(refused_kept)s then h.refused_s * %(above)s end)) as lesson (narrowed)
+      where h.learned_s is not null and narrowed > %(interval_s)s),
+    updated_at = now()
+  where {_TURN_AT} <= now() + %(wait)s
+  returning asked_at),
+gone as (delete from fetch_turns where scope = %(scope)s and who = %(who)s and exists (select from taken))
+select extract(epoch from asked_at - now())::float8 from taken
+"""  # noqa: S608  -- constants of ours
+
+# Taken before the line is read, so that nobody else can be writing to it.
+_LOCK = """
+insert into fetch_hosts (scope, updated_at) values (%(scope)s, now())
+on conflict (scope) do update set updated_at = excluded.updated_at
+"""
+
+_STAND_IN_LINE = f"""
+with {_AHEAD},
+left_behind as (
+  delete from fetch_turns where scope = %(scope)s and who <> %(who)s and turn_at <= now() - %(turn_kept)s),
+host as (
+  select {_INTERVAL} as interval_s, greatest(h.next_at - {_BURST_S} * interval '1 second', ({_BLOCKED})) as free_at
+  from fetch_hosts h where h.scope = %(scope)s),
+mine as (
+  insert into fetch_turns (scope, who, since, turn_at)
+  select %(scope)s, %(who)s,
+    greatest(now(), (select max(since) from fetch_turns where scope = %(scope)s) + interval '1 microsecond'),
+    greatest(host.free_at + ahead.others * host.interval_s * interval '1 second', now())
+  from host, ahead
+  on conflict (scope, who) do update set turn_at = excluded.turn_at
+  returning turn_at)
+select extract(epoch from mine.turn_at - now())::float8 as wait_s, host.interval_s,
+  (select b.blocked_reason from fetch_hosts b where b.scope = any(%(domains)s) and b.blocked_until > now()
+   order by b.blocked_until desc limit 1) as reason
+from mine, host
+"""  # noqa: S608  -- as above
+
+_LEARN = f"""
+insert into fetch_hosts as h (scope, learned_s, refused_s, refused_at, updated_at)
+values (%(scope)s, %(interval_s)s * %(wider)s, %(interval_s)s, now(), now())
+on conflict (scope) do update set learned_s = least({_INTERVAL} * %(wider)s, greatest(%(interval_max_s)s, {_INTERVAL})),
+  refused_s = {_INTERVAL}, refused_at = now(), updated_at = now()
+where h.refused_at is null or h.refused_at < now() - %(together)s
+"""  # noqa: S608  -- as above
+
+_BLOCK = """
+insert into fetch_hosts as h (scope, blocked_until, blocked_reason, updated_at)
+values (%(scope)s, now() + %(wait)s, %(reason)s, now())
+on conflict (scope) do update set blocked_until = excluded.blocked_until, blocked_reason = excluded.blocked_reason,
+  updated_at = now()
+where h.blocked_until is null or h.blocked_until < excluded.blocked_until
+"""
+
+_FORGET = """
+with old as (
+  select scope from fetch_hosts
+  where updated_at < now() - %(age)s and (blocked_until is null or blocked_until < now())
+  order by updated_at limit %(limit)s for update skip locked),
+turns as (delete from fetch_turns using old where fetch_turns.scope = old.scope)
+delete from fetch_hosts using old where fetch_hosts.scope = old.scope
+"""
+
+
+def take(connection: Connection, bucket: Bucket, who: UUID, *, wait_s: float) -> float | None:
+    """Take the next turn if it comes within ``wait_s``, and return the seconds until it; else ``None``."""
+    values = _values(bucket, who) | {
+        "wait": timedelta(seconds=wait_s),
+        "narrower": _NARROWER_RATIO,
+        "above": _ABOVE_REFUSED_RATIO,
+        "refused_kept": _REFUSED_KEPT,
+    }
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        left_s: float | None = cursor.execute(_TAKE, values).fetchone()
+    return left_s
+
+
+def stand_in_line(connection: Connection, bucket: Bucket, who: UUID) -> Turn:
+    """Keep a turn behind those who wait already, in the caller's transaction, and say when it comes."""
+    values = _values(bucket, who)
+    connection.execute(_LOCK, values)
+    with connection.cursor(row_factory=class_row(Turn)) as cursor:
+        [turn] = cursor.execute(_STAND_IN_LINE, values).fetchall()
+    return turn
+
+
+def learn(connection: Connection, bucket: Bucket, *, interval_max_s: float) -> None:
+    """Widen the pace of what refused: twice the seconds between requests, at most ``interval_max_s``."""
+    connection.execute(
+        _LEARN,
+        {
+            "scope": bucket.scope,
+            "interval_s": bucket.interval_s,
+            "interval_max_s": interval_max_s,
+            "wider": _WIDER_RATIO,
+            "together": _TOGETHER,
+        },
+    )
+
+
+def block(connection: Connection, scope: str, *, wait_s: float, reason: str) -> None:
+    """Leave a domain and all below it alone for so long; a longer wait that was asked for before stays."""
+    connection.execute(_BLOCK, {"scope": scope, "wait": timedelta(seconds=wait_s), "reason": reason})
+
+
+def forget(connection: Connection, *, age_s: float, limit: int) -> int:
+    """Delete hosts that nothing was asked of for ``age_s``; returns how many."""
+    return connection.execute(_FORGET, {"age": timedelta(seconds=age_s), "limit": limit}).rowcount
+
+
+def _values(bucket: Bucket, who: UUID) -> dict[str, Any]:
+    return {
+        "scope": bucket.scope,
+        "domains": [*bucket.domains, bucket.scope],
+        "who": who,
+        "interval_s": bucket.interval_s,
+        "burst_s": (bucket.burst - 1) * bucket.interval_s,
+        "turn_kept": _TURN_KEPT,
+    }

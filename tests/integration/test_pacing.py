@@ -1,0 +1,298 @@
+"""The pace of hosts, in a real database under simulated time."""
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from siftline.kit import pacing_store
+from siftline.kit.db import Database
+from siftline.kit.http_errors import StatusTransientError, status_error
+from siftline.kit.ids import new_id
+from siftline.kit.pacing import HostBusyError, Pace
+from tests.simulated_time import START, SimulatedTime, simulated_time
+
+URL = "https://feeds.example.org/a"
+
+
+@dataclass
+class Options:
+    """The settings of a pace: one request each ten seconds."""
+
+    host_requests_per_s: float = 0.1
+    host_burst: int = 1
+    host_per_minute: Mapping[str, float] = field(default_factory=lambda: {"reddit.com": 10.0})
+    host_wait_s: float = 0.0
+    host_refused_s: float = 60.0
+    host_interval_max_s: float = 3_600.0
+    host_pace_loopback: bool = False
+
+
+@pytest.fixture(scope="module")
+def simulated(make_database: Callable[..., str]) -> Iterator[tuple[SimulatedTime, Database]]:
+    with simulated_time(make_database) as both:
+        yield both
+
+
+@pytest.fixture
+def time(simulated: tuple[SimulatedTime, Database]) -> SimulatedTime:
+    time, database = simulated
+    with database.transaction() as connection:
+        connection.execute("truncate fetch_hosts, fetch_turns")
+    return time
+
+
+@pytest.fixture
+def database(simulated: tuple[SimulatedTime, Database]) -> Database:
+    return simulated[1]
+
+
+@dataclass
+class Asking:
+    """Asks under a pace, as jobs do: whoever is sent away comes back at their turn."""
+
+    pace: Pace
+    time: SimulatedTime
+
+    def wait_s(self, url: str = URL, who: UUID | None = None) -> float:
+        """Ask once; returns the seconds until the turn, 0 for who was let through."""
+        try:
+            self.pace.admit(url, who=who or new_id())
+        except HostBusyError as error:
+            return round(error.retry_after_s or 0.0, 3)
+        return 0.0
+
+    def all(self, count: int) -> tuple[list[float], int]:
+        """Let so many ask until each was let through; returns when each was, and how often they were sent away."""
+        began = self.time.now()
+        due = [(began, new_id()) for _ in range(count)]
+        let_through, sent_away = [], 0
+        while due:
+            at, who = min(due)
+            due.remove((at, who))
+            self.time.move_to(at)
+            if wait_s := self.wait_s(who=who):
+                sent_away += 1
+                due.append((self.time.now() + timedelta(seconds=wait_s), who))
+            else:
+                let_through.append(round((self.time.now() - began).total_seconds(), 3))
+        return let_through, sent_away
+
+
+@pytest.fixture
+def asking(time: SimulatedTime, database: Database) -> Callable[..., Asking]:
+    def make(**options: Any) -> Asking:
+        return Asking(Pace(database, Options(**options), time, time.sleep), time)
+
+    return make
+
+
+def refusal(headers: Mapping[str, str] | None = None, status: int = 429) -> StatusTransientError:
+    error = status_error(status, headers or {}, START)
+    assert isinstance(error, StatusTransientError)
+    return error
+
+
+def learned(database: Database) -> list[tuple[str, float]]:
+    with database.transaction() as connection:
+        rows = connection.execute("select scope, learned_s from fetch_hosts where learned_s is not null").fetchall()
+    return [(scope, round(seconds, 3)) for scope, seconds in rows]
+
+
+class TestLine:
+    def test_who_must_wait_comes_back_one_by_one(self, asking: Callable[..., Asking]) -> None:
+        let_through, sent_away = asking().all(60)
+        assert let_through == [10.0 * number for number in range(60)]
+        assert sent_away == 59
+
+    def test_a_burst_is_let_through_and_then_an_even_pace(self, asking: Callable[..., Asking]) -> None:
+        let_through, _ = asking(host_burst=4).all(7)
+        assert let_through == [0, 0, 0, 0, 10, 20, 30]
+
+    def test_a_rest_allows_the_burst_again(self, asking: Callable[..., Asking], time: SimulatedTime) -> None:
+        ask = asking(host_burst=3)
+        ask.all(3)
+        time.sleep(1_000)
+        assert ask.all(4)[0] == [0, 0, 0, 10]
+
+    def test_a_newcomer_stands_behind_those_who_wait(self, asking: Callable[..., Asking], time: SimulatedTime) -> None:
+        ask, waiting = asking(), [new_id() for _ in range(3)]
+        assert [ask.wait_s(who=who) for who in (new_id(), *waiting)] == [0, 10, 20, 30]
+        time.sleep(10)
+        assert ask.wait_s() == 30
+        assert ask.wait_s(who=waiting[0]) == 0
+
+    def test_who_asks_again_early_keeps_their_turn(self, asking: Callable[..., Asking], time: SimulatedTime) -> None:
+        ask, waiting = asking(), [new_id() for _ in range(3)]
+        assert [ask.wait_s(who=who) for who in (new_id(), *waiting)] == [0, 10, 20, 30]
+        time.sleep(4)
+        assert [ask.wait_s(who=who) for who in reversed(waiting)] == [26, 16, 6]
+
+    def test_those_who_come_back_late_and_together_make_no_burst(
+        self, asking: Callable[..., Asking], time: SimulatedTime
+    ) -> None:
+        ask, waiting = asking(), [new_id() for _ in range(20)]
+        for who in waiting:
+            ask.wait_s(who=who)
+        time.sleep(7_200)
+        assert [ask.wait_s(who=who) for who in waiting] == [10.0 * number for number in range(20)]
+
+    def test_who_never_comes_back_is_not_waited_for(self, asking: Callable[..., Asking], time: SimulatedTime) -> None:
+        ask = asking()
+        for _ in range(4):
+            ask.wait_s()
+        time.sleep(700)
+        assert [ask.wait_s(), ask.wait_s()] == [0, 10]
+
+    def test_a_turn_within_the_wait_is_waited_for_in_the_process(
+        self, asking: Callable[..., Asking], time: SimulatedTime
+    ) -> None:
+        ask, began = asking(host_requests_per_s=1.0, host_wait_s=1.0), time.now()
+        assert [ask.wait_s() for _ in range(4)] == [0, 0, 0, 0]
+        assert time.now() - began == timedelta(seconds=3)
+
+    def test_twenty_at_once_get_the_burst_and_a_turn_of_their_own_each(
+        self, asking: Callable[..., Asking], database: Database
+    ) -> None:
+        ask = asking(host_burst=5)
+        with ThreadPoolExecutor(20) as threads:
+            waits = sorted(threads.map(lambda _: ask.wait_s(), range(20)))
+        assert waits == [0.0] * 5 + [10.0 * number for number in range(1, 16)]
+
+    def test_loopback_is_paced_only_where_a_setting_says_so(self, asking: Callable[..., Asking]) -> None:
+        for url in ("http://127.0.0.1:8000/", "http://localhost/", "http://[::1]/"):
+            assert [asking().wait_s(url) for _ in range(3)] == [0, 0, 0]
+            assert asking(host_pace_loopback=True).wait_s(url) == 0
+            assert asking(host_pace_loopback=True).wait_s(url) == 10
+
+
+class TestBuckets:
+    def test_each_host_has_its_own_pace(self, asking: Callable[..., Asking]) -> None:
+        urls = [URL, "https://www.example.org/", "http://feeds.example.org:8080/b", "https://other.example/"]
+        assert [asking().wait_s(url) for url in urls] == [0, 0, 10, 0]
+
+    def test_all_of_reddit_is_one(self, asking: Callable[..., Asking]) -> None:
+        urls = [
+            f"https://{host}/r/a.rss" for host in ("www.reddit.com", "old.reddit.com", "reddit.com", "notreddit.com")
+        ]
+        assert [asking().wait_s(url) for url in urls] == [0, 6, 12, 0]
+
+
+class TestRefusals:
+    def test_a_429_leaves_the_registrable_domain_alone_and_no_other(self, asking: Callable[..., Asking]) -> None:
+        ask = asking()
+        ask.pace.told("https://feeds.example.co.uk/a", refusal({"retry-after": "300"}))
+        urls = ["https://feeds.example.co.uk/b", "https://www.example.co.uk/", "https://other.co.uk/"]
+        assert [ask.wait_s(url) for url in urls] == [300, 300, 0]
+
+    def test_who_waits_for_a_refusing_host_comes_back_one_by_one_after_it(
+        self, asking: Callable[..., Asking], time: SimulatedTime
+    ) -> None:
+        ask, waiting = asking(), [new_id() for _ in range(4)]
+        ask.pace.told(URL, refusal({"retry-after": "300"}))
+        assert [ask.wait_s(who=who) for who in waiting] == [300, 320, 340, 360]
+
+    @pytest.mark.parametrize(
+        ("headers", "wait_s"),
+        [
+            ({}, 60),
+            ({"retry-after": "7"}, 7),
+            ({"x-ratelimit-reset": "323", "x-ratelimit-remaining": "0.0"}, 323),
+            ({"retry-after": "Fri, 27 Nov 2026 10:10:00 GMT", "date": "Fri, 27 Nov 2026 10:00:00 GMT"}, 600),
+        ],
+    )
+    def test_the_wait_is_what_the_answer_names_or_a_minute(
+        self, asking: Callable[..., Asking], headers: dict[str, str], wait_s: float
+    ) -> None:
+        ask, error = asking(), refusal(headers)
+        ask.pace.told(URL, error)
+        assert (ask.wait_s(), error.retry_after_s) == (wait_s, wait_s)
+
+    def test_a_shorter_wait_does_not_end_a_longer_one(self, asking: Callable[..., Asking]) -> None:
+        ask = asking()
+        for seconds in ("300", "20"):
+            ask.pace.told(URL, refusal({"retry-after": seconds}))
+        assert ask.wait_s() == 300
+
+    def test_a_503_is_nothing_to_the_host(self, asking: Callable[..., Asking], database: Database) -> None:
+        """Case F03: a 503 with Retry-After delays that address only."""
+        ask = asking()
+        ask.pace.told(URL, refusal({"retry-after": "1500"}, status=503))
+        assert ask.wait_s() == 0
+
+    def test_an_answer_that_was_the_last_one_for_now_is_believed(self, asking: Callable[..., Asking]) -> None:
+        ask = asking()
+        ask.pace.heard(URL, {"x-ratelimit-remaining": "3.0", "x-ratelimit-reset": "90"})
+        assert ask.wait_s() == 0
+        ask.pace.heard(URL, {"x-ratelimit-remaining": "0.0", "x-ratelimit-reset": "90"})
+        assert ask.wait_s() == 90
+
+    def test_the_reason_is_told(self, asking: Callable[..., Asking]) -> None:
+        ask = asking()
+        ask.pace.admit(URL, who=new_id())
+        with pytest.raises(HostBusyError, match="asked no more often than every 10 s, and others come first"):
+            ask.pace.admit(URL, who=new_id())
+        ask.pace.told(URL, refusal())
+        with pytest.raises(HostBusyError, match="left alone for a while: it answered that it is asked too often"):
+            ask.pace.admit(URL, who=new_id())
+
+
+class TestLearning:
+    def test_refusals_widen_the_pace_up_to_its_limit(
+        self, asking: Callable[..., Asking], database: Database, time: SimulatedTime
+    ) -> None:
+        ask, seen = asking(host_interval_max_s=70.0), []
+        for _ in range(4):
+            ask.pace.told(URL, refusal())
+            seen += learned(database)
+            time.sleep(100)
+        assert seen == [("feeds.example.org", seconds) for seconds in (20, 40, 70, 70)]
+
+    def test_refusals_of_requests_under_way_together_widen_it_once(
+        self, asking: Callable[..., Asking], database: Database
+    ) -> None:
+        ask = asking()
+        for _ in range(8):
+            ask.pace.told(URL, refusal())
+        assert learned(database) == [("feeds.example.org", 20)]
+
+    def test_what_was_learned_lets_no_burst_through(self, asking: Callable[..., Asking], time: SimulatedTime) -> None:
+        ask = asking(host_burst=5)
+        ask.pace.told(URL, refusal())
+        time.sleep(3_600)
+        assert ask.all(3)[0] == [0, 20, 39.6]
+
+    def test_requests_that_go_well_narrow_it_slowly_but_not_to_what_was_refused_within_a_day(
+        self, asking: Callable[..., Asking], database: Database, time: SimulatedTime
+    ) -> None:
+        ask = asking()
+        for _ in range(2):
+            ask.pace.told(URL, refusal())
+            time.sleep(60)
+        ask.all(10)
+        assert learned(database) == [("feeds.example.org", pytest.approx(40 * 0.98**10, abs=0.01))]
+        ask.all(100)
+        assert learned(database) == [("feeds.example.org", pytest.approx(20 * 1.05))]
+        time.sleep(86_400)
+        ask.all(60)
+        assert learned(database) == []
+
+
+def test_hosts_that_nothing_was_asked_of_for_long_are_forgotten(
+    asking: Callable[..., Asking], database: Database, time: SimulatedTime
+) -> None:
+    ask = asking()
+    ask.pace.told("https://blocked.example/", refusal({"retry-after": "172800"}))
+    for _ in range(2):
+        ask.wait_s()
+    time.sleep(90_000)
+    ask.wait_s("https://fresh.example/")
+    with database.transaction() as connection:
+        assert pacing_store.forget(connection, age_s=86_400, limit=10) == 1
+        kept = connection.execute("select scope from fetch_hosts order by scope").fetchall()
+        assert connection.execute("select count(*) from fetch_turns").fetchall() == [(0,)]
+    assert kept == [("blocked.example",), ("fresh.example",)]
