@@ -1,2 +1,3 @@
 drop table spendings;
+drop table transcripts;
 alter table contents drop column media;

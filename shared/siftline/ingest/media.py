@@ -1,11 +1,11 @@
 """What is known of a video or audio: its file, its caption tracks, and how its words were got."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from siftline.ingest.model import Track
+from siftline.ingest.model import MAX_TEXT_CHARS, Track
 from siftline.kit.errors import SiftlineError
 from siftline.kit.urls import validate_url
 
@@ -57,6 +57,7 @@ class Words:
     state: TranscriptState | None
     text: str = ""
     """Paragraphs, where the state is one of ``GOT``."""
+    word_count: int = 0
     language: str | None = None
     source: str | None = None
     """The track's address, the video's, or the model's name."""
@@ -77,8 +78,10 @@ class Media:
     media_type: str | None = None
     duration_s: float | None = None
     """As stated; nobody has measured it."""
+    feed_tracks: tuple[Track, ...] = ()
+    """What the feed names (podcast:transcript)."""
     tracks: tuple[Track, ...] = ()
-    """Of the feed's entry, then of the page."""
+    """What the page names."""
     state: str | None = None
     source: str | None = None
     language: str | None = None
@@ -93,7 +96,8 @@ class Media:
             url=_address(row.get("url")),
             media_type=_text(row.get("media_type")),
             duration_s=float(duration) if isinstance(duration, int | float) and duration > 0 else None,
-            tracks=tuple(filter(None, map(_track, list(row.get("tracks") or [])[:_TRACKS_MAX]))),
+            feed_tracks=_tracks(row.get("feed_tracks")),
+            tracks=_tracks(row.get("tracks")),
             state=_text(row.get("transcript_state")),
             source=_text(row.get("transcript_source")),
             language=_text(row.get("transcript_language")),
@@ -101,15 +105,12 @@ class Media:
 
     def row(self) -> dict[str, Any]:
         """Return the column's object."""
-        tracks = [
-            {"url": one.url, "media_type": one.media_type, "language": one.language, "label": one.label}
-            for one in self.tracks
-        ]
         return {
             "url": self.url,
             "media_type": self.media_type,
             "duration_s": self.duration_s,
-            "tracks": tracks,
+            "feed_tracks": list(map(asdict, self.feed_tracks)),
+            "tracks": list(map(asdict, self.tracks)),
             "transcript_state": self.state,
             "transcript_source": self.source,
             "transcript_language": self.language,
@@ -118,6 +119,20 @@ class Media:
     def told(self, words: Words) -> "Media":
         """Return this with how its words were got."""
         return replace(self, state=words.state, source=words.source, language=words.language)
+
+
+def text_with_words(notes: str, notes_words: int, words: Words) -> tuple[str, int]:
+    """Return a text and its number of words: what is said about a video or audio, then what is said in it.
+
+    What is longer than a text may be is cut at its end.
+    """
+    text = "\n\n".join(part for part in (notes, words.text) if part)[:MAX_TEXT_CHARS].rstrip()
+    return text, notes_words + words.word_count
+
+
+def _tracks(rows: Any) -> tuple[Track, ...]:
+    found = map(_track, rows[:_TRACKS_MAX] if isinstance(rows, list) else [])
+    return tuple(track for track in found if track is not None)
 
 
 def _track(row: Any) -> Track | None:

@@ -44,6 +44,8 @@ class Stated:
     tracks: tuple[Track, ...] = ()
     media_url: str | None = None
     """The audio or video file itself."""
+    transcript: str | None = None
+    """The words of its video or audio where the page itself states them (schema.org's ``transcript``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

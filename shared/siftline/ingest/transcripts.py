@@ -7,16 +7,19 @@ captions. One bound of time holds for all of it; what it does not allow is left 
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
+from uuid import UUID
 
-from siftline.ingest.media import TranscriptState, Words
+from siftline.ingest.media import Media, TranscriptState, Words
 from siftline.ingest.model import EntryText, Track
-from siftline.ingest.youtube import Video
+from siftline.ingest.youtube import HOME, Video
 from siftline.kit.clock import Clock
 from siftline.kit.errors import PermanentError, TransientError
 from siftline.kit.http import Response
 from siftline.kit.http_errors import StatusRefusedError, StatusTransientError
+from siftline.kit.pacing import Pacing
 
 _ACCEPT = "text/vtt, application/ttml+xml, application/x-subrip, application/json, text/plain, text/html, */*;q=0.1"
 _TRACKS_TRIED_MAX = 4
@@ -57,8 +60,17 @@ class Transcripts:
     """
 
     def __init__(
-        self, http: Http, reader: Reader, youtube: VideoSource, *, max_bytes: int, media_s: float, clock: Clock
+        self,
+        http: Http,
+        reader: Reader,
+        youtube: VideoSource,
+        pace: Pacing,
+        *,
+        max_bytes: int,
+        media_s: float,
+        clock: Clock,
     ) -> None:
+        self._pace = pace
         self._http = http
         self._reader = reader
         self._youtube = youtube
@@ -66,46 +78,65 @@ class Transcripts:
         self._media_s = media_s
         self._clock = clock
 
-    def of_tracks(self, tracks: Sequence[Track], *, language: str | None, feed: Collection[str] = ()) -> Words:
-        """Return the words of the first of these tracks that has any; ``feed`` are the addresses that a feed named."""
+    def of_tracks(self, media: Media, *, language: str | None, who: UUID) -> Words:
+        """Return the words of the first of the tracks that has any: of the page's, then of the feed's.
+
+        ``language`` is the content's own, ``who`` the content: each host is asked when its turn comes.
+        """
         until_s = self._clock.monotonic() + self._media_s
         outcome = Words(TranscriptState.NONE)
-        for track in ordered(tracks, language)[:_TRACKS_TRIED_MAX]:
+        tried = [(track, TranscriptState.CAPTIONS) for track in ordered(media.tracks, language)]
+        tried += [(track, TranscriptState.FEED) for track in ordered(media.feed_tracks, language)]
+        for track, state in tried[:_TRACKS_TRIED_MAX]:
             if self._clock.monotonic() >= until_s:
                 return Words(None, source=track.url)
-            words = self._track(track, TranscriptState.FEED if track.url in feed else TranscriptState.CAPTIONS)
+            words = self._track(track, state, who)
             if words.text:
                 return words
             outcome = words if words.later else outcome
         return outcome
 
-    def of_youtube(self, id_: str, *, facts: bool = True) -> tuple[Words, Video]:
-        """Return the words of a video, and what else is known of it."""
+    def of_youtube(self, id_: str, *, who: UUID, facts: bool = True) -> tuple[Words, Video]:
+        """Return the words of a video, and what else is known of it. Raises ``HostBusyError``."""
+        self._pace.admit(HOME, who=who)
         video = self._youtube.video(id_, facts=facts)
         words = video.words
         if words.state is TranscriptState.YOUTUBE:
             rows = [{"body": one.text, "startTime": one.start_s, "endTime": one.end_s} for one in video.segments]
-            text = self._joined(rows)
-            state = words.state if text else TranscriptState.NONE
-            words = Words(state, text, words.language, words.source)
+            words = self._joined(rows, words)
         return words, video
 
-    def of_speech(self, text: str) -> str:
+    def of_speech(self, text: str, *, language: str | None, source: str) -> Words:
         """Return what an audio model heard, in one piece, as paragraphs."""
-        return self._joined([{"body": sentence} for sentence in _SENTENCES.split(text)])
+        sentences = [{"body": sentence} for sentence in _SENTENCES.split(text)]
+        return self._joined(sentences, Words(TranscriptState.GENERATED, language=language, source=source))
 
-    def _joined(self, segments: list[dict[str, object]]) -> str:
+    def of_page(self, text: str, *, language: str | None, source: str) -> Words:
+        """Return what a page itself states as the words of its video or audio."""
+        found = Words(TranscriptState.PAGE, language=language, source=source)
+        return self._read(text.encode(), "text/plain; charset=utf-8", found)
+
+    def _joined(self, segments: Sequence[Mapping[str, object]], found: Words) -> Words:
+        return self._read(json.dumps({"segments": segments}).encode(), "application/json", found)
+
+    def _read(self, body: bytes, content_type: str, found: Words) -> Words:
         try:
-            return self._reader.captions(json.dumps({"segments": segments}).encode(), "application/json").text
+            read = self._reader.captions(body, content_type)
         except PermanentError:
-            return ""
+            return replace(found, state=TranscriptState.NONE)
+        if not read.text:
+            return replace(found, state=TranscriptState.NONE)
+        return replace(found, text=read.text, word_count=read.word_count)
 
-    def _track(self, track: Track, state: TranscriptState) -> Words:
+    def _track(self, track: Track, state: TranscriptState, who: UUID) -> Words:
         try:
+            self._pace.admit(track.url, who=who)
             answer = self._http.get(track.url, max_bytes=self._max_bytes, accept=_ACCEPT)
             named = answer.headers.get("content-type", "") or track.media_type or ""
-            words = self._reader.captions(answer.body, named)
+            return self._read(answer.body, named, Words(state, language=track.language, source=track.url))
         except (StatusRefusedError, StatusTransientError) as error:
+            if isinstance(error, StatusTransientError):
+                self._pace.told(track.url, error)
             if error.status in _REFUSALS:
                 retry_after_s = getattr(error, "retry_after_s", None)
                 return Words(TranscriptState.BLOCKED, source=track.url, retry_after_s=retry_after_s)
@@ -114,9 +145,6 @@ class Transcripts:
             return Words(None, source=track.url, retry_after_s=error.retry_after_s)
         except PermanentError:
             return Words(TranscriptState.NONE, source=track.url)
-        if not words.text:
-            return Words(TranscriptState.NONE, source=track.url)
-        return Words(state, words.text, track.language, track.url)
 
 
 def ordered(tracks: Sequence[Track], language: str | None) -> list[Track]:

@@ -1,0 +1,145 @@
+"""Speech into words, by an audio model behind OpenAI's API or one that speaks the same.
+
+The ``openai`` package makes the call; it is loaded with the first file, reads nothing of the environment, follows no
+redirect and tries nothing a second time: the job's own tries do.
+"""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from siftline.kit.clock import Clock
+from siftline.kit.errors import ConfigurationError, PermanentError, SiftlineError, TransientError
+from siftline.kit.http_errors import retry_after_s
+
+if TYPE_CHECKING:
+    from openai import OpenAI, OpenAIError
+
+PROVIDER = "transcription"
+MEDIA_TYPES: Mapping[str, str] = {
+    "audio/mpeg": "mp3",
+    "audio/mp3": "mp3",
+    "audio/mpga": "mp3",
+    "audio/mp4": "m4a",
+    "audio/m4a": "m4a",
+    "audio/x-m4a": "m4a",
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/wave": "wav",
+    "audio/ogg": "ogg",
+    "audio/opus": "ogg",
+    "application/ogg": "ogg",
+    "audio/flac": "flac",
+    "audio/x-flac": "flac",
+    "audio/webm": "webm",
+    "video/webm": "webm",
+    "video/mp4": "mp4",
+    "video/mpeg": "mpeg",
+}
+"""What the API takes, and the ending by which it tells."""
+_WRONG_SET_UP = frozenset({"model_not_found", "unsupported_model", "invalid_model", "insufficient_quota"})
+_CONNECT_S = 10.0
+
+
+class TranscriptionRefusedError(PermanentError):
+    """The audio model does not take this file."""
+
+    code = "transcription_refused"
+
+
+class TranscriptionMisconfiguredError(ConfigurationError):
+    """The key is refused, the model is unknown there, or the account has no money left."""
+
+    code = "transcription_misconfigured"
+    provider = PROVIDER
+
+
+class TranscriptionUnavailableError(TransientError):
+    """The audio model does not answer now. ``billed`` tells whether the call may have been paid for all the same."""
+
+    code = "transcription_unavailable"
+    provider = PROVIDER
+
+    def __init__(self, detail: str, *, retry_after_s: float | None = None, billed: bool = False) -> None:
+        super().__init__(detail, retry_after_s=retry_after_s)
+        self.billed = billed
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What the audio model heard. ``seconds`` is what it counted, if it says."""
+
+    text: str
+    seconds: float | None
+
+
+class AudioModel:
+    """Calls the audio model. Thread-safe."""
+
+    def __init__(self, *, model: str, base_url: str, api_key: str, timeout_s: float, clock: Clock) -> None:
+        self.model = model
+        self._base_url = base_url
+        self._api_key = api_key
+        self._timeout_s = timeout_s
+        self._clock = clock
+        self._client: OpenAI | None = None
+        self._lock = threading.Lock()
+
+    def hear(self, audio: bytes, *, ending: str, language: str | None) -> Heard:
+        """Return the words of a file. ``ending`` is one of ``MEDIA_TYPES``' values, ``language`` ISO 639-1.
+
+        Raises the error classes of this module.
+        """
+        from openai import OpenAIError, omit  # noqa: PLC0415 - as in _opened
+
+        try:
+            answer = self._opened().audio.transcriptions.create(
+                file=(f"audio.{ending}", audio),
+                model=self.model,
+                language=language or omit,
+                response_format="json",
+            )
+        except OpenAIError as error:
+            raise self._meaning(error) from error
+        usage = answer.usage
+        seconds = usage.seconds if usage is not None and usage.type == "duration" else None
+        return Heard(answer.text, seconds)
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            self._client.close()
+
+    def _opened(self) -> "OpenAI":
+        # Loaded with the first file: it takes most of a second, and most functions and contents never need it.
+        import httpx2  # noqa: PLC0415
+        from openai import OpenAI  # noqa: PLC0415
+
+        with self._lock:
+            if self._client is None:
+                http = httpx2.Client(
+                    timeout=httpx2.Timeout(self._timeout_s, connect=min(_CONNECT_S, self._timeout_s)),
+                    trust_env=False,
+                    follow_redirects=False,
+                )
+                self._client = OpenAI(api_key=self._api_key, base_url=self._base_url, max_retries=0, http_client=http)
+                self._client.organization = self._client.project = None  # what the environment says of them is not ours
+            return self._client
+
+    def _meaning(self, error: "OpenAIError") -> SiftlineError:
+        """Return what an error of the library means for the job."""
+        from openai import APIConnectionError, APIStatusError  # noqa: PLC0415 - loaded already
+
+        if isinstance(error, APIConnectionError):
+            return TranscriptionUnavailableError("The audio model did not answer in time.", billed=True)
+        if not isinstance(error, APIStatusError):
+            return TranscriptionUnavailableError("The audio model's answer could not be read.", billed=True)
+        status = error.status_code
+        if status in {401, 403, 404} or error.code in _WRONG_SET_UP or error.param == "model":
+            detail = f"The audio model {self.model} refused the call with {status} ({error.code or 'no code'})."
+            return TranscriptionMisconfiguredError(detail)
+        if status in {408, 409, 429} or status >= 500:
+            wait_s = retry_after_s(error.response.headers, self._clock.now())
+            return TranscriptionUnavailableError(f"The audio model answered {status}.", retry_after_s=wait_s)
+        return TranscriptionRefusedError(f"The audio model does not take this file (it answered {status}).")
