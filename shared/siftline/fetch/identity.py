@@ -12,11 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from siftline.fetch.feeds import Entry
-from siftline.kit.urls import canonical_url
+from siftline.kit.urls import canonical_url, is_home
 
 _TAG = re.compile(r"<[^>]*>")
 _DIGITS = re.compile(r"\d+")
@@ -162,17 +161,11 @@ def _renamed(poll: Sequence[Identified], by_key: Mapping[str, Known]) -> dict[st
     # A link that nothing else of the feed has is a page of its own; a home page may be the link of any entry.
     in_ledger = Counter(row.link for row in by_key.values())
     in_poll = Counter(identified.link for identified in poll)
-    alone = {row.link: row for row in unlisted if in_ledger[row.link] == 1 and not _is_home(row.link)}
+    alone = {row.link: row for row in unlisted if in_ledger[row.link] == 1 and row.link and not is_home(row.link)}
     for identified in fresh:
         if identified.key not in found and identified.link in alone and in_poll[identified.link] == 1:
             found[identified.key] = alone[identified.link]
     return found
-
-
-def _is_home(link: str | None) -> bool:
-    """Whether an address says nothing of what stands there: none at all, or a site's first page."""
-    parts = urlsplit(link or "")
-    return parts.path in ("", "/") and not parts.query
 
 
 def _text(entry: Entry) -> str:

@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from siftline.contracts import JobType
-from siftline.ingest import store
+from siftline.ingest import duplicates_store, store
+from siftline.ingest.duplicates import Measures
 from siftline.ingest.errors import ContentGoneError, EmptyContentError, UnsupportedContentTypeError
 from siftline.ingest.model import MEDIA_TYPES, EntryText, Page
 from siftline.ingest.saving import SavedItem, ensure_content, save_url, subject_of
+from siftline.ingest.signature import SIGNATURE_VERSION
 from siftline.jobs.model import ClaimedJob, Done, NewJob
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError, SiftlineError
@@ -92,27 +94,40 @@ class IngestContent:
     providers: frozenset[str] = frozenset()
 
     def __init__(
-        self, database: Database, http: Http, reader: Reader, *, page_max_bytes: int, analysis_enabled: bool
+        self,
+        database: Database,
+        http: Http,
+        reader: Reader,
+        *,
+        page_max_bytes: int,
+        analysis_enabled: bool,
+        measures: Measures | None = None,
     ) -> None:
         self._database = database
         self._http = http
         self._reader = reader
         self._page_max_bytes = page_max_bytes
         self._analysis_enabled = analysis_enabled
+        self._measures = measures or Measures()
 
     def process(self, job: ClaimedJob) -> Done:
         """Read the content's page. Text that is new to us is handed on to its analysis; known text is ``READY``."""
         with self._database.transaction() as connection:
             content = store.load(connection, job.subject_id)
+            analysed = store.analysed_text(connection, job.subject_id, version=SIGNATURE_VERSION)
         if content is None:
             raise ContentGoneError("The item was deleted before it could be read.")
         reading = self._read(content)
         found = _found(reading)
         changed = found.content_sha256 != content.content_sha256
-        analyse = self._analysis_enabled and (changed or not content.analysed)
+        traits = self._measures.traits(found)
+        minor = changed and content.analysed and self._measures.is_minor_edit(analysed, traits)
+        analyse = self._analysis_enabled and ((changed and not minor) or not content.analysed)
 
         def write(connection: Connection) -> None:
+            duplicates_store.link(connection, content.id, traits)
             store.write(connection, content.id, found, status="PENDING" if analyse else "READY")
+            duplicates_store.sign(connection, content.id, traits, analyse=analyse)
 
         _log.info(
             "content_read",
@@ -121,6 +136,7 @@ class IngestContent:
             http_status=reading.http_status,
             words=found.word_count,
             changed=changed,
+            minor=minor,
             notice_code=reading.notice_code,
         )
         analysis = NewJob(

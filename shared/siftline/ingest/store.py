@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from psycopg.rows import class_row, scalar_row
+from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from siftline.kit.db import Connection
@@ -25,6 +25,14 @@ class StoredContent:
     content_sha256: bytes | None
     """Of the text stored so far."""
     analysed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedText:
+    """The text that a content's derived values were made from: its signature's hashes and its length."""
+
+    hashes: Sequence[int]
+    word_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,29 +78,11 @@ _LOAD = """
 select id, url, kind, entry_html, content_sha256, topics is not null as analysed from contents where id = %(id)s
 """
 
-# Readers of one text wait for each other here, so that the second sees the first.
-_ONE_AT_A_TIME = "select pg_advisory_xact_lock(%(lock)s::bigint)"
-
-# The oldest wins, and points to nothing younger: what a row duplicates never changes into its own duplicate. A text as
-# short as a notice ("Subscribe to read on") is a duplicate only under the same title.
-_OLDER = """
-select coalesce(older.duplicate_of, older.id)
-from contents as older join contents as mine on mine.id = %(id)s
-where (older.first_seen_at, older.id) < (mine.first_seen_at, mine.id) and older.status <> 'FAILED'
-  and (older.url_key = any(%(url_keys)b::text[])
-    or (older.content_sha256 = %(content_sha256)b
-      and (older.word_count >= 100 or older.title is not distinct from coalesce(mine.title, %(title)s))))
-order by older.first_seen_at, older.id limit 1
-"""
-
-# What is younger was read first: the row that turns out to be older takes its place.
-_YOUNGER = """
-update contents as younger set duplicate_of = root.id
-from contents as root
-where root.id = %(root)s and younger.content_sha256 = %(content_sha256)b and root.status <> 'FAILED'
-  and (root.first_seen_at, root.id) < (younger.first_seen_at, younger.id)
-  and younger.duplicate_of is distinct from root.id
-  and (younger.word_count >= 100 or younger.title is not distinct from root.title)
+# Only where the analysis that it was sent to has been: it may have failed.
+_ANALYSED_TEXT = """
+select analysed as hashes, analysed_words as word_count from content_signatures
+where content_id = %(id)s and version = %(version)s and analysed is not null
+  and exists (select from derivations where content_id = %(id)s and made_at >= analysed_at)
 """
 
 # The word of a feed of the page's own site goes before the page's; without one the page's newest word counts.
@@ -121,7 +111,7 @@ update contents set
   lang = coalesce(contents.lang, %(lang)s),
   published_at = coalesce(contents.published_at, %(published_at)s),
   sort_at = least(contents.first_seen_at, coalesce(contents.published_at, %(published_at)s)),
-  http_status = %(http_status)s, duplicate_of = %(duplicate_of)s, updated_at = now()
+  http_status = %(http_status)s, updated_at = now()
 from old where contents.id = old.id
 """
 
@@ -154,8 +144,14 @@ def load(connection: Connection, content_id: UUID) -> StoredContent | None:
         return cursor.execute(_LOAD, {"id": content_id}).fetchone()
 
 
-def write(connection: Connection, content_id: UUID, found: Found, *, status: str) -> UUID | None:
-    """Store what a reading found; the text it replaces becomes a revision. Returns what it is a duplicate of."""
+def analysed_text(connection: Connection, content_id: UUID, *, version: int) -> AnalysedText | None:
+    """Return the text that was analysed last; ``None`` where none was, or its signature is of another version."""
+    with connection.cursor(row_factory=class_row(AnalysedText)) as cursor:
+        return cursor.execute(_ANALYSED_TEXT, {"id": content_id, "version": version}).fetchone()
+
+
+def write(connection: Connection, content_id: UUID, found: Found, *, status: str) -> None:
+    """Store what a reading found; the text it replaces becomes a revision."""
     values = {
         "id": content_id,
         "status": status,
@@ -172,14 +168,8 @@ def write(connection: Connection, content_id: UUID, found: Found, *, status: str
         "published_at": found.published_at,
         "http_status": found.http_status,
         "notice_code": found.notice_code,
-        "url_keys": list(found.url_keys),
     }
-    connection.execute(_ONE_AT_A_TIME, {"lock": int.from_bytes(found.content_sha256[:8], signed=True)})
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        older: UUID | None = cursor.execute(_OLDER, values).fetchone()
-    connection.execute(_WRITE, {**values, "duplicate_of": older})
-    connection.execute(_YOUNGER, {"root": older or content_id, "content_sha256": found.content_sha256})
-    return older
+    connection.execute(_WRITE, values)
 
 
 def write_http_status(connection: Connection, content_id: UUID, http_status: int) -> None:

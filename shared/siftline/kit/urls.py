@@ -8,7 +8,7 @@ import hashlib
 import ipaddress
 import re
 from dataclasses import dataclass, replace
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import idna
 
@@ -112,6 +112,12 @@ def same_site(one: str, other: str) -> bool:
     names = [_parse(address).host.rstrip(".").removeprefix("www.") for address in (one, other)]
     short, long = sorted(names, key=len)
     return short == long or ("." in short and long.endswith(f".{short}"))
+
+
+def is_home(url: str) -> bool:
+    """Return whether a canonical address says nothing of what stands there: it is a site's first page."""
+    parts = urlsplit(url)
+    return parts.path in ("", "/") and not parts.query and not parts.fragment
 
 
 def _parse(url: str) -> _Parts:

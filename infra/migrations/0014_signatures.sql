@@ -1,0 +1,46 @@
+-- What texts have in common, how a duplicate was found, and who takes an original's place.
+-- depends: 0001_house
+
+-- MinHash of a text (siftline.ingest.signature); a version is compared with its own only. analysed is the signature of
+-- the text that was last sent to its analysis: what differs little from it is not sent again.
+create table content_signatures (
+  content_id uuid primary key references contents on delete cascade,
+  version smallint not null,
+  hashes smallint[] not null,
+  bands integer[] not null,
+  analysed smallint[],
+  analysed_words integer,
+  analysed_at timestamptz
+);
+-- Not by way of a pending list, which every look-up would read through.
+create index content_signatures_bands on content_signatures using gin (bands) with (fastupdate = off);
+
+alter table contents add column duplicate_kind text check (duplicate_kind in ('exact', 'near', 'url'));
+update contents set duplicate_kind = case when contents.content_sha256 = original.content_sha256 then 'exact' else 'url' end
+from contents as original where original.id = contents.duplicate_of;
+create index contents_duplicates on contents (duplicate_of) where duplicate_of is not null;
+
+-- An original that fails or goes leaves its place to the oldest of its duplicates: all the others point to that one.
+create function contents_heir() returns trigger language plpgsql as $$
+declare
+  heir uuid;
+  heir_kind text;
+begin
+  select id, duplicate_kind into heir, heir_kind from contents
+  where duplicate_of = old.id and (tg_op = 'DELETE' or status <> 'FAILED')
+  order by status = 'FAILED', first_seen_at, id limit 1;
+  if heir is null then
+    return null;
+  end if;
+  update contents set duplicate_of = nullif(heir, id), duplicate_kind = case when id <> heir then duplicate_kind end
+  where duplicate_of = old.id;
+  if tg_op = 'UPDATE' then
+    update contents set duplicate_of = heir, duplicate_kind = heir_kind where id = old.id;
+  end if;
+  return null;
+end
+$$;
+-- Triggers fire in the order of their names: these before the foreign key's own (RI_…), which would cut the links.
+create trigger "Contents_heir_of_deleted" after delete on contents for each row execute function contents_heir();
+create trigger "Contents_heir_of_failed" after update of status on contents
+  for each row when (new.status = 'FAILED' and old.status <> 'FAILED') execute function contents_heir();
