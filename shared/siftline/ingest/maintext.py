@@ -1,14 +1,17 @@
 """The text of a page, without what stands around it: trafilatura on a page put in order, or all its text."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable
 from itertools import pairwise
 
 from lxml import etree, html
 from trafilatura import bare_extraction
+from trafilatura.settings import Document, Extractor
 
 from siftline.ingest.clearing import clear
 from siftline.ingest.markup import Markup
+from siftline.ingest.outline import Outline
 from siftline.ingest.plain import clean_text, paragraphs
 from siftline.kit.log import logger
 
@@ -19,8 +22,15 @@ _DEPTH_MAX = 250
 _FRAME = frozenset({"aside", "footer", "nav"})
 # Below this trafilatura falls back on all of the page, menus included.
 _SHORT_CHARS = 250
+_PROSE_CHARS = 80
+_MISSED_RATIO = 2.0
+_LINKED_RATIO = 1.5
 _HEADING_BLOCKS = 6
 _HEADING_SHARE = 0.3
+# Made once, because it takes a millisecond. The output format is what keeps trafilatura from writing the text as well,
+# which is read off the tree here.
+_FAST = Extractor(output_format="txt", comments=False, fast=True)
+_THOROUGH = Extractor(output_format="txt", comments=False)
 _log = logger("ingest")
 
 
@@ -31,23 +41,53 @@ def main_text(page: Markup, titles: Collection[str]) -> str:
     Changes ``page.root``.
     """
     blocks: list[str] = []
-    if page.elements <= _ELEMENTS_MAX and page.depth <= _DEPTH_MAX:
-        clear(page.root)
-        blocks = _extracted(page.root)
+    if len(page.outline.nodes) <= _ELEMENTS_MAX and page.outline.depth <= _DEPTH_MAX:
+        clear(page.outline)
+        blocks = _extracted(page)
     if _size(blocks) < _SHORT_CHARS:
         framed = _framed(page.root)
         blocks = framed if not blocks or _size(framed) < _size(blocks) else blocks
     return clean_text("\n\n".join(_below_title(_without_repeats(blocks), titles)))
 
 
-def _extracted(root: html.HtmlElement) -> list[str]:
+def _extracted(page: Markup) -> list[str]:
     try:
-        found = bare_extraction(root, include_comments=False)
+        found = _taken(page.root, _FAST)
+        if found is None or _doubtful(page.outline, found):
+            found = _taken(page.root, _THOROUGH)
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError, etree.LxmlError) as error:
         # Other people's code on strangers' markup: the plain text is still better than no page.
         _log.warning("extraction_failed", error_code=type(error).__name__)
         return []
-    return [] if found is None or isinstance(found, dict) else paragraphs(found.body)
+    return [] if found is None else paragraphs(found.body)
+
+
+def _taken(root: html.HtmlElement, options: Extractor) -> Document | None:
+    found = bare_extraction(root, options=options)
+    return None if isinstance(found, dict) else found
+
+
+def _doubtful(page: Outline, found: Document) -> bool:
+    """Tell whether trafilatura's other extractors, which take as long again, could find something better.
+
+    They can where it found little, next to the page's prose, or took more than all that is not links.
+    """
+    chars = len(found.raw_text or "")
+    own = len(page.text) - sum(map(page.chars, page.named.get("a", ())))
+    if chars < _SHORT_CHARS or chars > _LINKED_RATIO * own or _prose_chars(page) > _MISSED_RATIO * chars:
+        return True
+    counts = Counter(node.tag for node in found.body.iter())
+    return counts["table"] > counts["p"] or not counts["p"]
+
+
+def _prose_chars(page: Outline) -> int:
+    """Return how much text stands on long lines, outside of what is no article's text in any page."""
+    chars = place = 0
+    frame = sorted((page.begin[at], page.end[at]) for name in _FRAME for at in page.named.get(name, ()))
+    for begin, end in [*frame, (len(page.text), len(page.text))]:
+        chars += sum(len(line) for line in page.text[place:begin].split("\n") if len(line) >= _PROSE_CHARS)
+        place = max(place, end)
+    return chars
 
 
 def _framed(root: html.HtmlElement) -> list[str]:

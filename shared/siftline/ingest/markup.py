@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from lxml import etree, html
 
 from siftline.ingest.errors import EmptyContentError, PageTooComplexError, PageTooLargeError
+from siftline.ingest.outline import Outline, outline
 
 MAX_CHARS = 10_000_000
 MAX_ELEMENTS = 200_000
@@ -23,6 +24,13 @@ _TAG = re.compile(
     rb"<!--(?:-?>|.*?--!?>|.*\Z)|<([a-z][^\s/>]*+)((?:" + _ATTRIBUTE + rb")*+)", re.IGNORECASE | re.DOTALL
 )
 _ATTRIBUTES = re.compile(_ATTRIBUTE)
+# What needs no look: text, comments, end tags, and start tags of few attributes whose content is markup.
+_PLAIN = re.compile(
+    rb"(?:[^<]++|<!--(?:-?>|.*?--!?>)|<(?![a-z]|!--)|<(?!(?:script|style|textarea|title|xmp)[\s/>])[a-z][^\s/>]*+(?:"
+    + _ATTRIBUTE
+    + rb"){0,%d}+[\s/]*+>)*+" % MAX_ATTRIBUTES,
+    re.IGNORECASE | re.DOTALL,
+)
 # Elements whose content is text, whatever it looks like.
 _RAW = {name: re.compile(rb"</" + name, re.IGNORECASE) for name in (b"script", b"style", b"textarea", b"title", b"xmp")}
 
@@ -32,8 +40,7 @@ class Markup:
     """A parsed page."""
 
     root: html.HtmlElement
-    elements: int
-    depth: int
+    outline: Outline
 
 
 def parse(text: str) -> Markup:
@@ -51,19 +58,18 @@ def parse(text: str) -> Markup:
     except etree.XMLSyntaxError as error:
         # Every fault of a page is mended; without a tree and without a word it comes back only when memory ran out.
         raise MemoryError from error
-    elements = depth = deepest = 0
-    for event, _ in etree.iterwalk(root, events=("start", "end")):
-        depth += 1 if event == "start" else -1
-        elements += event == "start"
-        deepest = max(deepest, depth)
-    if deepest > MAX_DEPTH or elements > MAX_ELEMENTS:
+    if root.xpath("count(descendant-or-self::*)") > MAX_ELEMENTS:
         raise _too_complex()
-    return Markup(root, elements, deepest)
+    found = outline(root)
+    if found.depth > MAX_DEPTH:
+        raise _too_complex()
+    return Markup(root, found)
 
 
 def _check_tags(markup: bytes) -> None:
     place = tags = 0
-    while match := _TAG.search(markup, place):
+    few = markup.count(b"<") <= MAX_ELEMENTS
+    while match := _TAG.search(markup, _behind_plain(markup, place) if few else place):
         place = match.end()
         if match[1] is None:
             continue
@@ -77,6 +83,11 @@ def _check_tags(markup: bytes) -> None:
             if end is None:
                 return
             place = end.start()
+
+
+def _behind_plain(markup: bytes, place: int) -> int:
+    plain = _PLAIN.match(markup, place)
+    return plain.end() if plain else place
 
 
 def _too_complex() -> PageTooComplexError:
