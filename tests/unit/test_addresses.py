@@ -4,7 +4,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import pytest
 
-from siftline.kit.addresses import literal_address, refusal
+from siftline.kit.addresses import literal_address, name_refusal, refusal
 
 REFUSED = [
     str(IPv4Address(0)), "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.100.100.200", "100.127.255.255",
@@ -101,3 +101,24 @@ def test_what_can_only_be_meant_as_an_address_and_is_none_is_an_error(host: str)
 def test_an_address_reads_as_itself() -> None:
     for address in (IPv4Address("8.8.8.8"), IPv6Address("2606:4700::1111")):
         assert literal_address(str(address)) == address
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "localhost", "LocalHost.", "a.localhost", "metadata.google.internal", "printer.local.", "router.home.arpa",
+        "intranet", "com",
+    ],
+)  # fmt: skip
+def test_a_name_that_no_public_host_has_is_refused_with_a_reason(name: str) -> None:
+    assert name_refusal(name)
+
+
+@pytest.mark.parametrize("name", ["example.org", "localhost.example.org", "internal.example", "home.arpa.example"])
+def test_any_other_name_may_be_looked_up(name: str) -> None:
+    assert name_refusal(name) is None
+
+
+def test_allow_loopback_opens_localhost_and_no_other_name() -> None:
+    assert name_refusal("localhost", allow_loopback=True) is None
+    assert name_refusal("intranet", allow_loopback=True)

@@ -2,7 +2,7 @@
 
 from urllib.parse import urlsplit
 
-from siftline.kit.addresses import literal_address, refusal
+from siftline.kit.addresses import literal_address, name_refusal, refusal
 from siftline.kit.errors import PermanentError
 from siftline.kit.urls import InvalidUrlError, validate_url
 
@@ -17,18 +17,18 @@ def check_destination(url: str, *, allow_loopback: bool) -> str:
     """Return ``url`` in fetchable form; no name is looked up.
 
     Raises ``InvalidUrlError`` and ``UnsupportedSchemeError``, and ``AddressRefusedError`` for a host that is a private
-    address in any spelling, or is called ``localhost`` (RFC 6761, section 6.3).
+    address in any spelling, or a name that no public host has.
     """
     valid = validate_url(url)
     host = (urlsplit(valid).hostname or "").rstrip(".")
-    if host == "localhost" or host.endswith(".localhost"):
-        reason = None if allow_loopback else "loopback"
+    try:
+        address = literal_address(host)
+    except ValueError as error:
+        raise InvalidUrlError("The address names no valid host.") from error
+    if address is None:
+        reason = name_refusal(host, allow_loopback=allow_loopback)
     else:
-        try:
-            address = literal_address(host)
-        except ValueError as error:
-            raise InvalidUrlError("The address names no valid host.") from error
-        reason = None if address is None else refusal(address, allow_loopback=allow_loopback)
+        reason = refusal(address, allow_loopback=allow_loopback)
     if reason is not None:
         raise AddressRefusedError(f"Addresses of this kind are not visited ({reason}).")
     return valid

@@ -74,6 +74,21 @@ def refusal(address: Address, *, allow_loopback: bool = False) -> str | None:
     return denied or (None if address in _GLOBAL_UNICAST_V6 else "reserved")
 
 
+def name_refusal(name: str, *, allow_loopback: bool = False) -> str | None:
+    """Return why a name is not looked up, in a few words, or ``None`` when it may be.
+
+    None of these names a host that everybody can reach: ``localhost`` (RFC 6761), ``local`` (RFC 6762), ``home.arpa``
+    (RFC 8375), ``internal`` (reserved by ICANN for private networks, where clouds put their metadata), and names of one
+    label, which a search list or a hosts file completes. ``allow_loopback`` opens ``localhost``, nothing else.
+    """
+    labels = name.lower().rstrip(".").split(".")
+    if labels[-1] == "localhost":
+        return None if allow_loopback else "loopback"
+    if len(labels) == 1 or labels[-1] in {"internal", "local"} or labels[-2:] == ["home", "arpa"]:
+        return "private name"
+    return None
+
+
 def literal_address(host: str) -> Address | None:
     """Return the address that a URL's host spells, or ``None`` when it is a name.
 

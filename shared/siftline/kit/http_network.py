@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import httpcore
 
-from siftline.kit.addresses import Address, literal_address, refusal
+from siftline.kit.addresses import Address, literal_address, name_refusal, refusal
 from siftline.kit.clock import Clock
 from siftline.kit.http_errors import (
     AddressRefusedError,
@@ -114,7 +114,11 @@ class PinnedBackend(httpcore.NetworkBackend):
             literal = literal_address(host)
         except ValueError as error:
             raise InvalidUrlError(f"{host} is not an address.") from error
-        return [literal] if literal is not None else self._resolve(host, self.clip(timeout_s))
+        if literal is not None:
+            return [literal]
+        if reason := name_refusal(host, allow_loopback=self._allow_loopback):
+            raise AddressRefusedError(f"{host} is not the name of a public host ({reason}).")
+        return self._resolve(host, self.clip(timeout_s))
 
     def _resolve(self, host: str, timeout_s: float | None) -> Sequence[Address]:
         """Ask the resolver in a thread of its own: ``getaddrinfo`` cannot be told how long it may take."""
