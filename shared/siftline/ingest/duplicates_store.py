@@ -42,6 +42,13 @@ class _Match:
     kind: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    duplicate_of: UUID | None
+    content_sha256: bytes | None
+    in_place: bool
+
+
 # Whoever stores something alike waits here, so that the second of two sees the first. In one order: no deadlock.
 _HOLD = """
 select pg_advisory_xact_lock(key) from (
@@ -110,12 +117,18 @@ where (contents.id = any(%(ids)b::uuid[]) or contents.duplicate_of = any(%(ids)b
     or (contents.id = %(id)s and contents.id <> original.id and contents.duplicate_kind is distinct from %(kind)s))
 """
 
-_STANDS = "select duplicate_of, content_sha256 from contents where id = %(id)s"
+# One that failed and is read again may be older than who took its place.
+_STANDS = """
+select mine.duplicate_of, mine.content_sha256,
+  coalesce((original.first_seen_at, original.id) < (mine.first_seen_at, mine.id), true) as in_place
+from contents as mine left join contents as original on original.id = mine.duplicate_of where mine.id = %(id)s
+"""
 
 _SIGN = """
 insert into content_signatures as kept (content_id, version, hashes, bands, analysed, analysed_words, analysed_at)
-values (%(id)s, %(version)s, %(hashes)b::int2[], %(bands)b::int4[], case when %(analyse)s then %(hashes)b::int2[] end,
-  case when %(analyse)s then %(word_count)s end, case when %(analyse)s then now() end)
+select id, %(version)s, %(hashes)b::int2[], %(bands)b::int4[], case when %(analyse)s then %(hashes)b::int2[] end,
+  case when %(analyse)s then %(word_count)s::int4 end, case when %(analyse)s then now() end
+from contents where id = %(id)s
 on conflict (content_id) do update set version = excluded.version, hashes = excluded.hashes, bands = excluded.bands,
   analysed = case when %(analyse)s then excluded.hashes when kept.version = excluded.version then kept.analysed end,
   analysed_words = coalesce(excluded.analysed_words, kept.analysed_words),
@@ -145,17 +158,18 @@ def link(connection: Connection, content_id: UUID, traits: Traits) -> UUID | Non
         "limit": CANDIDATES_MAX,
     }
     connection.execute(_HOLD, values)
-    original, stored_sha256 = _standing(connection, values)
-    changed = stored_sha256 is not None and stored_sha256 != traits.content_sha256
-    if not changed and all(match.root == (original or content_id) for match in _matches(connection, values)):
-        return original
+    standing = _standing(connection, values)
+    changed = standing.content_sha256 not in (None, traits.content_sha256)
+    own = standing.duplicate_of or content_id
+    if not changed and standing.in_place and all(match.root == own for match in _matches(connection, values)):
+        return standing.duplicate_of
     connection.execute(_HOLD_GROUPS)
     if changed:
         connection.execute(_LEAVE, values)
     for _ in range(_ROUNDS_MAX):
         if _joined(connection, values):
             break
-    return _standing(connection, values)[0]
+    return _standing(connection, values).duplicate_of
 
 
 def _joined(connection: Connection, values: Mapping[str, Any]) -> bool:
@@ -163,8 +177,8 @@ def _joined(connection: Connection, values: Mapping[str, Any]) -> bool:
     found = _matches(connection, values)
     if not found:
         return True
-    own, _ = _standing(connection, values)
-    ids = list({values["id"], *([own] if own else ()), *(match.root for match in found)})
+    own = _standing(connection, values).duplicate_of or values["id"]
+    ids = list({values["id"], own, *(match.root for match in found)})
     with connection.cursor(row_factory=class_row(_Match)) as cursor:
         held = cursor.execute(_HOLD_ROWS, {"ids": ids}).fetchall()
     if len(held) < len(ids) or any(row.root != row.id for row in held if row.id != values["id"]):
@@ -173,10 +187,9 @@ def _joined(connection: Connection, values: Mapping[str, Any]) -> bool:
     return True
 
 
-def _standing(connection: Connection, values: Mapping[str, Any]) -> tuple[UUID | None, bytes | None]:
-    """Return the original that a content points to, and the hash of its stored text."""
-    row = connection.execute(_STANDS, values).fetchone()
-    return (None, None) if row is None else (row[0], row[1])
+def _standing(connection: Connection, values: Mapping[str, Any]) -> _Standing:
+    with connection.cursor(row_factory=class_row(_Standing)) as cursor:
+        return cursor.execute(_STANDS, values).fetchone() or _Standing(None, None, in_place=True)
 
 
 def sign(connection: Connection, content_id: UUID, traits: Traits, *, analyse: bool) -> None:
