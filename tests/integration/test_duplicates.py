@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -14,7 +15,7 @@ from siftline.contracts import JobType
 from siftline.ingest import duplicates_store, store
 from siftline.ingest.duplicates import Measures
 from siftline.jobs import subjects_store
-from siftline.kit.db import Database, settled
+from siftline.kit.db import Connection, Database, settled
 from tests.factories import make_content
 from tests.polling import rows
 from tests.texts import prose, retold
@@ -31,7 +32,7 @@ class Shelf:
     def __init__(self, database: Database) -> None:
         self.database = database
 
-    def content(self, age: int = 0, **columns: object) -> UUID:
+    def content(self, age: int = 0, **columns: Any) -> UUID:
         """A content first seen on this day."""
         with self.database.transaction() as connection:
             return make_content(connection, first_seen_at=DAY + timedelta(days=age), status="PROCESSING", **columns)
@@ -56,7 +57,7 @@ class Shelf:
         )
         traits = Measures().traits(found)
 
-        def write(connection):  # type: ignore[no-untyped-def]  # as the batch loop calls it
+        def write(connection: Connection) -> UUID | None:
             original = duplicates_store.link(connection, content_id, traits)
             store.write(connection, content_id, found, status="READY")
             duplicates_store.sign(connection, content_id, traits, analyse=False)
@@ -65,12 +66,16 @@ class Shelf:
         return settled(self.database, write)
 
     def fail(self, *ids: UUID) -> None:
-        with self.database.transaction() as connection:
+        def write(connection: Connection) -> None:
             subjects_store.failed(connection, JobType.INGEST_CONTENT, ids, "gone", "It is gone.")
 
+        settled(self.database, write)
+
     def delete(self, *ids: UUID) -> None:
-        with self.database.transaction() as connection:
+        def write(connection: Connection) -> None:
             connection.execute("delete from contents where id = any(%s)", (list(ids),))
+
+        settled(self.database, write)
 
     def originals(self, *ids: UUID) -> list[UUID | None]:
         found = {row["id"]: row["duplicate_of"] for row in rows(self.database, "select id, duplicate_of from contents")}
@@ -231,9 +236,9 @@ class TestAtOnce:
         def work(place: int) -> None:
             for n in rng.sample(range(24), 12):
                 if place == 0 and n % 8 == 1:
-                    settled(shelf.database, lambda connection, one=contents[n]: _failed(connection, one))
+                    shelf.fail(contents[n])
                 elif place == 1 and n % 8 == 2:
-                    settled(shelf.database, lambda connection, one=contents[n]: _deleted(connection, one))
+                    shelf.delete(contents[n])
                 else:
                     shelf.keep(contents[n], texts[n])
 
@@ -245,11 +250,3 @@ class TestAtOnce:
         shelf.sound()
         oldest = [min(one for one in left if contents.index(one) % 3 == n) for n in range(3)]
         assert shelf.originals(*left) == [None if one in oldest else oldest[contents.index(one) % 3] for one in left]
-
-
-def _failed(connection, one: UUID) -> None:  # type: ignore[no-untyped-def]  # a step of a transaction
-    subjects_store.failed(connection, JobType.INGEST_CONTENT, [one], "gone", "It is gone.")
-
-
-def _deleted(connection, one: UUID) -> None:  # type: ignore[no-untyped-def]  # a step of a transaction
-    connection.execute("delete from contents where id = %s", (one,))
