@@ -12,7 +12,8 @@ SHARED = frozenset({"contracts", "settings", "kit"})
 ALLOWED = {
     "contracts": frozenset(),
     "shared_settings": frozenset({"contracts"}),
-    "settings": frozenset({"contracts", "shared_settings"}),
+    "media_settings": frozenset({"shared_settings"}),
+    "settings": frozenset({"contracts", "shared_settings", "media_settings"}),
     "kit": frozenset({"settings"}),
     "jobs": SHARED,
     **dict.fromkeys(ROOMS, SHARED | {"jobs"}),

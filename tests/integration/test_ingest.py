@@ -11,7 +11,7 @@ from psycopg.rows import dict_row
 
 from siftline.contracts import JobType, Priority, Queue
 from siftline.ingest.reader import PageReader
-from siftline.ingest.service import IngestContent, SavedItem, save_url, subject_of
+from siftline.ingest.service import SavedItem, save_url, subject_of
 from siftline.jobs import store as jobs
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.model import NewJob
@@ -25,6 +25,7 @@ from siftline.kit.urls import canonical_url
 from siftline.settings import JobSettings
 from tests.factories import FakeContext, make_content, make_user, sqs_event
 from tests.fakes import FakeSender
+from tests.ingesting import ingest_content
 from tests.servers import Answer, LoopbackServer, serving
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
@@ -55,7 +56,7 @@ class Bench:
         self.site = site
         self.sender = FakeSender()
         settings = JobSettings()
-        work = IngestContent(database, http, reader, page_max_bytes=1_000_000, analysis_enabled=analysis)
+        work = ingest_content(database, http, reader, analysis=analysis)
         self.consumer = BatchConsumer(
             queues={
                 "siftline-local-content-processing-queue": Queue.CONTENT_PROCESSING,

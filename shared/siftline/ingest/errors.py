@@ -16,7 +16,7 @@ class PageTooComplexError(PermanentError):
 
 
 class UnsupportedContentTypeError(PermanentError):
-    """Neither HTML nor plain text."""
+    """Neither HTML, plain text nor PDF."""
 
     code = "unsupported_content_type"
 
@@ -31,6 +31,42 @@ class CaptionsUnreadableError(PermanentError):
     """A caption track in a form that we cannot read."""
 
     code = "captions_unreadable"
+
+
+class VideoUnavailableError(PermanentError):
+    """A video that is private, removed or never was, and of which nothing is known."""
+
+    code = "video_unavailable"
+
+
+class PdfEncryptedError(PermanentError):
+    """A PDF that only a password opens."""
+
+    code = "pdf_encrypted"
+
+
+class PdfUnreadableError(PermanentError):
+    """A PDF that is damaged, or only calls itself one."""
+
+    code = "pdf_unreadable"
+
+
+class BlockedBySiteError(PermanentError):
+    """The site answered with a check for robots or a refusal in the page's place."""
+
+    code = "blocked_by_site"
+
+
+class ConsentWallError(PermanentError):
+    """The site shows nothing of the page until its visitor agreed to be tracked."""
+
+    code = "consent_wall"
+
+
+class PaywalledError(PermanentError):
+    """The site shows the page to who pays, and nothing of it to others."""
+
+    code = "paywalled"
 
 
 class ContentGoneError(PermanentError):

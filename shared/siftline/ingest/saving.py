@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from siftline.contracts import IngestContent, JobType, Message, Priority
+from siftline.contracts import IngestContent, JobType, Message, Priority, TranscribeContent
 from siftline.ingest import store
 from siftline.jobs import store as jobs
 from siftline.jobs.model import NewJob
@@ -102,8 +102,10 @@ def subject_of(connection: Connection, message: Message) -> UUID | None:
 
     A ``siftline.jobs.consume.SubjectMaker``. Raises the leaves of ``siftline.kit.urls``.
     """
-    if not isinstance(message, IngestContent):
+    if not isinstance(message, IngestContent | TranscribeContent):
         return None
     if store.exists(connection, message.shared_content_id):
         return message.shared_content_id
+    if isinstance(message, TranscribeContent):
+        return None
     return None if message.url is None else ensure_content(connection, message.shared_content_id, message.url)

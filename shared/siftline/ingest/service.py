@@ -1,94 +1,48 @@
 """Takes a content from its address to a stored text.
 
-The reading of pages is handed in, so that who only saves addresses (``siftline.ingest.saving``) carries no HTML reader.
+The reading is handed in (``siftline.ingest.reading``), so that who only saves addresses (``siftline.ingest.saving``)
+carries no HTML reader.
 """
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Protocol
 
-from siftline.contracts import JobType
-from siftline.ingest import duplicates_store, store
+from siftline.contracts import JobType, Queue
+from siftline.ingest import duplicates_store, media_store, store
 from siftline.ingest.duplicates import Measures
-from siftline.ingest.errors import ContentGoneError, EmptyContentError, UnsupportedContentTypeError
-from siftline.ingest.model import MEDIA_TYPES, EntryText, Page
+from siftline.ingest.errors import ContentGoneError
+from siftline.ingest.media import Media, TranscriptState, Words, text_with_words
+from siftline.ingest.reading import Reading
 from siftline.ingest.saving import SavedItem, ensure_content, save_url, subject_of
 from siftline.ingest.signature import SIGNATURE_VERSION
 from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
-from siftline.kit.errors import PermanentError, SiftlineError
-from siftline.kit.http_errors import UnsupportedMediaTypeError
+from siftline.kit.errors import SiftlineError
 from siftline.kit.log import logger
-from siftline.kit.urls import canonical_url, same_site
 
 __all__ = ["IngestContent", "SavedItem", "ensure_content", "save_url", "subject_of"]
 
-ENTRY_ENOUGH_CHARS = 2_000
-"""A feed entry that brings this much is not fetched."""
-ENTRY_USABLE_CHARS = 200
-"""A feed entry that brings this much stands in for a page that cannot be had."""
-PAGE_UNAVAILABLE = "page_unavailable"
-NOTE = "note"
-"""The kind of a feed entry without a page of its own: there is nothing to fetch."""
-_ACCEPT = "text/html, application/xhtml+xml, text/plain;q=0.8, */*;q=0.1"
+_SOON_S = 60.0
+"""A transcript's server that did not answer is asked again after this."""
 _log = logger("ingest")
 
 
-class Response(Protocol):
-    """What answered (``siftline.kit.http.Response``)."""
+class ContentReader(Protocol):
+    """Reads contents (``siftline.ingest.reading.ContentReading``)."""
 
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
+    def read(self, content: store.StoredContent) -> Reading:
+        """Return what there is of a content. Raises ``TransientError`` and ``PermanentError``."""
         ...
-
-    @property
-    def url(self) -> str:
-        """The address that answered, after redirects."""
-        ...
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers, by name in any case."""
-        ...
-
-    @property
-    def body(self) -> bytes:
-        """The decoded body."""
-        ...
-
-
-class Http(Protocol):
-    """Fetches a page (``siftline.kit.http.HttpClient``)."""
-
-    def get(self, url: str, *, max_bytes: int, accept: str, media_types: Collection[str]) -> Response:
-        """Return the whole answer. Raises ``TransientError`` and ``PermanentError``."""
-        ...
-
-
-class Reader(Protocol):
-    """Reads HTML (``siftline.ingest.reader.PageReader``)."""
-
-    def page(self, body: bytes, content_type: str, url: str) -> Page:
-        """Return what a page holds. Raises ``PermanentError``."""
-        ...
-
-    def entry(self, entry_html: str | None) -> EntryText:
-        """Return what a feed brought of an article."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    page: Page
-    http_status: int | None = None
-    notice_code: str | None = None
-    url_keys: Sequence[str] = ()
 
 
 class IngestContent:
-    """Does ``ingest_content``: fetches and reads a page, or takes what a feed brought of it, and stores the text."""
+    """Does ``ingest_content``: reads a page, a video or what a feed brought, and stores the text.
+
+    ``generates`` says that an audio model is set up: what has no words in writing is then given to
+    ``transcribe_content``, as is whatever was refused, after ``retry_s``.
+    """
 
     job_type = JobType.INGEST_CONTENT
     providers: frozenset[str] = frozenset()
@@ -96,29 +50,34 @@ class IngestContent:
     def __init__(
         self,
         database: Database,
-        http: Http,
-        reader: Reader,
+        reader: ContentReader,
         *,
-        page_max_bytes: int,
         analysis_enabled: bool,
+        clock: Clock,
         measures: Measures | None = None,
+        generates: bool = False,
+        retry_s: float = 3_600.0,
     ) -> None:
         self._database = database
-        self._http = http
         self._reader = reader
-        self._page_max_bytes = page_max_bytes
         self._analysis_enabled = analysis_enabled
+        self._clock = clock
         self._measures = measures or Measures()
+        self._generates = generates
+        self._retry_s = retry_s
 
     def process(self, job: ClaimedJob) -> Done:
         """Read the content's page. Text that is new to us is handed on to its analysis; known text is ``READY``."""
         with self._database.transaction() as connection:
             content = store.load(connection, job.subject_id)
             analysed = store.analysed_text(connection, job.subject_id, version=SIGNATURE_VERSION)
+            known = media_store.load_words(connection, job.subject_id)
         if content is None:
             raise ContentGoneError("The item was deleted before it could be read.")
-        reading = self._read(content)
-        found = _found(reading)
+        reading = self._reader.read(content)
+        # What was got before is not given up because it is not to be had today; what was paid for is not paid again.
+        words = known if known is not None and reading.words is not None and not reading.words.text else reading.words
+        found = _found(reading, words)
         changed = found.content_sha256 != content.content_sha256
         traits = self._measures.traits(found)
         minor = changed and content.analysed and self._measures.is_minor_edit(analysed, traits)
@@ -128,6 +87,8 @@ class IngestContent:
             duplicates_store.link(connection, content.id, traits)
             store.write(connection, content.id, found, status="PENDING" if analyse else "READY")
             duplicates_store.sign(connection, content.id, traits, analyse=analyse)
+            if reading.media is not None and words is not None:
+                media_store.write(connection, content.id, reading.media, words)
 
         _log.info(
             "content_read",
@@ -138,6 +99,7 @@ class IngestContent:
             changed=changed,
             minor=minor,
             notice_code=reading.notice_code,
+            transcript_state=words.state if words is not None else None,
         )
         analysis = NewJob(
             job_type=JobType.ANALYZE_CONTENT,
@@ -147,7 +109,7 @@ class IngestContent:
         )
         return Done(
             write=write,
-            follow=[analysis] if analyse else [],
+            follow=[*([analysis] if analyse else []), *self._listening(job, reading.media, words)],
             result={"words": found.word_count, "changed": changed, "http_status": reading.http_status},
         )
 
@@ -157,45 +119,37 @@ class IngestContent:
         if http_status is not None:
             store.write_http_status(connection, job.subject_id, http_status)
 
-    def _read(self, content: store.StoredContent) -> _Reading:
-        entry = self._reader.entry(content.entry_html)
-        if len(entry.text) >= ENTRY_ENOUGH_CHARS or (content.kind == NOTE and entry.text):
-            return _Reading(_entry_page(entry))
-        if content.kind == NOTE:
-            raise EmptyContentError("The feed's entry has neither text nor a page of its own.")
-        try:
-            reading = self._fetch(content.url)
-        except PermanentError as error:
-            if len(entry.text) < ENTRY_USABLE_CHARS:
-                raise
-            _log.info("page_unavailable", content_id=str(content.id), error_code=error.error_code)
-            return _Reading(_entry_page(entry), getattr(error, "status", None), PAGE_UNAVAILABLE)
-        if len(entry.text) >= ENTRY_USABLE_CHARS and len(entry.text) > 2 * len(reading.page.text):
-            # What the publisher itself sent out says more than what was found on the page.
-            return replace(reading, page=replace(reading.page, text=entry.text, word_count=entry.word_count))
-        return reading
-
-    def _fetch(self, url: str) -> _Reading:
-        try:
-            response = self._http.get(url, max_bytes=self._page_max_bytes, accept=_ACCEPT, media_types=MEDIA_TYPES)
-        except UnsupportedMediaTypeError as error:
-            raise UnsupportedContentTypeError(error.detail) from error
-        page = self._reader.page(response.body, response.headers.get("content-type", ""), response.url)
-        names = [name for name in (response.url, page.canonical_url) if name and same_site(url, name)]
-        keys = [key for key in dict.fromkeys(map(canonical_url, names)) if key != canonical_url(url)]
-        return _Reading(page, response.status, url_keys=keys)
+    def _listening(self, job: ClaimedJob, media: Media | None, words: Words | None) -> list[NewJob]:
+        """Return the job that looks for the words again, or has them made, where that is of use."""
+        if media is None or words is None or words.text:
+            return []
+        wait_s = 0.0
+        if words.later:
+            wait_s = _SOON_S if words.state is None else self._retry_s
+            wait_s = max(wait_s, words.retry_after_s or 0.0)
+        elif words.state is not TranscriptState.NONE or not self._generates or media.url is None:
+            return []
+        listening = NewJob(
+            job_type=JobType.TRANSCRIBE_CONTENT,
+            subject_id=job.subject_id,
+            group_key=job.group_key,
+            priority=job.priority,
+            queue=Queue.CONTENT_BACKGROUND,
+            due_at=self._clock.now() + timedelta(seconds=wait_s),
+        )
+        return [listening]
 
 
-def _entry_page(entry: EntryText) -> Page:
-    return Page(text=entry.text, word_count=entry.word_count)
-
-
-def _found(reading: _Reading) -> store.Found:
+def _found(reading: Reading, words: Words | None) -> store.Found:
     page = reading.page
+    text, word_count = page.text, page.word_count
+    if words is not None:
+        notes = (text, word_count) if text else (page.description or "", len((page.description or "").split()))
+        text, word_count = text_with_words(*notes, words)
     return store.Found(
-        text=page.text,
-        content_sha256=hashlib.sha256(page.text.encode()).digest(),
-        word_count=page.word_count,
+        text=text,
+        content_sha256=hashlib.sha256(text.encode()).digest(),
+        word_count=word_count,
         kind=page.kind,
         title=page.title,
         author=page.author,

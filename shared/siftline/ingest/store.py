@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row
@@ -25,6 +26,10 @@ class StoredContent:
     content_sha256: bytes | None
     """Of the text stored so far."""
     analysed: bool
+    title: str | None
+    lang: str | None
+    media: Mapping[str, Any] | None
+    """What a feed, or a reading before, found of a video or audio (``siftline.ingest.media``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,8 @@ class HeldItem:
 
 
 _LOAD = """
-select id, url, kind, entry_html, content_sha256, topics is not null as analysed from contents where id = %(id)s
+select id, url, kind, entry_html, content_sha256, topics is not null as analysed, title, lang, media
+from contents where id = %(id)s
 """
 
 # Only where the analysis that it was sent to has been: it may have failed.

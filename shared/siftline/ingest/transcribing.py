@@ -13,8 +13,9 @@ from datetime import datetime, time, timedelta
 from uuid import UUID
 
 from siftline.contracts import JobType
-from siftline.ingest import media_store, spending_store, store
+from siftline.ingest import duplicates_store, media_store, spending_store, store
 from siftline.ingest.audio import Audio, AudioFiles
+from siftline.ingest.duplicates import Measures
 from siftline.ingest.errors import ContentGoneError
 from siftline.ingest.media import GOT, Media, TranscriptState, Words, text_with_words
 from siftline.ingest.media_store import StoredMedia
@@ -90,6 +91,7 @@ class TranscribeContent:
         patience_s: float,
         analysis_enabled: bool,
         clock: Clock,
+        measures: Measures | None = None,
     ) -> None:
         self.providers = frozenset({PROVIDER}) if model is not None else frozenset[str]()
         self._database = database
@@ -101,6 +103,7 @@ class TranscribeContent:
         self._patience_s = patience_s
         self._analysis_enabled = analysis_enabled
         self._clock = clock
+        self._measures = measures or Measures()
 
     def process(self, job: ClaimedJob) -> Done:
         """Get the words; new ones are a new text, which is handed on to its analysis."""
@@ -118,12 +121,16 @@ class TranscribeContent:
         words = found.words
         state = words.state.value if words.state is not None else None
         _log.info("transcript_looked_for", content_id=str(content.id), job_id=str(job.id), transcript_state=state)
-        analyse = bool(words.text) and self._analysis_enabled
+        text = _with(content, words) if words.text else None
+        traits = self._measures.traits(text) if text is not None else None
+        analyse = text is not None and self._analysis_enabled
         analysis = NewJob(JobType.ANALYZE_CONTENT, content.id, job.group_key, priority=job.priority)
 
         def write(connection: Connection) -> None:
-            if words.text:
-                store.write(connection, content.id, _with(content, words), status="PENDING" if analyse else "READY")
+            if text is not None and traits is not None:
+                duplicates_store.link(connection, content.id, traits)
+                store.write(connection, content.id, text, status="PENDING" if analyse else "READY")
+                duplicates_store.sign(connection, content.id, traits, analyse=analyse)
             media_store.write(connection, content.id, media, words)
             if found.settle is not None:
                 found.settle(connection)

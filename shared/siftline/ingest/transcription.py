@@ -5,7 +5,7 @@ redirect and tries nothing a second time: the job's own tries do.
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,8 @@ MEDIA_TYPES: Mapping[str, str] = {
 """What the API takes, and the ending by which it tells."""
 _WRONG_SET_UP = frozenset({"model_not_found", "unsupported_model", "invalid_model", "insufficient_quota"})
 _CONNECT_S = 10.0
+_NO_KEY = "none"
+"""The library insists on one, a server of one's own need not."""
 
 
 class TranscriptionRefusedError(PermanentError):
@@ -75,9 +77,11 @@ class Heard:
 
 
 class AudioModel:
-    """Calls the audio model. Thread-safe."""
+    """Calls the audio model. Thread-safe. ``api_key`` is asked for with the first file."""
 
-    def __init__(self, *, model: str, base_url: str, api_key: str, timeout_s: float, clock: Clock) -> None:
+    def __init__(
+        self, *, model: str, base_url: str, api_key: Callable[[], str], timeout_s: float, clock: Clock
+    ) -> None:
         self.model = model
         self._base_url = base_url
         self._api_key = api_key
@@ -123,7 +127,9 @@ class AudioModel:
                     trust_env=False,
                     follow_redirects=False,
                 )
-                self._client = OpenAI(api_key=self._api_key, base_url=self._base_url, max_retries=0, http_client=http)
+                self._client = OpenAI(
+                    api_key=self._api_key() or _NO_KEY, base_url=self._base_url, max_retries=0, http_client=http
+                )
                 self._client.organization = self._client.project = None  # what the environment says of them is not ours
             return self._client
 

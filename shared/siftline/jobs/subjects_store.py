@@ -94,7 +94,8 @@ def waiting(connection: Connection, job_type: JobType, ids: Sequence[UUID]) -> N
 
 def finished(connection: Connection, job_type: JobType, subject_id: UUID) -> None:
     """The job ended well and its room has written: where another job of the subject lives, that one has the word."""
-    if job_type in _CONTENT_JOBS:
+    # The words of a video are no state of it: their job changes a content's status only by the text that it brings.
+    if job_type in _CONTENT_JOBS or job_type is JobType.TRANSCRIBE_CONTENT:
         connection.execute(_CONTENTS_FINISHED, {"id": subject_id})
     elif job_type is JobType.FETCH_SOURCE:
         connection.execute(_SOURCES_FINISHED, {"id": subject_id})

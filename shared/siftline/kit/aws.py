@@ -10,6 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from siftline.kit.errors import TransientError
 
 if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
 _SCHEME = "secretsmanager://"
@@ -32,6 +33,13 @@ def sqs_client(timeout_s: float | None = None) -> "SQSClient":
     else:
         patience = Config(retries={"total_max_attempts": 1}, connect_timeout=timeout_s, read_timeout=timeout_s)
     return boto3.client("sqs", config=patience)
+
+
+@cache
+def s3_client(timeout_s: float) -> "S3Client":
+    """Return the S3 client for calls that are one try each and wait no longer than ``timeout_s`` at any step."""
+    patience = Config(retries={"total_max_attempts": 1}, connect_timeout=timeout_s, read_timeout=timeout_s)
+    return boto3.client("s3", config=patience)
 
 
 @cache

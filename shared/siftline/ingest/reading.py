@@ -1,0 +1,223 @@
+"""Reads one content: its page, what a feed brought of it, or YouTube's video; and the words of a video or audio.
+
+What reads strangers' bytes is handed in (``siftline.ingest.reader``), and so is what fetches them.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Protocol
+from uuid import UUID
+
+from siftline.ingest.errors import EmptyContentError, UnsupportedContentTypeError, VideoUnavailableError
+from siftline.ingest.media import KINDS, VIDEO, Media, TranscriptState, Words
+from siftline.ingest.model import MEDIA_TYPES, EntryText, Page
+from siftline.ingest.store import StoredContent
+from siftline.ingest.transcripts import Transcripts
+from siftline.ingest.youtube import Video, video_id
+from siftline.kit.errors import PermanentError
+from siftline.kit.http_errors import StatusTransientError, UnsupportedMediaTypeError
+from siftline.kit.log import logger
+from siftline.kit.pacing import Pacing
+from siftline.kit.urls import canonical_url, same_site
+
+ENTRY_ENOUGH_CHARS = 2_000
+"""A feed entry that brings this much is not fetched."""
+ENTRY_USABLE_CHARS = 200
+"""A feed entry that brings this much stands in for a page that cannot be had."""
+PAGE_UNAVAILABLE = "page_unavailable"
+NOTE = "note"
+"""The kind of a feed entry without a page of its own: there is nothing to fetch."""
+_ACCEPT = "text/html, application/xhtml+xml, text/plain;q=0.8, application/pdf;q=0.8, */*;q=0.1"
+_YOUTUBE = "YouTube"
+_log = logger("ingest")
+
+
+class Response(Protocol):
+    """What answered (``siftline.kit.http.Response``)."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        ...
+
+    @property
+    def url(self) -> str:
+        """The address that answered, after redirects."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers, by name in any case."""
+        ...
+
+    @property
+    def body(self) -> bytes:
+        """The decoded body."""
+        ...
+
+
+class Http(Protocol):
+    """Fetches a page (``siftline.kit.http.HttpClient``)."""
+
+    def get(self, url: str, *, max_bytes: int, accept: str, media_types: Collection[str]) -> Response:
+        """Return the whole answer. Raises ``TransientError`` and ``PermanentError``."""
+        ...
+
+
+class Reader(Protocol):
+    """Reads HTML (``siftline.ingest.reader.PageReader``)."""
+
+    def page(self, body: bytes, content_type: str, url: str) -> Page:
+        """Return what a page holds. Raises ``PermanentError``."""
+        ...
+
+    def entry(self, entry_html: str | None) -> EntryText:
+        """Return what a feed brought of an article."""
+        ...
+
+
+class Archive(Protocol):
+    """Keeps raw pages (``siftline.ingest.archive.PageArchive``)."""
+
+    def keep(self, content_id: UUID, body: bytes, content_type: str) -> bool:
+        """Keep one; never raises."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What reading a content came to. ``media`` and ``words`` are those of a video or audio."""
+
+    page: Page
+    http_status: int | None = None
+    notice_code: str | None = None
+    url_keys: Sequence[str] = ()
+    media: Media | None = None
+    words: Words | None = None
+
+
+class ContentReading:
+    """Reads contents. Thread-safe."""
+
+    def __init__(
+        self,
+        http: Http,
+        reader: Reader,
+        transcripts: Transcripts,
+        pace: Pacing,
+        *,
+        page_max_bytes: int,
+        archive: Archive | None = None,
+    ) -> None:
+        self._http = http
+        self._reader = reader
+        self._transcripts = transcripts
+        self._pace = pace
+        self._page_max_bytes = page_max_bytes
+        self._archive = archive
+
+    def read(self, content: StoredContent) -> Reading:
+        """Return what there is of a content. Raises ``TransientError`` and ``PermanentError``."""
+        media = Media.of(content.media)
+        id_ = video_id(content.url)
+        if id_ is not None:
+            return self._watch(content, id_)
+        reading = self._article(content, media)
+        kind = content.kind if content.kind in KINDS else reading.page.kind
+        if kind not in KINDS:
+            return reading
+        return self._listen(content, replace(reading, page=replace(reading.page, kind=kind)), media or Media())
+
+    def _article(self, content: StoredContent, media: Media | None) -> Reading:
+        entry = self._reader.entry(content.entry_html)
+        if len(entry.text) >= ENTRY_ENOUGH_CHARS or (content.kind == NOTE and entry.text):
+            return Reading(_entry_page(entry))
+        if content.kind == NOTE:
+            raise EmptyContentError("The feed's entry has neither text nor a page of its own.")
+        if media is not None and media.url == content.url:
+            return Reading(_entry_page(entry))  # a file without a page
+        try:
+            reading = self._fetch(content)
+        except PermanentError as error:
+            if len(entry.text) < ENTRY_USABLE_CHARS and media is None:
+                raise
+            _log.info("page_unavailable", content_id=str(content.id), error_code=error.error_code)
+            return Reading(_entry_page(entry), getattr(error, "status", None), PAGE_UNAVAILABLE)
+        if len(entry.text) >= ENTRY_USABLE_CHARS and len(entry.text) > 2 * len(reading.page.text):
+            # What the publisher itself sent out says more than what was found on the page.
+            return replace(reading, page=replace(reading.page, text=entry.text, word_count=entry.word_count))
+        return reading
+
+    def _fetch(self, content: StoredContent) -> Reading:
+        url = content.url
+        self._pace.admit(url, who=content.id)
+        try:
+            response = self._http.get(url, max_bytes=self._page_max_bytes, accept=_ACCEPT, media_types=MEDIA_TYPES)
+        except UnsupportedMediaTypeError as error:
+            raise UnsupportedContentTypeError(error.detail) from error
+        except StatusTransientError as error:
+            self._pace.told(url, error)
+            raise
+        self._pace.heard(url, response.headers)
+        content_type = response.headers.get("content-type", "")
+        page = self._reader.page(response.body, content_type, response.url)
+        if self._archive is not None and page.kind != "pdf":
+            self._archive.keep(content.id, response.body, content_type)
+        names = [name for name in (response.url, page.canonical_url) if name and same_site(url, name)]
+        keys = [key for key in dict.fromkeys(map(canonical_url, names)) if key != canonical_url(url)]
+        return Reading(page, response.status, page.notice_code, url_keys=keys)
+
+    def _listen(self, content: StoredContent, reading: Reading, media: Media) -> Reading:
+        """Add the words of a page's video or audio, and what is known of its file."""
+        page = reading.page
+        media = replace(media, url=media.url or page.media_url, tracks=page.tracks)
+        language = page.lang_hint or content.lang
+        if page.transcript:
+            words = self._transcripts.of_page(page.transcript, language=language, source=content.url)
+            if words.text:
+                return replace(reading, media=media, words=words)
+        words = self._transcripts.of_tracks(media, language=language, who=content.id)
+        return replace(reading, media=media, words=words)
+
+    def _watch(self, content: StoredContent, id_: str) -> Reading:
+        """Read a video of YouTube's: its captions, and what it says of itself."""
+        words, video = self._transcripts.of_youtube(id_, who=content.id)
+        if words.state is TranscriptState.PRIVATE and not (video.title or content.title):
+            raise VideoUnavailableError("YouTube does not show this video: it is private, removed, or never was.")
+        entry = self._reader.entry(content.entry_html)
+        page = self._video_page(video, entry)
+        status = video.page.status if video.page is not None else None
+        return Reading(page, status, media=Media(duration_s=video.duration_s), words=words)
+
+    def _video_page(self, video: Video, entry: EntryText) -> Page:
+        """Return what a video says of itself: by its player, its page, or the feed that brought it."""
+        stated = Page(kind=VIDEO, text="", word_count=0)
+        if video.page is not None and video.title:
+            # A page without text of its own, as YouTube's are: the rest is known without it.
+            with suppress(PermanentError):
+                headers = video.page.headers
+                stated = self._reader.page(video.page.body, headers.get("content-type", ""), video.page.url)
+        notes = self._reader.entry(_as_html(video.description)) if video.description else entry
+        return Page(
+            kind=VIDEO,
+            title=video.title,
+            author=video.channel or stated.author,
+            site_name=_YOUTUBE,
+            published_at=stated.published_at,
+            image_url=video.image_url or stated.image_url,
+            description=(video.description or "")[:2_000] or stated.description,
+            text=notes.text,
+            word_count=notes.word_count,
+        )
+
+
+def _as_html(text: str) -> str:
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return "".join(
+        f"<p>{paragraph}</p>" for paragraph in escaped.replace("\n\n", "\0").replace("\n", "<br>").split("\0")
+    )
+
+
+def _entry_page(entry: EntryText) -> Page:
+    return Page(text=entry.text, word_count=entry.word_count)
