@@ -35,6 +35,9 @@ class Options:
     discovery_tries: int = 8
     discovery_s: float = 10.0
     web_max_bytes: int = 1_000_000
+    reddit_url: str = "http://127.0.0.1:1"
+    reddit_form: str = "auto"
+    reddit_atom_s: int = 86_400
 
 
 @dataclass

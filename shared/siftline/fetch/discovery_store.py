@@ -1,8 +1,9 @@
 """What discovery found at a site's address, in PostgreSQL: the feed to poll from now on, or those to choose from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -24,6 +25,10 @@ update sources set
 where id = %(source_id)s
 """
 
+_ASKED_OTHERWISE = """
+update sources set options = %(options)s, fetch_status = 'IDLE', updated_at = now() where id = %(source_id)s
+"""
+
 _UNDECIDED = """
 update sources set candidates = %(candidates)s, next_fetch_at = greatest(next_fetch_at, now() + %(wait)s),
   next_fetch_reason = %(reason)s, updated_at = now()
@@ -34,6 +39,11 @@ where id = %(source_id)s
 def found(connection: Connection, source_id: UUID, feed_url: str, *, degraded_at: int) -> None:
     """Let a source be polled at ``feed_url``; nothing is known of that feed yet."""
     connection.execute(_FOUND, {"source_id": source_id, "feed_url": feed_url, "degraded_at": degraded_at})
+
+
+def asked_otherwise(connection: Connection, source_id: UUID, options: Mapping[str, Any]) -> None:
+    """Keep a source's options, by which its next poll asks in another way."""
+    connection.execute(_ASKED_OTHERWISE, {"source_id": source_id, "options": Jsonb(dict(options))})
 
 
 def undecided(connection: Connection, source_id: UUID, candidates: Sequence[Candidate], *, wait_s: float) -> None:

@@ -32,10 +32,18 @@ class Found:
     url: str
 
 
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The source has to be asked in another way: nothing is saved of this poll, and it is polled once more."""
+
+    options: Mapping[str, Any]
+    """What to keep in the source's options, for that poll to know."""
+
+
 class SourceFetcher(Protocol):
     """Fetches sources of one kind."""
 
-    def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched | Found:
+    def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched | Found | Again:
         """Ask at ``source.polled_url`` under these conditional headers, if any, and read the answer.
 
         Raises the errors of the HTTP client and of the readers.

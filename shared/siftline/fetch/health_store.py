@@ -1,11 +1,13 @@
 """A source and its health in PostgreSQL: what to ask with, how the last poll went, when the next one is."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
 
 from siftline.contracts import Message
 from siftline.kit.db import Connection
@@ -56,6 +58,8 @@ class Polled:
     title: str | None = None
     site_url: str | None = None
     skipped: int = 0
+    options: Mapping[str, Any] | None = None
+    """What to keep instead of the source's options, where they changed."""
 
 
 _LOAD = """
@@ -74,7 +78,7 @@ update sources set
     when resolved_url = %(resolved_url)s then resolved_since else now() end,
   resolved_url = %(resolved_url)s,
   imported_at = case when %(imported)s then coalesce(imported_at, now()) else imported_at end,
-  candidates = '[]',
+  candidates = '[]', options = coalesce(%(options)s::jsonb, options),
   skipped_entries = case when %(body_sha256)s::bytea is null then skipped_entries else %(skipped)s end,
   fetch_status = 'IDLE', health = case health when 'inactive' then health else 'active' end,
   consecutive_failures = 0, last_error_code = null, last_error_detail = null,
@@ -139,6 +143,7 @@ def polled(connection: Connection, poll: Polled) -> None:
             "skipped": poll.skipped,
             "before_full_at": poll.before_full_at,
             "full": poll.full,
+            "options": None if poll.options is None else Jsonb(dict(poll.options)),
         },
     )
 

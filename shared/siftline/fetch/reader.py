@@ -7,10 +7,12 @@ from typing import Self, cast
 
 from siftline.fetch.feeds import Feed, FeedTooComplexError, FeedUnreadableError
 from siftline.kit.confined import ChildLostError, Confined, TooMuchMemoryError, TooSlowError, UnexpectedInChildError
+from siftline.kit.reddit_address import Listing
 
 MEMORY_BYTES = 512 * 1024 * 1024
 """Address space that one feed may add; what a feed at the size cap needs, several times over."""
 _PARSE = "siftline.fetch.feeds:parse"
+_POSTS = "siftline.fetch.reddit:posts"
 
 
 class FeedReader:
@@ -19,16 +21,23 @@ class FeedReader:
     def __init__(self, *, timeout_s: float = 15.0, max_entries: int = 50_000) -> None:
         self._timeout_s = timeout_s
         self._max_entries = max_entries
-        self._confined = Confined(_PARSE, memory_bytes=MEMORY_BYTES, what="feed")
+        self._confined = Confined(_PARSE, _POSTS, memory_bytes=MEMORY_BYTES, what="feed")
 
     def read(self, body: bytes, *, url: str, content_type: str = "") -> Feed:
         """Return what a feed says; as ``siftline.fetch.feeds.parse``, and under a limit of time and memory.
 
         Raises ``NotAFeedError``, ``FeedTooComplexError`` (also when a limit is passed) and ``FeedUnreadableError``.
         """
-        request = {"url": url, "content_type": content_type, "max_entries": self._max_entries}
+        return self._call(_PARSE, body, url=url, content_type=content_type)
+
+    def posts(self, body: bytes, *, listing: Listing) -> Feed:
+        """Return the posts of Reddit's JSON; as ``siftline.fetch.reddit.posts``, and under the same limits."""
+        return self._call(_POSTS, body, listing=listing)
+
+    def _call(self, function: str, body: bytes, **named: object) -> Feed:
+        named["max_entries"] = self._max_entries
         try:
-            return cast("Feed", self._confined.call(_PARSE, body, within_s=self._timeout_s, **request))
+            return cast("Feed", self._confined.call(function, body, within_s=self._timeout_s, **named))
         except (TooSlowError, TooMuchMemoryError) as error:
             raise FeedTooComplexError(error.detail) from error
         except (ChildLostError, UnexpectedInChildError) as error:

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Protocol
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from siftline.contracts import JobType, Priority
 from siftline.fetch import discovery_store, health_store
 from siftline.fetch.feed_places import NoFeedFoundError, SeveralFeedsError
 from siftline.fetch.feeds import Feed
-from siftline.fetch.fetcher import Fetched, Found, SourceFetcher
+from siftline.fetch.fetcher import Again, Fetched, Found, SourceFetcher
 from siftline.fetch.health_store import Polled, Source
 from siftline.fetch.identity import identify, judge
 from siftline.fetch.intake import Intake
@@ -109,6 +110,13 @@ class FetchSource:
         fetched = fetcher.fetch(source, _validators(source, self._clock.now()))
         if isinstance(fetched, Found):
             return self._found(source, fetched.url)
+        if isinstance(fetched, Again):
+            options = fetched.options
+            return Done(
+                lambda connection: discovery_store.asked_otherwise(connection, source.id, options),
+                follow=[_poll_of(source.id, source.url)],
+                result={"again": sorted(options)},
+            )
         polled = _polled(source, fetched)
         if fetched.feed is None:
             why = "not modified" if fetched.response.status == 304 else "same body"
@@ -117,11 +125,10 @@ class FetchSource:
 
     def _found(self, source: Source, feed_url: str) -> Done:
         """Keep the feed that a page led to; the first one is polled next, in a job of its own."""
-        follow = NewJob(JobType.FETCH_SOURCE, source.id, f"host:{urlsplit(feed_url).hostname}", priority=Priority.SAVED)
         degraded_at = self._options.source_degraded_failures
         return Done(
             lambda connection: discovery_store.found(connection, source.id, feed_url, degraded_at=degraded_at),
-            follow=[follow] if source.feed_url is None else [],
+            follow=[_poll_of(source.id, feed_url)] if source.feed_url is None else [],
             result={"found": feed_url},
         )
 
@@ -143,6 +150,11 @@ class FetchSource:
             wanted=again,
         )
         return Done(intake.write, intake.follow, intake.counts())
+
+
+def _poll_of(source_id: UUID, url: str) -> NewJob:
+    """Return the job of a poll that follows this one at once."""
+    return NewJob(JobType.FETCH_SOURCE, source_id, f"host:{urlsplit(url).hostname}", priority=Priority.SAVED)
 
 
 def _validators(source: Source, now: datetime) -> dict[str, str]:
@@ -168,4 +180,5 @@ def _polled(source: Source, fetched: Fetched) -> Polled:
         before_full_at=source.last_full_at,
         full=full,
         body_sha256=fetched.body_sha256,
+        options=fetched.options,
     )

@@ -7,7 +7,7 @@ as the source's ``feed_url``; when that is gone the page is asked once more.
 from collections.abc import Mapping
 from typing import Protocol
 
-from siftline.fetch.feed_fetcher import ACCEPT, PageInsteadError, Reader
+from siftline.fetch.feed_fetcher import ACCEPT, FeedFetcher, PageInsteadError, Reader
 from siftline.fetch.feed_places import (
     Discovered,
     NoFeedFoundError,
@@ -17,7 +17,7 @@ from siftline.fetch.feed_places import (
     known_feed,
 )
 from siftline.fetch.feeds import NotAFeedError
-from siftline.fetch.fetcher import Fetched, Found, Http, SourceFetcher
+from siftline.fetch.fetcher import Fetched, Found, Http
 from siftline.fetch.health_store import Source
 from siftline.kit.clock import Clock
 from siftline.kit.errors import PermanentError, TransientError
@@ -46,7 +46,7 @@ class SiteFetcher:
 
     def __init__(
         self,
-        feeds: SourceFetcher,
+        feeds: FeedFetcher,
         searching: Http,
         reader: Reader,
         pages: Pages,

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from siftline.fetch.feed_fetcher import FeedFetcher, Reader
+from siftline.fetch.feed_fetcher import FeedFetcher
 from siftline.fetch.fetcher import Http, SourceFetcher
 from siftline.fetch.page_reader import PageReader
+from siftline.fetch.reader import FeedReader
+from siftline.fetch.reddit_fetcher import RedditFetcher
 from siftline.fetch.site_fetcher import SiteFetcher
 from siftline.fetch.web_fetcher import WebFetcher
 from siftline.kit.clock import Clock
@@ -34,9 +36,24 @@ class FetcherOptions(Protocol):
         """A larger page of links is not read."""
         ...
 
+    @property
+    def reddit_url(self) -> str:
+        """Where Reddit is asked."""
+        ...
+
+    @property
+    def reddit_form(self) -> str:
+        """``json``, ``atom`` or ``auto``."""
+        ...
+
+    @property
+    def reddit_atom_s(self) -> int:
+        """How long Atom is asked for once Reddit refused JSON."""
+        ...
+
 
 def source_fetchers(
-    http: Http, searching: Http, reader: Reader, pages: PageReader, clock: Clock, options: FetcherOptions
+    http: Http, searching: Http, reader: FeedReader, pages: PageReader, clock: Clock, options: FetcherOptions
 ) -> Mapping[str, SourceFetcher]:
     """Return the fetcher of each kind; ``searching`` is the client of little patience that looks for feeds."""
     feeds = FeedFetcher(http, reader, clock, max_bytes=options.feed_max_bytes)
@@ -50,4 +67,13 @@ def source_fetchers(
         tries=options.discovery_tries,
         search_s=options.discovery_s,
     )
-    return {"rss": sites, "web": WebFetcher(http, pages, clock, max_bytes=options.web_max_bytes)}
+    reddit = RedditFetcher(
+        http,
+        reader,
+        clock,
+        base_url=options.reddit_url,
+        form=options.reddit_form,
+        atom_s=options.reddit_atom_s,
+        max_bytes=options.feed_max_bytes,
+    )
+    return {"rss": sites, "web": WebFetcher(http, pages, clock, max_bytes=options.web_max_bytes), "reddit": reddit}
