@@ -200,6 +200,16 @@ class FaultMachine:
 
     # --- what it says ---
 
+    @property
+    def worker_pid(self) -> int:
+        """The process that does the work."""
+        return self._pids["worker"]
+
+    def worker_peak_bytes(self) -> int:
+        """Return the most memory that the worker has held (``VmHWM``, proc(5)), its children aside."""
+        status = Path(f"/proc/{self.worker_pid}/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
     def ask(self, statement: str, *values: Any) -> list[Any]:
         """Return the rows of a query, or their only column's values."""
         with self.database.transaction() as connection:

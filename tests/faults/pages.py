@@ -39,6 +39,11 @@ class Site:
         self._server.answers[path] = Answer(body.encode(), headers=_RSS)
         return self._server.url(path), urls
 
+    def put(self, path: str, answer: Script) -> str:
+        """Let a path answer something else than an article; returns its address."""
+        self._server.answers[path] = answer
+        return self._server.url(path)
+
     def edit(self, url: str, version: str) -> None:
         """Let an article say something else."""
         path = self._path(url)
