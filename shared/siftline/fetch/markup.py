@@ -2,6 +2,7 @@
 
 import html
 import re
+from html.entities import name2codepoint
 from urllib.parse import urljoin
 
 import nh3
@@ -15,28 +16,87 @@ HTML_MAX_CHARS = 1_000_000
 
 # What neither XML nor PostgreSQL takes in text: control characters, lone surrogates, non-characters.
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
-_SPACE = re.compile(r"\s+")
+_ASCII_ILLEGAL = bytes(code for code in range(128) if _ILLEGAL.match(chr(code)))
 _BREAK = re.compile(
     r"<(?:br|/?(?:p|div|li|ul|ol|h[1-6]|tr|td|blockquote|pre|figure|figcaption))\b[^>]*>", re.IGNORECASE
 )
+_MARKED = re.compile("[<>&\xa0\r]")
+_TAG = re.compile(r"<[^>]*>")
 _SCHEMES = {"http", "https", "mailto"}
+_CLEANER = nh3.Cleaner(url_schemes=_SCHEMES, url_relative="pass_through")
+_STRIPPER = nh3.Cleaner(tags=set())
+_RELATIVE = re.compile(r' (?:href|src|cite)="(?!https?:|mailto:)')
 _IMAGE = re.compile(r'<img [^>]*?src="([^"]+)"')
+# Addresses that are already as validate_url would return them: nearly all, and so they need not go through it.
+_PLAIN_URL = re.compile(
+    r"https?://(?:[a-z0-9][a-z0-9_-]{0,62}\.){1,8}[a-z]{2,24}"
+    r"/(?:[A-Za-z0-9._~/!$&'()*+,=:@-]|%[0-9A-Fa-f]{2})*"
+    r"(?:\?(?:[A-Za-z0-9._~/!$&'()*+,=:@?-]|%[0-9A-Fa-f]{2})+)?"
+    r"(?:#(?:[A-Za-z0-9._~/!$&'()*+,=:@?-]|%[0-9A-Fa-f]{2})+)?"
+)
+_PLAIN_URL_MAX_CHARS = 2_000
+
+# Every element that HTML has or had: plain text that closes one of these is not plain.
+_ELEMENTS = frozenset({
+    "a", "abbr", "acronym", "address", "applet", "area", "article", "aside", "audio", "b", "base", "basefont", "bdi",
+    "bdo", "bgsound", "big", "blink", "blockquote", "body", "br", "button", "canvas", "caption", "center", "cite",
+    "code", "col", "colgroup", "command", "data", "datagrid", "datalist", "dd", "del", "details", "dfn", "dialog",
+    "dir", "div", "dl", "dt", "em", "embed", "event-source", "fieldset", "figcaption", "figure", "font", "footer",
+    "form", "frame", "frameset", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hgroup", "hr", "html", "i",
+    "iframe", "img", "input", "ins", "isindex", "kbd", "keygen", "label", "legend", "li", "link", "main", "map",
+    "mark", "marquee", "menu", "meta", "meter", "multicol", "nav", "nextid", "nobr", "noembed", "noframes",
+    "noscript", "object", "ol", "optgroup", "option", "output", "p", "param", "picture", "plaintext", "pre",
+    "progress", "q", "rb", "rp", "rt", "rtc", "ruby", "s", "samp", "script", "search", "section", "select", "slot",
+    "small", "sound", "source", "spacer", "span", "strike", "strong", "style", "sub", "summary", "sup", "svg",
+    "table", "tbody", "td", "template", "textarea", "tfoot", "th", "thead", "time", "title", "tr", "track", "tt", "u",
+    "ul", "var", "video", "wbr", "xmp",
+})  # fmt: skip
+_CLOSING = re.compile(r"</\w+>|&#?\w+;")
+_ELEMENT = re.compile(r"</?(\w+)")
+_ENTITY = re.compile(r"&(\w+);")
 
 
 def legal(text: str) -> str:
     """Return text without the characters that neither XML nor PostgreSQL takes."""
+    if text.isascii():
+        raw = text.encode()
+        kept = raw.translate(None, _ASCII_ILLEGAL)
+        return text if len(kept) == len(raw) else kept.decode()
     return _ILLEGAL.sub("", text)
 
 
 def line(text: str, max_chars: int = TITLE_MAX_CHARS) -> str:
     """Return plain text as one line."""
-    return _SPACE.sub(" ", legal(text)).strip()[:max_chars].rstrip()
+    return " ".join(legal(text).split())[:max_chars].rstrip()
 
 
 def text_of(markup: str, max_chars: int = TITLE_MAX_CHARS) -> str:
     """Return the text of HTML as one line: no tags, no scripts, entities resolved."""
-    spaced = _BREAK.sub(r" \g<0>", markup[:HTML_MAX_CHARS])
-    return line(html.unescape(nh3.clean(spaced, tags=set())), max_chars)
+    if "<" in markup:
+        markup = _STRIPPER.clean(_BREAK.sub(r" \g<0>", markup[:HTML_MAX_CHARS]))
+    return line(html.unescape(markup) if "&" in markup else markup, max_chars)
+
+
+def text_of_clean(clean_html: str, max_chars: int) -> str:
+    """Return the beginning of the text of HTML that ``sanitised`` or ``escaped`` made, as one line."""
+    # Cut before a tag: half a tag, or half a reference, would be taken for text.
+    beginning = clean_html[: max(clean_html.rfind("<", 0, 8 * max_chars), 0)] if len(clean_html) > 8 * max_chars else ""
+    found = _text(beginning, max_chars)
+    return found if len(found) == max_chars else _text(clean_html, max_chars)
+
+
+def _text(clean_html: str, max_chars: int) -> str:
+    text = _TAG.sub("", _BREAK.sub(" ", clean_html)) if "<" in clean_html else clean_html
+    return line(html.unescape(text) if "&" in text else text, max_chars)
+
+
+def looks_like_html(text: str) -> bool:
+    """Return whether text that is called plain is HTML: it closes elements or names entities, all of them known."""
+    if ("</" not in text and "&" not in text) or not _CLOSING.search(text):
+        return False
+    return all(name.lower() in _ELEMENTS for name in _ELEMENT.findall(text)) and all(
+        name in name2codepoint for name in _ENTITY.findall(text)
+    )
 
 
 def escaped(text: str) -> str:
@@ -50,21 +110,37 @@ def sanitised(markup: str, base_url: str | None) -> str:
 
     Relative addresses are resolved against ``base_url``, and dropped without one.
     """
-    cleaner = nh3.Cleaner(url_schemes=_SCHEMES, url_relative=("rewrite_with_base", base_url) if base_url else "deny")
-    return cleaner.clean(legal(markup[:HTML_MAX_CHARS])).strip()
+    text = legal(markup[:HTML_MAX_CHARS])
+    if not _MARKED.search(text):
+        return text.strip()
+    clean = _CLEANER.clean(text)
+    if _RELATIVE.search(clean):
+        # A cleaner for one base is dear to make, so only bodies that need one get it.
+        based = nh3.Cleaner(url_schemes=_SCHEMES, url_relative=("rewrite_with_base", base_url) if base_url else "deny")
+        clean = based.clean(text)
+    safe = legal(clean)
+    # A reference to a character that goes may have stood within an address: what the rest of it is, is judged again.
+    return (safe if len(safe) == len(clean) else sanitised(safe, base_url)).strip()
 
 
 def absolute(address: object, base_url: str | None = None) -> str | None:
     """Return an address as an absolute http(s) URL, or ``None`` when it is none."""
     if not isinstance(address, str) or not address.strip():
         return None
+    if is_plain_url(address):
+        return address
     try:
         return validate_url(urljoin(base_url or "", address.strip()))
     except (ValueError, PermanentError):
         return None
 
 
+def is_plain_url(address: str) -> bool:
+    """Return whether an address is absolute, and written in the one way in which we write it."""
+    return len(address) <= _PLAIN_URL_MAX_CHARS and _PLAIN_URL.fullmatch(address) is not None
+
+
 def first_image(clean_html: str) -> str | None:
     """Return the address of the first image in sanitised HTML."""
-    found = _IMAGE.search(clean_html)
+    found = _IMAGE.search(clean_html) if "<img" in clean_html else None
     return absolute(html.unescape(found[1])) if found else None

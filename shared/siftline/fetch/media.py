@@ -1,0 +1,110 @@
+"""What an entry brings beside its words: files, pictures, running times, transcripts."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from siftline.fetch import markup
+from siftline.fetch.draft import HTML, EntryDraft, Link
+from siftline.fetch.feeds import Enclosure, Transcript
+
+ENCLOSURES_MAX = 20
+_SIZE_DIGITS_MAX = 15
+_DURATION_MAX_S = 10_000_000
+_DURATION = re.compile(r"(?:(?:(\d{1,4}):)?(\d{1,4}):)?(\d{1,8})(?:\.\d*)?")
+_PICTURE_NAME = re.compile(r"\.(?:avif|gif|jpe?g|png|webp)(?:[?#]|$)", re.IGNORECASE)
+
+
+def duration_s(text: str) -> int | None:
+    """Return a running time: seconds, ``MM:SS`` or ``HH:MM:SS`` (itunes:duration, Media RSS); ``None`` for others."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        return None
+    hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    total_s = hours * 3_600 + minutes * 60 + seconds
+    return total_s if 0 < total_s <= _DURATION_MAX_S else None
+
+
+def size_bytes(text: str) -> int | None:
+    """Return a size in bytes, or ``None`` where the text is no plausible one."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _SIZE_DIGITS_MAX else None
+
+
+def enclosures(draft: EntryDraft, feed_url: str) -> tuple[Enclosure, ...]:
+    """Return the files that an entry links to as enclosures, then its audio and video after Media RSS; each once."""
+    found: dict[str, Enclosure] = {}
+    for link in draft.links:
+        if link.rel == "enclosure":
+            _add(found, link.href, link.media_type, link.attributes, feed_url)
+    for part in draft.media:
+        kind = part.get("type", "")
+        if kind.startswith(("audio/", "video/")) or part.get("medium") in {"audio", "video"}:
+            _add(found, part.get("url", ""), kind, part, feed_url)
+    return tuple(found.values())
+
+
+def _add(found: dict[str, Enclosure], href: str, media_type: str, attributes: Mapping[str, str], feed_url: str) -> None:
+    url = markup.absolute(href, feed_url)
+    if url is None:
+        return
+    # An enclosure without a type counts as a web page in Atom; a page is no file to bring along.
+    media_type = "" if media_type == HTML else markup.line(media_type, 100)
+    size = size_bytes(attributes.get("length") or attributes.get("filesize") or "")
+    new = Enclosure(url, media_type or None, size, duration_s(attributes.get("duration") or ""))
+    known = found.get(url)
+    if known is not None:
+        found[url] = Enclosure(
+            url,
+            known.media_type or new.media_type,
+            known.length_bytes or new.length_bytes,
+            known.duration_s or new.duration_s,
+        )
+    elif len(found) < ENCLOSURES_MAX:
+        found[url] = new
+
+
+def transcripts(parts: Iterable[Mapping[str, str]], feed_url: str) -> tuple[Transcript, ...]:
+    """Return the transcripts that an entry names, each address once."""
+    found: dict[str, Transcript] = {}
+    for part in parts:
+        url = markup.absolute(part.get("url"), feed_url)
+        if url is not None and url not in found and len(found) < ENCLOSURES_MAX:
+            media_type, language = markup.line(part.get("type", ""), 100), markup.line(part.get("language", ""), 35)
+            found[url] = Transcript(url, media_type or None, language or None)
+    return tuple(found.values())
+
+
+def image_url(draft: EntryDraft, clean_html: str, feed_url: str) -> str | None:
+    """Return the picture of an entry: the widest it names, else a thumbnail, its icon, or the first within its body."""
+    pictures = [part for part in draft.media if _is_picture(part)]
+    if len(pictures) > 1:
+        pictures.sort(key=lambda part: -(size_bytes(part.get("width", "")) or 0))
+    addresses = [part.get("url", "") for part in pictures]
+    addresses += [link.href for link in draft.links if link.media_type.startswith("image/")]
+    addresses += [*draft.thumbnails, draft.image]
+    found = (markup.absolute(address, feed_url) for address in addresses)
+    return next((address for address in found if address), None) or markup.first_image(clean_html)
+
+
+def _is_picture(part: Mapping[str, str]) -> bool:
+    kind, medium = part.get("type", ""), part.get("medium", "")
+    if not kind and not medium:
+        return _PICTURE_NAME.search(part.get("url", "")) is not None
+    return kind.startswith("image/") or medium == "image"
+
+
+def page_url(links: Sequence[Link], others: Iterable[str], feed_url: str) -> str | None:
+    """Return the address of the page that an entry or a feed is about.
+
+    Of its links that is the alternate one, HTML before others; a link without ``rel`` is an alternate one (RFC 4287,
+    section 4.2.7.2), replies, enclosures and the rest are not. ``others`` are tried after them.
+    """
+    alternates = [link for link in links if link.rel == "alternate" and link.href]
+    if len(alternates) > 1:
+        alternates.sort(key=lambda link: not is_page(link))
+    found = (markup.absolute(address, feed_url) for address in (*(link.href for link in alternates), *others))
+    return next((address for address in found if address), None)
+
+
+def is_page(link: Link) -> bool:
+    """Return whether a link leads to something to be read in a browser."""
+    return (link.media_type or HTML) in {HTML, "application/xhtml+xml"}
