@@ -34,7 +34,9 @@ from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.http import HttpClient, Response
 from siftline.kit.ids import new_id
+from siftline.kit.pacing import Pace
 from tests.factories import make_source, make_user
+from tests.polling import Options
 from tests.servers import Answer, serving
 
 ROUNDS = {100: 21, 500: 15, 5_000: 7, 50_000: 2}
@@ -51,15 +53,6 @@ _TEXT = (
     "Fishermen mended their nets under the arcades and spoke of a year in which the herring had come early.</p>"
 )
 TEXT_HTML = _TEXT * 5
-
-
-@dataclass(frozen=True)
-class Options:
-    """The settings of a poll."""
-
-    first_import: str = "all"
-    source_degraded_failures: int = 5
-    discovery_again_s: int = 604_800
 
 
 @dataclass
@@ -211,7 +204,8 @@ def _decided(database: Database, source_id: UUID, entries: Sequence[Entry]) -> t
 
 def _poll(database: Database, http: Http, reader: Reader) -> FetchSource:
     fetchers = {"rss": FeedFetcher(http, reader, SystemClock(), max_bytes=FEED_MAX_BYTES)}
-    return FetchSource(database, fetchers, SystemClock(), Options())
+    options = Options()
+    return FetchSource(database, fetchers, Pace(database, options, SystemClock()), SystemClock(), options)
 
 
 def _complete(database: Database, job: ClaimedJob, done: Done) -> None:

@@ -20,17 +20,37 @@ from siftline.kit.db import Database
 from siftline.kit.errors import SiftlineError
 from siftline.kit.http import HttpClient
 from siftline.kit.ids import new_id
+from siftline.kit.pacing import Pace
 from tests.factories import make_source, make_user
 from tests.servers import LoopbackServer
 
 
 @dataclass(frozen=True)
-class Options:
+class PaceOptions:
+    """The settings of a pace; loopback is not paced."""
+
+    host_requests_per_s: float = 2.0
+    host_burst: int = 10
+    host_per_minute: Mapping[str, float] = field(default_factory=dict)
+    host_wait_s: float = 0.0
+    host_refused_s: float = 60.0
+    host_interval_max_s: float = 3_600.0
+    host_pace_loopback: bool = False
+
+
+@dataclass(frozen=True)
+class Options(PaceOptions):
     """The settings of a poll."""
 
     first_import: str = "all"
     feed_max_bytes: int = 1_000_000
     source_degraded_failures: int = 5
+    full_fetch_days: float = 7
+    refresh_min_minutes: int = 15
+    refresh_max_minutes: int = 1_440
+    refresh_floor_max_minutes: int = 1_440
+    redirect_adopt_polls: int = 5
+    redirect_adopt_days: float = 7
     discovery_again_s: int = 604_800
     discovery_tries: int = 8
     discovery_s: float = 10.0
@@ -76,7 +96,8 @@ class Poller:
     def processor(self, http: HttpClient) -> FetchSource:
         """Return what does the jobs, over this client."""
         fetchers = source_fetchers(http, http, self.reader, self.pages, SystemClock(), self.options)
-        return FetchSource(self.database, fetchers, SystemClock(), self.options)
+        pace = Pace(self.database, self.options, SystemClock())
+        return FetchSource(self.database, fetchers, pace, SystemClock(), self.options)
 
     def failing(self, source_id: UUID) -> str:
         """Poll once, expecting failure; returns the error's code."""

@@ -15,6 +15,7 @@ from siftline.jobs.consume import BatchConsumer, LambdaContext
 from siftline.jobs.consumers import consumer
 from siftline.jobs.wiring import producer
 from siftline.kit.http import HttpClient
+from siftline.kit.pacing import Pace
 from siftline.settings import FetchSettings
 
 
@@ -27,7 +28,8 @@ def build() -> BatchConsumer:
     pages = PageReader(timeout_s=settings.web_read_s, max_links=settings.web_links_max)
     searching = HttpClient.of(settings.searching())
     fetchers = source_fetchers(HttpClient.of(settings), searching, reader, pages, parts.clock, settings)
-    fetch = FetchSource(parts.database, fetchers, parts.clock, settings)
+    pace = Pace(parts.database, settings, parts.clock)
+    fetch = FetchSource(parts.database, fetchers, pace, parts.clock, settings)
     subjects = {JobType.FETCH_SOURCE: health_store.subject}
     reserve_s = settings.http_total_s + settings.feed_parse_s
     return consumer(settings, parts, [fetch], subjects, reserve_s=reserve_s)

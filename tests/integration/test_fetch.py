@@ -8,10 +8,13 @@ import pytest
 
 from siftline.contracts import Queue
 from siftline.fetch.reader import FeedReader
+from siftline.fetch.service import FetchSource, UnsupportedSourceError
+from siftline.kit.clock import SystemClock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError
 from siftline.kit.http import HttpClient
 from siftline.kit.ids import new_id
+from siftline.kit.pacing import Pace
 from siftline.kit.urls import canonical_url
 from tests.factories import make_content
 from tests.polling import Options, Poller, counts, item, rows, rss, source_of, subscribed
@@ -393,13 +396,13 @@ class TestConditionalRequests:
 
 class TestHealth:
     def test_a_success_is_written(self, database: Database, server: LoopbackServer, poller: Poller) -> None:
-        source_id = subscribed(database, server, refresh_minutes=30)
+        source_id = subscribed(database, server, wished_minutes=30)
         server.answers["/feed"] = Answer(rss(item(0), "<item><category>nothing else</category></item>"))
         poller.poll(source_id)
         source = source_of(database, source_id)
         assert (source["fetch_status"], source["health"], source["consecutive_failures"]) == ("IDLE", "active", 0)
         assert source["next_fetch_at"] - source["last_fetch_at"] == timedelta(minutes=30)
-        assert (source["next_fetch_reason"], source["title"]) == ("every 30 minutes", "News")
+        assert (source["next_fetch_reason"], source["title"]) == ("it is wanted every 30 minutes", "News")
         assert (source["skipped_entries"], source["imported_at"] is not None) == (1, True)
 
     def test_failures_degrade_a_source_with_widening_waits_and_it_heals_by_itself(
@@ -434,7 +437,7 @@ class TestHealth:
         assert source["next_fetch_at"] - source["last_fetch_at"] == timedelta(seconds=90_000)
         assert source["next_fetch_reason"] == "the server asked to wait until then"
         poller.poll(other)
-        assert source_of(database, other)["next_fetch_reason"] == "every 60 minutes"
+        assert source_of(database, other)["next_fetch_reason"] == "it brought something new: every 30 minutes"
 
     def test_a_feed_that_is_gone_is_polled_no_more_and_keeps_its_items(
         self, database: Database, server: LoopbackServer, poller: Poller
@@ -465,7 +468,7 @@ class TestHealth:
         [
             (
                 Answer(b"<!DOCTYPE html><html><head><title>A page</title></head><body><p>Hello</p></body></html>"),
-                "not_a_feed",
+                "no_feed_found",
             ),
             (Answer(b""), "not_a_feed"),
             (Answer(b"\x89PNG\r\n\x1a\n" + bytes(1000)), "not_a_feed"),
@@ -492,8 +495,11 @@ class TestHealth:
         assert poller.failing(bad) == "http_500"
         assert poller.poll(good)["new"] == 1
 
-    def test_a_source_of_another_kind_or_of_none_is_refused(
+    def test_a_source_of_a_kind_without_fetcher_or_of_none_is_refused(
         self, database: Database, server: LoopbackServer, poller: Poller
     ) -> None:
-        assert poller.failing(subscribed(database, server, kind="web")) == "unsupported_source"
+        job = poller.claimed(subscribed(database, server, kind="web"))
+        pace = Pace(database, poller.options, SystemClock())
+        with pytest.raises(UnsupportedSourceError):
+            FetchSource(database, {}, pace, SystemClock(), poller.options).process(job)
         assert poller.failing(new_id()) == "source_gone"

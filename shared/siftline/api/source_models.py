@@ -13,6 +13,12 @@ _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 REFRESH_MINUTES = 60
 
 Minutes = Annotated[int, Field(ge=5, le=10_080)]
+_EXACTLY = (
+    "Exactly how often you want it polled; the most frequent wish of all who follow it counts. Without any it follows "
+    "the rhythm in which it brings something, within the limits"
+)
+_AT_MOST = "It need not be polled sooner again than this; counts if all who follow it say so"
+_AT_LEAST = "However rarely it brings something, it is polled again after this"
 Topics = Annotated[list[Label], Field(max_length=20)]
 
 
@@ -52,10 +58,9 @@ class Subscribe(Asked):
     kind: Kind = Field(default=Kind.RSS, description="`rss` stands for RSS, Atom and JSON Feed")
     title: Name | None = Field(default=None, description="Your own name for it")
     topics: Topics = Field(default=[], description="Your own topics, for items that have none yet")
-    refresh_minutes: Minutes | None = Field(
-        default=None,
-        description="How often you want it polled; the most frequent wish of all who follow it counts, else 60",
-    )
+    refresh_minutes: Minutes | None = Field(default=None, description=_EXACTLY)
+    refresh_min_minutes: Minutes | None = Field(default=None, description=_AT_MOST)
+    refresh_max_minutes: Minutes | None = Field(default=None, description=_AT_LEAST)
     first_import: Annotated[str, StringConstraints(pattern=r"^(skip|all|newest:[1-9][0-9]{0,5})$")] | None = Field(
         default=None,
         description="How much of the first import is analysed; counts for whoever subscribes first",
@@ -70,12 +75,14 @@ class ChangeSource(Asked):
 
     title: Name | None = Field(default=None, description="Your own name for it; null takes the feed's")
     topics: Topics = Field(default=[], description="Your own topics, replacing those before")
-    refresh_minutes: Minutes | None = Field(default=None, description="How often you want it polled; null for 60")
+    refresh_minutes: Minutes | None = Field(default=None, description=_EXACTLY)
+    refresh_min_minutes: Minutes | None = Field(default=None, description=_AT_MOST)
+    refresh_max_minutes: Minutes | None = Field(default=None, description=_AT_LEAST)
 
     @model_validator(mode="after")
     def _something(self) -> "ChangeSource":
         if not self.model_fields_set:
-            raise ValueError("Name at least one of title, topics, refresh_minutes")
+            raise ValueError(f"Name at least one of {', '.join(type(self).model_fields)}")
         return self
 
 
@@ -94,19 +101,21 @@ class Source(BaseModel):
     id: UUID = Field(examples=[_ID])
     kind: str = Field(examples=["rss"])
     url: str = Field(description="As it was given")
-    resolved_url: str | None = Field(description="Where it has moved to for good")
+    resolved_url: str | None = Field(description="Where it says to have moved to for good; polled once that held")
     site_url: str | None
     title: str | None = Field(description="The caller's name for it, else the feed's")
     topics: list[str] = Field(description="The caller's own")
     refresh_minutes: int = Field(description="How often it is polled")
     own_refresh_minutes: int | None = Field(description="How often the caller wants it polled")
+    own_refresh_min_minutes: int | None = Field(description="The caller's limits of it")
+    own_refresh_max_minutes: int | None
     status: FetchStatus
     health: Health
     consecutive_failures: int
     last_fetch_at: datetime | None
     last_success_at: datetime | None
     next_fetch_at: datetime
-    next_fetch_reason: str = Field(description="Why then", examples=["every 60 minutes"])
+    next_fetch_reason: str = Field(description="Why then", examples=["about 4 entries a day: every 3 hours"])
     last_error: Cause | None
     skipped_entries: int = Field(description="Entries of the last fetch that could not be used")
     imported_at: datetime | None = Field(description="When the first import was done")

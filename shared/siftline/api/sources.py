@@ -124,6 +124,8 @@ class SourceRoutes:
                 title=body.title,
                 topics=body.topics,
                 refresh_minutes=body.refresh_minutes,
+                refresh_min_minutes=body.refresh_min_minutes,
+                refresh_max_minutes=body.refresh_max_minutes,
             )
             given, job_ids = self._begin(connection, caller, source_id) if fresh else (0, [])
             row = self._find(connection, caller, source_id)

@@ -31,6 +31,8 @@ class SourceRow:
     topics: list[str]
     refresh_minutes: int
     own_refresh_minutes: int | None
+    own_refresh_min_minutes: int | None
+    own_refresh_max_minutes: int | None
     status: str
     health: str
     consecutive_failures: int
@@ -79,8 +81,10 @@ for update of s
 """
 
 _SUBSCRIBE = """
-insert into subscriptions (id, user_id, source_id, title, topics, refresh_minutes)
-values (%(id)s, %(user_id)s, %(source_id)s, %(title)s, %(topics)s, %(refresh_minutes)s)
+insert into subscriptions (id, user_id, source_id, title, topics, refresh_minutes, refresh_min_minutes,
+  refresh_max_minutes)
+values (%(id)s, %(user_id)s, %(source_id)s, %(title)s, %(topics)s, %(refresh_minutes)s, %(refresh_min_minutes)s,
+  %(refresh_max_minutes)s)
 on conflict (user_id, source_id) do nothing
 returning id
 """
@@ -89,20 +93,30 @@ _SUBSCRIPTION_CHANGE = """
 update subscriptions set
   title = case when %(set_title)s then %(title)s else title end,
   topics = case when %(set_topics)s then %(topics)s else topics end,
-  refresh_minutes = case when %(set_refresh_minutes)s then %(refresh_minutes)s else refresh_minutes end
+  refresh_minutes = case when %(set_refresh_minutes)s then %(refresh_minutes)s else refresh_minutes end,
+  refresh_min_minutes = case when %(set_refresh_min_minutes)s then %(refresh_min_minutes)s
+    else refresh_min_minutes end,
+  refresh_max_minutes = case when %(set_refresh_max_minutes)s then %(refresh_max_minutes)s
+    else refresh_max_minutes end
 where source_id = %(source_id)s and user_id = %(user_id)s
 """
 
 _UNSUBSCRIBE = "delete from subscriptions where source_id = %(source_id)s and user_id = %(user_id)s"
 
-# Nobody is made to wait by another's wish: the most frequent one counts.
+# Nobody is made to wait by another's wish: the most frequent one counts, and a lower limit only where all have one.
+# What the server asked for stands above all wishes.
 _SETTLE_REFRESH = """
-update sources set refresh_minutes = wanted.minutes, updated_at = now(),
+update sources set wished_minutes = wanted.minutes, refresh_min_minutes = wanted.least,
+  refresh_max_minutes = wanted.most, updated_at = now(),
+  refresh_minutes = coalesce(wanted.minutes, case when wished_minutes is null then refresh_minutes else %(default)s end),
   next_fetch_at = case when consecutive_failures > 0 then next_fetch_at
-    else least(next_fetch_at, coalesce(last_fetch_at, now()) + wanted.minutes * interval '1 minute') end
-from (select coalesce(min(refresh_minutes), %(default)s) as minutes from subscriptions
-      where source_id = %(source_id)s) wanted
-where id = %(source_id)s and sources.refresh_minutes <> wanted.minutes
+    else greatest(fresh_until, least(next_fetch_at, coalesce(last_fetch_at, now())
+      + coalesce(wanted.minutes, greatest(wanted.most, wanted.least)) * interval '1 minute')) end
+from (select min(refresh_minutes) as minutes, min(refresh_max_minutes) as most,
+        case when count(*) = count(refresh_min_minutes) then min(refresh_min_minutes) end as least
+      from subscriptions where source_id = %(source_id)s) wanted
+where id = %(source_id)s and (wished_minutes, sources.refresh_min_minutes, sources.refresh_max_minutes)
+  is distinct from (wanted.minutes, wanted.least, wanted.most)
 """
 
 # What stands in the ledger without its content was deleted by who held it; only the whole feed brings it back.
@@ -128,7 +142,9 @@ where id = %(source_id)s
 
 _LIST = """
 select b.id as subscription_id, s.id, s.kind, s.url, s.resolved_url, s.site_url, coalesce(b.title, s.title) as title,
-  b.topics, s.refresh_minutes, b.refresh_minutes as own_refresh_minutes, s.fetch_status as status, s.health,
+  b.topics, s.refresh_minutes, b.refresh_minutes as own_refresh_minutes,
+  b.refresh_min_minutes as own_refresh_min_minutes, b.refresh_max_minutes as own_refresh_max_minutes,
+  s.fetch_status as status, s.health,
   s.consecutive_failures, s.last_fetch_at, s.last_success_at, s.next_fetch_at, s.next_fetch_reason, s.last_error_code,
   s.last_error_detail, s.skipped_entries, s.imported_at,
   (select count(*)::int from items i where i.source_id = s.id and i.user_id = b.user_id) as items,
@@ -175,6 +191,8 @@ def subscribe(
     title: str | None,
     topics: Sequence[str],
     refresh_minutes: int | None,
+    refresh_min_minutes: int | None = None,
+    refresh_max_minutes: int | None = None,
 ) -> bool:
     """Let a user follow a source; false if they do already."""
     values = {
@@ -184,6 +202,8 @@ def subscribe(
         "title": title,
         "topics": Jsonb(list(topics)),
         "refresh_minutes": refresh_minutes,
+        "refresh_min_minutes": refresh_min_minutes,
+        "refresh_max_minutes": refresh_max_minutes,
     }
     return connection.execute(_SUBSCRIBE, values).fetchone() is not None
 
@@ -191,7 +211,7 @@ def subscribe(
 def change_subscription(connection: Connection, user_id: UUID, source_id: UUID, changes: Mapping[str, Any]) -> None:
     """Change what is a user's own about a source; only the fields named in ``changes``."""
     values: dict[str, Any] = {"source_id": source_id, "user_id": user_id}
-    for name in ("title", "topics", "refresh_minutes"):
+    for name in ("title", "topics", "refresh_minutes", "refresh_min_minutes", "refresh_max_minutes"):
         values[f"set_{name}"] = name in changes
         values[name] = changes.get(name)
     values["topics"] = Jsonb(values["topics"] or [])
@@ -204,7 +224,10 @@ def unsubscribe(connection: Connection, user_id: UUID, source_id: UUID) -> None:
 
 
 def settle_refresh(connection: Connection, source_id: UUID, *, default_minutes: int) -> None:
-    """Set how often a source is polled to the most frequent wish of its subscribers."""
+    """Set how often a source is polled to the most frequent wish of its subscribers, or else within their limits.
+
+    Where the last wish is gone it begins with ``default_minutes``.
+    """
     connection.execute(_SETTLE_REFRESH, {"source_id": source_id, "default": default_minutes})
 
 

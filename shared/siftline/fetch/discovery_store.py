@@ -16,7 +16,8 @@ from siftline.kit.db import Connection
 _FOUND = """
 update sources set
   feed_url = %(feed_url)s, candidates = '[]', etag = null, last_modified = null, body_sha256 = null,
-  last_full_at = null, resolved_url = null, resolved_since = null, fetch_status = 'IDLE', last_fetch_at = now(),
+  last_full_at = null, resolved_url = null, resolved_since = null, resolved_polls = 0, adopted_url = null,
+  fetch_status = 'IDLE', last_fetch_at = now(),
   consecutive_failures = consecutive_failures + (feed_url is not null)::int,
   health = case when health = 'active' and feed_url is not null and consecutive_failures + 1 >= %(degraded_at)s
     then 'degraded' else health end,

@@ -1,7 +1,7 @@
 """A source and its health in PostgreSQL: what to ask with, how the last poll went, when the next one is."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -10,6 +10,8 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from siftline.contracts import Message
+from siftline.fetch.freshness import Plan
+from siftline.fetch.rhythm import Rhythm
 from siftline.kit.db import Connection
 
 
@@ -33,11 +35,36 @@ class Source:
     """What sources of its kind have of their own: ``selector`` of web, ``atom_until`` of reddit."""
     feed_url: str | None = None
     """The feed that discovery found at ``url``, which is a page."""
+    adopted_url: str | None = None
+    """Where permanent redirects that held have led; polled instead of the two others."""
+    resolved_url: str | None = None
+    """Where the last poll's permanent redirects led."""
+    resolved_since: datetime | None = None
+    resolved_polls: int = 0
+    """Polls in a row that led there."""
+    refresh_minutes: int = 60
+    """The interval in force."""
+    wished_minutes: int | None = None
+    """The most frequent wish of its subscribers."""
+    refresh_min_minutes: int | None = None
+    refresh_max_minutes: int | None = None
+    rhythm: dict[str, Any] = field(default_factory=dict)
+    """What the last whole feed said of its rhythm (``siftline.fetch.rhythm``)."""
 
     @property
     def polled_url(self) -> str:
         """Where a poll asks."""
-        return self.feed_url or self.url
+        return self.adopted_url or self.feed_url or self.url
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Where permanent redirects led, for how long and how many polls; and what is polled directly from now on."""
+
+    resolved_url: str | None = None
+    resolved_since: datetime | None = None
+    resolved_polls: int = 0
+    adopted_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +74,12 @@ class Polled:
     source_id: UUID
     etag: str | None
     last_modified: str | None
-    resolved_url: str | None
-    """Where permanent redirects led, ``None`` without any."""
+    moved: Moved
+    plan: Plan
+    """When it is asked next."""
+    rhythm: Rhythm
+    wished_minutes: int | None
+    """The wish that the plan was made for; where it is another one by now, that counts."""
     before_full_at: datetime | None
     """When the whole feed had come last, as the poll began; where this is otherwise by now, it was asked for again."""
     full: bool
@@ -64,9 +95,13 @@ class Polled:
 
 _LOAD = """
 select id, kind, url, title, site_url, etag, last_modified, body_sha256, health, first_import, imported_at,
-  last_full_at, options, feed_url
+  last_full_at, options, feed_url, adopted_url, resolved_url, resolved_since, resolved_polls, refresh_minutes,
+  wished_minutes, refresh_min_minutes, refresh_max_minutes, rhythm
 from sources where id = %(source_id)s
 """
+
+# A new address that answers like this was no move: the one that was given is asked again.
+_ASTRAY = ["not_found", "gone", "dns_failed", "not_a_feed"]
 
 _POLLED = """
 update sources set
@@ -74,9 +109,8 @@ update sources set
   body_sha256 = case when last_full_at is distinct from %(before_full_at)s then null
     else coalesce(%(body_sha256)s, body_sha256) end,
   title = coalesce(%(title)s, title), site_url = coalesce(%(site_url)s, site_url),
-  resolved_since = case when %(resolved_url)s::text is null then null
-    when resolved_url = %(resolved_url)s then resolved_since else now() end,
-  resolved_url = %(resolved_url)s,
+  resolved_url = %(resolved_url)s, resolved_since = %(resolved_since)s, resolved_polls = %(resolved_polls)s,
+  adopted_url = %(adopted_url)s,
   imported_at = case when %(imported)s then coalesce(imported_at, now()) else imported_at end,
   candidates = '[]', options = coalesce(%(options)s::jsonb, options),
   skipped_entries = case when %(body_sha256)s::bytea is null then skipped_entries else %(skipped)s end,
@@ -85,8 +119,11 @@ update sources set
   last_fetch_at = now(), last_success_at = now(),
   last_full_at = case when last_full_at is distinct from %(before_full_at)s then null
     when %(full)s then now() else last_full_at end,
-  next_fetch_at = now() + refresh_minutes * interval '1 minute',
-  next_fetch_reason = format('every %%s minutes', refresh_minutes), updated_at = now()
+  rhythm = %(rhythm)s, fresh_until = now() + %(fresh)s, next_fetch_reason = %(reason)s,
+  refresh_minutes = case when wished_minutes is distinct from %(wished)s then refresh_minutes else %(every)s end,
+  next_fetch_at = now() + case when wished_minutes is distinct from %(wished)s
+    then greatest(%(fresh)s, refresh_minutes * interval '1 minute') else %(wait)s end,
+  updated_at = now()
 where id = %(source_id)s
 """
 
@@ -96,16 +133,25 @@ _FAILED = """
 with before as (
   select id, refresh_minutes, consecutive_failures + 1 as failures,
     least(power(2, least(ceil(greatest(consecutive_failures + 1 - %(attempts)s, 0)::numeric / %(tries)s), 12))
-      * refresh_minutes, greatest(1440, refresh_minutes)) * interval '1 minute' as backoff
+      * refresh_minutes, greatest(1440, refresh_minutes)) * interval '1 minute' as backoff,
+    coalesce(adopted_url is not null and %(code)s = any(%(astray)s), false) as astray
   from sources where id = %(source_id)s
 )
 update sources set
   consecutive_failures = before.failures,
-  health = case when health = 'inactive' or %(gone)s then 'inactive'
+  health = case when health = 'inactive' or (%(gone)s and not before.astray) then 'inactive'
     when before.failures >= %(degraded_at)s or %(degraded)s then 'degraded' else health end,
   last_fetch_at = now(), last_error_code = %(code)s, last_error_detail = %(detail)s,
   next_fetch_at = now() + greatest(before.backoff, %(wait)s),
-  next_fetch_reason = case when %(gone)s then 'the server says that the feed is gone for good'
+  adopted_url = case when not before.astray then adopted_url end,
+  resolved_url = case when not before.astray then resolved_url end,
+  resolved_since = case when not before.astray then resolved_since end,
+  resolved_polls = case when before.astray then 0 else resolved_polls end,
+  etag = case when not before.astray then etag end,
+  last_modified = case when not before.astray then last_modified end,
+  next_fetch_reason = case
+    when before.astray then 'the address it had moved to fails, so the one that was given is asked again'
+    when %(gone)s then 'the server says that the feed is gone for good'
     when %(wait)s > before.backoff then 'the server asked to wait until then'
     else format('after %%s failed %%s in a row', before.failures,
                 case before.failures when 1 then 'try' else 'tries' end) end,
@@ -138,7 +184,13 @@ def polled(connection: Connection, poll: Polled) -> None:
             "body_sha256": poll.body_sha256,
             "title": poll.title,
             "site_url": poll.site_url,
-            "resolved_url": poll.resolved_url,
+            **asdict(poll.moved),
+            "rhythm": Jsonb(poll.rhythm.stored()),
+            "wait": poll.plan.wait,
+            "fresh": poll.plan.fresh,
+            "every": poll.plan.every_minutes,
+            "reason": poll.plan.reason,
+            "wished": poll.wished_minutes,
             "imported": poll.imported,
             "skipped": poll.skipped,
             "before_full_at": poll.before_full_at,
@@ -161,7 +213,8 @@ def failed(
 ) -> None:
     """Write a failed try: one failure more, the next poll later.
 
-    ``gone`` ends the polling; ``too_large`` degrades the source at once, for waiting does not mend it.
+    ``gone`` ends the polling; ``too_large`` degrades the source at once, for waiting does not mend it. Where the source
+    was polled at an address that redirects had led to and that has nothing, it is polled where it was before.
     """
     connection.execute(
         _FAILED,
@@ -175,6 +228,7 @@ def failed(
             "degraded_at": degraded_at,
             "gone": code == "gone",
             "degraded": code == "too_large",
+            "astray": _ASTRAY,
         },
     )
 

@@ -1,16 +1,17 @@
 """Polls one source: asks under its stored validators, and saves all that is new in one transaction.
 
-The request always starts at the address the user gave; what temporary redirects say today is forgotten tomorrow.
+The request starts at the address that the user gave; what temporary redirects say today is forgotten tomorrow.
 """
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
-from typing import Protocol
+from datetime import datetime
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 from uuid import UUID
 
 from siftline.contracts import JobType, Priority
 from siftline.fetch import discovery_store, health_store
+from siftline.fetch.answers import AnswerOptions, validators, what_it_says
 from siftline.fetch.feed_places import NoFeedFoundError, SeveralFeedsError
 from siftline.fetch.feeds import Feed
 from siftline.fetch.fetcher import Again, Fetched, Found, SourceFetcher
@@ -22,12 +23,10 @@ from siftline.jobs.model import ClaimedJob, Done, NewJob
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError, SiftlineError, TransientError
-from siftline.kit.http_errors import http_date
+from siftline.kit.log import logger
+from siftline.kit.pacing import Pacing
 
-# A server that answers 304 for ever, or dates its feed into the future, is asked for the whole feed now and then.
-_FULL_EVERY = timedelta(days=7)
-_CLOCK_SKEW = timedelta(days=1)
-_PERMANENT_REDIRECTS = frozenset({301, 308})
+_log = logger("fetch")
 
 
 class SourceGoneError(PermanentError):
@@ -42,7 +41,7 @@ class UnsupportedSourceError(PermanentError):
     code = "unsupported_source"
 
 
-class FetchOptions(Protocol):
+class FetchOptions(AnswerOptions, Protocol):
     """The settings of a poll."""
 
     @property
@@ -68,10 +67,16 @@ class FetchSource:
     providers: frozenset[str] = frozenset()
 
     def __init__(
-        self, database: Database, fetchers: Mapping[str, SourceFetcher], clock: Clock, options: FetchOptions
+        self,
+        database: Database,
+        fetchers: Mapping[str, SourceFetcher],
+        pace: Pacing,
+        clock: Clock,
+        options: FetchOptions,
     ) -> None:
         self._database = database
         self._fetchers = fetchers
+        self._pace = pace
         self._clock = clock
         self._options = options
 
@@ -91,6 +96,7 @@ class FetchSource:
     def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
         """Count a failed try against the source's health and put its next poll off."""
         transient = isinstance(error, TransientError)
+        _log.info("source_not_polled", source_id=str(job.subject_id), error_code=error.error_code, detail=error.detail)
         health_store.failed(
             connection,
             job.subject_id,
@@ -107,21 +113,31 @@ class FetchSource:
             )
 
     def _poll(self, source: Source, fetcher: SourceFetcher) -> Done:
-        fetched = fetcher.fetch(source, _validators(source, self._clock.now()))
+        now = self._clock.now()
+        fetched = self._fetch(source, fetcher, now)
         if isinstance(fetched, Found):
             return self._found(source, fetched.url)
         if isinstance(fetched, Again):
-            options = fetched.options
-            return Done(
-                lambda connection: discovery_store.asked_otherwise(connection, source.id, options),
-                follow=[_poll_of(source.id, source.url)],
-                result={"again": sorted(options)},
-            )
-        polled = _polled(source, fetched)
-        if fetched.feed is None:
-            why = "not modified" if fetched.response.status == 304 else "same body"
-            return Done(lambda connection: health_store.polled(connection, polled), result={"unchanged": why})
-        return self._changed(source, fetched.feed, polled)
+            return self._again(source, fetched.options)
+        if fetched.feed is not None:
+            return self._changed(source, fetched, fetched.feed)
+        polled = what_it_says(source, fetched, now=now, options=self._options)
+        why = "not modified" if fetched.response.status == 304 else "same body"
+        _told(polled, fetched.response.status, {"unchanged": why})
+        return Done(lambda connection: health_store.polled(connection, polled), result={"unchanged": why})
+
+    def _fetch(self, source: Source, fetcher: SourceFetcher, now: datetime) -> Fetched | Found | Again:
+        """Ask in the host's pace. Raises ``HostBusyError`` besides what the fetcher raises."""
+        url = source.polled_url
+        self._pace.admit(url, who=source.id)
+        try:
+            fetched = fetcher.fetch(source, validators(source, now, self._options))
+        except TransientError as error:
+            self._pace.told(url, error)
+            raise
+        if isinstance(fetched, Fetched):
+            self._pace.heard(url, fetched.response.headers)
+        return fetched
 
     def _found(self, source: Source, feed_url: str) -> Done:
         """Keep the feed that a page led to; the first one is polled next, in a job of its own."""
@@ -132,13 +148,23 @@ class FetchSource:
             result={"found": feed_url},
         )
 
-    def _changed(self, source: Source, feed: Feed, polled: Polled) -> Done:
+    def _again(self, source: Source, options: Mapping[str, Any]) -> Done:
+        """Ask in another way, in a job of its own, which waits for its own turn."""
+        return Done(
+            lambda connection: discovery_store.asked_otherwise(connection, source.id, options),
+            follow=[_poll_of(source.id, source.url)],
+            result={"asked_otherwise": True},
+        )
+
+    def _changed(self, source: Source, fetched: Fetched, feed: Feed) -> Done:
         poll = identify(feed.entries)
         with self._database.transaction() as connection:
             known = ledger(connection, source.id, poll)
         verdict = judge(source.id, poll, known)
         with self._database.transaction() as connection:
             again = wanted(connection, source.id, [found.arrival.url_key for found in verdict.returns])
+        now = self._clock.now()
+        polled = what_it_says(source, fetched, now=now, options=self._options, changed=bool(verdict.arrivals))
         intake = Intake(
             source=source,
             feed=feed,
@@ -146,9 +172,10 @@ class FetchSource:
             polled=polled,
             first_import=source.first_import or self._options.first_import,
             group_key=f"host:{urlsplit(source.url).hostname}",
-            now=self._clock.now(),
+            now=now,
             wanted=again,
         )
+        _told(polled, fetched.response.status, intake.counts())
         return Done(intake.write, intake.follow, intake.counts())
 
 
@@ -157,28 +184,11 @@ def _poll_of(source_id: UUID, url: str) -> NewJob:
     return NewJob(JobType.FETCH_SOURCE, source_id, f"host:{urlsplit(url).hostname}", priority=Priority.SAVED)
 
 
-def _validators(source: Source, now: datetime) -> dict[str, str]:
-    """Return the conditional headers to send: byte for byte what the server gave, unless it is not to be believed."""
-    if source.last_full_at is None or now - source.last_full_at > _FULL_EVERY:
-        return {}
-    modified_at = http_date(source.last_modified or "")
-    believed = modified_at is None or modified_at <= now + _CLOCK_SKEW
-    headers = {"If-None-Match": source.etag, "If-Modified-Since": source.last_modified if believed else None}
-    return {name: value for name, value in headers.items() if value}
-
-
-def _polled(source: Source, fetched: Fetched) -> Polled:
-    """Return what an answer says about the source. A 304 need not repeat a validator; a 200 without one has none."""
-    response = fetched.response
-    full = response.status != 304
-    permanent = response.redirects and all(status in _PERMANENT_REDIRECTS for status, _ in response.redirects)
-    return Polled(
-        source_id=source.id,
-        etag=response.headers.get("etag", None if full else source.etag),
-        last_modified=response.headers.get("last-modified", None if full else source.last_modified),
-        resolved_url=response.url if permanent else None,
-        before_full_at=source.last_full_at,
-        full=full,
-        body_sha256=fetched.body_sha256,
-        options=fetched.options,
-    )
+def _told(polled: Polled, status: int, result: Mapping[str, Any]) -> None:
+    facts = {
+        "source_id": str(polled.source_id),
+        "http_status": status,
+        "next_fetch_s": round(polled.plan.wait.total_seconds()),
+        "reason": polled.plan.reason,
+    }
+    _log.info("source_polled", extra={**result, **facts})
