@@ -11,6 +11,7 @@ from siftline.fetch import health_store, ledger_store, store
 from siftline.fetch.feeds import Feed
 from siftline.fetch.health_store import Polled, Source
 from siftline.fetch.identity import Arrival, Edit, Identified, Verdict
+from siftline.fetch.recordings import recording_kind, recording_url
 from siftline.fetch.store import NewContent
 from siftline.jobs.model import NewJob
 from siftline.kit.db import Connection
@@ -97,15 +98,20 @@ class Intake:
         return [self._content(found.arrival, analyse=found.arrival.url_key not in left) for found in returns]
 
     def _content(self, arrival: Arrival, *, analyse: bool) -> NewContent:
-        identified = arrival.identified
+        identified, entry = arrival.identified, arrival.identified.entry
+        recording = recording_url(entry)
+        url_key, url = arrival.url_key, entry.link or recording or self._feed.site_url or self._source.url
         if not self._speaks_for(identified):
-            identified = replace(identified, entry=replace(identified.entry, html=""))
-        entry = identified.entry
+            if recording is None:
+                identified = replace(identified, entry=replace(entry, html=""))
+            else:
+                # The page of another site is not this feed's to describe. The recording is: a content of its own.
+                url_key, url = f"entry:{self._source.id}:{identified.key}", recording
         return NewContent(
             id=new_id(),
-            url_key=arrival.url_key,
-            url=entry.link or self._feed.site_url or self._source.url,
-            kind="article" if entry.link else "note",
+            url_key=url_key,
+            url=url,
+            kind=recording_kind(entry) or ("article" if entry.link else "note"),
             identified=identified,
             site_name=self._feed.title or None,
             analyse=analyse,

@@ -7,8 +7,11 @@ from typing import TypeVar
 from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
+from psycopg.types.json import Jsonb
 
+from siftline.fetch.feeds import Entry
 from siftline.fetch.identity import Edit, Identified
+from siftline.fetch.recordings import recording_row
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
 
@@ -45,13 +48,14 @@ _SUBSCRIBERS = "select user_id from subscriptions where source_id = %(source_id)
 # Ordered by key, so that two feeds that bring the same pages wait for each other instead of deadlocking.
 _ADD_CONTENTS = """
 insert into contents (id, url_key, url, kind, status, title, author, site_name, image_url, description, entry_html,
-  published_at, sort_at)
-select id, url_key, url, kind, status, title, author, site_name, image_url, description, entry_html, published_at,
-  least(published_at, now())
+  media, published_at, sort_at)
+select id, url_key, url, kind, status, title, author, site_name, image_url, description, entry_html, media,
+  published_at, least(published_at, now())
 from unnest(%(ids)b::uuid[], %(url_keys)b::text[], %(urls)b::text[], %(kinds)b::text[], %(statuses)b::text[],
             %(titles)b::text[], %(authors)b::text[], %(site_names)b::text[], %(image_urls)b::text[],
-            %(descriptions)b::text[], %(entry_htmls)b::text[], %(published)b::timestamptz[])
-  as new (id, url_key, url, kind, status, title, author, site_name, image_url, description, entry_html, published_at)
+            %(descriptions)b::text[], %(entry_htmls)b::text[], %(media)b::jsonb[], %(published)b::timestamptz[])
+  as new (id, url_key, url, kind, status, title, author, site_name, image_url, description, entry_html, media,
+    published_at)
 order by url_key
 on conflict (url_key) do nothing
 returning url_key, id, true as unread
@@ -76,9 +80,11 @@ on conflict (user_id, content_id) do nothing
 
 _EDIT_CONTENTS = """
 update contents set title = coalesce(nullif(edited.title, ''), contents.title), entry_html = edited.entry_html,
-  description = edited.description, image_url = coalesce(edited.image_url, contents.image_url), updated_at = now()
+  description = edited.description, image_url = coalesce(edited.image_url, contents.image_url),
+  media = case when edited.media is null then contents.media else coalesce(contents.media, '{}') || edited.media end,
+  updated_at = now()
 from unnest(%(ids)b::uuid[], %(titles)b::text[], %(entry_htmls)b::text[], %(descriptions)b::text[],
-            %(image_urls)b::text[]) as edited (id, title, entry_html, description, image_url)
+            %(image_urls)b::text[], %(media)b::jsonb[]) as edited (id, title, entry_html, description, image_url, media)
 where contents.id = edited.id
 returning contents.id, contents.text is not null
 """
@@ -123,6 +129,7 @@ def edit_contents(connection: Connection, edits: Iterable[Edit]) -> list[UUID]:
             "entry_htmls": [entry.html or None for entry in entries],
             "descriptions": [entry.description or None for entry in entries],
             "image_urls": [entry.image_url for entry in entries],
+            "media": list(map(_media, entries)),
         }
         again += [content_id for content_id, read in connection.execute(_EDIT_CONTENTS, values) if read]
     return again
@@ -151,5 +158,11 @@ def _content_values(contents: Sequence[NewContent]) -> dict[str, object]:
         "image_urls": [entry.image_url for entry in entries],
         "descriptions": [entry.description or None for entry in entries],
         "entry_htmls": [entry.html or None for entry in entries],
+        "media": list(map(_media, entries)),
         "published": [entry.published_at for entry in entries],
     }
+
+
+def _media(entry: Entry) -> Jsonb | None:
+    row = recording_row(entry)
+    return None if row is None else Jsonb(row)
