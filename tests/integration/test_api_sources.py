@@ -151,6 +151,31 @@ def test_the_most_frequent_wish_decides_how_often_a_source_is_polled(world: Worl
     assert second.get(path).json["refresh_minutes"] == 60
 
 
+def test_limits_of_a_subscriber_count_where_nobody_is_made_to_wait_by_them(world: World) -> None:
+    def limits() -> list[tuple[int | None, int | None]]:
+        return world.sql("select refresh_min_minutes, refresh_max_minutes from sources")
+
+    first, second = world.user(), world.user()
+    path = f"/v1/sources/{follow(first, refresh_min_minutes=120, refresh_max_minutes=600)}"
+    assert limits() == [(120, 600)]
+    follow(second, refresh_max_minutes=300)
+    assert limits() == [(None, 300)]
+    shown = second.patch(path, {"refresh_min_minutes": 60, "refresh_max_minutes": None}).json
+    assert (shown["own_refresh_min_minutes"], shown["own_refresh_max_minutes"]) == (60, None)
+    assert limits() == [(60, 600)]
+
+
+def test_no_wish_brings_a_poll_forward_that_the_server_does_not_want_yet(world: World) -> None:
+    user = world.user()
+    path = f"/v1/sources/{follow(user)}"
+    world.sql(
+        "update sources set last_fetch_at = now(), next_fetch_at = now() + interval '8 hours',"
+        " fresh_until = now() + interval '3 hours' returning 1"
+    )
+    user.patch(path, {"refresh_minutes": 15})
+    assert world.sql("select next_fetch_at = fresh_until from sources") == [(True,)]
+
+
 def test_a_name_and_topics_are_each_followers_own(world: World) -> None:
     first, second = world.user(), world.user()
     path = f"/v1/sources/{follow(first)}"

@@ -108,7 +108,7 @@ _UNSUBSCRIBE = "delete from subscriptions where source_id = %(source_id)s and us
 _SETTLE_REFRESH = """
 update sources set wished_minutes = wanted.minutes, refresh_min_minutes = wanted.least,
   refresh_max_minutes = wanted.most, updated_at = now(),
-  refresh_minutes = coalesce(wanted.minutes, case when wished_minutes is null then refresh_minutes else %(default)s end),
+  refresh_minutes = coalesce(wanted.minutes, case when wished_minutes is null then refresh_minutes end, %(default)s),
   next_fetch_at = case when consecutive_failures > 0 then next_fetch_at
     else greatest(fresh_until, least(next_fetch_at, coalesce(last_fetch_at, now())
       + coalesce(wanted.minutes, greatest(wanted.most, wanted.least)) * interval '1 minute')) end
