@@ -1,4 +1,5 @@
--- What texts have in common, how a duplicate was found, and who takes an original's place.
+-- What texts have in common, how a duplicate was found, and who takes an original's place; since when an entry's content
+-- is gone.
 -- depends: 0001_house
 
 -- MinHash of a text (siftline.ingest.signature); a version is compared with its own only. analysed is the signature of
@@ -44,3 +45,14 @@ $$;
 create trigger "Contents_heir_of_deleted" after delete on contents for each row execute function contents_heir();
 create trigger "Contents_heir_of_failed" after update of status on contents
   for each row when (new.status = 'FAILED' and old.status <> 'FAILED') execute function contents_heir();
+
+-- Whoever deleted it, a retention rule or its last holder: who followed the feed before is not given it again.
+alter table source_entries add column gone_at timestamptz;
+create function source_entries_gone() returns trigger language plpgsql as $$
+begin
+  new.gone_at := case when new.content_id is null then now() end;
+  return new;
+end
+$$;
+create trigger source_entries_gone before update of content_id on source_entries
+  for each row when (new.content_id is distinct from old.content_id) execute function source_entries_gone();

@@ -125,6 +125,23 @@ def test_a_digit_makes_another_entry_of_a_new_guid(link: str | None, before: str
     assert (len(verdict.arrivals), verdict.moves) == (1, [])
 
 
+@pytest.mark.parametrize(("date", "moved"), [(DAY, True), (DAY + timedelta(seconds=1), False), (None, False)])
+def test_a_new_guid_and_another_count_are_no_new_entry_at_the_very_same_time(
+    date: datetime | None, moved: bool
+) -> None:
+    old = entry(0, link=None, html="<p>7 comments</p>", published_at=DAY)
+    ledger = [replace(row, published_at=DAY) for row in ledger_of(identify([old]))]
+    verdict = judge(SOURCE, identify([replace(old, guid="new", html="<p>8 comments</p>", published_at=date)]), ledger)
+    assert (len(verdict.moves), len(verdict.arrivals), verdict.edits) == ((1, 0, []) if moved else (0, 1, []))
+
+
+def test_two_of_the_same_words_and_time_are_not_guessed_between() -> None:
+    old = [entry(n, link=None, title="Count", html=f"<p>{n} votes</p>", published_at=DAY) for n in range(2)]
+    ledger = [replace(row, published_at=DAY) for row in ledger_of(identify(old))]
+    verdict = judge(SOURCE, identify([replace(old[0], guid="new", html="<p>9 votes</p>")]), ledger)
+    assert (verdict.moves, len(verdict.arrivals)) == ([], 1)
+
+
 def test_a_title_alone_is_told_apart_by_its_date() -> None:
     done = entry(0, link=None, title="Backup done", html="", published_at=DAY)
     assert after([done], [replace(done, guid="new", published_at=DAY + timedelta(days=1))]).arrivals

@@ -2,14 +2,15 @@
 
 An entry is known by its guid, else by link and title, and by the date where several share those. A feed that rewrites
 its guids is seen through. A known entry that the feed no longer lists is the one that has its link, title and text to
-the letter ("Episode 12" is not "Episode 13"), or else the only one that has its link, whatever else was rewritten. A
-page has one content, so entries of a feed that share a link are told apart in the keys of their contents.
+the letter ("Episode 12" is not "Episode 13"), or else the only one that has its link, whatever else was rewritten; or,
+without a link of its own, the only one of its words and of its very time, where only numbers in the text differ. A page
+has one content, so entries of a feed that share a link are told apart in the keys of their contents.
 """
 
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -34,6 +35,8 @@ class Known:
     url_key: str | None
     """The key of its content, gone or not."""
     first_seen_at: datetime
+    published_at: datetime | None = None
+    """As its content has it; known only of entries without a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +168,23 @@ def _renamed(poll: Sequence[Identified], by_key: Mapping[str, Known]) -> dict[st
     for identified in fresh:
         if identified.key not in found and identified.link in alone and in_poll[identified.link] == 1:
             found[identified.key] = alone[identified.link]
-    return found
+    return found | dict(_recounted([one for one in fresh if one.key not in found], unlisted, found))
+
+
+def _recounted(
+    fresh: Sequence[Identified], unlisted: Sequence[Known], found: Mapping[str, Known]
+) -> Iterator[tuple[str, Known]]:
+    """Return entries without a link whose guid and numbers changed ("7 comments"), but neither words nor time."""
+    taken = {row.entry_key for row in found.values()}
+    old = [row for row in unlisted if row.link is None and row.published_at and row.entry_key not in taken]
+    new = [one for one in fresh if one.link is None and one.entry.published_at]
+    in_ledger = Counter((row.content_sha256, row.published_at) for row in old)
+    in_poll = Counter((one.content_sha256, one.entry.published_at) for one in new)
+    rows = {(row.content_sha256, row.published_at): row for row in old}
+    for one in new:
+        mark = one.content_sha256, one.entry.published_at
+        if in_ledger[mark] == in_poll[mark] == 1:
+            yield one.key, rows[mark]
 
 
 def _text(entry: Entry) -> str:

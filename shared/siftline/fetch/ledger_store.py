@@ -9,10 +9,14 @@ from siftline.fetch.identity import Edit, Identified, Known, Move
 from siftline.fetch.store import NewContent, chunks
 from siftline.kit.db import Connection
 
+# The date is asked for only where it decides: an entry without a link is known by its words and their day.
 _LEDGER = """
-select entry_key, link, content_sha256, exact_sha256, content_id, url_key, first_seen_at from source_entries
+select entry_key, link, source_entries.content_sha256, exact_sha256, content_id, source_entries.url_key,
+  source_entries.first_seen_at, contents.published_at
+from source_entries left join contents on source_entries.link is null and contents.id = source_entries.content_id
 where source_id = %(source_id)s and (entry_key = any(%(keys)b::text[]) or link = any(%(links)b::text[])
-  or (link is null and exact_sha256 = any(%(hashes)b::bytea[])))
+  or (link is null and (exact_sha256 = any(%(hashes)b::bytea[])
+    or source_entries.content_sha256 = any(%(masked)b::bytea[]))))
 """
 
 # Who came after the last deletion was never given the entry, and did not delete it. A minute's grace, for whoever came
@@ -22,8 +26,10 @@ select gone.url_key from unnest(%(url_keys)b::text[]) as gone (url_key)
 where exists (
   select from subscriptions s where s.source_id = %(source_id)s
     and not exists (select from item_tombstones t where t.url_key = gone.url_key and t.user_id = s.user_id)
-    and s.created_at > coalesce((select max(t.deleted_at) from item_tombstones t where t.url_key = gone.url_key),
-                                '-infinity') - interval '1 minute')
+    and s.created_at > coalesce(
+      (select max(e.gone_at) from source_entries e where e.source_id = s.source_id and e.url_key = gone.url_key),
+      (select max(t.deleted_at) from item_tombstones t where t.url_key = gone.url_key), '-infinity')
+    - interval '1 minute')
 """
 
 _ADD_ENTRIES = """
@@ -66,6 +72,7 @@ def ledger(connection: Connection, source_id: UUID, poll: Sequence[Identified]) 
         "keys": [identified.key for identified in poll],
         "links": list({identified.link for identified in poll if identified.link}),
         "hashes": list({identified.exact_sha256 for identified in poll if not identified.link}),
+        "masked": list({identified.content_sha256 for identified in poll if not identified.link}),
     }
     with connection.cursor(row_factory=class_row(Known)) as cursor:
         return cursor.execute(_LEDGER, values).fetchall()

@@ -1,0 +1,210 @@
+"""What a feed tells again is known again: over polls and days, after deletions, under new guids, dates and titles."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from uuid import UUID
+
+import pytest
+
+from siftline.api import items_store
+from siftline.fetch.reader import FeedReader
+from siftline.kit.db import Database
+from tests.factories import make_user
+from tests.polling import Poller, counts, item, rows, rss, subscribed
+from tests.servers import Answer, LoopbackServer, serving
+
+OLD = datetime.now(UTC) - timedelta(days=400)
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[FeedReader]:
+    with FeedReader(timeout_s=120) as running:  # the machine may be busy with the other tests
+        yield running
+
+
+@pytest.fixture
+def server() -> Iterator[LoopbackServer]:
+    with serving() as running:
+        yield running
+
+
+@pytest.fixture
+def poller(database: Database, reader: FeedReader) -> Poller:
+    return Poller(database, reader)
+
+
+def polled(poller: Poller, server: LoopbackServer, source_id: UUID, *polls: bytes) -> list[int]:
+    """Poll these bodies one after the other; returns how many entries each brought."""
+    server.answers["/feed"] = [Answer(body + b" " * n) for n, body in enumerate(polls)]
+    return [poller.poll(source_id)["new"] for _ in polls]
+
+
+def days_pass(database: Database) -> None:
+    """Let a day pass for what is stored."""
+    with database.transaction() as connection:
+        for table, column in (
+            ("contents", "first_seen_at"),
+            ("contents", "sort_at"),
+            ("source_entries", "last_seen_at"),
+        ):
+            connection.execute(f"update {table} set {column} = {column} - interval '1 day'")
+
+
+def test_an_undated_entry_polled_on_three_days_keeps_its_first(
+    database: Database, server: LoopbackServer, poller: Poller
+) -> None:
+    """Case F21: the same undated item polled 3 times over 3 days."""
+    source_id = subscribed(database, server)
+    server.answers["/feed"] = [Answer(rss(item(0)) + b" " * n) for n in range(3)]
+    poller.poll(source_id)
+    for _ in range(2):
+        days_pass(database)
+        before = rows(database, "select first_seen_at, sort_at, published_at from contents")
+        assert poller.poll(source_id)["new"] == 0
+        assert rows(database, "select first_seen_at, sort_at, published_at from contents") == before
+    assert before[0]["published_at"] is None
+    assert counts(database) == (1, 1, 1, 1)
+
+
+@pytest.mark.parametrize("by", ["retention", "user"])
+def test_what_was_deleted_does_not_come_back_as_long_as_the_feed_lists_it(
+    database: Database, server: LoopbackServer, poller: Poller, by: str
+) -> None:
+    """Case F23: a feed always lists a 400-day-old item, which a retention rule or its reader deleted."""
+    source_id = subscribed(database, server)
+    body = rss(item(0, pubDate=format_datetime(OLD)), item(1))
+    assert polled(poller, server, source_id, body) == [2]
+    with database.transaction() as connection:
+        if by == "retention":
+            connection.execute("delete from contents where published_at < now() - interval '30 days'")
+        else:
+            [(item_id, user_id)] = connection.execute(
+                "select i.id, i.user_id from items i join contents c on c.id = i.content_id where c.title = 'Entry 0'"
+            ).fetchall()
+            assert items_store.delete_item(connection, user_id, item_id)
+        connection.execute("update subscriptions set created_at = created_at - interval '1 hour'")
+    for day in range(1, 4):
+        days_pass(database)
+        assert polled(poller, server, source_id, body + b" " * day) == [0]
+        assert rows(database, "select title from contents") == [{"title": "Entry 1"}]
+
+
+def test_who_follows_after_a_retention_rule_struck_gets_what_the_feed_lists(
+    database: Database, server: LoopbackServer, poller: Poller
+) -> None:
+    source_id = subscribed(database, server)
+    polled(poller, server, source_id, rss(item(0)))
+    with database.transaction() as connection:
+        connection.execute("update subscriptions set created_at = created_at - interval '1 hour'")
+        connection.execute("delete from contents")
+        user_id = make_user(connection)
+        connection.execute(
+            "insert into subscriptions (id, user_id, source_id) values (gen_random_uuid(), %s, %s)",
+            (user_id, source_id),
+        )
+    server.answers["/feed"] = Answer(rss(item(0)) + b" ")
+    assert poller.poll(source_id)["returned"] == 1
+    assert counts(database)[0] == 1
+
+
+def test_entries_without_guid_that_share_a_link_stay_known(
+    database: Database, server: LoopbackServer, poller: Poller
+) -> None:
+    """Case F25: 3 items, no GUID, one shared link."""
+    source_id = subscribed(database, server)
+    three = [item(n, guid=None, link="https://news.example/all") for n in range(3)]
+    found = polled(poller, server, source_id, rss(*three), rss(*reversed(three)), rss(*three, item(9)), rss(*three[:2]))
+    assert found == [3, 0, 1, 0]
+    assert counts(database) == (4, 4, 4, 4)
+
+
+@pytest.mark.parametrize("link", ["https://news.example/{}", "https://news.example/", None])
+def test_rewritten_guids_bring_no_second_analysis_and_no_second_item(
+    database: Database, server: LoopbackServer, poller: Poller, link: str | None
+) -> None:
+    """Case F27: poll 2 with every GUID rewritten, http to https, then to a new scheme."""
+    source_id = subscribed(database, server, users=2)
+    bodies = [
+        rss(*(item(n, guid=f"{scheme}{n}", link=link and link.format(n)) for n in range(3)))
+        for scheme in (
+            "http://g.example/" if link else "urn:old:",
+            "https://g.example/" if link else "x:",
+            "urn:new:",
+            "t:",
+        )
+    ]
+    assert polled(poller, server, source_id, bodies[0]) == [3]
+    with database.transaction() as connection:
+        connection.execute("update jobs set state = 'completed', finished_at = now()")
+        connection.execute("update contents set status = 'READY', text = 'read', topics = '[]'")
+    before = rows(database, "select id, user_id, content_id, created_at from items order by id")
+    assert polled(poller, server, source_id, *(body + b"   " for body in bodies[1:])) == [0, 0, 0]
+    assert counts(database) == (3, 6, 3, 3)
+    assert rows(database, "select id, user_id, content_id, created_at from items order by id") == before
+    assert rows(database, "select id from jobs where state = 'pending'") == []
+    assert rows(database, "select distinct status from contents") == [{"status": "READY"}]
+
+
+def test_dates_stamped_anew_at_each_poll_change_nothing(
+    database: Database, server: LoopbackServer, poller: Poller
+) -> None:
+    source_id = subscribed(database, server)
+    start = datetime(2024, 1, 1, tzinfo=UTC)
+    bodies = [
+        rss(item(0, pubDate=format_datetime(start + timedelta(hours=poll))), item(1, guid=None, pubDate=str(poll)))
+        for poll in range(4)
+    ]
+    assert polled(poller, server, source_id, *bodies) == [2, 0, 0, 0]
+    assert rows(database, "select published_at from contents where title = 'Entry 0'") == [{"published_at": start}]
+    assert counts(database) == (2, 2, 2, 2)
+
+
+def test_an_edited_title_is_an_edit(database: Database, server: LoopbackServer, poller: Poller) -> None:
+    own = "http://127.0.0.1/0"
+    source_id = subscribed(database, server)
+    assert polled(
+        poller, server, source_id, rss(item(0, link=own)), rss(item(0, link=own, title="Entry 0, corrected"))
+    ) == [1, 0]
+    assert rows(database, "select title from contents") == [{"title": "Entry 0, corrected"}]
+    assert counts(database) == (1, 1, 1, 1)
+
+
+def test_an_edited_title_without_a_guid_is_an_edit_too(
+    database: Database, server: LoopbackServer, poller: Poller
+) -> None:
+    own = "http://127.0.0.1/0"
+    source_id = subscribed(database, server)
+    bodies = [rss(item(0, guid=None, link=own, title=title), item(1, guid=None)) for title in ("First", "Second")]
+    assert polled(poller, server, source_id, *bodies) == [2, 0]
+    assert counts(database) == (2, 2, 2, 2)
+
+
+def test_one_guid_for_all_entries_tells_nothing(database: Database, server: LoopbackServer, poller: Poller) -> None:
+    source_id = subscribed(database, server)
+    bodies = [rss(*(item(n, guid="the-same") for n in numbers)) for numbers in ([0, 1, 2], [2, 1, 0], [3, 2, 1])]
+    assert polled(poller, server, source_id, *bodies) == [3, 0, 1]
+    assert counts(database) == (4, 4, 4, 4)
+
+
+def test_what_was_listed_long_ago_and_is_listed_again_is_known(
+    database: Database, server: LoopbackServer, poller: Poller
+) -> None:
+    source_id = subscribed(database, server)
+    assert polled(poller, server, source_id, rss(item(0), item(1)), rss(item(2))) == [2, 1]
+    for _ in range(60):
+        days_pass(database)
+    assert polled(poller, server, source_id, rss(item(1), item(0, guid="tag:other"), item(2)) + b"   ") == [0]
+    assert counts(database) == (3, 3, 3, 3)
+
+
+def test_a_note_whose_guid_and_count_both_change_is_known_by_its_time(
+    database: Database, server: LoopbackServer, poller: Poller
+) -> None:
+    source_id = subscribed(database, server)
+    date = format_datetime(datetime(2024, 1, 1, 12, 30, 7, tzinfo=UTC))
+    bodies = [
+        rss(item(0, link=None, guid=f"urn:{poll}", description=f"{poll} comments", pubDate=date)) for poll in range(4)
+    ]
+    assert polled(poller, server, source_id, *bodies) == [1, 0, 0, 0]
+    assert counts(database) == (1, 1, 1, 1)
