@@ -7,7 +7,10 @@ MAX_TEXT_CHARS = 500_000
 """What is longer is cut at a paragraph: a book's length, and far below what full-text search can index."""
 
 MEDIA_TYPES = frozenset(
-    {"text/html", "application/xhtml+xml", "application/xml", "text/xml", "text/plain", "application/octet-stream"}
+    {
+        *("text/html", "application/xhtml+xml", "application/xml", "text/xml", "text/plain"),
+        *("application/pdf", "application/x-pdf", "application/octet-stream"),
+    }
 )
 """The media types of what can be read (``siftline.ingest.page``); an answer that names none is looked at too."""
 

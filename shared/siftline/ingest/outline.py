@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from lxml import etree, html
 
@@ -79,3 +80,11 @@ def outline(root: html.HtmlElement) -> Outline:
     found.depth = deepest - 1
     found.text = "\n".join(pieces)
     return found
+
+
+def written_before(page: Outline) -> list[int]:
+    """Return how many characters stand in paragraphs before each element, and at the end."""
+    chars = [0] * len(page.nodes)
+    for place in page.named.get("p", ()):
+        chars[place] = page.chars(place)
+    return [0, *accumulate(chars)]

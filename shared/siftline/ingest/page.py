@@ -10,17 +10,19 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from siftline.ingest.charset import decode
-from siftline.ingest.errors import EmptyContentError, PageTooLargeError, UnsupportedContentTypeError
+from siftline.ingest.errors import EmptyContentError, PageTooLargeError, PdfUnreadableError, UnsupportedContentTypeError
 from siftline.ingest.maintext import main_text
 from siftline.ingest.markup import parse
 from siftline.ingest.metadata import TITLE_MAX_CHARS, Metadata, read_metadata
 from siftline.ingest.model import MAX_TEXT_CHARS, MEDIA_TYPES, Page, Stated
+from siftline.ingest.pdf import is_pdf, read_pdf
 from siftline.ingest.plain import clean_line, clean_text, count_words
 
 MAX_BYTES = 10_000_000
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
-_MAYBE_HTML = frozenset({"", "application/xml", "text/xml", "application/octet-stream"})
+_PDF = frozenset({"application/pdf", "application/x-pdf"})
+_MAYBE_HTML = frozenset({"", "application/xml", "text/xml", "application/octet-stream"}) | _PDF
 _LOOKS_HTML = re.compile(
     # Possessive and atomic: a page of broken comments must not make it try every way to read them.
     r"\s*+(?>(?><\?xml[^>]*+>|<!--.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body|title|article|main|div|p|h1)\b",
@@ -29,22 +31,26 @@ _LOOKS_HTML = re.compile(
 
 
 def read_page(body: bytes, content_type: str, url: str) -> Page:
-    """Read a page of HTML, XHTML or plain text.
+    """Read a page of HTML, XHTML or plain text, or a PDF.
 
-    ``content_type`` is the header as sent, parameters included. Raises ``UnsupportedContentTypeError``,
-    ``EmptyContentError``, ``PageTooLargeError`` and ``PageTooComplexError``.
+    ``content_type`` is the header as sent, parameters included. Raises the leaves of ``siftline.ingest.errors`` that
+    are about pages.
     """
     media_type = content_type.split(";", maxsplit=1)[0].strip().lower()
     if media_type and media_type not in MEDIA_TYPES:
-        raise UnsupportedContentTypeError(f"The address holds {media_type[:100]}, not a page that can be read.")
+        raise UnsupportedContentTypeError(f"The address holds {media_type[:100]}, which cannot be read as text.")
     if len(body) > MAX_BYTES:
         raise PageTooLargeError("The page is too large to be read.")
+    if is_pdf(body) and media_type not in _HTML:
+        return read_pdf(body, url)
     text = decode(body, content_type)
     if media_type == "text/plain":
         return _plain_page(text, url)
     if media_type in _MAYBE_HTML and not _LOOKS_HTML.match(text[:4_096]):
         if not text.strip():
             raise EmptyContentError("The page is empty.")
+        if media_type in _PDF:
+            raise PdfUnreadableError("The address says that it holds a PDF, and does not.")
         raise UnsupportedContentTypeError("The address does not hold a page that can be read.")
     markup = parse(text)
     metadata = read_metadata(markup.root, url)
