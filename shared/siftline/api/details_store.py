@@ -1,7 +1,9 @@
 """What is known of a content besides its own row: duplicates, what made its values, its jobs' walk."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row
@@ -34,6 +36,14 @@ class VectorRow:
 
     model_version: str
     dimensions: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingRow:
+    """A content's video or audio and its transcript; ``media`` is as ``infra/migrations/0015_media.sql`` says."""
+
+    media: Mapping[str, Any]
+    next_try_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +98,14 @@ select model_version, dimensions::int as dimensions from embeddings
 where content_id = %(content_id)s order by made_at desc limit 1
 """
 
+_RECORDING = """
+select media, (
+  select due_at from jobs
+  where subject_id = contents.id and job_type = 'transcribe_content' and state in ('pending', 'processing')
+  limit 1) as next_try_at
+from contents where id = %(content_id)s and media is not null
+"""
+
 _LIVE_JOB = """
 select state, queue, due_at, due_at > now() as put_off, published_at is not null as published, lease_until,
   coalesce(lease_until < now(), false) as lease_expired, attempts, max_attempts, waits_for, error_message,
@@ -126,6 +144,12 @@ def vector(connection: Connection, content_id: UUID) -> VectorRow | None:
     """Return the shape of the content's newest vector."""
     with connection.cursor(row_factory=class_row(VectorRow)) as cursor:
         return cursor.execute(_VECTOR, {"content_id": content_id}).fetchone()
+
+
+def recording(connection: Connection, content_id: UUID) -> RecordingRow | None:
+    """Return what is known of the content's video or audio; ``None`` when it has none."""
+    with connection.cursor(row_factory=class_row(RecordingRow)) as cursor:
+        return cursor.execute(_RECORDING, {"content_id": content_id}).fetchone()
 
 
 def live_job(connection: Connection, content_id: UUID) -> LiveJobRow | None:

@@ -92,6 +92,7 @@ class Item(BaseModel):
     kind: str = Field(examples=["article"])
     lang: str | None = Field(description="ISO 639-1", examples=["en"])
     word_count: int | None
+    reading_minutes: int | None = Field(description="At 230 words a minute, or 500 characters of Chinese or Japanese")
     published_at: datetime | None = Field(description="As the page claims")
     first_seen_at: datetime
     sort_at: datetime = Field(description="The earlier of the two; lists are sorted by it, newest first")
@@ -134,11 +135,49 @@ class Vector(BaseModel):
     dimensions: int = Field(examples=[384])
 
 
+class TranscriptState(StrEnum):
+    """How the words of a video or audio were got, or why they are not there."""
+
+    PAGE = "page"
+    CAPTIONS = "captions"
+    YOUTUBE = "youtube"
+    FEED = "feed"
+    GENERATED = "generated"
+    BLOCKED = "blocked"
+    NONE = "none"
+    PRIVATE = "private"
+    TOO_LONG = "too_long"
+    OVER_BUDGET = "over_budget"
+
+
+class Transcript(BaseModel):
+    """The words of a video or audio. Where they were got, they are the last part of the item's text."""
+
+    state: TranscriptState | None = Field(
+        description="`page`, `captions`, `youtube`, `feed` (got there), `generated` (by the audio model), `blocked` "
+        "(whoever has them refuses to be asked), `none`, `private` (the video itself is), `too_long`, `over_budget` "
+        "(not generated for that reason); null: not known yet"
+    )
+    source: str | None = Field(description="The caption file, the video's page, or the audio model")
+    language: str | None = Field(examples=["en"])
+    next_try_at: datetime | None = Field(description="When they are looked for again, if they are")
+
+
+class Recording(BaseModel):
+    """A video or audio."""
+
+    url: str | None = Field(description="The file itself, where it is known", examples=["https://example.org/talk.mp3"])
+    media_type: str | None = Field(examples=["audio/mpeg"])
+    duration_s: float | None = Field(description="Seconds, as stated", examples=[1800])
+    transcript: Transcript
+
+
 class ItemDetail(Item):
     """One page in the caller's hands, with all that is known of it."""
 
     description: str | None = Field(description="As the page describes itself")
     text: str | None = Field(description="The main text, without markup")
+    recording: Recording | None = Field(description="The video or audio that the page is about")
     waiting_until: datetime | None = Field(description="When it is tried next, if it waits for a time")
     waiting_reason: str | None = Field(description="What it waits for")
     duplicates: list[Duplicate]

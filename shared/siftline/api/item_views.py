@@ -1,10 +1,11 @@
 """Rows of items as the API shows them."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from siftline.api.details_store import DerivationRow, DuplicateRow, VectorRow
-from siftline.api.item_models import Derivation, Duplicate, Item, ItemDetail, Vector
+from siftline.api.details_store import DerivationRow, DuplicateRow, RecordingRow, VectorRow
+from siftline.api.item_models import Derivation, Duplicate, Item, ItemDetail, Recording, Transcript, Vector
 from siftline.api.items_store import ItemRow
 from siftline.api.shapes import Cause, Waiting
 from siftline.jobs.credits_store import NO_CREDIT, NO_CREDIT_DETAIL
@@ -14,6 +15,8 @@ _NOTICES = {
     NO_CREDIT: NO_CREDIT_DETAIL,
     "page_unavailable": "The page itself could not be read; this is what its feed brought of it.",
 }
+_WORDS_PER_MINUTE, _CHARACTERS_PER_MINUTE = 230, 500
+_CHARACTERS = frozenset({"zh", "ja"})
 _ANY_NOTICE = "The page could be read only in part."
 
 
@@ -29,6 +32,7 @@ def detail_of(
     duplicates: Sequence[DuplicateRow],
     derivations: Sequence[DerivationRow],
     vector: VectorRow | None,
+    recording: RecordingRow | None,
 ) -> ItemDetail:
     """Return a row and what is known besides it as one item."""
     return ItemDetail.model_validate(
@@ -39,6 +43,7 @@ def detail_of(
             "duplicates": [Duplicate(**asdict(one)) for one in duplicates],
             "derivations": [Derivation(**asdict(one)) for one in derivations],
             "vector": Vector(**asdict(vector)) if vector else None,
+            "recording": _recording(recording) if recording else None,
         }
     )
 
@@ -53,8 +58,32 @@ def error_of(code: str | None, detail: str | None) -> Cause | None:
     return None if code is None else Cause(code=code, detail=detail or "No more is known.")
 
 
+def reading_minutes(word_count: int | None, lang: str | None) -> int | None:
+    """Return how long a text takes to read, rounded up; in Chinese and Japanese each character counts as a word."""
+    if not word_count:
+        return None
+    return math.ceil(word_count / (_CHARACTERS_PER_MINUTE if lang in _CHARACTERS else _WORDS_PER_MINUTE))
+
+
+def _recording(row: RecordingRow) -> Recording:
+    media = row.media
+    transcript = Transcript(
+        state=media.get("transcript_state"),
+        source=media.get("transcript_source"),
+        language=media.get("transcript_language"),
+        next_try_at=row.next_try_at,
+    )
+    return Recording(
+        url=media.get("url"),
+        media_type=media.get("media_type"),
+        duration_s=media.get("duration_s"),
+        transcript=transcript,
+    )
+
+
 def _fields(row: ItemRow) -> dict[str, object]:
     return asdict(row) | {
+        "reading_minutes": reading_minutes(row.word_count, row.lang),
         "tags": list(dict.fromkeys([*row.own_tags, *row.content_tags])),
         "notice": notice_of(row.notice_code),
         "error": error_of(row.error_code, row.error_detail),

@@ -115,4 +115,5 @@ class ItemRoutes:
             duplicates=details_store.duplicates(connection, user_id, row.content_id),
             derivations=details_store.derivations(connection, row.content_id),
             vector=details_store.vector(connection, row.content_id),
+            recording=details_store.recording(connection, row.content_id),
         )
