@@ -4,13 +4,14 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping
 
-from benchmarks import fairness, handlers, jobs, kills, million, poll, stories, walk
+from benchmarks import fairness, handlers, http, jobs, kills, million, poll, stories, walk
 
 _ALL: Mapping[str, Callable[[], object]] = {
     "poll": poll.main,
     "jobs": jobs.main,
     "million": million.main,
     "handlers": handlers.main,
+    "http": http.main,
     "fairness": fairness.main,
     "walk": walk.main,
     "stories": stories.main,

@@ -19,6 +19,7 @@ import tenacity
 
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.errors import SiftlineError
+from siftline.kit.http_askers import Resolver, resolve
 from siftline.kit.http_body import decoded, read_body
 from siftline.kit.http_errors import (
     ConnectionFailedError,
@@ -31,7 +32,7 @@ from siftline.kit.http_errors import (
 )
 from siftline.kit.http_headers import is_text, media_type, request_headers
 from siftline.kit.http_model import HttpLimits, HttpOptions, Response
-from siftline.kit.http_network import PinnedBackend, Resolver, resolve
+from siftline.kit.http_network import PinnedBackend
 from siftline.kit.http_outgoing import Outgoing, redirected
 from siftline.kit.urls import InvalidUrlError, validate_url
 
@@ -143,6 +144,7 @@ class HttpClient:
     def close(self) -> None:
         """Close the connections."""
         self._pool.close()
+        self._backend.close()
 
     def _tried(self, url: str, request: Outgoing, retries: int) -> Response:
         """Make a request, and make it again where that may help, all within one deadline."""

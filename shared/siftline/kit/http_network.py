@@ -8,15 +8,14 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
-from ipaddress import ip_address
-from typing import Any, Protocol
+from typing import Any
 
 import httpcore
 
 from siftline.kit.addresses import Address, literal_address, name_refusal, refusal
 from siftline.kit.clock import Clock
+from siftline.kit.http_askers import Askers, Resolver, resolve
 from siftline.kit.http_errors import (
     AddressRefusedError,
     CertificateRefusedError,
@@ -30,20 +29,6 @@ from siftline.kit.urls import InvalidUrlError
 _SOCKET_OPTION = tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
 
 
-class Resolver(Protocol):
-    """Turns a name into addresses."""
-
-    def __call__(self, host: str) -> Sequence[Address]:
-        """Return the addresses of a name, best first; raises ``OSError`` as ``socket.getaddrinfo`` does."""
-        ...
-
-
-def resolve(host: str) -> list[Address]:
-    """Resolve a name with the machine's own name service."""
-    answers = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(ip_address(answer[4][0]) for answer in answers))
-
-
 class PinnedBackend(httpcore.NetworkBackend):
     """Opens connections to checked addresses only. Thread-safe; each thread has the deadline of its own request."""
 
@@ -52,10 +37,14 @@ class PinnedBackend(httpcore.NetworkBackend):
     ) -> None:
         self._clock = clock
         self._addresses_max = addresses_max
-        self._resolver = resolver
+        self._askers = Askers(resolver)
         self._allow_loopback = allow_loopback
         self._sockets = httpcore.SyncBackend()
         self._request = threading.local()
+
+    def close(self) -> None:
+        """End the threads that wait to resolve names."""
+        self._askers.close()
 
     @contextmanager
     def deadline(self, until_s: float) -> Iterator[None]:
@@ -121,18 +110,8 @@ class PinnedBackend(httpcore.NetworkBackend):
         return self._resolve(host, self.clip(timeout_s))
 
     def _resolve(self, host: str, timeout_s: float | None) -> Sequence[Address]:
-        """Ask the resolver in a thread of its own: ``getaddrinfo`` cannot be told how long it may take."""
-        answer: Future[Sequence[Address]] = Future()
-
-        def ask() -> None:
-            try:
-                answer.set_result(self._resolver(host))
-            except (OSError, ValueError) as error:
-                answer.set_exception(error)
-
-        threading.Thread(target=ask, name="resolve", daemon=True).start()
         try:
-            addresses = answer.result(timeout_s)
+            addresses = self._askers.ask(host).result(timeout_s)
         except TimeoutError as error:
             raise TimedOutError(f"The name {host} was not resolved in time.") from error
         except socket.gaierror as error:
