@@ -1,3 +1,4 @@
+alter table idempotency_keys drop column item_ids;
 drop trigger source_entries_gone on source_entries;
 drop function source_entries_gone();
 alter table source_entries drop column gone_at;

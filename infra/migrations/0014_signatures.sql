@@ -1,5 +1,5 @@
 -- What texts have in common, how a duplicate was found, and who takes an original's place; since when an entry's content
--- is gone.
+-- is gone; what a batch under an idempotency key made.
 -- depends: 0001_house
 
 -- MinHash of a text (siftline.ingest.signature); a version is compared with its own only. analysed is the signature of
@@ -56,3 +56,6 @@ end
 $$;
 create trigger source_entries_gone before update of content_id on source_entries
   for each row when (new.content_id is distinct from old.content_id) execute function source_entries_gone();
+
+-- What a batch made, in the order of its entries, without those that were refused; item_id is the first of them.
+alter table idempotency_keys add column item_ids uuid[];

@@ -5,6 +5,7 @@ import binascii
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
@@ -16,6 +17,15 @@ MAX_BODY_BYTES = 1_048_576
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _JSON_TYPE = re.compile(r"application/(?:json|[a-z0-9.+-]+\+json)(?:\s*;.*)?", re.IGNORECASE)
 _MAX_DEPTH = 32
+_UNSTORABLE_DETAIL = "NUL and lone surrogates cannot be stored."
+
+
+@dataclass(frozen=True, slots=True)
+class UnstorableEntry:
+    """Stands for an entry of a batch that holds text which cannot be stored: it is refused, and the others are not."""
+
+    pointer: str
+    detail: str = _UNSTORABLE_DETAIL
 
 
 def plain_request(event: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,15 +53,22 @@ def plain_request(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_json(text: str) -> Any:
-    """Return the body's value. Raises 400 for what is not JSON (RFC 8259) and 422 for text that cannot be stored."""
+    """Return the body's value. Raises 400 for what is not JSON (RFC 8259) and 422 for text that cannot be stored.
+
+    In an entry of a list ``items``, whose entries are answered each on its own, such text is left to that answer: an
+    ``UnstorableEntry`` stands in the entry's place.
+    """
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:  # ValueError: also a number of thousands of digits
         raise _bad_json("The body is not valid JSON.") from error
-    faults = [
-        Fault(code="unstorable_text", detail="NUL and lone surrogates cannot be stored.", pointer=pointer(path))
-        for path in _unstorable(value, [])
-    ]
+    faults: list[Fault] = []
+    for path in list(_unstorable(value, [])):
+        match path:
+            case ["items", int(place), *_]:
+                value["items"][place] = UnstorableEntry(pointer(path[2:]))
+            case _:
+                faults.append(Fault(code="unstorable_text", detail=_UNSTORABLE_DETAIL, pointer=pointer(path)))
     if faults:
         raise faulty(faults)
     return value
@@ -62,7 +79,7 @@ def refuse_unstorable(event: APIGatewayProxyEventV2) -> None:
     if _UNSTORABLE.search(event.path):
         raise ProblemError(404, "not_found", "There is no such route.")
     faults = [
-        Fault(code="unstorable_text", detail="NUL and lone surrogates cannot be stored.", parameter=name)
+        Fault(code="unstorable_text", detail=_UNSTORABLE_DETAIL, parameter=name)
         for name, value in event.query_string_parameters.items()
         if _UNSTORABLE.search(name) or _UNSTORABLE.search(value)
     ]

@@ -67,6 +67,15 @@ class Held:
     has_text: bool
 
 
+@dataclass(frozen=True, slots=True)
+class StatusRow:
+    """How far an item's reading has come."""
+
+    id: UUID
+    content_id: UUID
+    status: str
+
+
 _LIST = """
 select i.id, i.content_id, c.url, c.status, c.title, c.author, c.site_name, c.image_url, c.kind, c.lang, c.word_count,
   c.published_at, c.first_seen_at, c.sort_at, c.summary, c.topics, c.tags as content_tags, i.tags as own_tags, i.note,
@@ -100,6 +109,11 @@ _HELD = """
 select i.content_id, c.url, c.text is not null as has_text
 from items i join contents c on c.id = i.content_id
 where i.id = %(id)s and i.user_id = %(user_id)s
+"""
+
+_STATUSES = """
+select i.id, i.content_id, c.status from items i join contents c on c.id = i.content_id
+where i.user_id = %(user_id)s and i.id = any(%(ids)b::uuid[])
 """
 
 _CHANGE = """
@@ -178,6 +192,12 @@ def find_held(connection: Connection, user_id: UUID, item_id: UUID) -> Held | No
     """Return what is behind an item, or ``None`` if this user holds none of this id."""
     with connection.cursor(row_factory=class_row(Held)) as cursor:
         return cursor.execute(_HELD, {"id": item_id, "user_id": user_id}).fetchone()
+
+
+def statuses(connection: Connection, user_id: UUID, item_ids: Sequence[UUID]) -> dict[UUID, StatusRow]:
+    """Return how far reading has come, of those of these items that this user holds."""
+    with connection.cursor(row_factory=class_row(StatusRow)) as cursor:
+        return {row.id: row for row in cursor.execute(_STATUSES, {"user_id": user_id, "ids": list(item_ids)})}
 
 
 def change_item(connection: Connection, user_id: UUID, item_id: UUID, changes: Mapping[str, Any]) -> bool:

@@ -15,6 +15,7 @@ from siftline.api import idempotency_store, items_store
 from siftline.api.auth import CurrentCaller
 from siftline.api.destinations import check_destination
 from siftline.api.hand_out import HandOut
+from siftline.api.intake import UnstorableEntry
 from siftline.api.item_models import BatchAnswer, BatchAnswers, SavedItem, SaveItem, SaveItems, Status
 from siftline.api.problems import ProblemError, fault_of
 from siftline.api.routing import BODY_PROBLEMS, LOCATION, answer, new_router, responses
@@ -22,7 +23,10 @@ from siftline.api.shapes import Cause
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError
 
-_KEY_PATTERN = r"^[\x21-\x7e]{1,255}$"
+_KeyHeader = Annotated[
+    str | None,
+    Header(alias="Idempotency-Key", pattern=r"^[\x21-\x7e]{1,255}$", description="Makes a repeated request harmless"),
+]
 
 
 class Saved(Protocol):
@@ -93,15 +97,7 @@ class SaveRoutes:
         )(self.save_batch)
         return router
 
-    def save(
-        self,
-        body: SaveItem,
-        caller: CurrentCaller,
-        idempotency_key: Annotated[
-            str | None,
-            Header(alias="Idempotency-Key", pattern=_KEY_PATTERN, description="Makes a repeated request harmless"),
-        ] = None,
-    ) -> Response[SavedItem]:
+    def save(self, body: SaveItem, caller: CurrentCaller, idempotency_key: _KeyHeader = None) -> Response[SavedItem]:
         """Save a page: nothing is fetched here."""
         url = check_destination(body.url, allow_loopback=self._allow_loopback)
         digest = hashlib.sha256(body.model_dump_json().encode()).digest()
@@ -111,22 +107,47 @@ class SaveRoutes:
                 [fresh] = self._save_urls(connection, caller.user_id, [Page(url, body.tags, body.note)])
                 saved, created = _shown(fresh), fresh.created
                 if idempotency_key is not None and not idempotency_store.keep(
-                    connection, caller.user_id, idempotency_key, digest, saved.id
+                    connection, caller.user_id, idempotency_key, digest, [saved.id]
                 ):
                     raise _reused()
             waiting = items_store.unpublished_jobs(connection, [saved.content_id])
         self._hand_out(waiting)
         return answer(202 if created else 200, saved, location=f"/v1/items/{saved.id}")
 
-    def save_batch(self, body: SaveItems, caller: CurrentCaller) -> BatchAnswers:
-        """Save many pages in one transaction; what is wrong with one is found before and costs the others nothing."""
+    def save_batch(self, body: SaveItems, caller: CurrentCaller, idempotency_key: _KeyHeader = None) -> BatchAnswers:
+        """Save many pages in one transaction; what is wrong with one is found before and costs the others nothing.
+
+        A repeated request with the same key saves again only what was deleted since.
+        """
         checked = [self._checked(entry) for entry in body.items]
+        pages = [page for page in checked if isinstance(page, Page)]
+        digest = hashlib.sha256(b"batch\0" + repr(checked).encode("utf-8", "surrogatepass")).digest()
         with self._database.transaction() as connection:
-            saved = self._save_urls(connection, caller.user_id, [page for page in checked if isinstance(page, Page)])
+            known = self._batch_before(connection, caller.user_id, idempotency_key, digest, len(pages))
+            lacking = [page for page, before in zip(pages, known, strict=True) if before is None]
+            fresh = iter(self._save_urls(connection, caller.user_id, lacking))
+            answers = [_accepted(next(fresh)) if before is None else _held(before) for before in known]
+            saved = [one.item for one in answers if one.item]
+            if idempotency_key is not None and saved:
+                ids = [one.id for one in saved]
+                if not idempotency_store.keep(connection, caller.user_id, idempotency_key, digest, ids, batch=True):
+                    raise _reused()
             waiting = items_store.unpublished_jobs(connection, [one.content_id for one in saved])
         self._hand_out(waiting)
-        rest = iter(saved)
-        return BatchAnswers(items=[one if isinstance(one, BatchAnswer) else _accepted(next(rest)) for one in checked])
+        rest = iter(answers)
+        return BatchAnswers(items=[one if isinstance(one, BatchAnswer) else next(rest) for one in checked])
+
+    def _batch_before(
+        self, connection: Connection, user_id: UUID, key: str | None, digest: bytes, count: int
+    ) -> Sequence[items_store.StatusRow | None]:
+        """Return what a batch under this key made before, where it is still held, in the order of its entries."""
+        known = None if key is None else idempotency_store.find(connection, user_id, key)
+        if known is None:
+            return [None] * count
+        if known.request_sha256 != digest or known.item_ids is None:
+            raise _reused()
+        held = items_store.statuses(connection, user_id, known.item_ids)
+        return [held.get(item_id) for item_id in known.item_ids]
 
     def _replayed(self, connection: Connection, user_id: UUID, key: str | None, digest: bytes) -> SavedItem | None:
         """Return the item that this key made before, if it is still held."""
@@ -140,6 +161,9 @@ class SaveRoutes:
 
     def _checked(self, raw: Any) -> Page | BatchAnswer:
         """Return a page that can be saved, or the answer to an entry that is none."""
+        if isinstance(raw, UnstorableEntry):
+            cause = Cause(code="unstorable_text", detail=f"{raw.pointer}: {raw.detail}")
+            return BatchAnswer(status_code=422, error=cause)
         try:
             entry = SaveItem.model_validate(raw)
             url = check_destination(entry.url, allow_loopback=self._allow_loopback)
@@ -150,6 +174,11 @@ class SaveRoutes:
             return BatchAnswer(status_code=422, error=Cause(code="invalid_request", detail=detail))
         except PermanentError as error:
             return BatchAnswer(status_code=422, error=Cause(code=error.error_code, detail=error.detail))
+
+
+def _held(row: items_store.StatusRow) -> BatchAnswer:
+    item = SavedItem(id=row.id, content_id=row.content_id, status=Status(row.status))
+    return BatchAnswer(status_code=200, item=item)
 
 
 def _accepted(saved: Saved) -> BatchAnswer:
