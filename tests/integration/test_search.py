@@ -309,6 +309,7 @@ def test_similar_items_are_the_nearest_and_never_the_item_itself(library: Librar
 
 
 def test_similar_to_another_users_or_no_item_is_not_found(library: Library):
+    """Case S09: user B asks what resembles A's item."""
     user, stranger = library.user(), library.user()
     [theirs] = library.give(stranger, PORT)
 

@@ -1,0 +1,88 @@
+"""Whoever names another's thing by its id is told that there is none, on every route that takes an id."""
+
+from uuid import UUID
+
+import pytest
+
+from siftline.api.resolver import HttpApi
+from siftline.api.search import SearchRoutes
+from siftline.kit.db import Database
+from siftline.kit.ids import new_id
+from siftline.kit.log import logger
+from tests.api_client import ApiClient, World
+from tests.factories import make_content, make_item, make_source
+
+# What a route must be sent to get as far as looking for the thing.
+BODIES = {("PATCH", "/v1/items/{item_id}"): {"starred": True}, ("PATCH", "/v1/sources/{source_id}"): {"title": "Mine"}}
+# The search function's; the same is shown where that is put together (test_search.py).
+ELSEWHERE = {("GET", "/v1/items/{item_id}/similar")}
+
+
+@pytest.fixture
+def world(database: Database) -> World:
+    return World(database)
+
+
+def things(world: World, user: ApiClient) -> dict[str, UUID]:
+    """Give a user one thing of each kind that a route's path can name; by the name of the parameter."""
+    ids = {name: new_id() for name in ("cluster_id", "token_id", "subscription", "run")}
+    with world.database.transaction() as connection:
+        content_id = make_content(connection, status="READY", text="text", topics="[]")
+        ids["item_id"] = make_item(connection, user.user_id, content_id)
+        ids["source_id"] = make_source(connection)
+        connection.execute(
+            "insert into subscriptions (id, user_id, source_id) values (%s, %s, %s)",
+            (ids["subscription"], user.user_id, ids["source_id"]),
+        )
+        connection.execute(
+            "insert into access_tokens (id, user_id, name, token_sha256, scopes) values (%s, %s, 'own', %s, '{read}')",
+            (ids["token_id"], user.user_id, bytes(32)),
+        )
+        connection.execute(
+            "insert into cluster_runs (id, user_id, model_version, parameters, quality, contents)"
+            " values (%s, %s, 'm', '{}', '{}', 1)",
+            (ids["run"], user.user_id),
+        )
+        connection.execute(
+            "insert into clusters (id, user_id, run_id, label, keywords, centroid, size)"
+            " values (%s, %s, %s, 'Story', '{}', '', 1)",
+            (ids["cluster_id"], user.user_id, ids["run"]),
+        )
+        connection.execute("insert into cluster_memberships values (%s, %s, 0)", (ids["cluster_id"], content_id))
+    return ids
+
+
+def stored(world: World) -> list[object]:
+    tables = ("items", "contents", "sources", "subscriptions", "access_tokens", "clusters", "jobs", "item_tombstones")
+    return [world.sql(f"select * from {table} order by 1, 2") for table in tables]
+
+
+def test_another_users_thing_is_not_there_on_any_route_that_takes_an_id(world: World) -> None:
+    """Case S09: user B acts on A's item, source, cluster and token; nothing of A's is shown or changed."""
+    owner, other = world.user("read", "write"), world.user("read", "write", "admin")
+    ids = things(world, owner)
+    before = stored(world)
+    routes = sorted(route for route in world.api.routes() if "{" in route[1])
+    assert {path.split("{")[1].split("}")[0] for _, path in routes} == {
+        "item_id",
+        "source_id",
+        "cluster_id",
+        "token_id",
+    }
+    answers = {
+        (method, path): other.send(method, path.format(**ids), body=BODIES.get((method, path)))
+        for method, path in routes
+    }
+    assert {route: answer.status for route, answer in answers.items() if answer.status != 404} == {}
+    assert {answer.code for answer in answers.values()} == {"not_found"}
+    assert stored(world) == before
+    # The owner is let through by the very same requests, so that it is ownership that was asked for.
+    for (method, path), answer in answers.items():
+        if method == "GET":
+            assert owner.send(method, path.format(**ids)).status == 200, (path, answer.text)
+
+
+def test_the_routes_of_the_search_function_are_known_here() -> None:
+    """Case S09: a new route that takes an id must be looked at where its function is tested."""
+    search = HttpApi([SearchRoutes(None)], logger("search"))
+    assert {route for route in search.routes() if "{" in route[1]} == ELSEWHERE
