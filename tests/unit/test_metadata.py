@@ -12,7 +12,7 @@ URL = "https://news.example/politics/story"
 
 
 def read(head: str = "", body: str = "<p>x</p>", *, html: str = "<html>", url: str = URL) -> Metadata:
-    return read_metadata(parse(f"{html}<head>{head}</head><body>{body}</body></html>").root, url)
+    return read_metadata(parse(f"{html}<head>{head}</head><body>{body}</body></html>").outline, url)
 
 
 def linked(data: str) -> str:

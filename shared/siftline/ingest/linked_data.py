@@ -1,28 +1,94 @@
-"""What a page says of its article in JSON-LD (schema.org), read leniently: other people write it by hand."""
+"""What a page says of itself in JSON-LD (schema.org), read leniently: other people write it by hand."""
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from html import unescape
 from typing import Any
-
-from lxml import html
 
 _MAX_CHARS = 1_000_000
 _MAX_DEPTH = 8
+_MAX_NODES = 2_000
 _ARTICLE = re.compile(r"(?:Article|Posting|Report|Review|Recipe|Essay)$")
+_MEDIA = {
+    **dict.fromkeys(("VideoObject", "Clip", "Movie", "TVEpisode", "BroadcastEvent"), "video"),
+    **dict.fromkeys(("AudioObject", "PodcastEpisode", "RadioEpisode", "MusicRecording", "Audiobook"), "audio"),
+}
+_LISTS = frozenset({"CollectionPage", "SearchResultsPage", "ProfilePage"})
+_WITHIN = ("@graph", "mainEntity", "mainEntityOfPage", "hasPart", "video", "audio", "associatedMedia", "subjectOf")
 _FENCE = re.compile(r"^\s*(?:<!--|//\s*<!\[CDATA\[|/\*\s*<!\[CDATA\[\s*\*/|<!\[CDATA\[)|(?://\s*)?(?:\]\]>|-->)\s*$")
 
 Node = dict[str, Any]
 
 
-def article_node(root: html.HtmlElement) -> Node:
-    """Return the first node that describes an article, else a video, else an empty one."""
-    nodes = [node for script in root.iter("script") if _is_linked_data(script) for node in _nodes(script.text or "")]
-    for wanted in (lambda name: bool(_ARTICLE.search(name)), lambda name: name == "VideoObject"):
-        for node in nodes:
-            if any(wanted(name) for name in kinds(node)):
-                return node
-    return {}
+class LinkedData:
+    """All that a page's scripts say, in order."""
+
+    def __init__(self, scripts: Iterable[str]) -> None:
+        self.nodes: list[Node] = []
+        for script in scripts:
+            for node in _nodes(script):
+                if len(self.nodes) < _MAX_NODES:
+                    self.nodes.append(node)
+        self._by_id = {node["@id"]: node for node in reversed(self.nodes) if isinstance(node.get("@id"), str)}
+        self.media = next((node for node in self.nodes if media_kind(node)), {})
+        """The first video or audio, else an empty node."""
+        self.article = next((node for node in self.nodes if any(map(_ARTICLE.search, kinds(node)))), {})
+        """The first article, else an empty node."""
+        self.is_list = any(_LISTS.intersection(kinds(node)) for node in self.nodes)
+
+    @property
+    def main(self) -> Node:
+        """The article, else the video or audio, else an empty node."""
+        return self.article or self.media
+
+    def text(self, node: Node, key: str, *, inner: str = "name") -> str | None:
+        """Return the text of a property: itself, its ``inner`` one, or those of its members joined by a comma."""
+        return self._text(node.get(key), inner, _MAX_DEPTH)
+
+    def _text(self, value: Any, inner: str, depth: int) -> str | None:
+        if depth == 0:
+            return None
+        if isinstance(value, str):
+            return unescape(value)
+        if isinstance(value, dict):
+            if inner not in value:
+                known = value.get("@id")
+                value = self._by_id.get(known, value) if isinstance(known, str) else value
+            return self._text(value.get(inner), inner, depth - 1)
+        if isinstance(value, list):
+            texts = [text for member in value if (text := self._text(member, inner, depth - 1))]
+            return ", ".join(dict.fromkeys(texts)) or None
+        return None
+
+    def first_address(self, node: Node, *keys: str) -> str | None:
+        """Return the first address under these properties: a string, an object with an ``url``, or a list of them."""
+        for key in keys:
+            value = node.get(key)
+            while isinstance(value, list):
+                value = next(iter(value), None)
+            for inner in ("url", "contentUrl"):
+                if found := self._text(value, inner, 3):
+                    return found
+        return None
+
+    def locked_parts(self) -> list[str] | None:
+        """Return the CSS selectors of what only subscribers may read; ``None`` where the page is for everybody.
+
+        Empty where the page says that it is not free, and not which part of it
+        (developers.google.com/search/docs/appearance/structured-data/paywalled-content).
+        """
+        stated = [node for node in self.nodes if "isAccessibleForFree" in node]
+        wholes = [node for node in stated if "cssSelector" not in node]
+        parts = [node for node in stated if "cssSelector" in node and _is_false(node["isAccessibleForFree"])]
+        if any(not _is_false(node["isAccessibleForFree"]) for node in wholes if node is self.article):
+            return None
+        if not parts and not any(_is_false(node["isAccessibleForFree"]) for node in wholes):
+            return None
+        selectors = [part["cssSelector"] for part in parts]
+        return [
+            text for value in selectors for text in (value if isinstance(value, list) else [value]) if _is_text(text)
+        ]
 
 
 def kinds(node: Node) -> list[str]:
@@ -32,29 +98,29 @@ def kinds(node: Node) -> list[str]:
     return [name.rsplit("/", 1)[-1] for name in names if isinstance(name, str)]
 
 
-def text_of(value: Any, *, key: str = "name") -> str | None:
-    """Return a value's text: itself, its ``key``, or those of its members joined by a comma."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, dict):
-        inner = value.get(key)
-        return inner if isinstance(inner, str) else None
-    if isinstance(value, list):
-        texts = [text for member in value if not isinstance(member, list) and (text := text_of(member, key=key))]
-        return ", ".join(dict.fromkeys(texts)) or None
-    return None
+def media_kind(node: Node) -> str | None:
+    """Return ``video`` or ``audio`` for a node that is one."""
+    return kind_of_types(kinds(node))
 
 
-def first_address(value: Any) -> str | None:
-    """Return the first address of an image: a string, an ImageObject, or a list of them."""
-    if isinstance(value, list):
-        value = next(iter(value), None)
-    return text_of(value, key="url")
+def kind_of_types(names: Iterable[str]) -> str | None:
+    """Return ``video`` or ``audio`` for a type of schema.org that is one."""
+    return next((_MEDIA[name] for name in names if name in _MEDIA), None)
 
 
-def _is_linked_data(script: html.HtmlElement) -> bool:
-    kind: str = script.get("type", "")
-    return kind.split(";", maxsplit=1)[0].strip().lower() == "application/ld+json"
+def is_article_type(name: str) -> bool:
+    """Tell whether a type of schema.org is an article's."""
+    return _ARTICLE.search(name) is not None
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_false(value: Any) -> bool:
+    return value is False or (
+        isinstance(value, str) and value.rsplit("/", 1)[-1].strip().lower() in {"false", "no", "0"}
+    )
 
 
 def _nodes(text: str) -> Iterator[Node]:
@@ -76,5 +142,5 @@ def _walk(value: Any, depth: int) -> Iterator[Node]:
             yield from _walk(member, depth + 1)
     elif isinstance(value, dict):
         yield value
-        for key in ("@graph", "mainEntity", "mainEntityOfPage", "hasPart"):
+        for key in _WITHIN:
             yield from _walk(value.get(key), depth + 1)

@@ -1,4 +1,4 @@
-"""What a page says of itself: Open Graph, JSON-LD, Twitter cards, plain meta elements and links, in that spirit.
+"""What a page says of itself: Open Graph, JSON-LD, Twitter cards, microdata, plain meta elements and links.
 
 Only what is stated is taken; nothing is guessed from the running text. Every value is one line of limited length.
 """
@@ -8,25 +8,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, islice
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
-from lxml import html
-
-from siftline.ingest import linked_data
 from siftline.ingest.dates import parse_time, time_in_path
+from siftline.ingest.linked_data import is_article_type, kind_of_types, kinds
+from siftline.ingest.media_stated import read_media
 from siftline.ingest.model import Stated
+from siftline.ingest.outline import Outline
 from siftline.ingest.plain import beginning, clean_line
-from siftline.kit.errors import PermanentError
-from siftline.kit.urls import canonical_url, validate_url
+from siftline.ingest.statements import READ_CHARS, STATED_MAX, Statements, value_of
 
 TITLE_MAX_CHARS = 500
 _AUTHOR_MAX_CHARS = 300
 _SITE_MAX_CHARS = 200
 _DESCRIPTION_MAX_CHARS = 2_000
-# No page for people states one thing more often: headings of the first rank, authors, links of a kind.
-_STATED_MAX = 50
-# Markup indents: what is read of an element, for what is kept of it.
-_READ_CHARS = 10 * TITLE_MAX_CHARS
 _SEPARATOR = r"\s+[|\-\u2013\u2014·•:»/]+\s+"
 _PUBLISHED = (
     "article:published_time",
@@ -51,44 +46,46 @@ _LANGUAGE = re.compile(r"([a-z]{2,3})(?:[-_][a-z0-9_-]+)?$", re.IGNORECASE)
 class Metadata(Stated):
     """A page's own statements."""
 
-    titles: tuple[str, ...]
+    titles: tuple[str, ...] = ()
     """Every spelling of the title: what may stand above the text again."""
+    is_article: bool = False
+    """Whether the page says that it is an article."""
+    is_list: bool = False
+    """Whether the page says that it is a list of others."""
+    player: str | None = None
+    """``video`` or ``audio`` where the page holds one to be played."""
+    locked_parts: tuple[str, ...] | None = None
+    """CSS selectors of what only subscribers may read; empty for all of it, ``None`` for nothing."""
 
 
-def read_metadata(root: html.HtmlElement, url: str) -> Metadata:
+def read_metadata(page: Outline, url: str) -> Metadata:
     """Return what the page at ``url`` says of itself."""
-    return _Reader(root, url).read()
+    return _Reader(page, url).read()
 
 
 class _Reader:
-    def __init__(self, root: html.HtmlElement, url: str) -> None:
-        self._root = root
+    def __init__(self, page: Outline, url: str) -> None:
+        self._page = page
         self._url = url
-        self._base = _base(root, url)
-        self._meta: dict[str, str] = {}
-        for node in root.iter("meta"):
-            name = node.get("property") or node.get("name") or node.get("itemprop") or node.get("http-equiv") or ""
-            content = (node.get("content") or "").strip()
-            if name and content:
-                self._meta.setdefault(name.strip().lower(), content)
-        self._article = linked_data.article_node(root)
+        self._says = Statements(page, url)
+        self._linked = self._says.linked
+        self._main = self._linked.main
+        self._first = self._says.first
 
     def read(self) -> Metadata:
         site = clean_line(
             self._first("og:site_name")
-            or linked_data.text_of(self._article.get("publisher"))
+            or self._linked.text(self._main, "publisher")
             or self._first("application-name"),
             _SITE_MAX_CHARS,
         )
         titles = self._titles(site)
-        language = (
-            self._root.get("lang")
-            or self._root.get("{http://www.w3.org/XML/1998/namespace}lang")
-            or self._root.get("xml:lang")
-            or self._first("content-language", "og:locale", "language")
-            or linked_data.text_of(self._article.get("inLanguage"))
-        )
+        language = self._language()
         hint = _LANGUAGE.match((language or "").strip())
+        media = read_media(self._page, self._says)
+        locked = self._linked.locked_parts()
+        if locked is None and self._first("article:content_tier", "og:article:content_tier") == "locked":
+            locked = []
         return Metadata(
             title=titles[0] if titles else None,
             author=self._author(),
@@ -96,25 +93,43 @@ class _Reader:
             published_at=self._published_at(),
             image_url=self._image(),
             description=clean_line(
-                self._first("og:description", "description", "twitter:description"), _DESCRIPTION_MAX_CHARS
+                self._first("og:description", "description", "twitter:description")
+                or self._linked.text(self._main, "description"),
+                _DESCRIPTION_MAX_CHARS,
             ),
             html_lang=clean_line(language, 35),
             lang_hint=hint[1].lower() if hint else None,
             canonical_url=self._canonical(),
             kind=self._kind(),
+            tracks=media.tracks,
+            media_url=media.media_url,
+            transcript=media.transcript,
             titles=titles,
+            is_article=self._is_article(),
+            is_list=self._linked.is_list,
+            player=media.player,
+            locked_parts=None if locked is None else tuple(locked),
         )
 
-    def _first(self, *names: str) -> str | None:
-        return next((self._meta[name] for name in names if name in self._meta), None)
+    def _language(self) -> str | None:
+        root = self._page.nodes[0]
+        return (
+            root.get("lang")
+            or root.get("{http://www.w3.org/XML/1998/namespace}lang")
+            or root.get("xml:lang")
+            or self._first("content-language", "og:locale", "language")
+            or self._linked.text(self._main, "inLanguage", inner="alternateName")
+        )
 
     def _titles(self, site: str | None) -> tuple[str, ...]:
-        headings = [beginning(node, _READ_CHARS) for node in islice(self._root.iter("h1"), _STATED_MAX)]
-        whole = self._root.findtext(".//title")
+        headings = [beginning(node, READ_CHARS) for node in islice(self._page.of("h1"), STATED_MAX)]
+        whole = next((node.text for node in self._page.of("title") if node.text), None)
         stated = [
             self._first("og:title"),
-            linked_data.text_of(self._article.get("headline")),
+            self._linked.text(self._main, "headline"),
+            self._linked.text(self._linked.media, "name") if not self._linked.article else None,
             self._first("twitter:title"),
+            *(value_of(node) for node in self._says.props["headline"]),
             headings[0] if len(headings) == 1 else None,
             whole,
             *headings,
@@ -124,15 +139,14 @@ class _Reader:
 
     def _author(self) -> str | None:
         stated = [
-            linked_data.text_of(self._article.get("author")),
+            self._linked.text(self._main, "author") or self._linked.text(self._main, "creator"),
             self._first(
                 "author", "article:author", "parsely-author", "sailthru.author", "dc.creator", "twitter:creator"
             ),
         ]
-        nodes = chain.from_iterable(
-            islice(self._root.iterfind(f'.//*[@{name}="author"]'), _STATED_MAX) for name in ("rel", "itemprop")
-        )
-        for text in chain(stated, (beginning(node, _READ_CHARS) for node in nodes)):
+        links = (node for node in self._page.of("a", "link", "span") if "author" in node.get("rel", "").split())
+        linked = (beginning(node, READ_CHARS) for node in islice(links, STATED_MAX))
+        for text in chain(stated, linked, map(value_of, self._says.props["author"])):
             line = re.sub(r"^by\s+", "", clean_line(text, _AUTHOR_MAX_CHARS) or "", flags=re.IGNORECASE)
             if line and not line.lower().startswith(("http://", "https://", "@")):
                 return line
@@ -145,44 +159,53 @@ class _Reader:
         return time_in_path(urlsplit(self._url).path)
 
     def _dates(self) -> Iterator[str | None]:
-        yield linked_data.text_of(self._article.get("datePublished"))
-        yield linked_data.text_of(self._article.get("uploadDate"))
+        for name in ("datePublished", "uploadDate", "dateCreated"):
+            yield self._linked.text(self._main, name)
         for name in _PUBLISHED:
-            yield self._meta.get(name)
-        for path in ('.//*[@itemprop="datePublished"]', ".//time[@pubdate]", ".//article//time[@datetime]"):
-            node = self._root.find(path)
+            yield self._first(name)
+        for name in ("datePublished", "uploadDate"):
+            for node in self._says.props[name][:1]:
+                yield value_of(node)
+        root = self._page.nodes[0]
+        for path in (".//time[@pubdate]", ".//article//time[@datetime]"):
+            node = root.find(path)
             if node is not None:
-                yield node.get("datetime") or node.get("content")
+                yield node.get("datetime")
 
     def _image(self) -> str | None:
         stated = [
             self._first("og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src"),
-            linked_data.first_address(self._article.get("image")),
-            *(node.get("href") for node in self._links("image_src")),
+            self._linked.first_address(self._main, "image", "thumbnailUrl", "thumbnail"),
+            *(node.get("href") for node in self._says.links("image_src")),
         ]
-        return next((address for text in stated if (address := self._address(text))), None)
+        return next((address for text in stated if (address := self._says.address(text))), None)
 
     def _canonical(self) -> str | None:
-        stated = [*(node.get("href") for node in self._links("canonical")), self._first("og:url")]
+        stated = [*(node.get("href") for node in self._says.links("canonical")), self._first("og:url")]
         for text in stated:
-            address = self._address(text)
+            address = self._says.address(text)
             # Many a site names its front page as every page's canonical one.
             if address and (urlsplit(address).path.strip("/") or not urlsplit(self._url).path.strip("/")):
                 return address
         return None
 
-    def _links(self, rel: str) -> Iterator[html.HtmlElement]:
-        nodes = (node for node in self._root.iter("link") if rel in (node.get("rel") or "").lower().split())
-        return islice(nodes, _STATED_MAX)
-
-    def _address(self, text: str | None) -> str | None:
-        return _joined(self._base, text.strip()) if text and text.strip() else None
-
     def _kind(self) -> str:
+        """Return what the page says that it is; an article that holds a video is an article."""
         stated = (self._first("og:type") or "").lower()
-        if stated.startswith("video") or linked_data.kinds(self._article) == ["VideoObject"]:
-            return "video"
-        return "audio" if stated.startswith("music") else "article"
+        if stated.startswith(("video", "music")):
+            return "video" if stated.startswith("video") else "audio"
+        if self._is_article():
+            return "article"
+        return kind_of_types(kinds(self._linked.media)) or kind_of_types(self._says.types) or "article"
+
+    def _is_article(self) -> bool:
+        stated = (self._first("og:type") or "").lower()
+        return bool(
+            self._linked.article
+            or stated.startswith("article")
+            or any(map(is_article_type, self._says.types))
+            or self._first("article:published_time") is not None
+        )
 
 
 def _without_site(title: str, site: str | None) -> str:
@@ -192,18 +215,3 @@ def _without_site(title: str, site: str | None) -> str:
         cut = re.sub(rf"(?:{_SEPARATOR}{name}$|^{name}{_SEPARATOR})", "", title, flags=re.IGNORECASE)
         return cut or title
     return title
-
-
-def _base(root: html.HtmlElement, url: str) -> str:
-    node = root.find(".//base[@href]")
-    return (_joined(url, (node.get("href") or "").strip()) if node is not None else None) or url
-
-
-def _joined(base: str, text: str) -> str | None:
-    """Resolve an address against a base; a bad one is no address (``http://[``)."""
-    try:
-        address = validate_url(urljoin(base, text))
-        canonical_url(address)
-    except (ValueError, PermanentError):
-        return None
-    return address

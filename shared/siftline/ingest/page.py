@@ -53,7 +53,7 @@ def read_page(body: bytes, content_type: str, url: str) -> Page:
             raise PdfUnreadableError("The address says that it holds a PDF, and does not.")
         raise UnsupportedContentTypeError("The address does not hold a page that can be read.")
     markup = parse(text)
-    metadata = read_metadata(markup.root, url)
+    metadata = read_metadata(markup.outline, url)
     found = _cut(main_text(markup, metadata.titles))
     if not found:
         raise EmptyContentError("The page holds no text.")
