@@ -1,5 +1,6 @@
 """The caller's items in PostgreSQL. Every statement that takes an item's id also takes its holder's."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -148,18 +149,21 @@ returning id
 
 # Held against deletion until the items stand.
 _NEWEST_CONTENTS = """
-select c.id from contents c
-where c.id in (select e.content_id from source_entries e where e.source_id = %(source_id)s and e.content_id is not null)
-  and not exists (select from item_tombstones t where t.url_key = c.url_key and t.user_id = %(user_id)s)
-order by c.sort_at desc, c.id desc limit %(limit)s for key share of c
+select followed.source_id, newest.id
+from unnest(%(source_ids)b::uuid[]) as followed (source_id) cross join lateral (
+  select c.id from contents c
+  where c.id in (select e.content_id from source_entries e
+      where e.source_id = followed.source_id and e.content_id is not null)
+    and not exists (select from item_tombstones t where t.url_key = c.url_key and t.user_id = %(user_id)s)
+  order by c.sort_at desc, c.id desc limit %(limit)s for key share of c) newest
 """
 
 _GIVE_ITEMS = """
 insert into items (id, user_id, content_id, source_id)
-select new.id, %(user_id)s, new.content_id, %(source_id)s
-from unnest(%(ids)b::uuid[], %(content_ids)b::uuid[]) as new (id, content_id)
+select new.id, %(user_id)s, new.content_id, new.source_id
+from unnest(%(ids)b::uuid[], %(content_ids)b::uuid[], %(source_ids)b::uuid[]) as new (id, content_id, source_id)
 on conflict (user_id, content_id) do nothing
-returning id
+returning source_id
 """
 
 _UNPUBLISHED = """
@@ -225,24 +229,23 @@ def delete_item(connection: Connection, user_id: UUID, item_id: UUID) -> tuple[U
     return content_id, gone
 
 
-def give_newest(connection: Connection, user_id: UUID, source_id: UUID, *, limit: int) -> int:
-    """Give a user items for the newest contents that a source has brought; returns how many are new to them.
+def give_newest(connection: Connection, user_id: UUID, source_ids: Sequence[UUID], *, limit: int) -> dict[UUID, int]:
+    """Give a user items for the newest contents that each source has brought; returns how many are new to them.
 
     What they deleted once does not come back.
     """
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        values = {"source_id": source_id, "user_id": user_id, "limit": limit}
-        contents: list[UUID] = cursor.execute(_NEWEST_CONTENTS, values).fetchall()
-        given = cursor.execute(
-            _GIVE_ITEMS,
-            {
-                "user_id": user_id,
-                "source_id": source_id,
-                "ids": [new_id() for _ in contents],
-                "content_ids": contents,
-            },
-        ).fetchall()
-    return len(given)
+    values = {"source_ids": list(source_ids), "user_id": user_id, "limit": limit}
+    newest = connection.execute(_NEWEST_CONTENTS, values).fetchall()
+    given = connection.execute(
+        _GIVE_ITEMS,
+        {
+            "user_id": user_id,
+            "source_ids": [source_id for source_id, _ in newest],
+            "ids": [new_id() for _ in newest],
+            "content_ids": [content_id for _, content_id in newest],
+        },
+    )
+    return Counter(source_id for (source_id,) in given)
 
 
 def unpublished_jobs(connection: Connection, content_ids: Sequence[UUID]) -> list[UUID]:

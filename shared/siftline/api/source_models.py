@@ -5,8 +5,17 @@ from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
+from siftline.api.addresses import Kind
 from siftline.api.shapes import Asked, Cause, Label, Name
 
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
@@ -19,13 +28,8 @@ _EXACTLY = (
 )
 _AT_MOST = "It need not be polled sooner again than this; counts if all who follow it say so"
 _AT_LEAST = "However rarely it brings something, it is polled again after this"
+Selector = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 Topics = Annotated[list[Label], Field(max_length=20)]
-
-
-class Kind(StrEnum):
-    """What is read at the address."""
-
-    RSS = "rss"
 
 
 class FetchStatus(StrEnum):
@@ -46,16 +50,33 @@ class Health(StrEnum):
 
 
 class Subscribe(Asked):
-    """A feed to follow."""
+    """A source to follow."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"url": "https://example.org/feed.xml"}]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"url": "https://example.org/"},
+                {"url": "https://example.org/notices", "kind": "web", "selector": "main h3 a"},
+                {"url": "r/python"},
+            ]
+        }
+    )
 
     url: str = Field(
-        description="http or https; RSS, Atom or JSON Feed",
+        description="A feed, a site whose feed is to be found, a page or a listing of Reddit (`r/python`, `u/name`)",
         json_schema_extra={"maxLength": 8192},
         examples=["https://example.org/feed.xml"],
     )
-    kind: Kind = Field(default=Kind.RSS, description="`rss` stands for RSS, Atom and JSON Feed")
+    kind: Kind | None = Field(
+        default=None,
+        description="`rss` stands for RSS, Atom and JSON Feed, `web` for the article links of a page, `reddit` for a "
+        "subreddit or a user; without it Reddit's listings are `reddit` and all else is `rss`",
+    )
+    selector: Selector | None = Field(
+        default=None,
+        description="A CSS selector of the links to follow, for `web` only; without it they are found by themselves",
+        examples=["main h3 a"],
+    )
     title: Name | None = Field(default=None, description="Your own name for it")
     topics: Topics = Field(default=[], description="Your own topics, for items that have none yet")
     refresh_minutes: Minutes | None = Field(default=None, description=_EXACTLY)
@@ -66,6 +87,29 @@ class Subscribe(Asked):
         description="How much of the first import is analysed; counts for whoever subscribes first",
         examples=["newest:10"],
     )
+
+    @field_validator("selector")
+    @classmethod
+    def _for_pages_only(cls, selector: str | None, info: ValidationInfo) -> str | None:
+        if selector is not None and info.data.get("kind") is not Kind.WEB:
+            raise ValueError("Only sources of the kind web have a selector")
+        return selector
+
+
+class Choose(Asked):
+    """One of a source's candidates."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"url": "https://example.org/world.xml"}]})
+
+    url: str = Field(description="As it stands among them")
+
+
+class Candidate(BaseModel):
+    """A feed that a site's page names."""
+
+    url: str = Field(examples=["https://example.org/world.xml"])
+    title: str = Field(description="As the page calls it, possibly empty", examples=["World"])
+    media_type: str | None = Field(examples=["application/rss+xml"])
 
 
 class ChangeSource(Asked):
@@ -101,6 +145,9 @@ class Source(BaseModel):
     id: UUID = Field(examples=[_ID])
     kind: str = Field(examples=["rss"])
     url: str = Field(description="As it was given")
+    selector: str | None = Field(description="Which links of the page are followed, where that was said")
+    feed_url: str | None = Field(description="The feed that was found there, which is polled in its place")
+    candidates: list[Candidate] = Field(description="The feeds of which one has to be chosen (`several_feeds`)")
     resolved_url: str | None = Field(description="Where it says to have moved to for good; polled once that held")
     site_url: str | None
     title: str | None = Field(description="The caller's name for it, else the feed's")

@@ -6,38 +6,36 @@ change; what touches everybody (switching it off) only its sole subscriber, or a
 
 from dataclasses import asdict
 from typing import Annotated
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from siftline.api import items_store
+from siftline.api import following_store
 from siftline.api import sources_store as store
+from siftline.api.addresses import address_of
 from siftline.api.auth import CurrentCaller
 from siftline.api.callers import Caller, Scope
-from siftline.api.destinations import check_destination
+from siftline.api.following import Followed, Following
+from siftline.api.following_store import Wish
 from siftline.api.hand_out import HandOut
 from siftline.api.item_views import error_of
 from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
-from siftline.api.problems import conflict, not_found
+from siftline.api.problems import Fault, conflict, faulty, not_found
 from siftline.api.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
 from siftline.api.source_models import (
-    REFRESH_MINUTES,
     ChangeSource,
-    FetchStatus,
+    Choose,
     Health,
     Source,
     Sources,
     Subscribe,
     Subscribed,
 )
-from siftline.contracts import JobType, Priority
+from siftline.contracts import Priority
 from siftline.jobs import store as jobs
-from siftline.jobs.model import NewJob
 from siftline.kit.db import Connection, Database
-from siftline.kit.urls import canonical_url
 
 # How much of what a source has brought before a new subscriber gets at once.
 _BACKFILL = 100
@@ -50,7 +48,7 @@ class SourceRoutes:
         self._database = database
         self._hand_out = hand_out
         self._allow_loopback = allow_loopback
-        self._max_attempts = max_attempts
+        self._following = Following(max_attempts=max_attempts)
 
     def router(self) -> Router:
         """Return the routes."""
@@ -59,7 +57,7 @@ class SourceRoutes:
         followed = (202, Subscribed, "Followed; it will be fetched"), (200, Subscribed, "You follow it already")
         router.post(
             "/v1/sources",
-            summary="Follow a feed",
+            summary="Follow a feed, a site, a page's links or a subreddit",
             responses=responses(*followed, problems=BODY_PROBLEMS, headers={200: LOCATION, 202: LOCATION}),
             tags=tags,
         )(self.subscribe)
@@ -86,6 +84,12 @@ class SourceRoutes:
             tags=tags,
         )(self.unsubscribe)
         router.post(
+            f"{one}/choose",
+            summary="Follow one of the feeds that were found instead",
+            responses=responses(*followed, problems=(*BODY_PROBLEMS, *there), headers={200: LOCATION, 202: LOCATION}),
+            tags=tags,
+        )(self.choose)
+        router.post(
             f"{one}/refresh",
             summary="Fetch now",
             responses=responses((202, Source, "It will be fetched"), problems=(404, 409)),
@@ -107,31 +111,30 @@ class SourceRoutes:
 
     def subscribe(self, body: Subscribe, caller: CurrentCaller) -> Response[Subscribed]:
         """Follow a feed; what it has brought before for others is there at once."""
-        url = check_destination(body.url, allow_loopback=self._allow_loopback)
+        wish = Wish(
+            address_of(body.url, kind=body.kind, selector=body.selector, allow_loopback=self._allow_loopback),
+            **body.model_dump(exclude={"url", "kind", "selector"}),
+        )
         with self._database.transaction() as connection:
-            source_id = store.put_source(
-                connection,
-                kind=body.kind.value,
-                url=url,
-                url_key=canonical_url(url),
-                first_import=body.first_import,
-                minutes=body.refresh_minutes or REFRESH_MINUTES,
-            )
-            fresh = store.subscribe(
-                connection,
-                caller.user_id,
-                source_id,
-                title=body.title,
-                topics=body.topics,
-                refresh_minutes=body.refresh_minutes,
-                refresh_min_minutes=body.refresh_min_minutes,
-                refresh_max_minutes=body.refresh_max_minutes,
-            )
-            given, job_ids = self._begin(connection, caller, source_id) if fresh else (0, [])
-            row = self._find(connection, caller, source_id)
+            followed, job_ids = self._follow(connection, caller, wish)
+            row = self._find(connection, caller, followed.source_id)
         self._hand_out(job_ids)
-        subscribed = Subscribed(id=row.id, status=row.status, health=row.health, items=given)
-        return answer(202 if fresh else 200, subscribed, location=f"/v1/sources/{row.id}")
+        return _followed(followed, row)
+
+    def choose(self, source_id: UUID, body: Choose, caller: CurrentCaller) -> Response[Subscribed]:
+        """Follow one of the feeds that a site's page names in the site's place, with all wishes for it."""
+        with self._database.transaction() as connection:
+            if body.url not in [candidate.url for candidate in self._find(connection, caller, source_id).candidates]:
+                detail = "This is none of the source's candidates."
+                raise faulty([Fault(code="not_a_candidate", detail=detail, pointer="#/url")], "not_a_candidate")
+            address = address_of(body.url, kind=None, allow_loopback=self._allow_loopback)
+            wish = following_store.wish_of(connection, caller.user_id, source_id, address)
+            followed, job_ids = self._follow(connection, caller, wish)
+            if followed.source_id != source_id:
+                self._following.leave(connection, caller.user_id, self._take(connection, caller, source_id))
+            row = self._find(connection, caller, followed.source_id)
+        self._hand_out(job_ids)
+        return _followed(followed, row)
 
     def browse(
         self,
@@ -158,19 +161,14 @@ class SourceRoutes:
             self._take(connection, caller, source_id)
             changes = body.model_dump(include=body.model_fields_set)
             store.change_subscription(connection, caller.user_id, source_id, changes)
-            store.settle_refresh(connection, source_id, default_minutes=REFRESH_MINUTES)
+            self._following.settle(connection, [source_id])
             return self._find(connection, caller, source_id)
 
     def unsubscribe(self, source_id: UUID, caller: CurrentCaller) -> Response[None]:
         """Follow it no longer; a source that nobody follows is kept, but not polled."""
         with self._database.transaction() as connection:
             taken = self._take(connection, caller, source_id)
-            store.unsubscribe(connection, caller.user_id, source_id)
-            if taken.subscribers == 1:
-                store.deactivate(connection, source_id, reason="nobody follows it")
-                jobs.cancel(connection, [source_id])
-            else:
-                store.settle_refresh(connection, source_id, default_minutes=REFRESH_MINUTES)
+            self._following.leave(connection, caller.user_id, taken)
         return Response(status_code=204)
 
     def refresh(self, source_id: UUID, caller: CurrentCaller) -> Response[Source]:
@@ -188,7 +186,7 @@ class SourceRoutes:
         """Forget failures and queue a fetch."""
         with self._database.transaction() as connection:
             taken = self._take(connection, caller, source_id)
-            store.revive(connection, source_id, reason="health was reset by hand")
+            following_store.revive(connection, [source_id], reason="health was reset by hand")
             job_ids = self._fetch(connection, taken)
             source = self._find(connection, caller, source_id)
         self._hand_out(job_ids)
@@ -205,30 +203,14 @@ class SourceRoutes:
             jobs.cancel(connection, [source_id])
             return self._find(connection, caller, source_id)
 
-    def _begin(self, connection: Connection, caller: Caller, source_id: UUID) -> tuple[int, list[UUID]]:
-        """Give a new subscriber what is there, and fetch unless that happens by itself."""
-        taken = store.take_source(connection, source_id)
-        if taken is None:  # nobody deletes sources
-            raise not_found("source")
-        given = items_store.give_newest(connection, caller.user_id, source_id, limit=_BACKFILL)
-        store.settle_refresh(connection, source_id, default_minutes=REFRESH_MINUTES)
-        missing = store.ask_whole(connection, source_id, caller.user_id)
-        if taken.health == Health.INACTIVE:
-            store.revive(connection, source_id, reason="followed again")
-        elif missing:
-            return given, self._fetch(connection, taken)
-        elif taken.imported or taken.status == FetchStatus.FETCHING:
-            return given, []
-        return given, self._fetch(connection, taken)
+    def _follow(self, connection: Connection, caller: Caller, wish: Wish) -> tuple[Followed, list[UUID]]:
+        [followed], job_ids = self._following.follow(
+            connection, caller.user_id, [wish], backfill=_BACKFILL, priority=Priority.SAVED
+        )
+        return followed, job_ids
 
     def _fetch(self, connection: Connection, source: store.Taken) -> list[UUID]:
-        job = NewJob(
-            job_type=JobType.FETCH_SOURCE,
-            subject_id=source.id,
-            group_key=f"host:{urlsplit(source.url).hostname}",
-            priority=Priority.SAVED,
-        )
-        return jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
+        return self._following.fetch(connection, [source], priority=Priority.SAVED)
 
     @staticmethod
     def _take(connection: Connection, caller: Caller, source_id: UUID) -> store.Taken:
@@ -247,3 +229,8 @@ class SourceRoutes:
 
 def _view(row: store.SourceRow) -> Source:
     return Source.model_validate(asdict(row) | {"last_error": error_of(row.last_error_code, row.last_error_detail)})
+
+
+def _followed(followed: Followed, row: Source) -> Response[Subscribed]:
+    subscribed = Subscribed(id=row.id, status=row.status, health=row.health, items=followed.items)
+    return answer(202 if followed.fresh else 200, subscribed, location=f"/v1/sources/{row.id}")

@@ -18,7 +18,7 @@ class DueSource:
 
 
 _DUE_SOURCES = """
-select id, url from sources
+select id, coalesce(adopted_url, feed_url, url) as url from sources
 where health <> 'inactive' and next_fetch_at <= now()
   and not exists (select from jobs where jobs.job_type = 'fetch_source' and jobs.subject_id = sources.id
     and jobs.state in ('pending', 'processing'))

@@ -1,0 +1,55 @@
+"""What an address means as a source: its kind, its one spelling, and the key that the same wishes share."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from siftline.api.destinations import check_destination
+from siftline.kit.reddit_address import Listing, listing_of
+from siftline.kit.urls import InvalidUrlError, canonical_url
+
+
+class Kind(StrEnum):
+    """What is read at an address."""
+
+    RSS = "rss"
+    WEB = "web"
+    REDDIT = "reddit"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A source to be."""
+
+    kind: Kind
+    url: str
+    key: str
+    """Equal for what is one source; at most 2,100 characters."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def address_of(url: str, *, kind: Kind | None, selector: str | None = None, allow_loopback: bool) -> Address:
+    """Return the source that an address means; without a kind a listing of Reddit is one, all else a feed or a site.
+
+    Raises as ``check_destination`` does, and ``InvalidUrlError`` for what is no listing but should be.
+    """
+    listing = listing_of(url) if kind in {None, Kind.REDDIT} else None
+    if listing is not None:
+        return _of_reddit(listing)
+    if kind is Kind.REDDIT:
+        raise InvalidUrlError("The address names neither a subreddit nor a user of Reddit.")
+    valid = check_destination(url, allow_loopback=allow_loopback)
+    key = canonical_url(valid)
+    if kind is not Kind.WEB:
+        return Address(Kind.RSS, valid, key)
+    if selector is None:
+        return Address(Kind.WEB, valid, f"web:{key}")
+    # One page may be followed by several selectors: each is a source of its own.
+    digest = hashlib.sha256(selector.encode()).hexdigest()[:32]
+    return Address(Kind.WEB, valid, f"web:{digest}:{key}", {"selector": selector})
+
+
+def _of_reddit(listing: Listing) -> Address:
+    return Address(Kind.REDDIT, listing.url, f"reddit:{listing.url}")

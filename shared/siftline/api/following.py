@@ -1,0 +1,117 @@
+"""Following and leaving sources: one, or all of a list at once, in a handful of statements."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from siftline.api import following_store as store
+from siftline.api import items_store, sources_store
+from siftline.api.following_store import Wish
+from siftline.api.source_models import REFRESH_MINUTES, FetchStatus, Health
+from siftline.contracts import JobType
+from siftline.jobs import store as jobs
+from siftline.jobs.model import NewJob
+from siftline.kit.db import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A source that a user follows, now or before."""
+
+    source_id: UUID
+    fresh: bool
+    """Whether they did not follow it before."""
+    items: int
+    """How many of the items that it had are theirs now."""
+
+
+class Following:
+    """Writes in the transaction of the caller, who hands out the jobs after its commit."""
+
+    def __init__(self, *, max_attempts: int) -> None:
+        self._max_attempts = max_attempts
+
+    def follow(
+        self,
+        connection: Connection,
+        user_id: UUID,
+        wishes: Sequence[Wish],
+        *,
+        backfill: int,
+        priority: int,
+        group_key: str | None = None,
+    ) -> tuple[list[Followed], list[UUID]]:
+        """Let a user follow sources, made where there are none; returns one answer a wish, and the jobs to hand out.
+
+        Of what a source has brought before, its new follower gets the newest ``backfill``. Who follows already changes
+        nothing by that. ``group_key`` is whose turn it is when the jobs are handed out; without it, the hosts'.
+        """
+        found = store.put_sources(connection, wishes, default_minutes=REFRESH_MINUTES)
+        asked = [(found[wish.address.key].id, wish) for wish in wishes]
+        fresh = store.subscribe(connection, user_id, asked)
+        new = [source for source in found.values() if source.id in fresh]
+        items, job_ids = self._begin(connection, user_id, new, backfill, priority, group_key)
+        followed = [Followed(source_id, source_id in fresh, items.get(source_id, 0)) for source_id, _ in asked]
+        return followed, job_ids
+
+    def leave(self, connection: Connection, user_id: UUID, source: sources_store.Taken) -> None:
+        """Let a user follow a held source no longer; one that nobody follows is kept, but not polled."""
+        sources_store.unsubscribe(connection, user_id, source.id)
+        if source.subscribers == 1:
+            sources_store.deactivate(connection, source.id, reason="nobody follows it")
+            jobs.cancel(connection, [source.id])
+        else:
+            self.settle(connection, [source.id])
+
+    def settle(self, connection: Connection, source_ids: Sequence[UUID]) -> None:
+        """Set how often sources are polled by what their followers wish now."""
+        store.settle_refresh(connection, source_ids, default_minutes=REFRESH_MINUTES)
+
+    def fetch(
+        self,
+        connection: Connection,
+        sources: Sequence[store.Polled],
+        *,
+        priority: int,
+        group_key: str | None = None,
+    ) -> list[UUID]:
+        """Enqueue a poll of each source."""
+        wanted = [
+            NewJob(
+                job_type=JobType.FETCH_SOURCE,
+                subject_id=source.id,
+                group_key=group_key or f"host:{urlsplit(source.url).hostname}",
+                priority=priority,
+            )
+            for source in sources
+        ]
+        return jobs.enqueue(connection, wanted, max_attempts=self._max_attempts)
+
+    def _begin(
+        self,
+        connection: Connection,
+        user_id: UUID,
+        new: Sequence[store.Found],
+        backfill: int,
+        priority: int,
+        group_key: str | None,
+    ) -> tuple[dict[UUID, int], list[UUID]]:
+        """Give a new follower what is there, and poll what is not polled by itself anyway."""
+        if not new:
+            return {}, []
+        ids = [source.id for source in new]
+        items = items_store.give_newest(connection, user_id, ids, limit=backfill)
+        self.settle(connection, ids)
+        incomplete = store.ask_whole(connection, ids, user_id)
+        asleep = {source.id for source in new if source.health == Health.INACTIVE}
+        if asleep:
+            store.revive(connection, sorted(asleep), reason="followed again")
+        due = [
+            source
+            for source in new
+            if source.id in incomplete
+            or source.id in asleep
+            or not (source.imported or source.status == FetchStatus.FETCHING)
+        ]
+        return items, self.fetch(connection, due, priority=priority, group_key=group_key)

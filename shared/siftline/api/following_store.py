@@ -1,0 +1,184 @@
+"""Sources made, followed and woken in PostgreSQL, any number at once.
+
+The sources' rows are taken first and in the order of their keys, so that those who follow at once do so one after
+another, and none waits for one who waits for them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+from uuid import UUID
+
+from psycopg.rows import class_row, kwargs_row, scalar_row
+from psycopg.types.json import Jsonb
+
+from siftline.api.addresses import Address
+from siftline.kit.db import Connection
+from siftline.kit.ids import new_id
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a user wants to follow, and how."""
+
+    address: Address
+    title: str | None = None
+    topics: Sequence[str] = ()
+    refresh_minutes: int | None = None
+    refresh_min_minutes: int | None = None
+    refresh_max_minutes: int | None = None
+    first_import: str | None = None
+    """Counts where the source is new."""
+
+
+class Polled(Protocol):
+    """A source, as far as its poll needs it."""
+
+    @property
+    def id(self) -> UUID:
+        """Its id."""
+        ...
+
+    @property
+    def url(self) -> str:
+        """Where it is polled."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A source's row, held until the transaction ends."""
+
+    id: UUID
+    url_key: str
+    url: str
+    status: str
+    health: str
+    imported: bool
+
+
+_PUT = """
+insert into sources (id, kind, url, url_key, options, first_import, next_fetch_at, next_fetch_reason)
+select id, kind, url, url_key, options, first_import, now() + minutes * interval '1 minute', 'first fetch is queued'
+from unnest(%(ids)b::uuid[], %(kinds)b::text[], %(urls)b::text[], %(keys)b::text[], %(options)b::jsonb[],
+            %(first_imports)s::text[], %(minutes)b::int4[])
+  as new (id, kind, url, url_key, options, first_import, minutes)
+order by url_key on conflict (url_key) do nothing
+"""
+# The strong lock at once and nothing before it: it waits for a poll that is being written (whose entries hold the row
+# weakly and which will change it at its end), and a poll that comes later sees the new subscriber.
+_TAKE_BY_KEYS = """
+select id, url_key, coalesce(adopted_url, feed_url, url) as url, fetch_status as status, health,
+  imported_at is not null as imported
+from sources where url_key = any(%(keys)b::text[]) order by url_key for update
+"""
+
+_SUBSCRIBE = """
+insert into subscriptions (id, user_id, source_id, title, topics, refresh_minutes, refresh_min_minutes,
+  refresh_max_minutes)
+select id, %(user_id)s, source_id, title, topics, every, least, most
+from unnest(%(ids)b::uuid[], %(source_ids)b::uuid[], %(titles)s::text[], %(topics)b::jsonb[], %(every)s::int4[],
+            %(least)s::int4[], %(most)s::int4[]) as new (id, source_id, title, topics, every, least, most)
+on conflict (user_id, source_id) do nothing
+returning source_id
+"""
+
+_WISH = """
+select b.title, b.topics, b.refresh_minutes, b.refresh_min_minutes, b.refresh_max_minutes, s.first_import
+from subscriptions b join sources s on s.id = b.source_id
+where b.user_id = %(user_id)s and b.source_id = %(source_id)s
+"""
+
+# Nobody is made to wait by another's wish: the most frequent one counts, and a lower limit only where all have one.
+# What the server asked for stands above all wishes.
+_SETTLE_REFRESH = """
+update sources set wished_minutes = wanted.minutes, refresh_min_minutes = wanted.least,
+  refresh_max_minutes = wanted.most, updated_at = now(),
+  refresh_minutes = coalesce(wanted.minutes, case when wished_minutes is null then refresh_minutes end, %(default)s),
+  next_fetch_at = case when consecutive_failures > 0 then next_fetch_at
+    else greatest(fresh_until, least(next_fetch_at, coalesce(last_fetch_at, now())
+      + coalesce(wanted.minutes, greatest(wanted.most, wanted.least)) * interval '1 minute')) end
+from (select source_id, min(refresh_minutes) as minutes, min(refresh_max_minutes) as most,
+        case when count(*) = count(refresh_min_minutes) then min(refresh_min_minutes) end as least
+      from subscriptions where source_id = any(%(source_ids)b::uuid[]) group by source_id) wanted
+where id = wanted.source_id and (wished_minutes, sources.refresh_min_minutes, sources.refresh_max_minutes)
+  is distinct from (wanted.minutes, wanted.least, wanted.most)
+"""
+
+# What stands in the ledger without its content was deleted by who held it; only the whole feed brings it back.
+_ASK_WHOLE = """
+update sources set last_full_at = null, body_sha256 = null, updated_at = now()
+where id = any(%(source_ids)b::uuid[]) and exists (
+  select from source_entries e where e.source_id = sources.id and e.content_id is null and e.url_key is not null
+    and not exists (select from item_tombstones t where t.url_key = e.url_key and t.user_id = %(user_id)s))
+returning id
+"""
+
+_REVIVE = """
+update sources set health = 'active', consecutive_failures = 0, last_error_code = null, last_error_detail = null,
+  fetch_status = case fetch_status when 'ERROR' then 'IDLE' else fetch_status end,
+  next_fetch_at = now() + refresh_minutes * interval '1 minute', next_fetch_reason = %(reason)s, updated_at = now()
+where id = any(%(source_ids)b::uuid[])
+"""
+
+
+def put_sources(connection: Connection, wishes: Sequence[Wish], *, default_minutes: int) -> dict[str, Found]:
+    """Return the one source of each wish's key, made now or before, its row held."""
+    wanted = {wish.address.key: wish for wish in wishes}
+    addresses = [wish.address for wish in wanted.values()]
+    values = {
+        "ids": [new_id() for _ in addresses],
+        "kinds": [address.kind.value for address in addresses],
+        "urls": [address.url for address in addresses],
+        "keys": [address.key for address in addresses],
+        "options": [Jsonb(dict(address.options)) for address in addresses],
+        "first_imports": [wish.first_import for wish in wanted.values()],
+        "minutes": [wish.refresh_minutes or default_minutes for wish in wanted.values()],
+    }
+    connection.execute(_PUT, values)
+    with connection.cursor(row_factory=class_row(Found)) as cursor:
+        return {found.url_key: found for found in cursor.execute(_TAKE_BY_KEYS, values)}
+
+
+def subscribe(connection: Connection, user_id: UUID, asked: Sequence[tuple[UUID, Wish]]) -> set[UUID]:
+    """Let a user follow sources; returns those that they did not follow before."""
+    wishes = [wish for _, wish in asked]
+    values = {
+        "user_id": user_id,
+        "ids": [new_id() for _ in asked],
+        "source_ids": [source_id for source_id, _ in asked],
+        "titles": [wish.title for wish in wishes],
+        "topics": [Jsonb(list(wish.topics)) for wish in wishes],
+        "every": [wish.refresh_minutes for wish in wishes],
+        "least": [wish.refresh_min_minutes for wish in wishes],
+        "most": [wish.refresh_max_minutes for wish in wishes],
+    }
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return set(cursor.execute(_SUBSCRIBE, values))
+
+
+def wish_of(connection: Connection, user_id: UUID, source_id: UUID, address: Address) -> Wish:
+    """Return what a follower wishes for a source, as a wish for another at ``address``."""
+    with connection.cursor(row_factory=kwargs_row(partial(Wish, address))) as cursor:
+        [wish] = cursor.execute(_WISH, {"user_id": user_id, "source_id": source_id}).fetchall()
+    return wish
+
+
+def settle_refresh(connection: Connection, source_ids: Sequence[UUID], *, default_minutes: int) -> None:
+    """Set how often sources are polled to the most frequent wish of their followers, or else within their limits.
+
+    Where the last wish is gone it begins with ``default_minutes``.
+    """
+    connection.execute(_SETTLE_REFRESH, {"source_ids": list(source_ids), "default": default_minutes})
+
+
+def ask_whole(connection: Connection, source_ids: Sequence[UUID], user_id: UUID) -> set[UUID]:
+    """Let the next poll ask for the whole feed where others deleted what this user has never had; returns where."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return set(cursor.execute(_ASK_WHOLE, {"source_ids": list(source_ids), "user_id": user_id}))
+
+
+def revive(connection: Connection, source_ids: Sequence[UUID], *, reason: str) -> None:
+    """Make sources healthy, forgetting their failures; the caller queues their fetches."""
+    connection.execute(_REVIVE, {"source_ids": list(source_ids), "reason": reason})

@@ -1,0 +1,201 @@
+"""Subscriptions as OPML (versions 1.0 to 2.0, opml.org): read leniently, within limits, and written for every reader.
+
+A folder's name is a topic of what stands in it; what stands in several folders has several topics. What other readers
+have no word for (a page whose links are followed, and by which selector) stands in attributes of our own namespace.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+from xml.parsers import expat
+from xml.sax.saxutils import quoteattr
+
+from siftline.api.problems import ProblemError
+
+NAMESPACE = "urn:siftline:opml"
+TITLE_MAX_CHARS, TOPIC_MAX_CHARS, TOPICS_MAX = 200, 64, 20
+_DEPTH_MAX = 32
+_ATTRIBUTES_MAX = 100
+# What is no reference by XML's own names: in feeds' lists an ampersand seldom is one.
+_BARE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9a-fA-F]{1,6});)")
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A subscription as a file names it."""
+
+    url: str
+    title: str | None = None
+    topics: tuple[str, ...] = ()
+    kind: str | None = None
+    selector: str | None = None
+
+
+class Followed(Protocol):
+    """A source as its follower knows it."""
+
+    @property
+    def kind(self) -> str:
+        """``rss``, ``web`` or ``reddit``."""
+        ...
+
+    @property
+    def url(self) -> str:
+        """As it was given."""
+        ...
+
+    @property
+    def feed_url(self) -> str | None:
+        """The feed found there."""
+        ...
+
+    @property
+    def site_url(self) -> str | None:
+        """The page that the feed belongs to."""
+        ...
+
+    @property
+    def title(self) -> str | None:
+        """Its name."""
+        ...
+
+    @property
+    def topics(self) -> Sequence[str]:
+        """The follower's own."""
+        ...
+
+    @property
+    def selector(self) -> str | None:
+        """Which links of a page are followed."""
+        ...
+
+
+def read(body: bytes, *, encoding: str | None, most: int) -> list[Outline]:
+    """Return the subscriptions of an OPML file, in its order; ``encoding`` goes before what the file itself says.
+
+    Raises 400 for what is no OPML, and 422 for more than ``most`` subscriptions or what is built to hurt.
+    """
+    try:
+        return _Reading(most).of(body, encoding)
+    except expat.ExpatError:
+        mended = _BARE.sub(b"&amp;", body)
+    try:
+        return _Reading(most).of(mended, encoding)
+    except expat.ExpatError as error:
+        raise _no_opml("The body is not well-formed XML.") from error
+
+
+def write(sources: Iterable[Followed], *, title: str) -> str:
+    """Return OPML 2.0: what has no topic first, then a folder for each topic, in the order of the sources."""
+    folders: dict[str, list[str]] = {}
+    loose: list[str] = []
+    for source in sources:
+        line = _line(source)
+        for topic in source.topics:
+            folders.setdefault(topic, []).append(f"  {line}")
+        if not source.topics:
+            loose.append(line)
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<opml version="2.0" xmlns:siftline="{NAMESPACE}">']
+    lines += [f"  <head><title>{_escaped(title)}</title></head>", "  <body>", *loose]
+    for topic, inside in folders.items():
+        lines += [f"    <outline{_attributes({'text': topic})}>", *inside, "    </outline>"]
+    return "\n".join([*lines, "  </body>", "</opml>", ""])
+
+
+class _Reading:
+    """One pass over a file. Anything may hold outlines, and attributes may be in any case: real files differ."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._found: list[Outline] = []
+        self._folders: list[str | None] = []
+        self._depth = 0
+        self._opml = False
+
+    def of(self, body: bytes, encoding: str | None) -> list[Outline]:
+        parser = expat.ParserCreate(encoding)
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.EntityDeclHandler = _refuse_entity
+        parser.Parse(body, True)  # noqa: FBT003 - expat takes it by place only
+        if not self._opml:
+            raise _no_opml("The body is XML, but not OPML.")
+        return self._found
+
+    def _start(self, name: str, attributes: Mapping[str, str]) -> None:
+        self._depth += 1
+        if self._depth > _DEPTH_MAX or len(attributes) > _ATTRIBUTES_MAX:
+            raise ProblemError(422, "opml_too_complex", "The file is nested too deeply, or its outlines say too much.")
+        name = name.lower()
+        self._opml = self._opml or (name == "opml" and self._depth == 1)
+        if name == "outline":
+            self._outline({key.lower(): value.strip() for key, value in attributes.items()})
+
+    def _end(self, name: str) -> None:
+        self._depth -= 1
+        if name.lower() == "outline":
+            self._folders.pop()
+
+    def _outline(self, said: Mapping[str, str]) -> None:
+        title = " ".join((said.get("title") or said.get("text") or "").split())
+        address = said.get("siftline:url") or said.get("xmlurl") or said.get("htmlurl") or said.get("url")
+        if not address:
+            self._folders.append(title[:TOPIC_MAX_CHARS].rstrip() or None)
+            return
+        self._folders.append(None)
+        if len(self._found) == self._most:
+            raise ProblemError(422, "too_many_outlines", f"The file holds more than {self._most} subscriptions.")
+        topics = tuple(dict.fromkeys(topic for topic in self._folders if topic))[:TOPICS_MAX]
+        kind, selector = said.get("siftline:kind"), said.get("siftline:selector")
+        self._found.append(Outline(address, title[:TITLE_MAX_CHARS].rstrip() or None, topics, kind, selector))
+
+
+def _refuse_entity(*_: object) -> None:
+    raise ProblemError(422, "opml_too_complex", "The file declares entities, which lists of feeds have no use for.")
+
+
+def _no_opml(detail: str) -> ProblemError:
+    return ProblemError(400, "invalid_opml", detail)
+
+
+def _line(source: Followed) -> str:
+    feed = source.feed_url or (None if source.kind == "web" else source.url)
+    title = source.title or source.url
+    attributes = {
+        "type": "rss" if feed else "link",
+        "text": title,
+        "title": title,
+        "xmlUrl": feed if source.kind != "reddit" else _feed_of_reddit(source.url),
+        "htmlUrl": source.url if source.kind == "web" else source.site_url,
+        "siftline:url": source.url if source.feed_url else None,
+        "siftline:kind": source.kind,
+        "siftline:selector": source.selector,
+    }
+    return f"    <outline{_attributes(attributes)}/>"
+
+
+def _feed_of_reddit(url: str) -> str:
+    """Return the Atom feed that other readers can follow in place of a listing."""
+    place, mark, query = url.partition("?")
+    return f"{place}.rss{mark}{query}"
+
+
+def _attributes(values: Mapping[str, str | None]) -> str:
+    return "".join(f" {name}={quoteattr(_ILLEGAL.sub('', value))}" for name, value in values.items() if value)
+
+
+def _escaped(text: str) -> str:
+    return _ILLEGAL.sub("", text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def merged(outlines: Sequence[Outline], keys: Sequence[str | None]) -> dict[str, Outline]:
+    """Return one outline for each key, the first, with the topics of all that share it; ``None`` has none."""
+    found: dict[str, Outline] = {}
+    for outline, key in zip(outlines, keys, strict=True):
+        if key is None:
+            continue
+        known = found.setdefault(key, outline)
+        found[key] = replace(known, topics=tuple(dict.fromkeys([*known.topics, *outline.topics]))[:TOPICS_MAX])
+    return found
