@@ -4,19 +4,30 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from psycopg.rows import dict_row
+
+from siftline.contracts import JobType, Queue
 from siftline.ingest.archive import PageArchive
 from siftline.ingest.audio import AudioFiles
 from siftline.ingest.reader import PageReader
 from siftline.ingest.reading import ContentReading
-from siftline.ingest.service import IngestContent
+from siftline.ingest.service import IngestContent, save_url, subject_of
 from siftline.ingest.transcribing import Costs, TranscribeContent
 from siftline.ingest.transcription import AudioModel
 from siftline.ingest.transcripts import Transcripts
 from siftline.ingest.youtube import YouTube
+from siftline.jobs.consume import BatchConsumer
+from siftline.jobs.model import NewJob
+from siftline.jobs.publish import Publisher
+from siftline.jobs.store import enqueue
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
 from siftline.kit.http import HttpClient
+from siftline.kit.urls import canonical_url
+from siftline.settings import JobSettings
+from tests.factories import FakeContext, make_content, make_user, sqs_event
+from tests.fakes import FakeSender
 
 
 class FreePace:
@@ -94,3 +105,63 @@ def transcribe_content(
         analysis_enabled=analysis,
         clock=clock or SystemClock(),
     )
+
+
+class Works:
+    """The ingest function's batch loop over a database, and what a test asks of it."""
+
+    def __init__(self, database: Database, *processors: IngestContent | TranscribeContent, **settings: Any) -> None:
+        self.database = database
+        made = JobSettings(**settings)
+        sender = FakeSender()
+        self._consumer = BatchConsumer(
+            queues={f"siftline-local-{queue}-queue": queue for queue in Queue},
+            database=database,
+            publisher=Publisher(database, sender, made),
+            sender=sender,
+            processors=processors,
+            subjects={processor.job_type: subject_of for processor in processors},
+            settings=made,
+            clock=SystemClock(),
+        )
+
+    def saved(self, url: str, **columns: Any) -> UUID:
+        """Save a page for a user; ``columns`` are what a feed left of it before."""
+        with self.database.transaction() as connection:
+            if columns:
+                make_content(connection, url=url, url_key=canonical_url(url), **columns)
+            content_id = save_url(connection, make_user(connection), url).content_id
+            if columns:
+                enqueue(connection, [NewJob(JobType.INGEST_CONTENT, content_id, "host:a")])
+        return content_id
+
+    def work(self, content_id: UUID, job_type: JobType = JobType.INGEST_CONTENT) -> dict[str, Any]:
+        """Work off the content's job of a type, whenever it is due, and return the content's row."""
+        job = self.job(content_id, job_type)
+        self.run("update jobs set due_at = now() where id = %s", job["id"])
+        body = {"job_type": job_type, "job_id": job["id"], "shared_content_id": content_id}
+        answer = self._consumer.handle(sqs_event("content-background", body), FakeContext())
+        assert answer["batchItemFailures"] == []
+        return self.content(content_id)
+
+    def content(self, content_id: UUID) -> dict[str, Any]:
+        (row,) = self.rows("select * from contents where id = %s", content_id)
+        return row
+
+    def job(self, content_id: UUID, job_type: JobType) -> dict[str, Any]:
+        """Return the newest job of a type."""
+        query = "select *, due_at - now() as wait from jobs where subject_id = %s and job_type = %s order by id desc"
+        return self.rows(query, content_id, job_type.value)[0]
+
+    def live(self, content_id: UUID) -> list[str]:
+        """Return the types of the content's jobs that are still to be done."""
+        query = "select job_type from jobs where subject_id = %s and state in ('pending', 'processing') order by 1"
+        return [row["job_type"] for row in self.rows(query, content_id)]
+
+    def rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
+        with self.database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
+            return cursor.execute(query, values).fetchall()
+
+    def run(self, statement: str, *values: Any) -> None:
+        with self.database.transaction() as connection:
+            connection.execute(statement, values)

@@ -65,7 +65,7 @@ class Costs:
 
     def micro_usd(self, seconds: float) -> int:
         """Return what so much speech costs, in millionths of a dollar, rounded up."""
-        return math.ceil(seconds / 60 * self.usd_per_minute * _MICRO)
+        return math.ceil(round(seconds / 60 * self.usd_per_minute * _MICRO, 3))
 
 
 @dataclass(frozen=True, slots=True)
