@@ -89,6 +89,8 @@ def plain(part: Text | None, *, is_atom: bool) -> str:
 
 def names(authors: Sequence[str]) -> str | None:
     """Return the names of authors as one line, each once; a mail address only where there is no name."""
+    if len(authors) == 1 and "@" not in authors[0]:
+        return markup.text_of(authors[0], NAMES_MAX_CHARS) or None
     found = [markup.text_of(_name(author), NAMES_MAX_CHARS) for author in authors]
     found = [name for name in found if name] or [markup.text_of(author, NAMES_MAX_CHARS) for author in authors[:1]]
     return ", ".join(dict.fromkeys(found))[:NAMES_MAX_CHARS].rstrip(" ,") or None
@@ -104,17 +106,20 @@ def _name(author: str) -> str:
 
 def _bodies(draft: EntryDraft, page_url: str, feed_url: str, *, is_atom: bool) -> tuple[str, str]:
     """Return the fullest body and, where it is not that already, the summary; both sanitised."""
-    made: dict[Text, str] = {}
-    for part in (*draft.contents, draft.summary):
-        if part is not None and part.value and part not in made:
-            made[part] = _html(part, page_url, feed_url, is_atom=is_atom)
-    summary = made.get(draft.summary, "") if draft.summary else ""
-    content = max(made.values(), key=len, default="")
-    return content, summary if summary != content else ""
+    summary = draft.summary
+    short = _html(summary, page_url, feed_url, is_atom=is_atom) if summary else ""
+    content = short
+    for part in draft.contents:
+        if part != summary:
+            body = _html(part, page_url, feed_url, is_atom=is_atom)
+            content = body if len(body) >= len(content) else content
+    return content, short if short != content else ""
 
 
 def _html(part: Text, page_url: str, feed_url: str, *, is_atom: bool) -> str:
     """Return a text construct as sanitised HTML; relative links count from its xml:base, else from the entry's page."""
+    if not part.value:
+        return ""
     if _is_plain(part, is_atom=is_atom):
         return markup.escaped(part.value)
     base = markup.absolute(part.base) if part.base and part.base != feed_url else page_url
@@ -134,13 +139,17 @@ def _is_plain(part: Text, *, is_atom: bool) -> bool:
 def _comments_url(draft: EntryDraft, feed_url: str) -> str | None:
     if draft.comments:
         return markup.absolute(draft.comments, feed_url)
-    replies = (link.href for link in draft.links if link.rel == "replies" and media.is_page(link))
-    return markup.absolute(next(replies, None), feed_url)
+    for link in draft.links:
+        if link.rel == "replies" and media.is_page(link):
+            return markup.absolute(link.href, feed_url)
+    return None
 
 
 def _tags(draft: EntryDraft) -> tuple[str, ...]:
-    terms = (markup.text_of(tag.label or tag.term or "", 100) for tag in draft.tags)
-    return tuple(dict.fromkeys(term for term in terms if term))[:TAGS_MAX]
+    if not draft.tags:
+        return ()
+    terms = [markup.text_of(tag.label or tag.term or "", 100) for tag in draft.tags]
+    return tuple(dict.fromkeys(filter(None, terms)))[:TAGS_MAX]
 
 
 def _minutes(text: str) -> int | None:

@@ -3,6 +3,7 @@
 The common forms are read here, quickly and with their offsets kept; the rest is left to feedparser's forty.
 """
 
+import contextlib
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -29,7 +30,15 @@ def instant(text: str) -> datetime | None:
 
     Without an offset, or without a time of day, it counts as UTC.
     """
-    text = " ".join(text.split())
+    if text[4:5] == "-" and text[10:11] == "T":
+        with contextlib.suppress(ValueError, OverflowError):
+            moment = datetime.fromisoformat(text)
+            moment = moment.replace(microsecond=0, tzinfo=moment.tzinfo or UTC)
+            return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return _loosely(" ".join(text.split()))
+
+
+def _loosely(text: str) -> datetime | None:
     match = _RFC_3339.fullmatch(text)
     if match:
         year, month, day, hour, minute, second, _, sign, hours, minutes = match.groups()

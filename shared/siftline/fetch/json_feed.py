@@ -11,6 +11,8 @@ from pydantic_core import from_json
 
 from siftline.fetch import markup
 from siftline.fetch.feeds import Enclosure, Entry, Feed, FeedTooComplexError, NotAFeedError
+from siftline.fetch.finish import GUID_MAX_CHARS, NAMES_MAX_CHARS, TAGS_MAX
+from siftline.fetch.media import ENCLOSURES_MAX, duration_s, size_bytes
 
 _DIGITS_MAX = 1_000
 
@@ -58,12 +60,12 @@ class _Author(_Model):
 class _Attachment(_Model):
     url: _Text = ""
     mime_type: _Text = ""
-    size_in_bytes: Annotated[int | None, BeforeValidator(lambda value: value if isinstance(value, int) else None)] = (
-        None
-    )
+    size_in_bytes: _Text = ""
+    duration_in_seconds: _Text = ""
 
 
 _Authors = Annotated[list[_Author], BeforeValidator(_list)]
+_OneAuthor = Annotated[_Author, BeforeValidator(lambda value: value if isinstance(value, dict) else {})]
 
 
 class _Item(_Model):
@@ -79,7 +81,7 @@ class _Item(_Model):
     date_published: _Time = None
     date_modified: _Time = None
     authors: _Authors = Field(default_factory=list)
-    author: Annotated[_Author, BeforeValidator(lambda value: value if isinstance(value, dict) else {})] = _Author()
+    author: _OneAuthor = _Author()
     tags: Annotated[list[str], BeforeValidator(_words)] = Field(default_factory=list)
     attachments: Annotated[list[_Attachment], BeforeValidator(_list)] = Field(default_factory=list)
 
@@ -90,7 +92,11 @@ class _Feed(_Model):
     title: _Text = ""
     home_page_url: _Text = ""
     language: _Text = ""
+    description: _Text = ""
+    icon: _Text = ""
+    favicon: _Text = ""
     authors: _Authors = Field(default_factory=list)
+    author: _OneAuthor = _Author()
 
 
 def parse_json(body: bytes, *, url: str, max_entries: int) -> Feed:
@@ -102,8 +108,9 @@ def parse_json(body: bytes, *, url: str, max_entries: int) -> Feed:
     if "jsonfeed.org/version/" not in feed.version:
         raise NotAFeedError("The address holds JSON that is not a JSON Feed.")
     entries, skipped = [], max(0, len(feed.items) - max_entries)
+    inherited = _names([*feed.authors, feed.author])
     for raw in feed.items[:max_entries]:
-        entry = _entry(raw, feed.authors, url)
+        entry = _entry(raw, inherited, url)
         if entry is None:
             skipped += 1
         else:
@@ -114,7 +121,15 @@ def parse_json(body: bytes, *, url: str, max_entries: int) -> Feed:
         entries=tuple(entries),
         language=markup.line(feed.language, 35) or None,
         skipped=skipped,
+        description=markup.line(feed.description, markup.DESCRIPTION_MAX_CHARS),
+        author=inherited,
+        image_url=markup.absolute(feed.icon, url) or markup.absolute(feed.favicon, url),
     )
+
+
+def _names(authors: Sequence[_Author]) -> str | None:
+    names = dict.fromkeys(author.name for author in authors if author.name.strip())
+    return markup.line(", ".join(names), NAMES_MAX_CHARS) or None
 
 
 def _value(body: bytes) -> Any:
@@ -138,7 +153,7 @@ def _integer(digits: str) -> int | str:
     return int(digits) if len(digits) <= _DIGITS_MAX else digits
 
 
-def _entry(raw: object, feed_authors: Sequence[_Author], feed_url: str) -> Entry | None:
+def _entry(raw: object, inherited: str | None, feed_url: str) -> Entry | None:
     """Return an entry, or ``None`` when it says nothing that could be kept."""
     try:
         item = _Item.model_validate(raw)
@@ -150,30 +165,31 @@ def _entry(raw: object, feed_authors: Sequence[_Author], feed_url: str) -> Entry
     title = markup.line(item.title)
     if link is None and not title and not (html or summary):
         return None
-    authors = [author.name for author in [*item.authors, item.author] if author.name.strip()]
-    authors = authors or [author.name for author in feed_authors if author.name.strip()]
+    enclosures = _enclosures(item, feed_url)
     images = (markup.absolute(address, feed_url) for address in (item.image, item.banner_image))
     return Entry(
-        guid=item.id.strip()[:2_000] or None,
+        guid=item.id.strip()[:GUID_MAX_CHARS] or None,
         link=link,
-        title=title or markup.text_of(html or summary, 120),
-        author=markup.line(", ".join(dict.fromkeys(authors)), 200) or None,
+        title=title or markup.text_of_clean(html or summary, 120),
+        author=_names([*item.authors, item.author]) or inherited,
         published_at=item.date_published or item.date_modified,
         updated_at=item.date_modified,
         html=html or summary,
         summary_html=summary if html else "",
-        description=markup.text_of(summary or html, markup.DESCRIPTION_MAX_CHARS),
+        description=markup.text_of_clean(summary or html, markup.DESCRIPTION_MAX_CHARS),
         image_url=next((image for image in images if image), None) or markup.first_image(html),
-        enclosures=_enclosures(item, feed_url),
-        tags=tuple(dict.fromkeys(markup.line(tag, 100) for tag in item.tags))[:20],
+        enclosures=enclosures,
+        tags=tuple(dict.fromkeys(markup.line(tag, 100) for tag in item.tags))[:TAGS_MAX],
+        duration_s=next((file.duration_s for file in enclosures if file.duration_s), None),
     )
 
 
 def _enclosures(item: _Item, feed_url: str) -> tuple[Enclosure, ...]:
     found = []
-    for part in item.attachments[:20]:
+    for part in item.attachments[:ENCLOSURES_MAX]:
         address = markup.absolute(part.url, feed_url)
         if address:
-            size = part.size_in_bytes if part.size_in_bytes is not None and 0 <= part.size_in_bytes < 2**53 else None
-            found.append(Enclosure(address, markup.line(part.mime_type, 100) or None, size))
+            kind = markup.line(part.mime_type, 100) or None
+            runs_s = duration_s(part.duration_in_seconds)
+            found.append(Enclosure(address, kind, size_bytes(part.size_in_bytes), runs_s))
     return tuple(found)

@@ -20,7 +20,6 @@ _ASCII_ILLEGAL = bytes(code for code in range(128) if _ILLEGAL.match(chr(code)))
 _BREAK = re.compile(
     r"<(?:br|/?(?:p|div|li|ul|ol|h[1-6]|tr|td|blockquote|pre|figure|figcaption))\b[^>]*>", re.IGNORECASE
 )
-_MARKED = re.compile("[<>&\xa0\r]")
 _TAG = re.compile(r"<[^>]*>")
 _SCHEMES = {"http", "https", "mailto"}
 _CLEANER = nh3.Cleaner(url_schemes=_SCHEMES, url_relative="pass_through")
@@ -67,7 +66,9 @@ def legal(text: str) -> str:
 
 def line(text: str, max_chars: int = TITLE_MAX_CHARS) -> str:
     """Return plain text as one line."""
-    return " ".join(legal(text).split())[:max_chars].rstrip()
+    if not (text.isascii() and text.isprintable()):
+        text = legal(text)
+    return " ".join(text.split())[:max_chars].rstrip()
 
 
 def text_of(markup: str, max_chars: int = TITLE_MAX_CHARS) -> str:
@@ -80,9 +81,12 @@ def text_of(markup: str, max_chars: int = TITLE_MAX_CHARS) -> str:
 def text_of_clean(clean_html: str, max_chars: int) -> str:
     """Return the beginning of the text of HTML that ``sanitised`` or ``escaped`` made, as one line."""
     # Cut before a tag: half a tag, or half a reference, would be taken for text.
-    beginning = clean_html[: max(clean_html.rfind("<", 0, 8 * max_chars), 0)] if len(clean_html) > 8 * max_chars else ""
-    found = _text(beginning, max_chars)
-    return found if len(found) == max_chars else _text(clean_html, max_chars)
+    for considered in (3 * max_chars, 10 * max_chars):
+        if len(clean_html) > considered:
+            found = _text(clean_html[: max(clean_html.rfind("<", 0, considered), 0)], max_chars)
+            if len(found) == max_chars:
+                return found
+    return _text(clean_html, max_chars)
 
 
 def _text(clean_html: str, max_chars: int) -> str:
@@ -111,8 +115,8 @@ def sanitised(markup: str, base_url: str | None) -> str:
     Relative addresses are resolved against ``base_url``, and dropped without one.
     """
     text = legal(markup[:HTML_MAX_CHARS])
-    if not _MARKED.search(text):
-        return text.strip()
+    if "<" not in text:
+        return html.escape(legal(html.unescape(text)) if "&" in text else text, quote=False).strip()
     clean = _CLEANER.clean(text)
     if _RELATIVE.search(clean):
         # A cleaner for one base is dear to make, so only bodies that need one get it.

@@ -75,14 +75,16 @@ def transcripts(parts: Iterable[Mapping[str, str]], feed_url: str) -> tuple[Tran
 
 def image_url(draft: EntryDraft, clean_html: str, feed_url: str) -> str | None:
     """Return the picture of an entry: the widest it names, else a thumbnail, its icon, or the first within its body."""
-    pictures = [part for part in draft.media if _is_picture(part)]
+    pictures = [part for part in draft.media if _is_picture(part)] if draft.media else []
     if len(pictures) > 1:
         pictures.sort(key=lambda part: -(size_bytes(part.get("width", "")) or 0))
     addresses = [part.get("url", "") for part in pictures]
-    addresses += [link.href for link in draft.links if link.media_type.startswith("image/")]
+    addresses += [link.href for link in draft.links if link.media_type[:6] == "image/"]
     addresses += [*draft.thumbnails, draft.image]
-    found = (markup.absolute(address, feed_url) for address in addresses)
-    return next((address for address in found if address), None) or markup.first_image(clean_html)
+    for address in addresses:
+        if address and (url := markup.absolute(address, feed_url)):
+            return url
+    return markup.first_image(clean_html)
 
 
 def _is_picture(part: Mapping[str, str]) -> bool:
@@ -101,8 +103,10 @@ def page_url(links: Sequence[Link], others: Iterable[str], feed_url: str) -> str
     alternates = [link for link in links if link.rel == "alternate" and link.href]
     if len(alternates) > 1:
         alternates.sort(key=lambda link: not is_page(link))
-    found = (markup.absolute(address, feed_url) for address in (*(link.href for link in alternates), *others))
-    return next((address for address in found if address), None)
+    for address in (*[link.href for link in alternates], *others):
+        if address and (url := markup.absolute(address, feed_url)):
+            return url
+    return None
 
 
 def is_page(link: Link) -> bool:

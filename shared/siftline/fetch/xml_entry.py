@@ -1,9 +1,11 @@
 """The entries of sound feeds: RSS items and Atom entries, with their extensions."""
 
+from datetime import datetime
+
 from siftline.fetch.draft import HTML, PLAIN, XHTML, EntryDraft, Link, Tag
 from siftline.fetch.instants import instant
 from siftline.fetch.xml_parts import IN_IMAGE, Element, Part, Walk, address, value
-from siftline.fetch.xml_tree import DoubtError, attributes_of, leaf, mended
+from siftline.fetch.xml_tree import DoubtError, attributes_of, leaf, mended, text_in
 
 _RDF_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _ITUNES_SCHEME = "http://www.itunes.com/"
@@ -13,12 +15,6 @@ _SOURCE = frozenset({
     "title", "link", "id", "guid", "updated", "published", "author", "contributor", "category", "generator", "icon",
     "logo", "rights", "subtitle",
 })  # fmt: skip
-# What counts as an entry's own wherever it stands; each is a method of EntryPart.
-_DATES = {
-    "published": "published_at", "issued": "published_at", "pubdate": "published_at", "dcterms:issued": "published_at",
-    "updated": "updated_at", "modified": "updated_at", "lastbuilddate": "updated_at", "dc:date": "updated_at",
-    "dcterms:modified": "updated_at", "created": "created_at", "dcterms:created": "created_at",
-}  # fmt: skip
 
 
 class EntryPart(Part):
@@ -86,17 +82,21 @@ class EntryPart(Part):
     def guid(self, element: Element, base: str) -> None:
         """Read a GUID or an id; unless it says otherwise it is an address, too."""
         is_address = attributes_of(element).get("ispermalink", "true") == "true"
-        self.draft.guid = mended(address(element, base) if is_address else leaf(element))
+        self.draft.guid = mended(address(element, base)) if is_address else text_in(element)
         if is_address:
             self.draft.permalink = self.draft.guid
 
-    def date(self, element: Element, base: str) -> None:  # noqa: ARG002 - a handler
-        """Read a moment. Raises ``DoubtError`` for one in an unusual form."""
-        text = mended(leaf(element))
-        found = instant(text)
-        if text and found is None:
-            raise DoubtError
-        setattr(self.draft, _DATES[self.walk.name(element)], found)
+    def published(self, element: Element, base: str) -> None:  # noqa: ARG002 - a handler
+        """Read when the entry was published."""
+        self.draft.published_at = _moment(element)
+
+    def updated(self, element: Element, base: str) -> None:  # noqa: ARG002 - a handler
+        """Read when the entry was changed."""
+        self.draft.updated_at = _moment(element)
+
+    def created(self, element: Element, base: str) -> None:  # noqa: ARG002 - a handler
+        """Read when the entry was made."""
+        self.draft.created_at = _moment(element)
 
     def enclosure(self, element: Element, base: str) -> None:  # noqa: ARG002 - a handler
         """Read a file that the entry brings along."""
@@ -108,19 +108,21 @@ class EntryPart(Part):
     def category(self, element: Element, base: str) -> None:  # noqa: ARG002 - a handler
         """Read a category: in Atom it is said by attributes, in RSS by the text."""
         attributes = attributes_of(element)
-        self._tag(attributes.get("term"), attributes.get("scheme", attributes.get("domain")), attributes.get("label"))
-        self._term(mended(leaf(element)))
+        if attributes:
+            scheme = attributes.get("scheme", attributes.get("domain"))
+            self._tag(attributes.get("term"), scheme, attributes.get("label"))
+        self._term(text_in(element))
 
     def media_category(self, element: Element, base: str) -> None:  # noqa: ARG002 - a handler
         """Read a category after Media RSS."""
         attributes = attributes_of(element)
         self._tag(attributes.get("term"), attributes.get("scheme", _MEDIA_SCHEME), attributes.get("label"))
-        self._term(mended(leaf(element)))
+        self._term(text_in(element))
 
     def itunes_category(self, element: Element, base: str) -> None:  # noqa: ARG002 - a handler
         """Read a category of podcasts."""
         self._tag(attributes_of(element).get("text"), _ITUNES_SCHEME, None)
-        self._term(mended(leaf(element)))
+        self._term(text_in(element))
 
     def keywords(self, element: Element, base: str) -> None:  # noqa: ARG002 - a handler
         """Read words between commas (itunes:keywords, media:keywords)."""
@@ -129,8 +131,9 @@ class EntryPart(Part):
                 self._tag(word.strip(), _ITUNES_SCHEME if self.walk.name(element)[0] == "i" else None, None)
 
     def _tag(self, *parts: str | None) -> None:
-        if any(parts) and [*parts] not in self._tags:
-            self._tags.append([*parts])
+        tag = list(parts)
+        if any(tag) and tag not in self._tags:
+            self._tags.append(tag)
 
     def _term(self, text: str) -> None:
         if text and self._tags and not self._tags[-1][0]:
@@ -199,8 +202,19 @@ class EntryPart(Part):
                 self.walk.title_level = self.level + 1
 
 
+def _moment(element: Element) -> datetime | None:
+    """Return the moment that an element names. Raises ``DoubtError`` for one in an unusual form."""
+    text = text_in(element)
+    found = instant(text)
+    if text and found is None:
+        raise DoubtError
+    return found
+
+
 _METHODS: dict[str, str] = {
-    **dict.fromkeys(_DATES, "date"),
+    **dict.fromkeys(("published", "issued", "pubdate", "dcterms:issued"), "published"),
+    **dict.fromkeys(("updated", "modified", "lastbuilddate", "dc:date", "dcterms:modified"), "updated"),
+    **dict.fromkeys(("created", "dcterms:created"), "created"),
     **dict.fromkeys(("title", "dc:title"), "title"),
     **dict.fromkeys(("summary", "itunes:summary"), "summary"),
     **dict.fromkeys(("description", "dc:description", "media:description"), "description"),

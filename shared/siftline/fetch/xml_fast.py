@@ -4,6 +4,8 @@ It gives what the forgiving way would (``siftline.fetch.xml_lenient``), or ``Non
 not well-formed, for older formats, and for all that feedparser treats in a way of its own.
 """
 
+import re
+
 from siftline.fetch.draft import HTML, PLAIN, FeedDraft
 from siftline.fetch.xml_entry import EntryPart
 from siftline.fetch.xml_parts import IN_IMAGE, Element, Part, Walk, address, value
@@ -15,10 +17,12 @@ from siftline.fetch.xml_tree import (
     kind_of,
     leaf,
     mended,
+    text_in,
     tree_of,
 )
 
 _ENTRIES = frozenset({"item", "entry"})
+_BASE = re.compile(rb"base\s*=")
 _IN_TEXT_INPUT = frozenset({"title", "link", "description", "name"})
 
 
@@ -27,7 +31,7 @@ def read_fast(body: bytes, *, url: str, max_entries: int) -> FeedDraft | None:
     try:
         root = tree_of(body)
         kind = kind_of(root)
-        walk = Walk(is_atom=kind == "atom", has_bases=b"base" in body)
+        walk = Walk(is_atom=kind == "atom", has_bases=_BASE.search(body) is not None)
         part = FeedPart(walk, level=2 if kind == "rss" else 1, max_entries=max_entries)
         return part.feed(root, kind, joined(url, url))
     except DoubtError:
@@ -112,7 +116,7 @@ class FeedPart(Part):
 
     def language(self, element: Element, base: str) -> None:  # noqa: ARG002 - a handler
         """Read the feed's language."""
-        self.draft.language = mended(leaf(element))
+        self.draft.language = text_in(element)
 
     def picture(self, element: Element, base: str) -> None:
         """Read the address of a logo or an icon (Atom)."""

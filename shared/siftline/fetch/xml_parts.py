@@ -10,7 +10,7 @@ from lxml import etree
 
 from siftline.fetch.draft import HTML, PLAIN, Link, Text
 from siftline.fetch.xml_text import construct
-from siftline.fetch.xml_tree import XML_NAMESPACE, DoubtError, attributes_of, joined, leaf, mended, name_of
+from siftline.fetch.xml_tree import XML_NAMESPACE, DoubtError, attributes_of, joined, leaf, mended, name_of, text_in
 
 Element: TypeAlias = etree._Element  # noqa: SLF001 - lxml has no public name for what it makes
 Handler = Callable[[Element, str], None]
@@ -34,7 +34,7 @@ class Walk:
         self.title_level = -1
         """The level of the title that counts so far: one at the same or a deeper level does not replace it."""
         self.has_content = False
-        self._has_bases = has_bases
+        self.has_bases = has_bases
         self._names: dict[str, str] = {}
 
     def name(self, element: Element) -> str:
@@ -47,7 +47,7 @@ class Walk:
 
     def base(self, element: Element, outer: str) -> str:
         """Return the address that relative ones within an element count from (XML Base; ``base`` in RSS)."""
-        if not self._has_bases:
+        if not self.has_bases:
             return outer
         given = element.get(f"{XML_NAMESPACE}base") or element.get("base")
         if not given:
@@ -67,17 +67,20 @@ class Part:
         self.links: list[Link] = []
         self.authors: list[str] = []
         self.handlers: dict[str, Handler] = {name: getattr(self, method) for name, method in methods.items()}
+        self._by_tag: dict[str, Handler] = {}
 
     def read(self, element: Element, base: str) -> None:
         """Read every child of an element."""
-        names, handlers, base_of = self.walk.name, self.handlers, self.walk.base
+        by_tag, base_of = self._by_tag, self.walk.base if self.walk.has_bases else None
         for child in element:
-            name = names(child)
-            handler = handlers.get(name)
-            if handler is not None:
-                handler(child, base_of(child, base))
-            else:
-                self.pass_over(child, name)
+            tag = child.tag
+            handler = by_tag.get(tag)
+            if handler is None:
+                handler = by_tag[tag] = self.handlers.get(self.walk.name(child), self._unknown)
+            handler(child, base if base_of is None else base_of(child, base))
+
+    def _unknown(self, element: Element, base: str) -> None:  # noqa: ARG002 - a handler
+        self.pass_over(element, self.walk.name(element))
 
     def pass_over(self, element: Element, name: str) -> None:
         """Leave an element that says nothing to us, unless something within it would be taken for an entry's own."""
@@ -113,8 +116,8 @@ class Part:
         if len(element):
             raise DoubtError
         attributes = attributes_of(element)
-        rel = attributes.setdefault("rel", "alternate")
-        media_type = attributes.setdefault("type", "application/atom+xml" if rel == "self" else HTML)
+        rel = attributes.get("rel", "alternate")
+        media_type = attributes.get("type", "application/atom+xml" if rel == "self" else HTML)
         href = attributes.get("url", attributes.get("uri", attributes.get("href"))) or attributes.get("href")
         if href is None:
             href = mended(address(element, base)).replace("&amp;", "&")
@@ -127,7 +130,7 @@ class Part:
     def author(self, element: Element, base: str) -> None:  # noqa: ARG002 - a handler
         """Read a person: a text in RSS, name and addresses in Atom."""
         if not len(element):
-            self.authors.append(mended((element.text or "").strip()))
+            self.authors.append(text_in(element))
             return
         found: dict[str, str] = {}
         rest = element.text or ""
@@ -153,7 +156,7 @@ class Part:
 
 def value(element: Element) -> str:
     """Return the text of an element; one that has attributes says nothing by it."""
-    return "" if element.keys() else mended(leaf(element))
+    return "" if element.keys() else text_in(element)
 
 
 def address(element: Element, base: str) -> str:

@@ -5,7 +5,7 @@ from html import escape
 from lxml import etree
 
 from siftline.fetch.draft import HTML, PLAIN, XHTML, Text
-from siftline.fetch.xml_tree import DoubtError, attributes_of, leaf, mended
+from siftline.fetch.xml_tree import DoubtError, attributes_of, mended, text_in
 
 _TYPES = {
     "text": PLAIN, "plain": PLAIN, PLAIN: PLAIN, "html": HTML, HTML: HTML, "xhtml": XHTML, XHTML: XHTML,
@@ -26,16 +26,14 @@ def construct(element: etree._Element, base: str, default: str, *, is_atom: bool
     Raises ``DoubtError`` for older ways of writing one (``mode``, base64) and for elements where text should be.
     """
     attributes = attributes_of(element)
-    if "mode" in attributes:
-        raise DoubtError
-    media_type = _TYPES.get(attributes.get("type", default))
-    if media_type is None:
+    media_type = _TYPES.get(attributes.get("type", default)) if attributes else default
+    if media_type is None or "mode" in attributes:
         raise DoubtError
     if media_type == XHTML:
         return Text(mended(_inner(element, in_div=is_atom)), XHTML, base)
     if media_type == HTML and len(element) and not is_atom:
         return Text(mended(_naked(element)), XHTML, base)
-    return Text(mended(leaf(element)), media_type, base)
+    return Text(text_in(element), media_type, base)
 
 
 def _inner(element: etree._Element, *, in_div: bool) -> str:

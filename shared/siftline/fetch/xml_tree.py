@@ -7,6 +7,8 @@ what a feed has no use for is doubted: the forgiving way reads it, or refuses it
 
 import contextlib
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from urllib.parse import urljoin
 
 from lxml import etree
@@ -60,6 +62,8 @@ _SPOKEN_FOR = frozenset(_PREFIXES.values())
 _ATOM = "http://www.w3.org/2005/Atom"
 _RSS_1 = frozenset({"http://purl.org/rss/1.0/", "http://my.netscape.com/rdf/simple/0.9/"})
 _NAMESPACES_UNCHECKED = ATTRIBUTES_MAX
+_NO_ATTRIBUTES: Mapping[str, str] = MappingProxyType({})
+_NAME = re.compile(r"(?:tag|urn|uuid):[^\s\[\]]*")
 _ROOT = re.compile(rb"<[A-Za-z_]")
 _FLOODED = etree.XPath(f"boolean(//*[@*[{ATTRIBUTES_MAX + 1}]])")
 _SCHEME_SLASHES = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)/+")
@@ -130,10 +134,13 @@ def name_of(element: etree._Element) -> str:
     return f"{prefix}:{local}".lower() if prefix else local.lower()
 
 
-def attributes_of(element: etree._Element) -> dict[str, str]:
+def attributes_of(element: etree._Element) -> Mapping[str, str]:
     """Return an element's own attributes by their names in lower case; ``rel`` and ``type`` have lower values, too."""
+    items = element.items()
+    if not items:
+        return _NO_ATTRIBUTES
     found = {}
-    for name, value in element.items():
+    for name, value in items:
         if name[0] == "{":
             namespace, _, local = name.rpartition("}")
             known = _PREFIXES.get(namespace[1:].lower()) or f"{namespace}}}" == XML_NAMESPACE
@@ -150,6 +157,17 @@ def leaf(element: etree._Element) -> str:
     if len(element):
         raise DoubtError
     return (element.text or "").strip()
+
+
+def text_in(element: etree._Element) -> str:
+    """Return the text of a ``leaf``, ``mended``."""
+    if len(element):
+        raise DoubtError
+    text = element.text
+    if text is None:
+        return ""
+    text = text.strip()
+    return text if text.isascii() else mended(text)
 
 
 def mended(text: str) -> str:
@@ -170,7 +188,7 @@ def _from_windows(match: re.Match[str]) -> str:
 
 def joined(base: str, address: str) -> str:
     """Return an address as absolute as its base makes it; empty where it is none."""
-    if markup.is_plain_url(address):
+    if markup.is_plain_url(address) or _NAME.fullmatch(address):
         return address
     try:
         return urljoin(base, _SCHEME_SLASHES.sub(r"\1", address))
