@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from siftline.api.opml_routes import OpmlLimits
 from siftline.api.resolver import HttpApi
 from siftline.api.wiring import Parts, http_api
 from siftline.contracts import Queue
@@ -110,6 +111,7 @@ class World:
         allow_loopback: bool = False,
         sender: Sender | None = None,
         dead_letter_queues: DeadLetterQueues | None = None,
+        opml_limits: OpmlLimits | None = None,
     ) -> None:
         self.database = database
         self.sender = FakeSender()
@@ -126,7 +128,7 @@ class World:
             check_vectors=self._check_vectors,
             log=logger("api"),
         )
-        self.api = http_api(parts, allow_loopback=allow_loopback, max_attempts=4)
+        self.api = http_api(parts, allow_loopback=allow_loopback, max_attempts=4, opml_limits=opml_limits)
 
     def user(self, *scopes: str, name: str = "reader") -> ApiClient:
         """Return a new user of this world."""

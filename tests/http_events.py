@@ -20,7 +20,7 @@ def http_event(
     context: Mapping[str, str] | None = None,
     encode: bool = False,
 ) -> dict[str, Any]:
-    """Return a request. ``body`` is sent as JSON unless it is text already; ``context`` is the authorizer's."""
+    """Return a request. A ``body`` that is neither text nor bytes is sent as JSON; ``context`` is the authorizer's."""
     pairs = {
         name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in (query or {}).items()
     }
@@ -53,7 +53,9 @@ def http_event(
         event["queryStringParameters"] = pairs
     if context is not None:
         event["requestContext"]["authorizer"] = {"lambda": dict(context)}
-    if body is not None:
+    if isinstance(body, bytes):
+        event["body"], event["isBase64Encoded"] = base64.b64encode(body).decode(), True
+    elif body is not None:
         text = body if isinstance(body, str) else json.dumps(body)
         event["headers"].setdefault("content-type", "application/json")
         event["body"] = base64.b64encode(text.encode()).decode() if encode else text

@@ -232,6 +232,15 @@ class ApiSettings(ConsumerSettings):
         default=False, description="accepts loopback addresses, for development and tests"
     )
     qdrant_url: str = Field(description="asked by GET /health?deep=1 whether it answers")
+    opml_max_bytes: int = Field(
+        default=2 * 1024 * 1024, ge=1_024, le=4 * 1024 * 1024, description="a larger OPML file is refused"
+    )
+    opml_max_outlines: int = Field(
+        default=2_000, ge=1, le=10_000, description="an OPML file of more subscriptions is refused"
+    )
+    opml_max_exported: int = Field(
+        default=10_000, ge=1, le=15_000, description="subscriptions that an OPML file shows at most, the newest"
+    )
     sqs_timeout_s: float = Field(
         default=2.0, gt=0, le=20, description="a request waits no longer for SQS; the sweep sends what it did not take"
     )

@@ -105,6 +105,7 @@ class DocumentRoutes:
         )
         document: dict[str, Any] = json.loads(text)
         _name_scopes(document)
+        _show_files(document)
         _drop_unused(document)
         return document
 
@@ -115,6 +116,17 @@ def _name_scopes(document: dict[str, Any]) -> None:
         for method, operation in operations.items():
             scope = required_scope(method, path)
             operation["security"] = [] if scope is None else [{"bearer": [scope.value]}]
+
+
+def _show_files(document: dict[str, Any]) -> None:
+    """Describe the bodies that are files: Powertools describes JSON only."""
+    file = {"text/x-opml": {"schema": {"type": "string"}}}
+    operations = document["paths"].get("/v1/opml", {})
+    if "post" in operations:
+        content = {**file, "application/xml": {"schema": {"type": "string"}}}
+        operations["post"]["requestBody"] = {"required": True, "content": content}
+    if "get" in operations:
+        operations["get"]["responses"]["200"]["content"] = file
 
 
 def _drop_unused(document: dict[str, Any]) -> None:

@@ -47,6 +47,8 @@ class Following:
         Of what a source has brought before, its new follower gets the newest ``backfill``. Who follows already changes
         nothing by that. ``group_key`` is whose turn it is when the jobs are handed out; without it, the hosts'.
         """
+        if not wishes:
+            return [], []
         found = store.put_sources(connection, wishes, default_minutes=REFRESH_MINUTES)
         asked = [(found[wish.address.key].id, wish) for wish in wishes]
         fresh = store.subscribe(connection, user_id, asked)

@@ -17,6 +17,8 @@ MAX_BODY_BYTES = 1_048_576
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _JSON_TYPE = re.compile(r"application/(?:json|[a-z0-9.+-]+\+json)(?:\s*;.*)?", re.IGNORECASE)
 _MAX_DEPTH = 32
+# Routes that read their body themselves: files that are no JSON.
+_FILES = frozenset({("POST", "/v1/opml")})
 _UNSTORABLE_DETAIL = "NUL and lone surrogates cannot be stored."
 
 
@@ -29,8 +31,10 @@ class UnstorableEntry:
 
 
 def plain_request(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the event with its body as text. Raises 400, 413 and 415."""
+    """Return the event with its body as text; a file's is left as it came. Raises 400, 413 and 415."""
     request = dict(event)
+    if (request["requestContext"]["http"]["method"], request.get("rawPath")) in _FILES:
+        return request
     body = request.get("body")
     if not body:
         return request

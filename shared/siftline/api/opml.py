@@ -6,7 +6,7 @@ have no word for (a page whose links are followed, and by which selector) stands
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
@@ -188,14 +188,3 @@ def _attributes(values: Mapping[str, str | None]) -> str:
 
 def _escaped(text: str) -> str:
     return _ILLEGAL.sub("", text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def merged(outlines: Sequence[Outline], keys: Sequence[str | None]) -> dict[str, Outline]:
-    """Return one outline for each key, the first, with the topics of all that share it; ``None`` has none."""
-    found: dict[str, Outline] = {}
-    for outline, key in zip(outlines, keys, strict=True):
-        if key is None:
-            continue
-        known = found.setdefault(key, outline)
-        found[key] = replace(known, topics=tuple(dict.fromkeys([*known.topics, *outline.topics]))[:TOPICS_MAX])
-    return found

@@ -13,6 +13,7 @@ from siftline.api.hand_out import HandOut, Publisher
 from siftline.api.health import HealthRoutes
 from siftline.api.items import ItemRoutes
 from siftline.api.me import MeRoutes
+from siftline.api.opml_routes import OpmlLimits, OpmlRoutes
 from siftline.api.ops import Depths, OpsRoutes
 from siftline.api.resolver import HttpApi
 from siftline.api.routing import Resource
@@ -49,7 +50,9 @@ class Parts:
     log: Logger
 
 
-def http_api(parts: Parts, *, allow_loopback: bool, max_attempts: int) -> HttpApi:
+def http_api(
+    parts: Parts, *, allow_loopback: bool, max_attempts: int, opml_limits: OpmlLimits | None = None
+) -> HttpApi:
     """Return the API over these parts."""
     hand_out = HandOut(parts.publisher, parts.log)
     dead_letters = DeadLetters(parts.database, parts.dead_letter_queues, hand_out, parts.clock)
@@ -63,6 +66,13 @@ def http_api(parts: Parts, *, allow_loopback: bool, max_attempts: int) -> HttpAp
         ItemRoutes(parts.database),
         WalkRoutes(parts.database, hand_out, max_attempts=max_attempts),
         SourceRoutes(parts.database, hand_out, allow_loopback=allow_loopback, max_attempts=max_attempts),
+        OpmlRoutes(
+            parts.database,
+            hand_out,
+            opml_limits or OpmlLimits(),
+            allow_loopback=allow_loopback,
+            max_attempts=max_attempts,
+        ),
         ClusterRoutes(parts.database, hand_out, max_attempts=max_attempts),
         TokenRoutes(parts.database, parts.clock),
         MeRoutes(parts.database),
@@ -89,7 +99,16 @@ def open_api(settings: ApiSettings, save_urls: SaveUrls, log: Logger) -> HttpApi
         check_vectors=lambda: check_answers(settings.qdrant_url),
         log=log,
     )
-    return http_api(parts, allow_loopback=settings.http_allow_loopback, max_attempts=settings.job_max_attempts)
+    return http_api(
+        parts,
+        allow_loopback=settings.http_allow_loopback,
+        max_attempts=settings.job_max_attempts,
+        opml_limits=OpmlLimits(
+            max_bytes=settings.opml_max_bytes,
+            max_outlines=settings.opml_max_outlines,
+            max_exported=settings.opml_max_exported,
+        ),
+    )
 
 
 def _check_database(database: Database) -> None:

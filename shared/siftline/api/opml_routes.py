@@ -1,0 +1,178 @@
+"""Subscriptions out of other readers and into them: ``/v1/opml``."""
+
+import base64
+import binascii
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from aws_lambda_powertools.event_handler import Request, Response
+from aws_lambda_powertools.event_handler.api_gateway import Router
+from aws_lambda_powertools.event_handler.depends import Depends
+
+from siftline.api import opml, sources_store
+from siftline.api.addresses import Address, Kind, address_of
+from siftline.api.auth import CurrentCaller
+from siftline.api.following import Followed, Following
+from siftline.api.following_store import Wish
+from siftline.api.hand_out import HandOut
+from siftline.api.opml import Outline
+from siftline.api.opml_models import OpmlAnswer, Outcome, OutlineAnswer
+from siftline.api.problems import ProblemError
+from siftline.api.routing import BODY_PROBLEMS, new_router, responses
+from siftline.api.shapes import Cause
+from siftline.contracts import Priority
+from siftline.kit.db import Database
+from siftline.kit.errors import PermanentError
+
+_XML_TYPE = re.compile(
+    r"(?:text|application)/(?:xml|x-opml|opml|[a-z0-9.-]+\+xml)|application/octet-stream", re.IGNORECASE
+)
+_SELECTOR_MAX_CHARS = 500
+# How much of what each source has brought before a new subscriber gets at once: less than of a single one.
+_BACKFILL = 20
+
+
+@dataclass(frozen=True, slots=True)
+class OpmlLimits:
+    """How large a file may be; the defaults are those of ``siftline.settings.ApiSettings``."""
+
+    max_bytes: int = 2 * 1024 * 1024
+    max_outlines: int = 2_000
+    max_exported: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A request's body as it came."""
+
+    body: str
+    encoded: bool
+    """Whether the gateway took it for bytes and sent it as base64; else it made text of it."""
+    content_type: str
+
+
+def _upload_of(request: Request) -> Upload:
+    event: Any = request.resolved_event
+    content_type = str(event.headers.get("content-type") or "text/x-opml").partition(";")[0].strip()
+    return Upload(event.body or "", bool(event.is_base64_encoded), content_type)
+
+
+class OpmlRoutes:
+    """``/v1/opml``."""
+
+    def __init__(
+        self, database: Database, hand_out: HandOut, limits: OpmlLimits, *, allow_loopback: bool, max_attempts: int
+    ) -> None:
+        self._database = database
+        self._hand_out = hand_out
+        self._limits = limits
+        self._allow_loopback = allow_loopback
+        self._following = Following(max_attempts=max_attempts)
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        router.get(
+            "/v1/opml",
+            summary="Show what you follow as OPML, for any reader",
+            responses=responses((200, None, "OPML 2.0, a folder for each topic (`text/x-opml`)")),
+            tags=["sources"],
+        )(self.export)
+        router.post(
+            "/v1/opml",
+            summary="Follow everything in an OPML file, each outline answered on its own",
+            responses=responses((200, OpmlAnswer, "What became of each outline"), problems=BODY_PROBLEMS),
+            tags=["sources"],
+        )(self.take_in)
+        return router
+
+    def export(self, caller: CurrentCaller) -> Response[str]:
+        """Write what the caller follows, newest first."""
+        with self._database.transaction() as connection:
+            rows = sources_store.list_sources(connection, caller.user_id, limit=self._limits.max_exported)
+        return Response(
+            status_code=200,
+            content_type="text/x-opml; charset=utf-8",
+            body=opml.write(rows, title="Siftline subscriptions"),
+            headers={"Content-Disposition": 'attachment; filename="siftline.opml"'},
+        )
+
+    def take_in(self, upload: Annotated[Upload, Depends(_upload_of)], caller: CurrentCaller) -> OpmlAnswer:
+        """Follow what a file names, in one transaction; who follows something already changes nothing by it."""
+        body, encoding = self._bytes(upload)
+        outlines = opml.read(body, encoding=encoding, most=self._limits.max_outlines)
+        checked = [self._checked(outline) for outline in outlines]
+        wishes = _merged(outlines, checked)
+        with self._database.transaction() as connection:
+            # One turn for the whole list when jobs are handed out, behind what is polled by itself.
+            followed, job_ids = self._following.follow(
+                connection,
+                caller.user_id,
+                list(wishes.values()),
+                backfill=_BACKFILL,
+                priority=Priority.UNDER_72_HOURS,
+                group_key=f"user:{caller.user_id}",
+            )
+        self._hand_out(job_ids)
+        return _answered(outlines, checked, dict(zip(wishes, followed, strict=True)))
+
+    def _bytes(self, upload: Upload) -> tuple[bytes, str | None]:
+        """Return the file and, where the gateway made text of it, the encoding that it therefore has now."""
+        if not _XML_TYPE.fullmatch(upload.content_type):
+            raise ProblemError(415, "unsupported_media_type", "The body must be text/x-opml or application/xml.")
+        if len(upload.body) > 2 * self._limits.max_bytes:  # not even decoded
+            raise self._too_large()
+        try:
+            body = base64.b64decode(upload.body, validate=True) if upload.encoded else upload.body.encode()
+        except (binascii.Error, ValueError) as error:
+            raise ProblemError(400, "invalid_opml", "The body is neither text nor valid base64.") from error
+        if len(body) > self._limits.max_bytes:
+            raise self._too_large()
+        return body, None if upload.encoded else "utf-8"
+
+    def _too_large(self) -> ProblemError:
+        return ProblemError(413, "body_too_large", f"The file is larger than {self._limits.max_bytes // 1024} KiB.")
+
+    def _checked(self, outline: Outline) -> Address | Cause:
+        """Return the source that an outline means, or why it is none."""
+        kind = Kind(outline.kind) if outline.kind in set(Kind) else None
+        selector = (outline.selector or "")[:_SELECTOR_MAX_CHARS] if kind is Kind.WEB else None
+        try:
+            return address_of(outline.url, kind=kind, selector=selector or None, allow_loopback=self._allow_loopback)
+        except PermanentError as error:
+            return Cause(code=error.error_code, detail=error.detail)
+
+
+def _merged(outlines: Sequence[Outline], checked: Sequence[Address | Cause]) -> dict[str, Wish]:
+    """Return one wish for each source: as its first outline has it, with the folders of all."""
+    found: dict[str, Wish] = {}
+    for outline, address in zip(outlines, checked, strict=True):
+        if isinstance(address, Cause):
+            continue
+        before = found.get(address.key)
+        known = before.topics if before else ()
+        topics = tuple(dict.fromkeys([*known, *outline.topics]))[: opml.TOPICS_MAX]
+        found[address.key] = Wish(address, title=before.title if before else outline.title, topics=topics)
+    return found
+
+
+def _answered(
+    outlines: Sequence[Outline], checked: Sequence[Address | Cause], followed: Mapping[str, Followed]
+) -> OpmlAnswer:
+    answers: list[OutlineAnswer] = []
+    seen: set[str] = set()
+    for outline, address in zip(outlines, checked, strict=True):
+        if isinstance(address, Cause):
+            answers.append(OutlineAnswer(outcome=Outcome.REFUSED, title=outline.title, error=address))
+            continue
+        source = followed[address.key]
+        outcome = Outcome.SUBSCRIBED if source.fresh else Outcome.ALREADY
+        if address.key in seen:
+            outcome = Outcome.DUPLICATE
+        seen.add(address.key)
+        answers.append(OutlineAnswer(outcome=outcome, title=outline.title, source_id=source.source_id))
+    counted = Counter(answer.outcome for answer in answers)
+    return OpmlAnswer(outlines=answers, **{outcome.value: counted[outcome] for outcome in Outcome})
