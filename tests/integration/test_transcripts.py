@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterator
-from datetime import timedelta
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -10,12 +11,15 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType
+from siftline.ingest import spending_store
 from siftline.ingest.reader import PageReader
 from siftline.ingest.transcription import AudioModel
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.http import HttpClient, HttpLimits
-from tests.ingesting import Works, ingest_content, transcribe_content
+from siftline.kit.ids import new_id
+from siftline.kit.pacing import HostBusyError
+from tests.ingesting import FreePace, Works, ingest_content, transcribe_content
 from tests.servers import Answer, LoopbackServer, Request, serving
 from tests.youtube import BOT, PRIVATE, FakeYouTube, youtube
 
@@ -129,6 +133,80 @@ class TestFeeds:
 
         site.answers["/t.vtt"] = Answer(VTT.encode(), headers={"Content-Type": "text/vtt"})
         assert bench.work(other, TRANSCRIBE)["text"].endswith("It agreed.")
+
+
+def video_page(body: str = "", head: str = "") -> Answer:
+    markup = f"<html lang=en><head><title>The talk</title>{head}</head><body>{body}</body></html>"
+    return Answer(markup.encode(), headers={"Content-Type": "text/html; charset=utf-8"})
+
+
+def linked(**facts: Any) -> str:
+    node = {"@context": "https://schema.org", "@type": "VideoObject", "name": "The talk", **facts}
+    return f'<script type="application/ld+json">{json.dumps(node)}</script>'
+
+
+class TestPages:
+    def test_a_pages_caption_track_is_read(
+        self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader
+    ) -> None:
+        bench = works(database, http, reader)
+        track = '<track kind="subtitles" src="/t.vtt" srclang="en">'
+        site.answers["/talk"] = video_page(
+            f'<video controls src="/talk.mp4">{track}</video>', '<meta property="og:type" content="video.other">'
+        )
+        site.answers["/t.vtt"] = Answer(VTT.encode(), headers={"Content-Type": "text/vtt"})
+        row = bench.work(bench.saved(site.url("/talk")))
+
+        assert row["text"].endswith("Ann: The council met. It agreed.")
+        assert (row["kind"], row["media"]["transcript_state"]) == ("video", "captions")
+        assert row["media"]["url"] == site.url("/talk.mp4")
+
+    def test_what_the_page_itself_states_goes_before_its_tracks(
+        self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader
+    ) -> None:
+        bench = works(database, http, reader)
+        caption = {"@type": "MediaObject", "contentUrl": site.url("/t.vtt"), "encodingFormat": "text/vtt"}
+        facts = linked(transcript="The council met.", caption=caption, contentUrl=site.url("/talk.mp4"))
+        site.answers["/talk"] = video_page("", facts)
+        row = bench.work(bench.saved(site.url("/talk")))
+
+        assert row["text"].endswith("The council met.")
+        assert (row["media"]["transcript_state"], site.asked("/t.vtt")) == ("page", [])
+
+    def test_a_video_that_says_nothing_is_kept_by_its_title(
+        self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader
+    ) -> None:
+        bench = works(database, http, reader)
+        site.answers["/talk"] = video_page("", linked(contentUrl=site.url("/talk.mp4")))
+        row = bench.work(bench.saved(site.url("/talk")))
+
+        assert (row["title"], row["kind"], row["error_code"]) == ("The talk", "video", None)
+        assert row["media"]["transcript_state"] == "none"
+
+
+class TestTurns:
+    def test_every_host_is_asked_in_its_turn_and_what_it_refuses_is_remembered(
+        self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader
+    ) -> None:
+        pace = FreePace()
+        bench = Works(database, ingest_content(database, http, reader, pace=pace))
+        site.answers["/t.vtt"] = Answer(status=429)
+        content_id = episode(bench, site, ("/t.vtt", "text/vtt", "en"))
+        bench.work(content_id)
+        assert pace.admitted == [(site.url("/episode"), content_id), (site.url("/t.vtt"), content_id)]
+        assert pace.refusals == [(site.url("/t.vtt"), "http_429")]
+
+    def test_who_must_wait_for_a_turn_is_put_off_without_using_a_try(
+        self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader
+    ) -> None:
+        class Busy(FreePace):
+            def admit(self, url: str, *, who: UUID) -> None:
+                raise HostBusyError("Others come first.", retry_after_s=70)
+
+        bench = Works(database, ingest_content(database, http, reader, pace=Busy()))
+        bench.work(content_id := bench.saved(site.url("/page")))
+        job = bench.job(content_id, JobType.INGEST_CONTENT)
+        assert (job["state"], job["attempts"], site.requests) == ("pending", 0, [])
 
 
 class TestYouTube:
@@ -321,6 +399,31 @@ class TestGenerated:
         assert (row["media"]["transcript_state"], row["error_code"]) == (state, None)
         assert bench.job(content_id, TRANSCRIBE)["state"] == "completed"
         assert (api.asked, self.spent(bench)) == ([], [])
+
+    def test_jobs_at_once_cannot_spend_more_than_the_day_allows(self, database: Database) -> None:
+        def reserve(_: int) -> bool:
+            with database.transaction() as connection:
+                return spending_store.reserve(
+                    connection,
+                    new_id(),
+                    kind="transcription",
+                    day=date(2026, 3, 2),
+                    subject_id=new_id(),
+                    micro_usd=300,
+                    day_max_micro_usd=1_000,
+                )
+
+        with ThreadPoolExecutor(8) as threads:
+            assert sorted(threads.map(reserve, range(8))) == [False] * 5 + [True] * 3
+
+    def test_the_environment_has_no_say_in_who_is_called(
+        self, site: LoopbackServer, api: Api, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in ("OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+            monkeypatch.setenv(name, "http://127.0.0.1:1")
+        assert api.model.hear(b"x", ending="mp3", language="en").text == SPOKEN
+        [asked] = api.asked
+        assert not {name for name in asked.headers if name in {"openai-organization", "openai-project"}}
 
     def test_a_refused_key_opens_the_models_breaker_and_costs_nothing(
         self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader, api: Api

@@ -29,6 +29,8 @@ PAGE_UNAVAILABLE = "page_unavailable"
 NOTE = "note"
 """The kind of a feed entry without a page of its own: there is nothing to fetch."""
 _ACCEPT = "text/html, application/xhtml+xml, text/plain;q=0.8, application/pdf;q=0.8, */*;q=0.1"
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+"""What is archived."""
 _YOUTUBE = "YouTube"
 _log = logger("ingest")
 
@@ -162,7 +164,7 @@ class ContentReading:
         self._pace.heard(url, response.headers)
         content_type = response.headers.get("content-type", "")
         page = self._reader.page(response.body, content_type, response.url)
-        if self._archive is not None and page.kind != "pdf":
+        if self._archive is not None and content_type.split(";", maxsplit=1)[0].strip().lower() in _HTML:
             self._archive.keep(content.id, response.body, content_type)
         names = [name for name in (response.url, page.canonical_url) if name and same_site(url, name)]
         keys = [key for key in dict.fromkeys(map(canonical_url, names)) if key != canonical_url(url)]
