@@ -197,6 +197,15 @@ class IngestSettings(ConsumerSettings, HttpSettings, PacingSettings, MediaSettin
         default=768 * 1024 * 1024, ge=64 * 1024 * 1024, description="address space that reading one page may add"
     )
     siftline_analysis_enabled: bool = Field(default=True, description="off: what is read is READY without analysis")
+    duplicate_likeness_min: float = Field(
+        default=0.85, gt=0.7, le=1, description="texts that have this share of their runs of words in common are one"
+    )
+    minor_edit_likeness_min: float = Field(
+        default=0.95,
+        gt=0,
+        le=1,
+        description="an edit that leaves so much of the analysed text is not analysed again",
+    )
 
 
 class ScheduleSettings(ConsumerSettings, VectorSettings):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from siftline.ingest.archive import PageArchive
 from siftline.ingest.audio import AudioFiles
+from siftline.ingest.duplicates import Measures
 from siftline.ingest.reader import ENTRY_S, PageReader
 from siftline.ingest.reading import ContentReading
 from siftline.ingest.service import IngestContent
@@ -41,11 +42,13 @@ def open_ingest(settings: IngestSettings, parts: Producer) -> Sequence[Processor
     archive = PageArchive(s3_client(_ARCHIVE_S), bucket, reader) if bucket else None
     reading = ContentReading(http, reader, transcripts, pace, page_max_bytes=settings.page_max_bytes, archive=archive)
     model = _audio_model(settings, parts.clock)
+    measures = Measures(duplicate=settings.duplicate_likeness_min, minor_edit=settings.minor_edit_likeness_min)
     ingest = IngestContent(
         parts.database,
         reading,
         analysis_enabled=settings.siftline_analysis_enabled,
         clock=parts.clock,
+        measures=measures,
         generates=model is not None,
         retry_s=settings.transcript_retry_s,
     )
@@ -64,6 +67,7 @@ def open_ingest(settings: IngestSettings, parts: Producer) -> Sequence[Processor
         patience_s=settings.job_defer_max_s,
         analysis_enabled=settings.siftline_analysis_enabled,
         clock=parts.clock,
+        measures=measures,
     )
     return [ingest, transcribe]
 
