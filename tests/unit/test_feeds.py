@@ -130,7 +130,7 @@ class TestFormats:
                 author="Ann",
                 published_at=datetime(2023, 12, 31, 22, 30, tzinfo=UTC),
                 html='<p>Hi <a href="https://site.example/b" rel="noopener noreferrer">b</a></p>',
-                summary_html="<p>In short</p>",
+                summary_html="In short",
                 description="In short",
                 image_url="https://site.example/i.png",
                 enclosures=(Enclosure("https://site.example/a.mp3", "audio/mpeg", 12),),

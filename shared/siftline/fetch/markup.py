@@ -104,9 +104,11 @@ def looks_like_html(text: str) -> bool:
 
 
 def escaped(text: str) -> str:
-    """Return plain text as HTML, its blank lines as paragraphs."""
-    paragraphs = re.split(r"\n\s*\n", legal(text[:HTML_MAX_CHARS]).strip())
-    return "".join(f"<p>{html.escape(paragraph)}</p>" for paragraph in paragraphs if paragraph)
+    """Return plain text as HTML: what blank lines part becomes paragraphs, a single one stays as it is."""
+    paragraphs = re.split(r"\n\s*\n", html.escape(legal(text[:HTML_MAX_CHARS]), quote=False).strip())
+    if len(paragraphs) == 1:
+        return paragraphs[0]
+    return "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs if paragraph)
 
 
 def sanitised(markup: str, base_url: str | None) -> str:
