@@ -118,7 +118,7 @@ def test_where_json_is_refused_atom_is_asked_for_and_that_is_remembered(
     poller.poll(source_id)
     # WHEN JSON is refused, it is asked in another way in a job of its own
     server.answers[JSON] = refusal
-    assert poller.poll(source_id) == {"again": ["atom_until"]}
+    assert poller.poll(source_id) == {"asked_otherwise": True}
     assert source_of(poller.database, source_id)["fetch_status"] == "QUEUED"
     # THEN only what is new counts
     assert poller.poll(source_id)["new"] == 1
