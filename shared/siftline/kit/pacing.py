@@ -23,6 +23,7 @@ from siftline.kit.http_errors import StatusTransientError
 from siftline.kit.log import logger
 from siftline.kit.pacing_store import Bucket, Turn
 from siftline.kit.rate_limits import reset_s, used_up
+from siftline.kit.urls import validate_url
 
 _log = logger("pacing")
 _LOCALHOST = "localhost"
@@ -153,8 +154,8 @@ class Pace:
             )
 
     def _bucket(self, url: str) -> Bucket | None:
-        """Return what is paced together with ``url``; ``None`` if nothing is."""
-        host = (urlsplit(url).hostname or "").rstrip(".")
+        """Return what is paced together with ``url``, however its host is spelled; ``None`` if nothing is."""
+        host = (urlsplit(validate_url(url)).hostname or "").rstrip(".")
         if not host or (_is_loopback(host) and not self._options.host_pace_loopback):
             return None
         domains = _domains(host)

@@ -1,0 +1,121 @@
+"""No spelling of an inside address is reached, by any way, from within a network namespace that has such addresses.
+
+Cases S01, S02, S03, S04 and S05.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from infra.local.aws import CREDENTIALS
+from infra.local.queues import sqs_client
+from siftline.kit.ids import new_id
+from siftline.settings import process_environment
+from tests.functions import make_queues
+from tests.house.reading import ROOT
+from tests.walls.passage import outlets
+from tests.walls.spellings import SPELLINGS
+
+_ENTER = ["unshare", "--net", "--mount", "--map-root-user"]
+_REFUSED = {"address_refused", "invalid_url", "unsupported_scheme"}
+# In a Location header these mean a path of the public server that sent it (RFC 3986, section 5.2).
+_RELATIVE = {"http:127.0.0.1/", "http:/127.0.0.1/", "http:///127.0.0.1/", "http:\\\\127.0.0.1\\", "ht\ntp://127.0.0.1/"}
+Walked = dict[str, Any]
+
+
+def _namespaces_are_refused() -> str:
+    try:
+        tried = subprocess.run([*_ENTER, "true"], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return "unshare is not installed"
+    return tried.stderr.strip() if tried.returncode else ""
+
+
+@pytest.fixture(scope="module")
+def walked(make_database: Callable[[], str], sqs_endpoint: str, reachable_folder: Path) -> Walked:
+    """What the whole walk found."""
+    if reason := _namespaces_are_refused():
+        pytest.skip(f"this machine refuses network namespaces ({reason}); tests of the client record connects instead")
+    client = sqs_client(sqs_endpoint)
+    queues = make_queues(client, str(new_id()))
+    client.close()
+    variables = {
+        **CREDENTIALS,
+        **queues,
+        "AWS_ENDPOINT_URL": sqs_endpoint,
+        "DATABASE_URL": make_database(),
+        "QDRANT_URL": "http://127.0.0.1:1",
+        "HTTP_RETRIES": "0",
+        "JOB_MAX_ATTEMPTS": "1",
+        "SIFTLINE_ANALYSIS_ENABLED": "0",
+        "FIRST_IMPORT": "all",
+    }
+    ports = [urlsplit(variables[name]).port or 0 for name in ("DATABASE_URL", "AWS_ENDPOINT_URL")]
+    command = [*_ENTER, sys.executable, "-m", "tests.walls.walk", str(reachable_folder), json.dumps(variables)]
+    paths = {"PYTHONPATH": f"{ROOT}:{ROOT / 'shared'}"}
+    with outlets(reachable_folder, ports):
+        ended = subprocess.run(
+            command, cwd=ROOT, env={**process_environment(), **paths}, capture_output=True, text=True, check=False
+        )
+    assert ended.returncode == 0, ended.stderr[-4000:]
+    walk: Walked = json.loads(ended.stdout.splitlines()[-1])
+    return walk
+
+
+def test_the_inside_would_be_reached_by_a_client_that_checks_nothing(walked: Walked) -> None:
+    control = walked["control"]
+    assert len(control["addresses"]) >= 15
+    assert {name: len(reached) for name, reached in control["reached"].items()} == dict.fromkeys(
+        control["addresses"], 3
+    )
+    assert {"127.0.0.1", "169.254.169.254", "fd00:ec2::254", "fec0::1", "64:ff9b::7f00:1"} <= {*control["addresses"]}
+    assert sum(map(bool, control["spellings"].values())) > 40
+
+
+def test_what_is_public_is_read(walked: Walked) -> None:
+    assert walked["public"] == {"page": [["ok"]], "feed": [["ok", "ok", "ok"]]}
+
+
+def test_nothing_inside_is_reached(walked: Walked) -> None:
+    """Cases S01, S02, S04 and S05: by any way, in any spelling."""
+    assert {way["way"]: way["reached"] for way in walked["walk"] if way["reached"]} == {}
+    assert {url for way in walked["walk"] for url in way["ends"]} == {*SPELLINGS}
+
+
+def test_each_address_is_refused_by_name(walked: Walked) -> None:
+    other = [
+        (way["way"], url, codes)
+        for way in walked["walk"]
+        for url, codes in way["ends"].items()
+        if way["kind"] == "way" and not _REFUSED.issuperset(codes) and not _is_right_too(way["way"], url, codes)
+    ]
+    assert other == []
+
+
+def _is_right_too(way: str, url: str, codes: list[str]) -> bool:
+    """Tell whether an address may also end so."""
+    if way == "a subreddit":
+        return codes == ["not_a_listing"]  # it is refused for not being Reddit's before it is asked for
+    if "redirect" in way:
+        return url in _RELATIVE and codes == ["not_found"]
+    return "page" in way and url.startswith(("https://www.youtube.com/", "https://youtu.be/")) and codes == ["ok"]
+
+
+def test_a_name_that_moves_inside_is_refused_when_it_is_asked_again(walked: Walked) -> None:
+    """Case S03 and fault 24: public when it is first asked for, then loopback, then the metadata address."""
+    assert walked["rebinding"] == {
+        "codes": {
+            "a page": ["ok", "address_refused"],
+            "a feed": ["ok", "address_refused"],
+            "a redirect to itself": ["address_refused"],
+            "the metadata address": ["ok", "address_refused", "address_refused"],
+        },
+        "reached": [],
+        "broken": [],
+    }

@@ -1,0 +1,313 @@
+"""Walks every way by which a user's or a feed's address is fetched; runs inside the wall, prints what was reached.
+
+Each way is one line of ``WAYS``: the real functions are handed a real event, PostgreSQL and SQS are those of the run,
+and only what lies at public addresses is made up.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from html import escape
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+from uuid import UUID
+
+from functions.api import app as api_app
+from functions.fetch import app as fetch_app
+from functions.ingest import app as ingest_app
+from infra.local.aws import REGION
+from siftline.kit.db import Pool
+from siftline.kit.ids import new_id
+from siftline.settings import environment
+from tests.api_client import ApiClient
+from tests.factories import FakeContext, make_content, make_source, make_user, sqs_event
+from tests.faults.audit import violations
+from tests.walls.inside import PORTS, PUBLIC, PUBLIC_6, Listener, bring_up, mount_names, naive, resolving
+from tests.walls.passage import inlets
+from tests.walls.spellings import HOSTS, NAMES, SPELLINGS
+
+_POLLS_MAX = 3
+_HTML = {"Content-Type": "text/html; charset=utf-8"}
+_SENTENCES = (
+    "<p>" + "The harbour council agreed to dredge the northern channel before the winter storms. " * 12 + "</p>"
+)
+
+
+def article(url: str) -> bytes:
+    """Return a page that names an address in every place where a page names one."""
+    to = escape(url)
+    linked = json.dumps(
+        [
+            {"@type": "NewsArticle", "headline": "Dredging", "url": url, "image": url, "mainEntityOfPage": url},
+            {"@type": "VideoObject", "name": "Dredging", "contentUrl": url, "embedUrl": url, "thumbnailUrl": url},
+            {"@type": "PodcastEpisode", "associatedMedia": {"@type": "MediaObject", "contentUrl": url}},
+        ]
+    ).replace("<", "\\u003c")
+    return f"""<!doctype html><html lang=en><head><title>Dredging</title>
+<link rel=canonical href="{to}"><link rel=icon href="{to}"><link rel=stylesheet href="{to}">
+<link rel=amphtml href="{to}">
+<link rel=alternate type="application/rss+xml" href="{to}"><link rel=preload as=script href="{to}">
+<meta http-equiv=refresh content="0;url={to}"><meta property="og:url" content="{to}">
+<meta property="og:image" content="{to}"><meta property="og:video" content="{to}">
+<meta property="og:audio" content="{to}">
+<meta name="twitter:player" content="{to}"><script type="application/ld+json">{linked}</script></head><body>
+<article><h1>Dredging</h1><h2><a href="{to}">The council agreed to dredge the channel</a></h2>{_SENTENCES}
+<img src="{to}" srcset="{to} 2x"><iframe src="{to}"></iframe><object data="{to}"></object><embed src="{to}">
+<video src="{to}" poster="{to}"><source src="{to}" type="video/mp4"><track kind=captions srclang=en src="{to}"></video>
+<audio src="{to}"></audio></article></body></html>""".encode()
+
+
+def media(url: str) -> bytes:
+    """Return a page about nothing but a video whose file and captions lie at an address."""
+    to = escape(url)
+    return f"""<!doctype html><html><head><title>Talk</title><meta property="og:type" content="video.other">
+<meta property="og:video" content="{to}"></head><body><h1>Talk</h1><video controls src="{to}">
+<track kind=captions srclang=en src="{to}"></video></body></html>""".encode()
+
+
+def links(url: str) -> bytes:
+    """Return a page whose articles lie at an address."""
+    headings = "".join(
+        f'<article><h2><a href="{escape(url)}#{n}">What the council said on day {n}</a></h2></article>'
+        for n in range(5)
+    )
+    return f"<!doctype html><html><head><title>News</title></head><body><main>{headings}</main></body></html>".encode()
+
+
+def feed(url: str, page: str) -> bytes:
+    """Return a feed that names an address in every place where a feed names one."""
+    to = escape(url)
+    body = escape(f'<p>Look: <img src="{to}" srcset="{to} 2x"><iframe src="{to}"></iframe></p>')
+    extra = (
+        f'<enclosure url="{to}" type="audio/mpeg" length="9"/><itunes:image href="{to}"/>'
+        f'<podcast:transcript url="{to}" type="text/vtt"/><media:content url="{to}" type="video/mp4"/>'
+        f'<media:thumbnail url="{to}"/><comments>{to}</comments><source url="{to}">s</source>'
+    )
+    return f"""<?xml version="1.0"?><?xml-stylesheet href="{to}"?><rss version="2.0"
+xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd" xmlns:media="http://search.yahoo.com/mrss/"
+xmlns:podcast="https://podcastindex.org/namespace/1.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel>
+<title>News</title><link>{to}</link><image><url>{to}</url></image><atom:link rel="hub" href="{to}"/>
+<atom:link rel="self" href="{to}"/><itunes:new-feed-url>{to}</itunes:new-feed-url><icon>{to}</icon>
+<item><title>Linked</title><link>{to}</link><description>{body}</description></item>
+<item><title>Heard</title><link>{escape(page)}</link><guid>heard</guid><description>{body}</description>{extra}</item>
+</channel></rss>""".encode()
+
+
+def site(path: str) -> tuple[int, dict[str, str], bytes]:
+    """Answer for every public name: ``/what?address``."""
+    what, _, query = path.partition("?")
+    url = unquote(query)
+    if what.startswith("/r"):
+        return int(what[2:5]), {"Location": url.encode().decode("latin-1")}, b""
+    pages = {"/article": article, "/media": media, "/links": links}
+    if what in pages:
+        return 200, _HTML, pages[what](url)
+    if what == "/feed":
+        return 200, {"Content-Type": "application/rss+xml"}, feed(url, f"http://episode.public.test/media?{query}")
+    return (200, _HTML, article("http://public.test/nothing")) if what == "/" else (404, {}, b"")
+
+
+class Rooms:
+    """The functions, and what a user does with them."""
+
+    def __init__(self, database: Pool, variables: Mapping[str, str]) -> None:
+        self._database = database
+        self._variables = variables
+        self._count = 0
+        with database.transaction() as connection:
+            self.user_id: UUID = make_user(connection)
+
+    def at(self, what: str, url: str) -> str:
+        """Return a public address that answers so; each is of a host of its own, for hosts are paced."""
+        self._count += 1
+        return f"http://p{self._count}.public.test/{what}?{quote(url, safe='')}"
+
+    def poll(self, urls: Sequence[str], kind: str = "rss") -> list[list[str]]:
+        """Follow addresses as sources, and read what comes of them; returns the codes that each ended with."""
+        self._forget()
+        found = []
+        for url in urls:
+            with self._database.transaction() as connection:
+                source_id = make_source(connection, url=url, url_key=f"key:{new_id()}", kind=kind, first_import="all")
+                connection.execute(
+                    "insert into subscriptions (id, user_id, source_id) values (%s, %s, %s)",
+                    (new_id(), self.user_id, source_id),
+                )
+            found.append(self.again(source_id))
+        return found
+
+    def again(self, source_id: UUID) -> list[str]:
+        """Poll a source until it is at rest, for a site leads to its feed first, and read what is new."""
+        for _ in range(_POLLS_MAX):
+            self._work(fetch_app, "FETCH", {"job_type": "fetch_source", "source_id": source_id})
+            if self._rows("select fetch_status from sources where id = %s", source_id) != ["QUEUED"]:
+                break
+        codes = self._rows(
+            "select coalesce(last_error_code, nullif(fetch_status, 'IDLE'), 'ok') from sources where id = %s", source_id
+        )
+        new = self._rows(
+            "select id from contents where status <> 'FAILED' and text is null and exists"
+            " (select from source_entries where content_id = contents.id and source_id = %s)",
+            source_id,
+        )
+        return codes + [code for content_id in new for code in self._read(content_id)]
+
+    def read(self, urls: Sequence[str]) -> list[list[str]]:
+        """Save addresses, past what the API refuses at once; returns the codes that each ended with."""
+        self._forget()
+        found = []
+        for url in urls:
+            with self._database.transaction() as connection:
+                content_id = make_content(connection, url=url, url_key=f"key:{new_id()}")
+            found.append(self._read(content_id))
+        return found
+
+    def ask(self, path: str, urls: Sequence[str]) -> list[list[str]]:
+        """Ask the API to take addresses; what it takes is worked off."""
+        client = ApiClient(api_app.build(), self.user_id)
+        answers = [client.post(path, {"url": url}) for url in urls]
+        work = self.read if path.endswith("items") else self.poll
+        return [
+            [answer.code] if answer.status >= 400 else work([url])[0] for url, answer in zip(urls, answers, strict=True)
+        ]
+
+    def broken(self) -> list[str]:
+        """Return what breaks an invariant of the jobs."""
+        with self._database.transaction() as connection:
+            return violations(connection, {})
+
+    def _read(self, content_id: UUID) -> list[str]:
+        self._work(ingest_app, "CONTENT_PROCESSING", {"job_type": "ingest_content", "shared_content_id": content_id})
+        return self._rows(
+            "select coalesce(error_code, nullif(status, 'READY'), 'ok') from contents where id = %s", content_id
+        )
+
+    def _forget(self) -> None:
+        with self._database.transaction() as connection:
+            connection.execute("truncate contents, items, source_entries, jobs, job_events, sources cascade")
+
+    def _work(self, function: Any, queue: str, message: Mapping[str, Any]) -> None:
+        with self._database.transaction() as connection:
+            connection.execute("delete from fetch_hosts")  # a host asked a moment ago would have to wait
+        event = sqs_event("", message)
+        name = self._variables[f"{queue}_QUEUE_URL"].rpartition("/")[2]
+        event["Records"][0]["eventSourceARN"] = f"arn:aws:sqs:{REGION}:000000000000:{name}"
+        function.handler(event, FakeContext(remaining_ms=250_000))
+
+    def _rows(self, query: str, *values: object) -> list[Any]:
+        with self._database.transaction() as connection:
+            return [row[0] for row in connection.execute(query, values).fetchall()]
+
+
+_Way = Callable[[Rooms, Sequence[str]], list[list[str]]]
+
+
+def redirected(rooms: Rooms, urls: Sequence[str], *statuses: int) -> list[str]:
+    """Return public addresses that redirect to others, once with each status."""
+    for status in statuses:
+        urls = [rooms.at(f"r{status}", url) for url in urls]
+    return list(urls)
+
+
+WAYS: dict[str, _Way] = {
+    "a saved page": lambda rooms, urls: rooms.read(urls),
+    "a saved page through the API": lambda rooms, urls: rooms.ask("/v1/items", urls),
+    "a source through the API": lambda rooms, urls: rooms.ask("/v1/sources", urls),
+    "a feed": lambda rooms, urls: rooms.poll(urls),
+    "a page's links": lambda rooms, urls: rooms.poll(urls, "web"),
+    "a subreddit": lambda rooms, urls: rooms.poll(urls, "reddit"),
+    "a page's redirect": lambda rooms, urls: rooms.read(redirected(rooms, urls, 302)),
+    "a page's second redirect": lambda rooms, urls: rooms.read(redirected(rooms, urls, 307, 308)),
+    "a feed's redirect": lambda rooms, urls: rooms.poll(redirected(rooms, urls, 301)),
+}
+"""The address itself is fetched, so each must end with the refusal of it."""
+BESIDE: dict[str, _Way] = {
+    "what a page names": lambda rooms, urls: rooms.read([rooms.at("article", url) for url in urls]),
+    "a video's file and captions": lambda rooms, urls: rooms.read([rooms.at("media", url) for url in urls]),
+    "what a feed names": lambda rooms, urls: rooms.poll([rooms.at("feed", url) for url in urls]),
+    "the feed that a site names": lambda rooms, urls: rooms.poll([rooms.at("article", url) for url in urls]),
+    "the articles that a site links": lambda rooms, urls: rooms.poll([rooms.at("links", url) for url in urls], "web"),
+}
+"""The address is named by something that itself may be read: nothing may be reached, whatever else comes of it."""
+
+
+class Names:
+    """The zone; ``rebind`` names are public when they are first asked for and inside from then on."""
+
+    def __init__(self) -> None:
+        self._asked: dict[str, int] = {}
+
+    def __call__(self, name: str, four: bool) -> list[str] | None:
+        if name.endswith(".rebind.test"):
+            self._asked[name] = self._asked.get(name, 0) + four
+            return (
+                [PUBLIC] if self._asked[name] <= 1 else ["127.0.0.1"] if self._asked[name] == 2 else ["169.254.169.254"]
+            )
+        if name.endswith("public.test"):
+            return [PUBLIC, PUBLIC_6]
+        return NAMES.get(name)
+
+
+def walk(rooms: Rooms, listener: Listener) -> list[dict[str, Any]]:
+    """Go every way with every spelling; those that take two requests each with a third of them, all with all."""
+    found = []
+    for kind, ways in (("way", WAYS), ("beside", BESIDE)):
+        for number, (way, go) in enumerate(ways.items()):
+            began, before = time.monotonic(), len(listener.reached)
+            urls = SPELLINGS if kind == "way" else SPELLINGS[number % 3 :: 3]
+            ends = dict(zip(urls, go(rooms, urls), strict=True))
+            seconds = round(time.monotonic() - began, 1)
+            found.append(
+                {"kind": kind, "way": way, "ends": ends, "reached": listener.reached[before:], "seconds": seconds}
+            )
+    return found
+
+
+def rebinding(rooms: Rooms, listener: Listener) -> dict[str, Any]:
+    """Ask names again that have moved inside since they were asked first."""
+    metadata = "http://moved.rebind.test/"
+    twice = {
+        "a page": rooms.read(["http://page.rebind.test/"] * 2),
+        "a feed": rooms.poll(["http://feed.rebind.test/feed?x"] * 2),
+        "a redirect to itself": rooms.read(["http://self.rebind.test/r302?http://self.rebind.test/"]),
+        "the metadata address": rooms.read([metadata] * 3),
+    }
+    found = {way: [codes[0] for codes in ends] for way, ends in twice.items()}
+    return {"codes": found, "reached": listener.reached, "broken": rooms.broken()}
+
+
+def main() -> None:
+    """Bring the network up, show that it can be reached, walk, and print everything as JSON."""
+    folder, variables = Path(sys.argv[1]), json.loads(sys.argv[2])
+    ports = {urlsplit(variables[name]).port or 0 for name in ("DATABASE_URL", "AWS_ENDPOINT_URL")}
+    mount_names(folder)
+    taken = bring_up()
+    with ExitStack() as stack:
+        stack.enter_context(environment(variables))
+        stack.enter_context(inlets(folder, sorted(ports)))
+        stack.enter_context(resolving(Names()))
+        listener = stack.enter_context(Listener(site).listening())
+        control = {
+            "addresses": taken,
+            "reached": naive([*taken], PORTS, listener),
+            "spellings": naive([host.strip("[]") for host in HOSTS], (80,), listener),
+        }
+        database = Pool(variables["DATABASE_URL"], size=2)
+        rooms = Rooms(database, variables)
+        public = {
+            "page": rooms.read(["http://public.test/"]),
+            "feed": rooms.poll([rooms.at("feed", "http://public.test/")]),
+        }
+        listener.reached.clear()
+        walked = walk(rooms, listener)
+        found = {"control": control, "public": public, "walk": walked, "rebinding": rebinding(rooms, listener)}
+        sys.stdout.write(json.dumps(found))
+        sys.stdout.flush()
+        database.close()
+
+
+if __name__ == "__main__":
+    main()
