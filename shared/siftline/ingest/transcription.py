@@ -117,8 +117,8 @@ class AudioModel:
 
     def _opened(self) -> "OpenAI":
         # Loaded with the first file: it takes most of a second, and most functions and contents never need it.
-        import httpx2  # noqa: PLC0415
-        from openai import OpenAI  # noqa: PLC0415
+        import httpx2  # noqa: PLC0415 - as said
+        from openai import OpenAI  # noqa: PLC0415 - as said
 
         with self._lock:
             if self._client is None:
