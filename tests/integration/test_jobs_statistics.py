@@ -1,7 +1,9 @@
 """Counts that are kept as jobs change, and what is told of them."""
 
 import json
+import time
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -11,7 +13,7 @@ from siftline.jobs.statistics import Statistics
 from siftline.kit.db import Database, SingleConnection
 from siftline.kit.errors import TransientError
 from siftline.settings import JobSettings
-from tests.factories import make_job
+from tests.factories import make_content, make_job
 from tests.fakes import FakeClock
 
 STATES = ("pending", "processing", "completed", "failed", "cancelled")
@@ -175,3 +177,23 @@ def test_a_batch_is_not_undone_by_a_database_that_is_away(caplog: pytest.LogCapt
     away = SingleConnection("postgresql://127.0.0.1:1/none", connect_timeout_s=2)
     Statistics(away, NAMES, JobSettings(), FakeClock()).after_batch(Queue.ANALYSIS)
     assert logged(caplog, "statistics_failed")
+
+
+def test_the_share_of_duplicates_of_the_last_day_is_told_by_kind(
+    database: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    day_old = UUID(int=(int(time.time() * 1000) - 90_000_000) << 80)
+    with database.transaction() as connection:
+        original = make_content(connection, content_sha256=b"a")
+        for kind in ("exact", "exact", "near", "url"):
+            make_content(connection, content_sha256=b"a", duplicate_of=original, duplicate_kind=kind)
+        for _ in range(3):
+            make_content(connection, content_sha256=b"b")
+        make_content(connection)  # not read yet
+        make_content(connection, id=day_old, content_sha256=b"a", duplicate_of=original, duplicate_kind="exact")
+        found = counts_store.duplicates(connection)
+    assert (found, found.ratio) == (counts_store.DuplicateCount(contents=8, exact=2, near=1, url=1), 0.5)
+    Statistics(database, NAMES, JobSettings(), FakeClock()).report()
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"Duplicates"' in line]
+    assert {line["kind"]: line["Duplicates"] for line in lines} == {"exact": [25.0], "near": [12.5], "url": [12.5]}
+    assert {line["queue"] for line in lines} == {NAMES[Queue.CONTENT_PROCESSING]}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from typing import Protocol
 
 from aws_lambda_powertools.event_handler.api_gateway import Router
@@ -10,7 +11,7 @@ from pydantic import BaseModel, Field
 from siftline.api.routing import new_router, responses
 from siftline.contracts import JobType, Queue
 from siftline.jobs.breakers_store import open_breakers
-from siftline.jobs.counts_store import QueueCount, counts
+from siftline.jobs.counts_store import QueueCount, counts, duplicates
 from siftline.jobs.queues import Depth, QueueUnavailableError
 from siftline.kit.db import Database
 
@@ -61,12 +62,23 @@ class BreakerView(BaseModel):
     next_try_s: float = Field(description="Until it is tried again, in seconds")
 
 
+class DuplicatesView(BaseModel):
+    """How much of what was read in the last 24 hours had been read elsewhere."""
+
+    contents: int = Field(description="Contents that came in and were read")
+    exact: int = Field(description="Duplicates: the same text to the letter")
+    near: int = Field(description="Duplicates: nearly the same text")
+    url: int = Field(description="Duplicates: another address of a page, by its own word")
+    ratio: float = Field(description="The share of duplicates, between 0 and 1", examples=[0.07])
+
+
 class QueuesView(BaseModel):
     """All queues and all job types, and what holds jobs up."""
 
     queues: list[QueueView]
     jobs: list[JobCounts]
     breakers: list[BreakerView]
+    duplicates: DuplicatesView
 
 
 class QueueStats(BaseModel):
@@ -112,7 +124,7 @@ class OpsRoutes:
         with ThreadPoolExecutor(len(Queue)) as threads:  # at once: one that does not answer is waited for
             queues = list(threads.map(view, Queue))
         jobs = [_jobs(job_type, rows) for job_type in JobType]
-        return QueuesView(queues=queues, jobs=jobs, breakers=self._breakers())
+        return QueuesView(queues=queues, jobs=jobs, breakers=self._breakers(), duplicates=self._duplicates())
 
     def queue_stats(self) -> QueueStats:
         """Count the analysis jobs."""
@@ -124,6 +136,11 @@ class OpsRoutes:
     def _counts(self) -> list[QueueCount]:
         with self._database.transaction() as connection:
             return counts(connection)
+
+    def _duplicates(self) -> DuplicatesView:
+        with self._database.transaction() as connection:
+            found = duplicates(connection)
+        return DuplicatesView(**asdict(found), ratio=round(found.ratio, 4))
 
     def _breakers(self) -> list[BreakerView]:
         with self._database.transaction() as connection:

@@ -1,5 +1,7 @@
 """Counts of jobs by type, queue and state, and their ages: what ``/v1/ops/queues``, the statistics and the alarms show.
 
+And of duplicates among what was read: how much of what comes in is told twice.
+
 Nothing is counted when it is asked for: triggers (``infra/migrations/0004_recovery.sql``) write each change of a count
 beside the change itself, and ``fold`` adds them up, so that an answer costs the same at any number of jobs.
 """
@@ -31,6 +33,24 @@ class QueueCount:
     """For how many seconds the oldest due job has been waiting to be taken."""
     oldest_running_s: float
     """For how many seconds the longest-held job has been in work."""
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateCount:
+    """The contents of the last 24 hours that have been read, and how many of them are duplicates, by their kind."""
+
+    contents: int
+    exact: int
+    """The same text to the letter."""
+    near: int
+    """Nearly the same text."""
+    url: int
+    """Another address of the same page, by its own word."""
+
+    @property
+    def ratio(self) -> float:
+        """The share of duplicates, between 0 and 1."""
+        return (self.exact + self.near + self.url) / self.contents if self.contents else 0.0
 
 
 _FOLD = """
@@ -76,6 +96,16 @@ select queue, extract(epoch from now() - min(greatest(published_at, due_at)))::f
 from jobs where state = 'pending' and published_at is not null group by queue
 """
 
+# A UUIDv7 begins with the milliseconds of its making: the primary key finds what is younger than a day.
+_DUPLICATES = """
+select count(*)::int8 as contents, count(*) filter (where duplicate_kind = 'exact')::int8 as exact,
+  count(*) filter (where duplicate_kind = 'near')::int8 as near,
+  count(*) filter (where duplicate_kind = 'url')::int8 as url
+from contents where content_sha256 is not null
+  and id >= (lpad(to_hex((extract(epoch from now() - interval '24 hours') * 1000)::int8), 12, '0')
+    || repeat('0', 20))::uuid
+"""
+
 
 def fold(connection: Connection) -> None:
     """Add the changes to the counts; where another is at it, leave it to that one."""
@@ -91,3 +121,9 @@ def counts(connection: Connection) -> list[QueueCount]:
 def oldest_messages_s(connection: Connection) -> dict[str, float]:
     """Return, for each queue with unanswered messages, for how many seconds the oldest could have been received."""
     return {queue: max(0.0, age_s) for queue, age_s in connection.execute(_OLDEST_MESSAGES).fetchall()}
+
+
+def duplicates(connection: Connection) -> DuplicateCount:
+    """Return how many of the contents of the last 24 hours are duplicates."""
+    with connection.cursor(row_factory=class_row(DuplicateCount)) as cursor:
+        return cursor.execute(_DUPLICATES).fetchone() or DuplicateCount(0, 0, 0, 0)

@@ -12,7 +12,7 @@ from siftline.kit.clock import Clock
 from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
 from siftline.kit.log import logger
-from siftline.kit.metrics import COUNT, SECONDS, emit
+from siftline.kit.metrics import COUNT, PERCENT, SECONDS, emit
 from siftline.settings import JobSettings
 
 _log = logger("jobs")
@@ -45,9 +45,13 @@ class Statistics:
             _log.warning("statistics_failed", queue=queue.value, error_code=error.error_code)
 
     def report(self) -> list[QueueCount]:
-        """Tell how the jobs of every queue are, and return their counts."""
+        """Tell how the jobs of every queue are, and how much of the last day's contents is told twice; return the jobs'
+        counts.
+        """
         found = self._counts()
         self._tell(found)
+        with self._database.transaction() as connection:
+            self._tell_duplicates(counts_store.duplicates(connection))
         return found
 
     def _due(self, queue: Queue) -> bool:
@@ -80,6 +84,14 @@ class Statistics:
                     limit=self._settings.job_backlog_high,
                     oldest_due_s=max(row.oldest_due_s for row in mine),
                 )
+
+    def _tell_duplicates(self, found: counts_store.DuplicateCount) -> None:
+        kinds = {"exact": found.exact, "near": found.near, "url": found.url}
+        _log.info("duplicate_stats", contents=found.contents, ratio=round(found.ratio, 4), **kinds)
+        for kind, contents in kinds.items():
+            percent = 100 * contents / found.contents if found.contents else 0.0
+            queue = self._names.get(Queue.CONTENT_PROCESSING, Queue.CONTENT_PROCESSING)
+            emit({"Duplicates": (percent, PERCENT)}, {"queue": queue, "kind": kind})
 
     def _measure(self, queue: str, rows: Sequence[QueueCount], **dimensions: str) -> None:
         figures = {

@@ -7,6 +7,7 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 from siftline.kit.log import NAMESPACE, SERVICE
 
 COUNT, MILLISECONDS, SECONDS = MetricUnit.Count, MetricUnit.Milliseconds, MetricUnit.Seconds
+PERCENT = MetricUnit.Percent
 Figure = tuple[float, MetricUnit]
 
 
