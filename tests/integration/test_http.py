@@ -413,6 +413,12 @@ class TestRetries:
             client().get(server.url("/"))
         assert caught.value.retry_after_s == 600
 
+    def test_a_429_is_never_asked_again_here(self, server: LoopbackServer) -> None:
+        server.answers["/"] = Answer(status=429, headers={"Retry-After": "2"})
+        with pytest.raises(StatusTransientError) as caught:
+            client().get(server.url("/"))
+        assert (caught.value.retry_after_s, len(server.requests)) == (2, 1)
+
     def test_a_short_retry_after_is_waited_out(self, server: LoopbackServer) -> None:
         server.answers["/"] = [Answer(status=503, headers={"Retry-After": "3"}), Answer(b"back")]
         sleeps = Sleeps()

@@ -126,6 +126,16 @@ class TestLine:
         assert ask.wait_s() == 30
         assert ask.wait_s(who=waiting[0]) == 0
 
+    def test_who_comes_a_moment_late_does_not_push_the_others_back(
+        self, asking: Callable[..., Asking], time: SimulatedTime
+    ) -> None:
+        ask, waiting = asking(), [new_id() for _ in range(3)]
+        assert [ask.wait_s(who=who) for who in (new_id(), *waiting)] == [0, 10, 20, 30]
+        time.sleep(10.4)
+        assert ask.wait_s(who=waiting[0]) == 0
+        time.sleep(9.6)
+        assert [ask.wait_s(who=who) for who in waiting[1:]] == [0, 10]
+
     def test_who_asks_again_early_keeps_their_turn(self, asking: Callable[..., Asking], time: SimulatedTime) -> None:
         ask, waiting = asking(), [new_id() for _ in range(3)]
         assert [ask.wait_s(who=who) for who in (new_id(), *waiting)] == [0, 10, 20, 30]
@@ -276,7 +286,7 @@ class TestLearning:
         ask.all(10)
         assert learned(database) == [("feeds.example.org", pytest.approx(40 * 0.98**10, abs=0.01))]
         ask.all(100)
-        assert learned(database) == [("feeds.example.org", pytest.approx(20 * 1.05))]
+        assert learned(database) == [("feeds.example.org", pytest.approx(20 * 1.1))]
         time.sleep(86_400)
         ask.all(60)
         assert learned(database) == []

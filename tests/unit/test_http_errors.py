@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from siftline.kit.errors import PermanentError, TransientError
-from siftline.kit.http_errors import StatusTransientError, http_date, retry_after_s, status_error
+from siftline.kit.http_errors import http_date, retry_after_s, status_error
 
 NOW = datetime(2024, 6, 1, 12, 0, tzinfo=UTC)
 
@@ -32,15 +32,6 @@ def test_a_status_that_may_pass_is_transient(status: int) -> None:
 def test_only_the_statuses_that_pass_within_seconds_are_retried_soon() -> None:
     soon = [status for status in range(400, 600) if getattr(status_error(status, {}, NOW), "retry_soon", False)]
     assert soon == [408, 500, 502, 503, 504]
-
-
-@pytest.mark.parametrize(("headers", "soon"), [({}, False), ({"retry-after": "2"}, True)])
-def test_who_asks_too_often_is_asked_again_only_after_the_time_that_they_name(
-    headers: dict[str, str], soon: bool
-) -> None:
-    error = status_error(429, headers, NOW)
-    assert isinstance(error, StatusTransientError)
-    assert error.retry_soon is soon
 
 
 @pytest.mark.parametrize(

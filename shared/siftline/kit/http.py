@@ -113,8 +113,8 @@ class HttpClient:
         downloaded (an answer that names none is let through). Raises the leaves of ``siftline.kit.http_errors`` and
         ``siftline.kit.urls``: ``PermanentError`` where every try would end alike, else ``TransientError``, with
         ``retry_after_s`` where the server asked for more than a few seconds. Network errors and 408, 500, 502, 503 and
-        504 are retried here after 1, 2 and 4 seconds, jittered, as long as the deadline allows; a 429 only after the
-        few seconds that the server asked for.
+        504 are retried here after 1, 2 and 4 seconds, jittered, as long as the deadline allows; a 429 never, for it
+        concerns others too (``siftline.kit.pacing``).
         """
         sent = request_headers(headers or {}, accept=accept, user_agent=self._user_agent)
         return self._tried(url, Outgoing("GET", sent, max_bytes, media_types), self._limits.retries)
@@ -162,7 +162,7 @@ class HttpClient:
             with self._backend.deadline(until_s):
                 return retrying(self._follow, url, request)
         except StatusTransientError as error:
-            if retries and error.retry_after_s is not None and error.retry_after_s <= SHORT_WAIT_S:
+            if retries and error.retry_soon and (error.retry_after_s or 0.0) <= SHORT_WAIT_S:
                 error.retry_after_s = None  # it was waited out and did not help: the caller's own backoff is next
             raise
 

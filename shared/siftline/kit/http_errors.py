@@ -137,9 +137,8 @@ class StatusTransientError(HttpTransientError):
     def __init__(self, detail: str, *, code: str, answer: Refusal, retry_after_s: float | None) -> None:
         super().__init__(detail, code=code, retry_after_s=retry_after_s)
         self.answer = answer
-        # Who is told that they ask too often, and not for how long to wait, does not ask again at once.
-        asked_again = answer.status != 429 or retry_after_s is not None
-        self.retry_soon = asked_again and answer.status in {408, 429, 500, 502, 503, 504}
+        # Not 429: who asks too often does not ask again at once, and whoever keeps the pace has to know of it.
+        self.retry_soon = answer.status in {408, 500, 502, 503, 504}
 
     @property
     def status(self) -> int:

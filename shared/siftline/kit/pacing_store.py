@@ -18,7 +18,7 @@ from siftline.kit.db import Connection
 _TURN_KEPT = timedelta(minutes=10)
 # A pace that was refused is not tried again for a day, and what lies a little above it is kept to.
 _REFUSED_KEPT = timedelta(days=1)
-_ABOVE_REFUSED_RATIO = 1.05
+_ABOVE_REFUSED_RATIO = 1.1
 _NARROWER_RATIO = 0.98
 _WIDER_RATIO = 2.0
 # Refusals of requests that were under way together teach one lesson.
@@ -50,6 +50,8 @@ class Turn:
 _INTERVAL = "greatest(coalesce(h.learned_s, 0), %(interval_s)s)"
 # A pace that was learned lets no burst through.
 _BURST_S = "case when h.learned_s is null then %(burst_s)s else 0 end"
+# Who comes a little late for a turn, as delays are of whole seconds, does not push all behind them back.
+_LATE = f"least({_INTERVAL} * 0.05, 1) * interval '1 second'"
 _BLOCKED = "select max(b.blocked_until) from fetch_hosts b where b.scope = any(%(domains)s) and b.blocked_until > now()"
 _AHEAD = """
 ahead as (
@@ -71,7 +73,7 @@ taken as (
     and not exists (select from ({_BLOCKED}) as blocked (until) where until > now() + %(wait)s)
   on conflict (scope) do update set
     asked_at = greatest(now(), {_TURN_AT}),
-    next_at = greatest(h.next_at, now()) + {_INTERVAL} * interval '1 second',
+    next_at = case when h.next_at > now() - {_LATE} then h.next_at else now() end + {_INTERVAL} * interval '1 second',
     learned_s = (select narrowed from (select greatest(h.learned_s * %(narrower)s,
         case when h.refused_at > now() - %(refused_kept)s then h.refused_s * %(above)s end)) as lesson (narrowed)
       where h.learned_s is not null and narrowed > %(interval_s)s),
