@@ -82,10 +82,9 @@ class StepRow:
 
 _DUPLICATES = """
 select i.id, c.url, c.title
-from contents mine
-join contents c on coalesce(c.duplicate_of, c.id) = coalesce(mine.duplicate_of, mine.id) and c.id <> mine.id
+from (select id, coalesce(duplicate_of, id) as original from contents where id = %(content_id)s) mine
+join contents c on (c.id = mine.original or c.duplicate_of = mine.original) and c.id <> mine.id
 join items i on i.content_id = c.id and i.user_id = %(user_id)s
-where mine.id = %(content_id)s
 order by c.sort_at desc, i.id limit 50
 """
 

@@ -87,7 +87,7 @@ class Statistics:
 
     def _tell_duplicates(self, found: counts_store.DuplicateCount) -> None:
         kinds = {"exact": found.exact, "near": found.near, "url": found.url}
-        _log.info("duplicate_stats", contents=found.contents, ratio=round(found.ratio, 4), **kinds)
+        _log.info("duplicate_stats", **asdict(found), ratio=round(found.ratio, 4))
         for kind, contents in kinds.items():
             percent = 100 * contents / found.contents if found.contents else 0.0
             queue = self._names.get(Queue.CONTENT_PROCESSING, Queue.CONTENT_PROCESSING)
