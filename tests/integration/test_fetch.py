@@ -315,6 +315,7 @@ class TestConditionalRequests:
     def test_validators_are_echoed_byte_for_byte_and_renewed_by_every_answer(
         self, database: Database, server: LoopbackServer, poller: Poller
     ) -> None:
+        """Case F07: both validators are stored from every 200 and 304, whichever of them changed."""
         source_id = subscribed(database, server)
         modified = "Mon, 01 Jan 2024 00:00:00 GMT"
         server.answers["/feed"] = [
@@ -346,6 +347,7 @@ class TestConditionalRequests:
     def test_a_date_from_the_future_is_not_sent_back(
         self, database: Database, server: LoopbackServer, poller: Poller
     ) -> None:
+        """Case F09: a Last-Modified of the year 2041 is never sent back."""
         source_id = subscribed(database, server)
         headers = {"Last-Modified": "Tue, 01 Jan 2041 00:00:00 GMT"}
         server.answers["/feed"] = [Answer(rss(item(0)), headers=headers), Answer(rss(item(1)), headers=headers)]
@@ -354,6 +356,7 @@ class TestConditionalRequests:
     def test_after_a_week_of_304_the_whole_feed_is_asked_for(
         self, database: Database, server: LoopbackServer, poller: Poller
     ) -> None:
+        """Case F09: after seven days of unbroken 304 one request has no conditions."""
         source_id = subscribed(
             database, server, etag='"a"', body_sha256=b"x", last_full_at=datetime.now(UTC) - timedelta(days=8)
         )
@@ -368,18 +371,24 @@ class TestConditionalRequests:
         server.answers["/feed"] = Answer(status=304)
         assert poller.failing(source_id) == "http_304"
 
+    @pytest.mark.parametrize("status", [302, 303, 307])
     def test_every_poll_starts_at_the_address_the_user_gave(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, server: LoopbackServer, poller: Poller, status: int
     ) -> None:
+        """Case F01: a temporary redirect is followed afresh at each poll and changes no address."""
         source_id = subscribed(database, server, "/a")
         server.answers.update(
-            {"/a": [redirect("/b"), redirect("/c")], "/b": Answer(rss(item(0))), "/c": Answer(rss(item(1)))}
+            {
+                "/a": [redirect("/b", status), redirect("/c", status)],
+                "/b": Answer(rss(item(0))),
+                "/c": Answer(rss(item(1))),
+            }
         )
         poller.poll(source_id)
         poller.poll(source_id)
         assert [request.path for request in server.requests] == ["/a", "/b", "/a", "/c"]
         source = source_of(database, source_id)
-        assert (source["url"], source["resolved_url"]) == (server.url("/a"), None)
+        assert (source["url"], source["resolved_url"], source["adopted_url"]) == (server.url("/a"), None, None)
 
     def test_a_permanent_redirect_is_remembered_with_its_age(
         self, database: Database, server: LoopbackServer, poller: Poller
@@ -408,6 +417,7 @@ class TestHealth:
     def test_failures_degrade_a_source_with_widening_waits_and_it_heals_by_itself(
         self, database: Database, server: LoopbackServer, poller: Poller
     ) -> None:
+        """Case F11: a source that fails is asked ever more rarely, but always again."""
         source_id = subscribed(database, server, refresh_minutes=60)
         server.answers["/feed"] = [*[Answer(status=404)] * 6, Answer(rss(item(0)))]
         seen = []
@@ -442,12 +452,14 @@ class TestHealth:
     def test_a_feed_that_is_gone_is_polled_no_more_and_keeps_its_items(
         self, database: Database, server: LoopbackServer, poller: Poller
     ) -> None:
+        """Case F35: 410 ends the polling, its items stay, and people read why."""
         source_id = subscribed(database, server)
         server.answers["/feed"] = [Answer(rss(item(0))), Answer(status=410)]
         poller.poll(source_id)
         assert poller.failing(source_id) == "gone"
         source = source_of(database, source_id)
         assert (source["health"], source["last_error_code"]) == ("inactive", "gone")
+        assert source["next_fetch_reason"] == "the server says that the feed is gone for good"
         assert counts(database) == (1, 1, 1, 1)
         assert poller.poll(source_id) == {"skipped": "inactive"}
         assert len(server.requests) == 2
@@ -455,6 +467,7 @@ class TestHealth:
     def test_a_feed_over_the_cap_has_its_own_state_and_the_next_check_moves_on(
         self, database: Database, server: LoopbackServer, poller: Poller
     ) -> None:
+        """Case F33: too large is a state with a name, and the next check moves forward."""
         source_id = subscribed(database, server)
         server.answers["/feed"] = Answer(rss(item(0, description="x" * 2_000_000)))
         before = source_of(database, source_id)["next_fetch_at"]
