@@ -95,8 +95,8 @@ class Poller:
 
     def processor(self, http: HttpClient) -> FetchSource:
         """Return what does the jobs, over this client."""
-        fetchers = source_fetchers(http, http, self.reader, self.pages, SystemClock(), self.options)
         pace = Pace(self.database, self.options, SystemClock())
+        fetchers = source_fetchers(http, http, self.reader, self.pages, pace, SystemClock(), self.options)
         return FetchSource(self.database, fetchers, pace, SystemClock(), self.options)
 
     def failing(self, source_id: UUID) -> str:

@@ -27,8 +27,8 @@ def build() -> BatchConsumer:
     reader = FeedReader(timeout_s=settings.feed_parse_s, max_entries=settings.feed_max_entries)
     pages = PageReader(timeout_s=settings.web_read_s, max_links=settings.web_links_max)
     searching = HttpClient.of(settings.searching())
-    fetchers = source_fetchers(HttpClient.of(settings), searching, reader, pages, parts.clock, settings)
     pace = Pace(parts.database, settings, parts.clock)
+    fetchers = source_fetchers(HttpClient.of(settings), searching, reader, pages, pace, parts.clock, settings)
     fetch = FetchSource(parts.database, fetchers, pace, parts.clock, settings)
     subjects = {JobType.FETCH_SOURCE: health_store.subject}
     reserve_s = settings.http_total_s + settings.feed_parse_s

@@ -1,6 +1,7 @@
 """A site's address given for its feed, on a real database and a real server."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -93,6 +94,21 @@ def test_no_more_places_are_tried_than_allowed(poller: Poller, server: LoopbackS
     source = source_of(poller.database, source_id)
     assert "web" in source["last_error_detail"]
     assert waits_h(poller.database, source_id) > 100
+
+
+def test_after_its_time_no_place_is_tried(poller: Poller, server: LoopbackServer) -> None:
+    server.answers["/"] = page()
+    source_id = subscribed(poller.database, server, "/")
+    assert replace(poller, options=Options(discovery_s=1e-9)).failing(source_id) == "no_feed_found"
+    assert len(server.requests) == 1
+
+
+def test_every_request_is_made_in_the_hosts_pace(poller: Poller, server: LoopbackServer) -> None:
+    server.answers["/"] = page()
+    source_id = subscribed(poller.database, server, "/")
+    paced = replace(poller, options=Options(host_pace_loopback=True, host_burst=2))
+    assert paced.failing(source_id) == "search_interrupted"
+    assert len(server.requests) == 2
 
 
 def test_a_server_that_asks_for_patience_is_not_tried_further(poller: Poller, server: LoopbackServer) -> None:

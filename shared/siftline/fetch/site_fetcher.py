@@ -20,13 +20,20 @@ from siftline.fetch.feeds import NotAFeedError
 from siftline.fetch.fetcher import Fetched, Found, Http
 from siftline.fetch.health_store import Source
 from siftline.kit.clock import Clock
-from siftline.kit.errors import PermanentError, TransientError
+from siftline.kit.errors import NotTriedError, PermanentError, TransientError
 from siftline.kit.http import Response
-from siftline.kit.http_errors import StatusRefusedError
+from siftline.kit.http_errors import StatusRefusedError, StatusTransientError
+from siftline.kit.pacing import Pacing
 from siftline.kit.urls import canonical_url
 
 _GONE = frozenset({404, 410})
-_WAIT = frozenset({429, 503})
+_PATIENCE = frozenset({429, 503})
+
+
+class SearchInterruptedError(TransientError):
+    """The host is asked too much already for a feed to be looked for now."""
+
+    code = "search_interrupted"
 
 
 class Pages(Protocol):
@@ -50,6 +57,7 @@ class SiteFetcher:
         searching: Http,
         reader: Reader,
         pages: Pages,
+        pace: Pacing,
         clock: Clock,
         *,
         max_bytes: int,
@@ -60,6 +68,7 @@ class SiteFetcher:
         self._searching = searching
         self._reader = reader
         self._pages = pages
+        self._pace = pace
         self._clock = clock
         self._max_bytes = max_bytes
         self._tries = tries
@@ -99,12 +108,12 @@ class SiteFetcher:
         if self._clock.monotonic() >= until_s:
             raise error
         try:
-            response = self._get(source.url)
+            response = self._get(source, source.url)
             if is_page(response.body, response.content_type):
                 return Found(self._feed_of(source, response, until_s))
             if self._holds_feed(response):
                 return Found(source.url)
-        except (PermanentError, TransientError) as vain:
+        except PermanentError as vain:
             raise error from vain
         raise error
 
@@ -114,30 +123,31 @@ class SiteFetcher:
         discovered = self._pages.feeds(response.body, url=response.url, content_type=content_type)
         first = discovered.candidates[0].url if discovered.clear else None
         if first is not None and (source.feed_url is None or canonical_url(first) != canonical_url(source.feed_url)):
-            if discovered.announced or self._try(first, until_s):
+            if discovered.announced or self._try(source, first, until_s):
                 return first
         elif len(discovered.candidates) > 1:
             raise SeveralFeedsError(discovered.candidates)
-        guessed = self._guessed(response.url, until_s) if source.imported_at is None else None
+        guessed = self._guessed(source, response.url, until_s) if source.imported_at is None else None
         if guessed is not None:
             return guessed
         if discovered.announced and not discovered.clear:
             raise SeveralFeedsError(discovered.candidates)
         raise NoFeedFoundError
 
-    def _guessed(self, page_url: str, until_s: float) -> str | None:
-        return next((url for url in guesses(page_url, self._tries) if self._try(url, until_s)), None)
+    def _guessed(self, source: Source, page_url: str, until_s: float) -> str | None:
+        return next((url for url in guesses(page_url, self._tries) if self._try(source, url, until_s)), None)
 
-    def _try(self, url: str, until_s: float) -> bool:
-        """Return whether there is a feed; raises where the server asks for patience."""
+    def _try(self, source: Source, url: str, until_s: float) -> bool:
+        """Return whether there is a feed; raises where the server, or its pace, asks for patience."""
         if self._clock.monotonic() >= until_s:
             return False
         try:
-            return self._holds_feed(self._get(url))
+            return self._holds_feed(self._get(source, url))
         except PermanentError:
             return False
         except TransientError as error:
-            if error.retry_after_s is not None or getattr(error, "status", None) in _WAIT:
+            refused = isinstance(error, StatusTransientError) and error.status in _PATIENCE
+            if refused or error.retry_after_s is not None or isinstance(error, SearchInterruptedError):
                 raise
             return False
 
@@ -147,5 +157,13 @@ class SiteFetcher:
         self._reader.read(response.body, url=response.url, content_type=response.headers.get("content-type", ""))
         return True
 
-    def _get(self, url: str) -> Response:
+    def _get(self, source: Source, url: str) -> Response:
+        """Ask in the host's pace, as for every request.
+
+        A search has no turn of its own to wait for: it would begin with the page, and wait again, for ever.
+        """
+        try:
+            self._pace.admit(url, who=source.id)
+        except NotTriedError as error:
+            raise SearchInterruptedError(error.detail) from error
         return self._searching.get(url, max_bytes=self._max_bytes, accept=ACCEPT)

@@ -11,6 +11,7 @@ from siftline.fetch.reddit_fetcher import RedditFetcher
 from siftline.fetch.site_fetcher import SiteFetcher
 from siftline.fetch.web_fetcher import WebFetcher
 from siftline.kit.clock import Clock
+from siftline.kit.pacing import Pacing
 
 
 class FetcherOptions(Protocol):
@@ -53,7 +54,13 @@ class FetcherOptions(Protocol):
 
 
 def source_fetchers(
-    http: Http, searching: Http, reader: FeedReader, pages: PageReader, clock: Clock, options: FetcherOptions
+    http: Http,
+    searching: Http,
+    reader: FeedReader,
+    pages: PageReader,
+    pace: Pacing,
+    clock: Clock,
+    options: FetcherOptions,
 ) -> Mapping[str, SourceFetcher]:
     """Return the fetcher of each kind; ``searching`` is the client of little patience that looks for feeds."""
     feeds = FeedFetcher(http, reader, clock, max_bytes=options.feed_max_bytes)
@@ -62,6 +69,7 @@ def source_fetchers(
         searching,
         reader,
         pages,
+        pace,
         clock,
         max_bytes=options.feed_max_bytes,
         tries=options.discovery_tries,
