@@ -106,7 +106,7 @@ def test_after_its_time_no_place_is_tried(poller: Poller, server: LoopbackServer
 def test_every_request_is_made_in_the_hosts_pace(poller: Poller, server: LoopbackServer) -> None:
     server.answers["/"] = page()
     source_id = subscribed(poller.database, server, "/")
-    paced = replace(poller, options=Options(host_pace_loopback=True, host_burst=2))
+    paced = replace(poller, options=Options(host_pace_loopback=True, host_burst=2, host_requests_per_s=0.001))
     assert paced.failing(source_id) == "search_interrupted"
     assert len(server.requests) == 2
 
