@@ -222,6 +222,11 @@ class ScheduleSettings(ConsumerSettings, VectorSettings):
     keep_idempotency_keys_s: int = Field(
         default=86_400, ge=3_600, description="an Idempotency-Key is forgotten after this"
     )
+    keep_hosts_s: int = Field(
+        default=7 * 86_400,
+        ge=86_400,
+        description="the pace of a host that nothing was asked of for so long is forgotten",
+    )
     extra_run_pending: int = Field(
         default=1_000, ge=1, description="an extra run hands out more where more due jobs than this are pending"
     )

@@ -128,10 +128,15 @@ def test_clean_up_takes_old_finished_jobs_and_keys_and_asks_for_ghosts(database:
                 f" values (%s, %s, '', %s, now() - interval '{age}')",
                 (user_id, key, new_id()),
             )
+        for host, age in (("old.example", "8 days"), ("young.example", "6 days")):
+            connection.execute(
+                "insert into fetch_hosts (scope, updated_at) values (%s, now() - %s::interval)", (host, age)
+            )
     schedule, _ = make_schedule(database, ghosts=3)
-    assert schedule.run(Tick.CLEAN_UP) == {"jobs": 1, "idempotency_keys": 1, "ghost_vectors": 3}
+    assert schedule.run(Tick.CLEAN_UP) == {"jobs": 1, "idempotency_keys": 1, "hosts": 1, "ghost_vectors": 3}
     assert one(database, "select id from jobs") == young
     assert one(database, "select key from idempotency_keys") == "young"
+    assert one(database, "select scope from fetch_hosts") == "young.example"
 
 
 @pytest.mark.parametrize("tick", list(Tick))

@@ -13,6 +13,7 @@ from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import Depth
 from siftline.jobs.steps import Steps
 from siftline.jobs.sweep import Sweep
+from siftline.kit import pacing_store
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
 from siftline.kit.log import logger
@@ -127,7 +128,7 @@ class Schedule:
         return {"enqueued": len(ids)}
 
     def clean_up(self) -> dict[str, int]:
-        """Delete finished jobs and idempotency keys past their age, and vectors of contents that are gone.
+        """Delete finished jobs, idempotency keys and hosts past their age, and vectors of contents that are gone.
 
         Each in batches, until none is left or time is up. Raises ``TickIncompleteError`` when one of them failed.
         """
@@ -136,6 +137,7 @@ class Schedule:
             {
                 "jobs": lambda: steps.repeat(self._clean_up_jobs, full=_CLEAN_UP_BATCH),
                 "idempotency_keys": lambda: steps.repeat(self._forget_keys, full=_CLEAN_UP_BATCH),
+                "hosts": lambda: steps.repeat(self._forget_hosts, full=_CLEAN_UP_BATCH),
                 "ghost_vectors": self._remove_ghosts,
             }
         )
@@ -173,6 +175,10 @@ class Schedule:
             return store.forget_idempotency_keys(
                 connection, age_s=self._settings.keep_idempotency_keys_s, limit=_CLEAN_UP_BATCH
             )
+
+    def _forget_hosts(self) -> int:
+        with self._database.transaction() as connection:
+            return pacing_store.forget(connection, age_s=self._settings.keep_hosts_s, limit=_CLEAN_UP_BATCH)
 
     def _can_accept(self, queue: Queue) -> bool:
         depth = self._depths.depth(queue)
