@@ -1,4 +1,4 @@
-"""What tests of functions and of search share: a tiny model, Qdrant's engine, queues of one's own."""
+"""What tests share: a tiny model, Qdrant's engine, queues of one's own, readers, a client and a server."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from siftline.fetch.reader import FeedReader
+from siftline.ingest.reader import PageReader
 from siftline.kit.aws import sqs_client
+from siftline.kit.http import HttpClient, HttpLimits
 from siftline.kit.ids import new_id
 from siftline.settings import environment
 from tests.functions import make_queues
 from tests.models import tiny_model
+from tests.servers import LoopbackServer, serving
 from tests.vectors import serving_vectors
 
 if TYPE_CHECKING:
@@ -28,6 +32,35 @@ def qdrant(tmp_path: Path) -> Iterator[str]:
     """The URL of an empty Qdrant."""
     with serving_vectors(tmp_path / "vectors") as url:
         yield url
+
+
+@pytest.fixture(scope="module")
+def feed_reader() -> Iterator[FeedReader]:
+    """What reads feeds, with its child process."""
+    with FeedReader(timeout_s=120) as running:  # the machine may be busy with the other tests
+        yield running
+
+
+@pytest.fixture(scope="module")
+def page_reader() -> Iterator[PageReader]:
+    """What reads pages, with its child process."""
+    with PageReader(page_read_s=60, memory_bytes=512 * 1024 * 1024) as running:  # as above
+        yield running
+
+
+@pytest.fixture(scope="module")
+def once() -> Iterator[HttpClient]:
+    """A client that reaches loopback and tries everything once."""
+    client = HttpClient(allow_loopback=True, limits=HttpLimits(retries=0))
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def site() -> Iterator[LoopbackServer]:
+    """A server of one's own."""
+    with serving() as server:
+        yield server
 
 
 @pytest.fixture

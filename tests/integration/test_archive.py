@@ -11,10 +11,10 @@ from moto import mock_aws
 from siftline.ingest.archive import PageArchive
 from siftline.ingest.reader import PageReader
 from siftline.kit.db import Database
-from siftline.kit.http import HttpClient, HttpLimits
+from siftline.kit.http import HttpClient
 from siftline.kit.ids import new_id
 from tests.ingesting import Works, ingest_content
-from tests.servers import Answer, serving
+from tests.servers import Answer, LoopbackServer
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -33,19 +33,13 @@ def s3() -> Iterator["S3Client"]:
         yield client
 
 
-@pytest.fixture(scope="module")
-def reader() -> Iterator[PageReader]:
-    with PageReader(page_read_s=60, memory_bytes=512 * 1024 * 1024) as running:  # the machine may be busy
-        yield running
-
-
 def keys(s3: "S3Client", prefix: str) -> list[str]:
     return [one["Key"] for one in s3.list_objects_v2(Bucket=BUCKET, Prefix=prefix).get("Contents", [])]
 
 
-def test_a_page_is_kept_in_utf_8_with_its_own_word_on_it_made_true(s3: "S3Client", reader: PageReader) -> None:
+def test_a_page_is_kept_in_utf_8_with_its_own_word_on_it_made_true(s3: "S3Client", page_reader: PageReader) -> None:
     """Case X04: the stale declaration of a legacy charset is replaced when the page is saved."""
-    content_id, archive = new_id(), PageArchive(s3, BUCKET, reader)
+    content_id, archive = new_id(), PageArchive(s3, BUCKET, page_reader)
     assert archive.keep(content_id, PAGE.encode("shift_jis"), "text/html")
 
     [key] = keys(s3, f"pages/{content_id}/")
@@ -54,31 +48,35 @@ def test_a_page_is_kept_in_utf_8_with_its_own_word_on_it_made_true(s3: "S3Client
     assert gzip.decompress(kept["Body"].read()).decode() == PAGE.replace("Shift_JIS", "utf-8")
 
 
-def test_a_page_read_twice_is_kept_once_and_a_changed_one_beside_it(s3: "S3Client", reader: PageReader) -> None:
-    content_id, archive = new_id(), PageArchive(s3, BUCKET, reader)
+def test_a_page_read_twice_is_kept_once_and_a_changed_one_beside_it(s3: "S3Client", page_reader: PageReader) -> None:
+    content_id, archive = new_id(), PageArchive(s3, BUCKET, page_reader)
     for body in (b"<p>One.", b"<p>One.", b"<p>Two."):
         assert archive.keep(content_id, body, "text/html")
     assert len(keys(s3, f"pages/{content_id}/")) == 2
 
 
 def test_an_archive_that_fails_fails_no_page(
-    s3: "S3Client", reader: PageReader, database: Database, capfd: pytest.CaptureFixture[str]
+    s3: "S3Client",
+    page_reader: PageReader,
+    database: Database,
+    once: HttpClient,
+    site: LoopbackServer,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    http = HttpClient(allow_loopback=True, limits=HttpLimits(retries=0))
-    with serving() as site:
-        site.answers["/page"] = Answer(PAGE.encode("shift_jis"), headers={"Content-Type": "text/html"})
-        rows = {
-            bucket: Works(database, ingest_content(database, http, reader, archive=PageArchive(s3, bucket, reader)))
-            for bucket in ("no-such-bucket", BUCKET)
-        }
-        content_id = rows["no-such-bucket"].saved(site.url("/page"))
-        row = rows["no-such-bucket"].work(content_id)
-        assert (row["status"], row["error_code"]) == ("PENDING", None)
-        assert '"PagesNotArchived":[1.0]' in capfd.readouterr().out
-        assert keys(s3, f"pages/{content_id}/") == []
+    site.answers["/page"] = Answer(PAGE.encode("shift_jis"), headers={"Content-Type": "text/html"})
+    rows = {
+        bucket: Works(
+            database, ingest_content(database, once, page_reader, archive=PageArchive(s3, bucket, page_reader))
+        )
+        for bucket in ("no-such-bucket", BUCKET)
+    }
+    content_id = rows["no-such-bucket"].saved(site.url("/page"))
+    row = rows["no-such-bucket"].work(content_id)
+    assert (row["status"], row["error_code"]) == ("PENDING", None)
+    assert '"PagesNotArchived":[1.0]' in capfd.readouterr().out
+    assert keys(s3, f"pages/{content_id}/") == []
 
-        site.answers["/other"] = site.answers["/page"]
-        content_id = rows[BUCKET].saved(site.url("/other"))
-        assert rows[BUCKET].work(content_id)["status"] == "PENDING"
-        assert len(keys(s3, f"pages/{content_id}/")) == 1
-    http.close()
+    site.answers["/other"] = site.answers["/page"]
+    content_id = rows[BUCKET].saved(site.url("/other"))
+    assert rows[BUCKET].work(content_id)["status"] == "PENDING"
+    assert len(keys(s3, f"pages/{content_id}/")) == 1

@@ -1,65 +1,51 @@
 """What a feed brings of audio and video: the file is kept with the content, and nobody speaks for another's page."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from siftline.fetch.reader import FeedReader
 from siftline.kit.db import Database
 from tests.polling import Poller, item, rows, rss, subscribed
-from tests.servers import Answer, LoopbackServer, serving
+from tests.servers import Answer, LoopbackServer
 
 ENCLOSURE = '<enclosure url="https://cdn.example/e1.mp3" length="1000" type="audio/mpeg"/>'
 
 
-@pytest.fixture(scope="module")
-def reader() -> Iterator[FeedReader]:
-    with FeedReader(timeout_s=120) as running:  # the machine may be busy with the other tests
-        yield running
-
-
 @pytest.fixture
-def server() -> Iterator[LoopbackServer]:
-    with serving() as running:
-        yield running
-
-
-@pytest.fixture
-def poller(database: Database, reader: FeedReader) -> Poller:
-    return Poller(database, reader)
+def poller(database: Database, feed_reader: FeedReader) -> Poller:
+    return Poller(database, feed_reader)
 
 
 def episode(link: str | None, enclosure: str = ENCLOSURE, title: str = "Episode") -> str:
     return item(1, link=link, title=title).replace("</item>", f"{enclosure}</item>")
 
 
-def test_an_episode_is_audio_with_its_file(database: Database, server: LoopbackServer, poller: Poller) -> None:
-    server.answers["/feed"] = Answer(rss(episode(server.url("/episode"))))
-    poller.poll(subscribed(database, server))
+def test_an_episode_is_audio_with_its_file(database: Database, site: LoopbackServer, poller: Poller) -> None:
+    site.answers["/feed"] = Answer(rss(episode(site.url("/episode"))))
+    poller.poll(subscribed(database, site))
 
     [content] = rows(database, "select kind, url, media from contents")
-    assert (content["kind"], content["url"]) == ("audio", server.url("/episode"))
+    assert (content["kind"], content["url"]) == ("audio", site.url("/episode"))
     assert content["media"]["url"] == "https://cdn.example/e1.mp3"
     assert content["media"]["media_type"] == "audio/mpeg"
 
 
 def test_an_episode_without_a_page_is_found_at_its_file(
-    database: Database, server: LoopbackServer, poller: Poller
+    database: Database, site: LoopbackServer, poller: Poller
 ) -> None:
-    server.answers["/feed"] = Answer(rss(episode(None)))
-    poller.poll(subscribed(database, server))
+    site.answers["/feed"] = Answer(rss(episode(None)))
+    poller.poll(subscribed(database, site))
 
     assert rows(database, "select kind, url from contents") == [{"kind": "audio", "url": "https://cdn.example/e1.mp3"}]
 
 
 def test_an_episode_whose_page_is_on_another_site_is_a_content_of_its_own(
-    database: Database, server: LoopbackServer, poller: Poller
+    database: Database, site: LoopbackServer, poller: Poller
 ) -> None:
     """Contents are shared: what a feed says of its recording must not stand at another site's page."""
-    server.answers["/feed"] = Answer(rss(episode("https://news.example/story")))
-    source_id = subscribed(database, server)
+    site.answers["/feed"] = Answer(rss(episode("https://news.example/story")))
+    source_id = subscribed(database, site)
     poller.poll(source_id)
-    server.answers["/feed"] = Answer(rss(episode("https://news.example/story", title="Episode, again")))
+    site.answers["/feed"] = Answer(rss(episode("https://news.example/story", title="Episode, again")))
     poller.poll(source_id)
 
     [content] = rows(database, "select kind, url, url_key, entry_html is not null as described from contents")
@@ -68,24 +54,24 @@ def test_an_episode_whose_page_is_on_another_site_is_a_content_of_its_own(
 
 
 def test_a_picture_that_comes_along_makes_no_recording(
-    database: Database, server: LoopbackServer, poller: Poller
+    database: Database, site: LoopbackServer, poller: Poller
 ) -> None:
     picture = '<enclosure url="https://cdn.example/e1.jpg" length="1000" type="image/jpeg"/>'
-    server.answers["/feed"] = Answer(rss(episode(server.url("/story"), picture)))
-    poller.poll(subscribed(database, server))
+    site.answers["/feed"] = Answer(rss(episode(site.url("/story"), picture)))
+    poller.poll(subscribed(database, site))
 
     assert rows(database, "select kind, media from contents") == [{"kind": "article", "media": None}]
 
 
 def test_an_edit_brings_a_new_file_and_leaves_what_reading_found(
-    database: Database, server: LoopbackServer, poller: Poller
+    database: Database, site: LoopbackServer, poller: Poller
 ) -> None:
-    source_id = subscribed(database, server)
-    server.answers["/feed"] = Answer(rss(episode(server.url("/episode"))))
+    source_id = subscribed(database, site)
+    site.answers["/feed"] = Answer(rss(episode(site.url("/episode"))))
     poller.poll(source_id)
     with database.transaction() as connection:
         connection.execute("""update contents set media = media || '{"transcript_state": "feed"}'""")
-    server.answers["/feed"] = Answer(rss(episode(server.url("/episode"), ENCLOSURE.replace("e1", "e2"), "Renamed")))
+    site.answers["/feed"] = Answer(rss(episode(site.url("/episode"), ENCLOSURE.replace("e1", "e2"), "Renamed")))
     poller.poll(source_id)
 
     [content] = rows(database, "select title, media from contents")

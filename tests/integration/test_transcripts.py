@@ -16,11 +16,11 @@ from siftline.ingest.reader import PageReader
 from siftline.ingest.transcription import AudioModel
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
-from siftline.kit.http import HttpClient, HttpLimits
+from siftline.kit.http import HttpClient
 from siftline.kit.ids import new_id
 from siftline.kit.pacing import HostBusyError
 from tests.ingesting import FreePace, Works, ingest_content, transcribe_content
-from tests.servers import Answer, LoopbackServer, Request, serving
+from tests.servers import Answer, LoopbackServer, Request
 from tests.youtube import BOT, PRIVATE, FakeYouTube, youtube
 
 TRANSCRIBE = JobType.TRANSCRIBE_CONTENT
@@ -31,25 +31,6 @@ SRT = "1\n00:00:00,000 --> 00:00:02,000\nDer Rat tagte.\n"
 NOTES = "<p>Ann and Bob talk about the harbour and what it costs.</p>"
 MODEL = "whisper-test"
 SPOKEN = "The council met. It agreed to dredge the channel."
-
-
-@pytest.fixture(scope="module")
-def http() -> Iterator[HttpClient]:
-    client = HttpClient(allow_loopback=True, limits=HttpLimits(retries=0))
-    yield client
-    client.close()
-
-
-@pytest.fixture(scope="module")
-def reader() -> Iterator[PageReader]:
-    with PageReader(page_read_s=60, memory_bytes=512 * 1024 * 1024) as running:  # the machine may be busy
-        yield running
-
-
-@pytest.fixture
-def site() -> Iterator[LoopbackServer]:
-    with serving() as server:
-        yield server
 
 
 @pytest.fixture
@@ -78,9 +59,9 @@ def episode(bench: Works, site: LoopbackServer, *tracks: tuple[str, str, str], *
 
 class TestFeeds:
     def test_a_feeds_transcript_is_read_after_what_the_feed_says_of_the_episode(
-        self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader
+        self, database: Database, site: LoopbackServer, once: HttpClient, page_reader: PageReader
     ) -> None:
-        bench = works(database, http, reader)
+        bench = works(database, once, page_reader)
         site.answers["/t.vtt"] = Answer(VTT.encode(), headers={"Content-Type": "text/vtt"})
         row = bench.work(content_id := episode(bench, site, ("/t.vtt", "text/vtt", "en")))
 
@@ -93,9 +74,9 @@ class TestFeeds:
         assert bench.live(content_id) == ["analyze_content"]
 
     def test_the_track_in_the_contents_own_language_is_read(
-        self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader
+        self, database: Database, site: LoopbackServer, once: HttpClient, page_reader: PageReader
     ) -> None:
-        bench = works(database, http, reader)
+        bench = works(database, once, page_reader)
         site.answers["/en.vtt"] = Answer(VTT.encode(), headers={"Content-Type": "text/vtt"})
         site.answers["/de.srt"] = Answer(SRT.encode(), headers={"Content-Type": "application/x-subrip"})
         tracks = ("/en.vtt", "text/vtt", "en"), ("/de.srt", "application/srt", "de-DE")
@@ -106,9 +87,9 @@ class TestFeeds:
         assert site.asked("/en.vtt") == []
 
     def test_an_episode_without_words_stands_by_its_notes(
-        self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader
+        self, database: Database, site: LoopbackServer, once: HttpClient, page_reader: PageReader
     ) -> None:
-        bench = works(database, http, reader)
+        bench = works(database, once, page_reader)
         row = bench.work(content_id := episode(bench, site, ("/gone.vtt", "text/vtt", "en")))
 
         assert row["text"] == "Ann and Bob talk about the harbour and what it costs."
@@ -116,10 +97,10 @@ class TestFeeds:
         assert bench.live(content_id) == ["analyze_content"]
 
     def test_a_track_that_is_refused_is_asked_for_again_later_and_one_that_is_away_soon(
-        self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader
+        self, database: Database, site: LoopbackServer, once: HttpClient, page_reader: PageReader
     ) -> None:
         """Case X07: a refusal is `blocked`, not a lack of captions."""
-        bench = works(database, http, reader)
+        bench = works(database, once, page_reader)
         site.answers["/t.vtt"] = Answer(status=403)
         row = bench.work(content_id := episode(bench, site, ("/t.vtt", "text/vtt", "en")))
         assert row["media"]["transcript_state"] == "blocked"
@@ -147,9 +128,9 @@ def linked(**facts: Any) -> str:
 
 class TestPages:
     def test_a_pages_caption_track_is_read(
-        self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader
+        self, database: Database, site: LoopbackServer, once: HttpClient, page_reader: PageReader
     ) -> None:
-        bench = works(database, http, reader)
+        bench = works(database, once, page_reader)
         track = '<track kind="subtitles" src="/t.vtt" srclang="en">'
         site.answers["/talk"] = video_page(
             f'<video controls src="/talk.mp4">{track}</video>', '<meta property="og:type" content="video.other">'
@@ -162,9 +143,9 @@ class TestPages:
         assert row["media"]["url"] == site.url("/talk.mp4")
 
     def test_what_the_page_itself_states_goes_before_its_tracks(
-        self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader
+        self, database: Database, site: LoopbackServer, once: HttpClient, page_reader: PageReader
     ) -> None:
-        bench = works(database, http, reader)
+        bench = works(database, once, page_reader)
         caption = {"@type": "MediaObject", "contentUrl": site.url("/t.vtt"), "encodingFormat": "text/vtt"}
         facts = linked(transcript="The council met.", caption=caption, contentUrl=site.url("/talk.mp4"))
         site.answers["/talk"] = video_page("", facts)
@@ -174,9 +155,9 @@ class TestPages:
         assert (row["media"]["transcript_state"], site.asked("/t.vtt")) == ("page", [])
 
     def test_a_video_that_says_nothing_is_kept_by_its_title(
-        self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader
+        self, database: Database, site: LoopbackServer, once: HttpClient, page_reader: PageReader
     ) -> None:
-        bench = works(database, http, reader)
+        bench = works(database, once, page_reader)
         site.answers["/talk"] = video_page("", linked(contentUrl=site.url("/talk.mp4")))
         row = bench.work(bench.saved(site.url("/talk")))
 
@@ -186,10 +167,10 @@ class TestPages:
 
 class TestTurns:
     def test_every_host_is_asked_in_its_turn_and_what_it_refuses_is_remembered(
-        self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader
+        self, database: Database, site: LoopbackServer, once: HttpClient, page_reader: PageReader
     ) -> None:
         pace = FreePace()
-        bench = Works(database, ingest_content(database, http, reader, pace=pace))
+        bench = Works(database, ingest_content(database, once, page_reader, pace=pace))
         site.answers["/t.vtt"] = Answer(status=429)
         content_id = episode(bench, site, ("/t.vtt", "text/vtt", "en"))
         bench.work(content_id)
@@ -197,13 +178,13 @@ class TestTurns:
         assert pace.refusals == [(site.url("/t.vtt"), "http_429")]
 
     def test_who_must_wait_for_a_turn_is_put_off_without_using_a_try(
-        self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader
+        self, database: Database, site: LoopbackServer, once: HttpClient, page_reader: PageReader
     ) -> None:
         class Busy(FreePace):
             def admit(self, url: str, *, who: UUID) -> None:
                 raise HostBusyError("Others come first.", retry_after_s=70)
 
-        bench = Works(database, ingest_content(database, http, reader, pace=Busy()))
+        bench = Works(database, ingest_content(database, once, page_reader, pace=Busy()))
         bench.work(content_id := bench.saved(site.url("/page")))
         job = bench.job(content_id, JobType.INGEST_CONTENT)
         assert (job["state"], job["attempts"], site.requests) == ("pending", 0, [])
@@ -211,9 +192,9 @@ class TestTurns:
 
 class TestYouTube:
     def test_a_videos_words_follow_what_is_said_about_it(
-        self, database: Database, tube: FakeYouTube, reader: PageReader
+        self, database: Database, tube: FakeYouTube, page_reader: PageReader
     ) -> None:
-        bench = works(database, tube, reader)
+        bench = works(database, tube, page_reader)
         tube.shows(ID, written={"en": ["The council met.", "It agreed."]})
         row = bench.work(content_id := bench.saved(f"https://youtu.be/{ID}?si=x"))
 
@@ -228,10 +209,10 @@ class TestYouTube:
         assert bench.live(content_id) == ["analyze_content"]
 
     def test_a_refused_video_stands_by_its_title_and_is_asked_for_again_ever_later_until_it_is_had(
-        self, database: Database, tube: FakeYouTube, reader: PageReader
+        self, database: Database, tube: FakeYouTube, page_reader: PageReader
     ) -> None:
         """Case X07: `blocked` is kept apart from `none`; the item stands by its metadata, and is tried later."""
-        bench = works(database, tube, reader)
+        bench = works(database, tube, page_reader)
         tube.shows(ID, playability=BOT)
         row = bench.work(content_id := bench.saved(WATCH))
         assert (row["title"], row["author"], row["error_code"]) == ("The talk", "Ann's channel", None)
@@ -255,9 +236,9 @@ class TestYouTube:
         assert bench.live(content_id) == ["analyze_content"]
 
     def test_a_video_that_stays_refused_keeps_that_state_and_parks_nothing(
-        self, database: Database, tube: FakeYouTube, reader: PageReader
+        self, database: Database, tube: FakeYouTube, page_reader: PageReader
     ) -> None:
-        bench = works(database, tube, reader)
+        bench = works(database, tube, page_reader)
         tube.shows(ID, playability=BOT)
         bench.work(content_id := bench.saved(WATCH))
         bench.work(content_id, TRANSCRIBE)
@@ -268,19 +249,19 @@ class TestYouTube:
         assert bench.job(content_id, TRANSCRIBE)["state"] == "completed"
 
     def test_captions_that_are_not_there_are_not_asked_for_again(
-        self, database: Database, tube: FakeYouTube, reader: PageReader
+        self, database: Database, tube: FakeYouTube, page_reader: PageReader
     ) -> None:
-        bench = works(database, tube, reader)
+        bench = works(database, tube, page_reader)
         tube.shows(ID)
         row = bench.work(content_id := bench.saved(WATCH))
         assert (row["title"], row["media"]["transcript_state"]) == ("The talk", "none")
         assert bench.live(content_id) == ["analyze_content"]
 
     def test_a_private_video_that_a_feed_told_of_is_kept_and_one_that_nobody_knows_fails_with_the_reason(
-        self, database: Database, tube: FakeYouTube, reader: PageReader
+        self, database: Database, tube: FakeYouTube, page_reader: PageReader
     ) -> None:
         """Case X07: `private` is the third state."""
-        bench = works(database, tube, reader)
+        bench = works(database, tube, page_reader)
         tube.shows(ID, title=None, playability=PRIVATE)
         row = bench.work(bench.saved(WATCH, title="What the feed says", entry_html=NOTES))
         assert (row["title"], row["media"]["transcript_state"]) == ("What the feed says", "private")
@@ -329,9 +310,9 @@ class TestGenerated:
         return [(row["state"], row["micro_usd"]) for row in rows]
 
     def test_words_are_made_once_paid_for_by_what_was_counted_and_never_again(
-        self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader, api: Api
+        self, database: Database, site: LoopbackServer, once: HttpClient, page_reader: PageReader, api: Api
     ) -> None:
-        bench = works(database, http, reader, model=api.model)
+        bench = works(database, once, page_reader, model=api.model)
         row = bench.work(content_id := episode(bench, site))
         assert (row["media"]["transcript_state"], row["status"]) == ("none", "PENDING")
         row = bench.work(content_id, TRANSCRIBE)
@@ -356,9 +337,9 @@ class TestGenerated:
         assert "transcribe_content" not in bench.live(content_id)
 
     def test_what_may_not_be_spent_is_not_spent_and_is_tried_tomorrow(
-        self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader, api: Api
+        self, database: Database, site: LoopbackServer, once: HttpClient, page_reader: PageReader, api: Api
     ) -> None:
-        bench = works(database, http, reader, model=api.model, usd_per_day=0.01)
+        bench = works(database, once, page_reader, model=api.model, usd_per_day=0.01)
         first, second = (
             bench.saved(
                 site.url(path), kind="audio", entry_html=NOTES, media=json.dumps({"url": site.url("/talk.mp3")})
@@ -386,14 +367,14 @@ class TestGenerated:
         self,
         database: Database,
         site: LoopbackServer,
-        http: HttpClient,
-        reader: PageReader,
+        once: HttpClient,
+        page_reader: PageReader,
         api: Api,
         media: dict[str, Any],
         options: dict[str, Any],
         state: str,
     ) -> None:
-        bench = works(database, http, reader, model=api.model, **options)
+        bench = works(database, once, page_reader, model=api.model, **options)
         bench.work(content_id := episode(bench, site, **media))
         row = bench.work(content_id, TRANSCRIBE)
         assert (row["media"]["transcript_state"], row["error_code"]) == (state, None)
@@ -426,9 +407,9 @@ class TestGenerated:
         assert not {name for name in asked.headers if name in {"openai-organization", "openai-project"}}
 
     def test_a_refused_key_opens_the_models_breaker_and_costs_nothing(
-        self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader, api: Api
+        self, database: Database, site: LoopbackServer, once: HttpClient, page_reader: PageReader, api: Api
     ) -> None:
-        bench = works(database, http, reader, model=api.model)
+        bench = works(database, once, page_reader, model=api.model)
         bench.work(content_id := episode(bench, site))
         api.says({"error": {"message": "no", "code": "invalid_api_key"}}, status=401)
         bench.work(content_id, TRANSCRIBE)
@@ -437,9 +418,9 @@ class TestGenerated:
         assert self.spent(bench) == [("released", 0)]
 
     def test_a_busy_model_is_asked_again_when_it_says_and_a_file_it_does_not_take_is_left(
-        self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader, api: Api
+        self, database: Database, site: LoopbackServer, once: HttpClient, page_reader: PageReader, api: Api
     ) -> None:
-        bench = works(database, http, reader, model=api.model)
+        bench = works(database, once, page_reader, model=api.model)
         bench.work(content_id := episode(bench, site))
         api.says({"error": {"message": "slow down"}}, status=429, **{"Retry-After": "600"})
         bench.work(content_id, TRANSCRIBE)
@@ -454,9 +435,9 @@ class TestGenerated:
         assert self.spent(bench) == [("released", 0), ("released", 0)]
 
     def test_an_answer_that_was_lost_stays_counted_and_is_paid_for_at_most_once_more(
-        self, database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader, api: Api
+        self, database: Database, site: LoopbackServer, once: HttpClient, page_reader: PageReader, api: Api
     ) -> None:
-        bench = works(database, http, reader, model=api.model)
+        bench = works(database, once, page_reader, model=api.model)
         bench.work(content_id := episode(bench, site))
         api.answer = Answer(b"{", headers={"Content-Type": "application/json"}, content_length=50)  # cut off
         for _ in range(3):

@@ -9,13 +9,14 @@ from datetime import timedelta
 from typing import Protocol
 
 from siftline.contracts import JobType, Queue
-from siftline.ingest import duplicates_store, media_store, store
+from siftline.ingest import media_store, store
 from siftline.ingest.duplicates import Measures
 from siftline.ingest.errors import ContentGoneError
 from siftline.ingest.media import Media, TranscriptState, Words, text_with_words
 from siftline.ingest.reading import Reading
 from siftline.ingest.saving import SavedItem, ensure_content, save_url, subject_of
 from siftline.ingest.signature import SIGNATURE_VERSION
+from siftline.ingest.texts import analysis_after, write_text
 from siftline.jobs.model import ClaimedJob, Done, NewJob
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
@@ -84,9 +85,7 @@ class IngestContent:
         analyse = self._analysis_enabled and ((changed and not minor) or not content.analysed)
 
         def write(connection: Connection) -> None:
-            duplicates_store.link(connection, content.id, traits)
-            store.write(connection, content.id, found, status="PENDING" if analyse else "READY")
-            duplicates_store.sign(connection, content.id, traits, analyse=analyse)
+            write_text(connection, content.id, found, traits, analyse=analyse)
             if reading.media is not None and words is not None:
                 media_store.write(connection, content.id, reading.media, words)
 
@@ -101,15 +100,9 @@ class IngestContent:
             notice_code=reading.notice_code,
             transcript_state=words.state if words is not None else None,
         )
-        analysis = NewJob(
-            job_type=JobType.ANALYZE_CONTENT,
-            subject_id=content.id,
-            group_key=job.group_key,
-            priority=job.priority,
-        )
         return Done(
             write=write,
-            follow=[*([analysis] if analyse else []), *self._listening(job, reading.media, words)],
+            follow=[*([analysis_after(job)] if analyse else []), *self._listening(job, reading.media, words)],
             result={"words": found.word_count, "changed": changed, "http_status": reading.http_status},
         )
 

@@ -13,12 +13,13 @@ from datetime import datetime, time, timedelta
 from uuid import UUID
 
 from siftline.contracts import JobType
-from siftline.ingest import duplicates_store, media_store, spending_store, store
+from siftline.ingest import media_store, spending_store, store
 from siftline.ingest.audio import Audio, AudioFiles
 from siftline.ingest.duplicates import Measures
 from siftline.ingest.errors import ContentGoneError
 from siftline.ingest.media import GOT, Media, TranscriptState, Words, text_with_words
 from siftline.ingest.media_store import StoredMedia
+from siftline.ingest.texts import analysis_after, write_text
 from siftline.ingest.transcription import (
     PROVIDER,
     AudioModel,
@@ -28,7 +29,7 @@ from siftline.ingest.transcription import (
 )
 from siftline.ingest.transcripts import Transcripts
 from siftline.ingest.youtube import video_id
-from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.jobs.model import ClaimedJob, Done
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError, TransientError
@@ -124,18 +125,15 @@ class TranscribeContent:
         text = _with(content, words) if words.text else None
         traits = self._measures.traits(text) if text is not None else None
         analyse = text is not None and self._analysis_enabled
-        analysis = NewJob(JobType.ANALYZE_CONTENT, content.id, job.group_key, priority=job.priority)
 
         def write(connection: Connection) -> None:
             if text is not None and traits is not None:
-                duplicates_store.link(connection, content.id, traits)
-                store.write(connection, content.id, text, status="PENDING" if analyse else "READY")
-                duplicates_store.sign(connection, content.id, traits, analyse=analyse)
+                write_text(connection, content.id, text, traits, analyse=analyse)
             media_store.write(connection, content.id, media, words)
             if found.settle is not None:
                 found.settle(connection)
 
-        return Done(write=write, follow=[analysis] if analyse else [], result={"transcript": state})
+        return Done(write=write, follow=[analysis_after(job)] if analyse else [], result={"transcript": state})
 
     def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
         """Keep why the words are not there yet."""
