@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from siftline.fetch.feeds import Feed
+from siftline.fetch.feeds import Feed, NotAFeedError, parse
 from siftline.fetch.xml_feed import parse_xml_fast, parse_xml_lenient
 from tests.feed_corpus import CORPUS, FLOOR, TOOL, outcomes, reason
 
@@ -48,3 +48,14 @@ def test_the_fast_way_is_taken_for_nearly_all_sound_rss_and_atom(fast: dict[str,
         taken[folder] += feed is not None
     for folder in ("wellformed/rss", "wellformed/atom10"):
         assert taken[folder] >= FAST_RATIO * cases[folder]
+
+
+def test_every_case_is_read_or_told_to_be_no_feed() -> None:
+    entries = 0
+    for file in sorted([*CORPUS.rglob("*.xml"), *CORPUS.rglob("*.json")]):
+        try:
+            feed = parse(file.read_bytes(), url=URL)
+        except NotAFeedError:
+            continue
+        entries += len(feed.entries) + feed.skipped
+    assert entries > 600

@@ -7,13 +7,18 @@ from pathlib import Path
 import pytest
 
 from siftline.fetch.feeds import Enclosure, Entry, Feed, FeedTooComplexError, NotAFeedError, parse
+from siftline.fetch.xml_feed import parse_xml_lenient
 
 URL = "https://site.example/blog/feed.xml"
 
 
 def read(text: str | bytes, **options: object) -> Feed:
+    """Read a feed; what the forgiving way says of it is the same, whichever way it went."""
     body = text.encode() if isinstance(text, str) else text
-    return parse(body, url=URL, **options)  # type: ignore[arg-type]  # by name
+    feed = parse(body, url=URL, **options)  # type: ignore[arg-type]  # by name
+    if b"jsonfeed.org" not in body:
+        assert parse_xml_lenient(body, url=URL, **{"content_type": "", **options}) == feed  # type: ignore[arg-type]
+    return feed
 
 
 def rss(items: str, head: str = "", attributes: str = "") -> str:
@@ -58,6 +63,7 @@ class TestFormats:
         )
 
     def test_atom(self) -> None:
+        """Case F19: an explicit offset is kept, not taken for UTC."""
         entry = one(
             atom(
                 """<id>tag:1</id><title type="html">&lt;b&gt;Bold&lt;/b&gt; move</title><link href="a"/>
@@ -183,8 +189,11 @@ class TestFormats:
 
 class TestDamage:
     def test_an_illegal_control_character_costs_no_entry(self) -> None:
+        """Case F13: it is dropped; all entries stay."""
         feed = read(rss("".join(f"<item><title>E{n}\x08!</title></item>" for n in range(3))))
         assert [entry.title for entry in feed.entries] == ["E0!", "E1!", "E2!"]
+        feed = read(rss("<item><title>A</title></item><item><title>B\x08</title></item><item><title>C</title></item>"))
+        assert [entry.title for entry in feed.entries] == ["A", "B", "C"]
 
     @pytest.mark.parametrize("reference", ["&#8;", "&#x0;", "&#xD800;", "&#xFFFF;", "&#99999999999;"])
     def test_an_illegal_character_reference_leaves_nothing_behind(self, reference: str) -> None:
@@ -193,6 +202,7 @@ class TestDamage:
         assert one(damaged.replace("<title>E", "<title>&nope;E")).title == "&nope;E"
 
     def test_an_undefined_entity_costs_no_entry(self) -> None:
+        """Case F15: the forgiving way reads what is not well-formed."""
         entry = one(rss("<item><title>A&nbsp;B</title><description>C&nbsp;&eacute;&nbsp;D</description></item>"))
         assert (entry.title, entry.description) == ("A B", "C é D")
 
@@ -208,6 +218,7 @@ class TestDamage:
         ],
     )  # fmt: skip
     def test_a_bad_extension_costs_no_entry(self, extension: str) -> None:
+        """Case F17: the faults of extensions, known or not, never surface."""
         attributes = (
             "xmlns:georss='http://www.georss.org/georss' xmlns:itunes='http://www.itunes.com/dtds/podcast-1.0.dtd'"
             " xmlns:media='http://search.yahoo.com/mrss/' xmlns:gml='http://www.opengis.net/gml'"
@@ -299,6 +310,7 @@ class TestLinks:
         ],
     )
     def test_the_alternate_link_is_the_entrys_page_html_before_others(self, links: str) -> None:
+        """Case F29: not the first link, nor the last."""
         assert one(atom(f"<id>1</id><title>A</title>{links}")).link == "https://site.example/a"
 
     def test_links_of_other_relations_are_no_page(self) -> None:
@@ -373,10 +385,22 @@ class TestSafety:
         )
 
     def test_an_external_entity_is_not_read(self, tmp_path: Path) -> None:
+        """Case S11: neither a file nor an address, by a general entity, a parameter one, a DTD or XInclude."""
         secret = tmp_path / "secret.txt"
         secret.write_text("SECRET")
-        feed = read(f"<!DOCTYPE rss [<!ENTITY f SYSTEM 'file://{secret}'>]>" + rss("<item><title>A&f;</title></item>"))
-        assert "SECRET" not in repr(feed)
+        dtd = tmp_path / "own.dtd"
+        dtd.write_text("<!ENTITY f 'SECRET'>")
+        item = "<item><title>A&f;</title></item>"
+        include = f"<x:include xmlns:x='http://www.w3.org/2001/XInclude' href='{secret}' parse='text'/>"
+        for text in (
+            f"<!DOCTYPE rss [<!ENTITY f SYSTEM 'file://{secret}'>]>" + rss(item),
+            f"<!DOCTYPE rss [<!ENTITY % p SYSTEM 'file://{dtd}'> %p;]>" + rss(item),
+            f"<!DOCTYPE rss SYSTEM 'file://{dtd}'>" + rss(item),
+            rss(f"<item><title>A</title><description>{include}</description></item>"),
+        ):
+            feed = read(text)
+            assert len(feed.entries) == 1
+            assert "SECRET" not in repr(feed)
 
     @pytest.mark.parametrize(
         "body",
@@ -390,20 +414,8 @@ class TestSafety:
         ],
     )  # fmt: skip
     def test_what_is_built_to_hurt_is_refused(self, body: str) -> None:
+        """Case S11: entities within entities, floods of attributes and levels."""
         with pytest.raises(FeedTooComplexError):
             read(body)
-
-
-CORPUS = Path(__file__).parents[3] / "shared" / "corpora" / "feedparser"
-
-
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpora are not on this machine")
-def test_every_case_of_feedparsers_corpus_is_read_or_told_to_be_no_feed() -> None:
-    entries = 0
-    for file in sorted([*CORPUS.rglob("*.xml"), *CORPUS.rglob("*.json")]):
-        try:
-            feed = read(file.read_bytes())
-        except NotAFeedError:
-            continue
-        entries += len(feed.entries) + feed.skipped
-    assert entries > 600
+        with pytest.raises(FeedTooComplexError):
+            parse_xml_lenient(body.encode(), url=URL, content_type="")

@@ -42,7 +42,7 @@ _ELEMENTS = frozenset({
     "code", "col", "colgroup", "command", "data", "datagrid", "datalist", "dd", "del", "details", "dfn", "dialog",
     "dir", "div", "dl", "dt", "em", "embed", "event-source", "fieldset", "figcaption", "figure", "font", "footer",
     "form", "frame", "frameset", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hgroup", "hr", "html", "i",
-    "iframe", "img", "input", "ins", "isindex", "kbd", "keygen", "label", "legend", "li", "link", "main", "map",
+    "iframe", "img", "input", "ins", "isindex", "kbd", "keygen", "label", "legend", "li", "link", "m", "main", "map",
     "mark", "marquee", "menu", "meta", "meter", "multicol", "nav", "nextid", "nobr", "noembed", "noframes",
     "noscript", "object", "ol", "optgroup", "option", "output", "p", "param", "picture", "plaintext", "pre",
     "progress", "q", "rb", "rp", "rt", "rtc", "ruby", "s", "samp", "script", "search", "section", "select", "slot",

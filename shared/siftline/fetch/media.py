@@ -10,7 +10,7 @@ from siftline.fetch.feeds import Enclosure, Transcript
 ENCLOSURES_MAX = 20
 _SIZE_DIGITS_MAX = 15
 _DURATION_MAX_S = 10_000_000
-_DURATION = re.compile(r"(?:(?:(\d{1,4}):)?(\d{1,4}):)?(\d{1,8})(?:\.\d*)?")
+_DURATION = re.compile(r"(?:(?:(\d{1,4}):)?(\d{1,4}):)?(\d{1,8})(?:\.\d*)?", re.ASCII)
 _PICTURE_NAME = re.compile(r"\.(?:avif|gif|jpe?g|png|webp)(?:[?#]|$)", re.IGNORECASE)
 
 

@@ -1,0 +1,129 @@
+"""The fast way of reading a feed and the forgiving one cannot be told apart by what they say."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from feedparser.sanitizer import _HTMLSanitizer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from siftline.fetch.feeds import FeedTooComplexError
+from siftline.fetch.markup import looks_like_html
+from siftline.fetch.xml_feed import parse_xml, parse_xml_fast, parse_xml_lenient
+from tests import feed_samples as samples
+
+SHARED = Path(__file__).parents[2] / "shared"
+URL = "https://site.example/blog/feed.xml"
+
+
+def _element(names: tuple[str, ...], values: tuple[str, ...]) -> st.SearchStrategy[str]:
+    return st.builds(
+        lambda name, value: f"<{name}>{value}</{name.split(maxsplit=1)[0]}>",
+        st.sampled_from(names),
+        st.sampled_from(values),
+    )
+
+
+PIECES = st.one_of(
+    _element(samples.WITH_TEXT, samples.TEXTS),
+    _element(samples.WITH_ADDRESS, samples.ADDRESSES),
+    _element(samples.DATED, samples.MOMENTS),
+    _element(samples.PERSONAL, samples.PEOPLE),
+    st.builds(str.format, st.sampled_from(samples.AS_ATTRIBUTE), st.sampled_from(samples.ADDRESSES)),
+    st.sampled_from(samples.WHOLE),
+)
+ENTRY = st.lists(PIECES, max_size=7).map("".join)
+BASE = st.sampled_from(["", "", "", " xml:base='https://base.example/x/'", " xml:base='y/'", " xml:lang='de_AT'"])
+
+
+@st.composite
+def feeds(draw: st.DrawFn) -> str:
+    """Draw a feed of any kind."""
+    root, base = draw(st.sampled_from(["rss", "feed", "rdf"])), draw(BASE)
+    entries = [(draw(ENTRY), draw(BASE)) for _ in range(draw(st.integers(0, 3)))]
+    before, after = draw(ENTRY), draw(st.lists(PIECES, max_size=2).map("".join))
+    if root == "feed":
+        inner = "".join(f"<entry{b}>{text}</entry>" for text, b in entries)
+        return f"<feed xmlns='http://www.w3.org/2005/Atom' {samples.NAMESPACES}{base}>{before}{inner}{after}</feed>"
+    inner = "".join(f"<item{b}>{text}</item>" for text, b in entries)
+    if root == "rss":
+        return f"<rss version='2.0' {samples.NAMESPACES}{base}><channel>{before}{inner}{after}</channel></rss>"
+    head = f"<rdf:RDF xmlns='http://purl.org/rss/1.0/' {samples.NAMESPACES}{base}>"
+    return f"{head}<channel rdf:about='x'>{before}</channel>{inner}</rdf:RDF>"
+
+
+@given(feeds())
+@settings(max_examples=400)
+def test_whatever_a_feed_is_made_of_both_ways_say_the_same(text: str) -> None:
+    fast = parse_xml_fast(text.encode(), url=URL, content_type="")
+    if fast is not None:
+        assert fast == parse_xml_lenient(text.encode(), url=URL, content_type="")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<rss><channel><item><title>A&nbsp;</title></item></channel></rss>",
+        "<!DOCTYPE rss [<!ENTITY a 'b'>]><rss><channel><item><title>&a;</title></item></channel></rss>",
+        "<feed version='0.3' xmlns='http://purl.org/atom/ns#'><entry><title mode='escaped'>A</title></entry></feed>",
+        "<rss><channel><item><title>A</title><pubDate>soon</pubDate></item></channel></rss>",
+        "<rss><channel><item><title>A</title>",
+        "<rss><channel><item><m:title>A</m:title></item></channel></rss>",
+        "<unknown/>",
+        "",
+    ],
+)
+def test_the_fast_way_doubts_what_it_might_read_otherwise(text: str) -> None:
+    assert parse_xml_fast(text.encode(), url=URL, content_type="") is None
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1", "windows-1252"])
+def test_a_common_alphabet_is_no_reason_for_doubt(encoding: str) -> None:
+    text = f"<?xml version='1.0' encoding='{encoding}'?><rss><channel><title>Grüße</title></channel></rss>"
+    feed = parse_xml_fast(text.encode(encoding), url=URL, content_type="text/xml")
+    assert feed is not None
+    assert feed.title == "Grüße"
+    assert feed == parse_xml_lenient(text.encode(encoding), url=URL, content_type="text/xml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<rss><channel><item " + " ".join(f"a{n}='x'" for n in range(300)) + "/></channel></rss>",
+        "<rss><channel><item " + " ".join(f"xmlns:a{n}='x{n}'" for n in range(300)) + "/></channel></rss>",
+        "<rss><channel>" + "<a>" * 300 + "</a>" * 300 + "</channel></rss>",
+    ],
+    ids=["attributes", "namespaces", "levels"],
+)
+def test_the_caps_hold_for_both_ways(text: str) -> None:
+    with pytest.raises(FeedTooComplexError):
+        parse_xml(text.encode(), url=URL, content_type="", max_entries=10)
+    with pytest.raises(FeedTooComplexError):
+        parse_xml_lenient(text.encode(), url=URL, content_type="")
+
+
+def test_what_counts_as_html_in_plain_text_is_at_least_what_feedparser_takes_for_it() -> None:
+    for name in filter(str.isalnum, _HTMLSanitizer.acceptable_elements):
+        assert looks_like_html(f"<{name}>x</{name}>")
+
+
+@pytest.mark.parametrize(
+    ("statement", "unwanted"),
+    [
+        ("import siftline.fetch.reader", "feedparser lxml nh3"),
+        ("from siftline.fetch.feeds import parse; parse(FEED, url='https://site.example/')", "feedparser"),
+    ],
+)
+def test_nothing_is_loaded_before_it_is_needed(statement: str, unwanted: str) -> None:
+    code = f"""
+import sys
+FEED = b"<rss version='2.0'><channel><item><title>A</title><link>https://site.example/a</link></item></channel></rss>"
+{statement}
+print(*(name for name in {unwanted.split()!r} if name in sys.modules))
+"""
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env={"PYTHONPATH": str(SHARED)}
+    )
+    assert (shown.returncode, shown.stdout, shown.stderr) == (0, "\n", "")
