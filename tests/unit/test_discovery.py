@@ -31,6 +31,7 @@ class TestTheMainFeed:
             ("Site » Kommentare", "k"),
             ("Sitio » Feed de los comentarios", "c"),
             ("Сайт » Лента комментариев", "c"),
+            ("Situs » Umpan Komentar", "c"),
             ("Site » A post Comments Feed", "2026/11/a-post/feed/"),
             ("", "comments/default"),
         ],
@@ -49,6 +50,12 @@ class TestTheMainFeed:
             link("/category/n/feed", "News"),
             link("/feed/", "Site"),
         )
+        assert urls(discovered)[0] == "feed/"
+        assert discovered.clear
+
+    def test_comes_before_what_stands_below_an_article(self) -> None:
+        head = link("/2026/11/a-post-of-it/feed/", "Site » ต่อท้าย"), link("/feed/", "Site » Feed")
+        discovered = found(*head, url=f"{URL}2026/11/a-post-of-it/")
         assert urls(discovered)[0] == "feed/"
         assert discovered.clear
 
@@ -185,6 +192,13 @@ class TestYoutube:
 def test_a_title_is_plain_text_in_one_line() -> None:
     [candidate] = found(link("/feed", "A &lt;b&gt;\n  B&#8211;é")).candidates
     assert candidate.title == "A <b> B\u2013é"
+
+
+def test_a_title_before_the_page_names_its_character_set_is_read_in_it() -> None:
+    page = '<html><head><link rel=feed title="Журнал" href=/feed><meta charset="{}">'
+    for charset in ("utf-8", "koi8-r", "windows-1251"):
+        [candidate] = find(page.format(charset).encode(charset), url=URL).candidates
+        assert candidate.title == "Журнал"
 
 
 @pytest.mark.parametrize("body", [b"", b"\0", b"<", b"\xff\xfe", b"{}"], ids=str)

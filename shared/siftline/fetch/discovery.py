@@ -30,8 +30,9 @@ _LOOKS = re.compile(
 )
 _NOT_FEEDS = re.compile(r"sitemap|opensearch|oembed|/wp-json/|manifest", re.IGNORECASE)
 _COMMENTS = re.compile(
-    r"\bcomments?\b|\bcommentaires?\b|\bkommentare?n?\b|\bcomentarios?\b|\bcoment[aá]rios?\b|\bcommenti\b|\breacties\b"
-    r"|\bkommentarer\b|\bkomentarze\b|\byorumlar\b|комментари|коментар|コメント|评论|評論|댓글|\breplies\b|\bréponses\b",
+    r"\b(?:comments?|commentaires?|kommentare?n?|comentarios?|coment[aá]rios?|commenti|reacties|kommentarer|kommentit"
+    r"|komentarze|koment[aá](?:r|ř)\w*|yorumlar|hozzászólás\w*|bình luận|replies|réponses)\b"
+    r"|комментари|коментар|σχόλια|تعليقات|ความเห็น|コメント|评论|評論|댓글",
     re.IGNORECASE,
 )
 _SIDE_TITLE = re.compile(
@@ -46,6 +47,7 @@ _SIDE_PATH = re.compile(
     r"/(?:tags?|topics?|labels?|categor(?:y|ies)|kategorien?|autor|authors?|users?|search|suche)(?:/|$)|[?&](?:s|q|tag|cat)=",
     re.IGNORECASE,
 )
+_ARTICLE_PATH = re.compile(r"/\d{4}/\d|/[^/]+-[^/]+-[^/]+$|\.html?$")
 _FORMAT_WORDS = re.compile(
     r"\b(?:rss|atom|json|xml|rdf|feeds?|syndication|format|v?[012]\.\d+)\b|[\W_]+", re.IGNORECASE
 )
@@ -95,9 +97,11 @@ def _discovered(ranked: list[_Ranked], page_url: str, *, announced: bool) -> Dis
 
 def _judged(found: Iterable[Candidate], page_url: str, most: int) -> list[_Ranked]:
     distinct: dict[str, _Ranked] = {}
+    page_path = urlsplit(page_url).path.rstrip("/")
+    article = f"{page_path}/" if _ARTICLE_PATH.search(page_path) else None
     for place, candidate in enumerate(found):
         elsewhere = not same_site(candidate.url, page_url)
-        ranked = _Ranked(candidate, _side(candidate), elsewhere, place)
+        ranked = _Ranked(candidate, _side(candidate, article), elsewhere, place)
         distinct.setdefault(canonical_url(candidate.url), ranked)
     groups: dict[tuple[object, ...], _Ranked] = {}
     formats: dict[tuple[object, ...], set[str | None]] = {}
@@ -114,10 +118,13 @@ def _judged(found: Iterable[Candidate], page_url: str, most: int) -> list[_Ranke
     return sorted(groups.values(), key=lambda one: (one.side, one.elsewhere, one.place))[:most]
 
 
-def _side(candidate: Candidate) -> int:
+def _side(candidate: Candidate, article: str | None) -> int:
+    """Return what a feed is of; what stands below an ``article``'s own path are its comments."""
     parts = urlsplit(candidate.url)
     path = f"{parts.path}?{parts.query}" if parts.query else parts.path
     if _COMMENTS.search(candidate.title) or _COMMENTS_PATH.search(path):
+        return 2
+    if article is not None and parts.path.startswith(article):
         return 2
     return 1 if _SIDE_TITLE.search(candidate.title) or _SIDE_PATH.search(path) else 0
 

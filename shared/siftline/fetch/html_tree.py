@@ -10,7 +10,8 @@ from lxml import etree, html
 from siftline.fetch import markup
 
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([\w:.-]+)""", re.IGNORECASE)
-_META = re.compile(rb"""<meta[^>]{0,200}charset\s*=""", re.IGNORECASE)
+_META = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w:.-]+)""", re.IGNORECASE)
+_LATIN = frozenset({"iso-8859-1", "iso8859-1", "latin1", "latin-1", "us-ascii", "ascii"})
 _META_WITHIN_BYTES = 4_096
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "UTF-16LE"), (codecs.BOM_UTF16_BE, "UTF-16BE"))
 
@@ -46,16 +47,21 @@ def _routed(url: str) -> bool:
     return url.partition("#")[2].startswith(("!", "/"))
 
 
-def _encoding(body: bytes, content_type: str) -> str | None:
-    """Return the character set to read with; ``None`` where the page's own ``<meta>`` is to be followed."""
+def _encoding(body: bytes, content_type: str) -> str:
+    """Return the character set to read with (HTML, section 13.2.3.2, in short)."""
     for mark, name in _MARKS:
         if body.startswith(mark):
             return name
-    named = _CHARSET.search(content_type)
-    if named and _known(named[1]):
-        return named[1]
-    if _META.search(body[:_META_WITHIN_BYTES]):
-        return None
+    meta = _META.search(body[:_META_WITHIN_BYTES])
+    header = _CHARSET.search(content_type)
+    for name in (header[1] if header else "", meta[1].decode() if meta else ""):
+        # A page whose <meta> can be read is in no UTF-16, and who says Latin-1 means Windows.
+        if name.lower().startswith("utf-16"):
+            continue
+        if name.lower() in _LATIN:
+            return "windows-1252"
+        if name and _known(name):
+            return name
     try:
         body.decode("utf-8")
     except UnicodeDecodeError:
