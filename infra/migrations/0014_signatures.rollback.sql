@@ -1,3 +1,4 @@
+drop view analysed_twins;
 alter table idempotency_keys drop column item_ids;
 drop trigger source_entries_gone on source_entries;
 drop function source_entries_gone();

@@ -46,6 +46,15 @@ create trigger "Contents_heir_of_deleted" after delete on contents for each row 
 create trigger "Contents_heir_of_failed" after update of status on contents
   for each row when (new.status = 'FAILED' and old.status <> 'FAILED') execute function contents_heir();
 
+-- What was never analysed, and contents of the very same text that were: what was found there holds here. A short text
+-- is the same only under the same title.
+create view analysed_twins as
+select mine.id as content_id, twin.id as twin_id, twin.first_seen_at
+from contents as mine join contents as twin on twin.content_sha256 = mine.content_sha256 and twin.id <> mine.id
+where mine.topics is null and twin.topics is not null and twin.status = 'READY'
+  and twin.notice_code is distinct from 'no_credit'
+  and (mine.word_count >= 100 or mine.title is not distinct from twin.title);
+
 -- Whoever deleted it, a retention rule or its last holder: who followed the feed before is not given it again.
 alter table source_entries add column gone_at timestamptz;
 create function source_entries_gone() returns trigger language plpgsql as $$

@@ -1,5 +1,6 @@
 """From a stored text to a READY content: a real PostgreSQL, the real batch loop, a made-up embedding model."""
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -384,3 +385,47 @@ def test_two_analyses_at_once_both_count_in_the_mean(bench, database_url):
             works[1].write(two)
 
     assert [row["documents"] for row in bench.rows("select * from topic_means")] == [2]
+
+
+def test_the_very_same_text_is_read_once_and_taken_over_elsewhere(bench):
+    digest = hashlib.sha256(TEXT.encode()).digest()
+    first, second, retitled = (
+        bench.content(title, content_sha256=digest, word_count=40) for title in (TITLE, TITLE, "Another title")
+    )
+    for content_id in (first, second, retitled):
+        bench.analyze(content_id)
+
+    contents = [bench.row("contents", content_id) for content_id in (first, second)]
+    for name in ("status", "topics", "summary", "tags", "lang", "notice_code"):
+        assert contents[0][name] == contents[1][name], name
+    assert bench.row("jobs", second)["result"]["taken_from"] == str(first)
+    assert np.array_equal(bench.index.points[first].vector, bench.index.points[second].vector)
+    assert bench.index.points[second].payload == bench.index.points[first].payload
+    made = [bench.rows("select * from derivations where content_id = %(id)s", id=one) for one in (first, second)]
+    assert {row["kind"]: row["input_sha256"] for row in made[0]} == {
+        row["kind"]: row["input_sha256"] for row in made[1]
+    }
+    assert all(row["details"]["taken_from"] == str(first) for row in made[1])
+    assert bench.row("embeddings", second)["vector"] == bench.row("embeddings", first)["vector"]
+    assert "taken_from" not in bench.row("jobs", retitled)["result"]
+    assert sum(row["documents"] for row in bench.rows("select * from topic_means")) == 2
+
+
+def test_what_is_asked_for_again_is_read_and_not_taken_over(bench):
+    digest = hashlib.sha256(TEXT.encode()).digest()
+    first, second = (bench.content(content_sha256=digest, word_count=40) for _ in range(2))
+    for content_id in (first, second, second):
+        bench.analyze(content_id)
+
+    assert "taken_from" not in bench.row("jobs", second)["result"]
+
+
+def test_what_another_model_read_is_not_taken_over(bench):
+    digest = hashlib.sha256(TEXT.encode()).digest()
+    first, second = (bench.content(content_sha256=digest, word_count=40) for _ in range(2))
+    bench.analyze(first)
+    with bench.database.transaction() as connection:
+        connection.execute("update derivations set model_version = 'older' where kind = 'embedding'")
+    bench.analyze(second)
+
+    assert "taken_from" not in bench.row("jobs", second)["result"]

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from siftline.analyze import store
+from siftline.analyze import store, twins_store
 from siftline.analyze.reader import Article, Reader, Reading, Tongue
 from siftline.contracts import AnalyzeContent as AnalyzeMessage
 from siftline.contracts import JobType, Message
+from siftline.jobs import credits_store
 from siftline.jobs.model import ClaimedJob, Done, NewJob
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError, SiftlineError, TransientError
@@ -53,8 +54,11 @@ class _Work:
     content_id: UUID
     version: int
     reading: Reading
-    tongue: Tongue
     input_sha256: bytes
+    tongue: Tongue | None
+    """``None`` where nothing was read here."""
+    taken_from: UUID | None = None
+    """Whose reading it is, where the very same text was read before."""
 
 
 class AnalyzeContent:
@@ -62,7 +66,8 @@ class AnalyzeContent:
 
     The vector is indexed before the transaction that makes the content READY, under the content's id: a repeat after a
     crash in between writes the same point again, and the point of an older text replaces no newer one's. An analysis of
-    a text that has changed meanwhile is thrown away, and another is asked for.
+    a text that has changed meanwhile is thrown away, and another is asked for. What was read of the very same text
+    elsewhere is taken over, at nobody's cost.
     """
 
     job_type = JobType.ANALYZE_CONTENT
@@ -94,7 +99,7 @@ class AnalyzeContent:
             again = NewJob(JobType.ANALYZE_CONTENT, job.subject_id, job.group_key, priority=job.priority)
             return Done(lambda connection: store.wait(connection, work.content_id), [again], {"stale": True})
         follow = [NewJob(JobType.CLUSTER_USER, user, f"user:{user}") for user in users]
-        return Done(lambda connection: self._write(connection, work), follow, _result(reading))
+        return Done(lambda connection: self._write(connection, job, work), follow, _result(work))
 
     def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
         """Do nothing: the job's state is the content's."""
@@ -109,29 +114,35 @@ class AnalyzeContent:
             raise IngestFailedError(failure.error_message, code=failure.error_code)
         if stored.text is None:
             raise NotIngestedYetError("The page has not been read yet, so there is nothing to analyse.")
+        with self._database.transaction() as connection:
+            taken = twins_store.taken(connection, content_id, self._reader.model_version)
+        if taken is not None:
+            return _Work(content_id, stored.version, taken.reading, taken.input_sha256, None, taken.twin_id)
         article = Article(stored.title or "", stored.text, stored.lang)
         tongue = self._reader.tongue(article)
         with self._database.transaction() as connection:
             seen = store.seen(connection, self._reader.model_version, tongue.group)
         reading = self._reader.read(article, tongue, seen)
         digest = hashlib.sha256(f"{article.title}\0{article.text}".encode("utf-8", "surrogatepass")).digest()
-        return _Work(content_id, stored.version, reading, tongue, digest)
+        return _Work(content_id, stored.version, reading, digest, tongue)
 
     def _users_to_cluster(self, connection: Connection, work: _Work) -> Sequence[UUID]:
         if work.reading.vector is None:
             return []
         return store.users_to_cluster(connection, work.content_id, self._reader.model_version, self._cluster_every)
 
-    def _write(self, connection: Connection, work: _Work) -> None:
+    def _write(self, connection: Connection, job: ClaimedJob, work: _Work) -> None:
         """Write everything, in the transaction that completes the job."""
         reading, model_version = work.reading, self._reader.model_version
         if not store.save(connection, work.content_id, work.version, reading):
             raise TextChangedError("The text changed while it was being analysed; it will be read again.")
         store.derive(connection, work.content_id, reading, work.input_sha256)
+        if work.taken_from is not None:
+            credits_store.waive(connection, job.id)
         if reading.vector is None:
             return
         fresh = store.embed(connection, work.content_id, model_version, reading.vector)
-        if fresh and reading.best_topic is not None:
+        if fresh and reading.best_topic is not None and work.tongue is not None:
             store.learn(connection, model_version, work.tongue.group, reading.best_topic, reading.vector)
 
 
@@ -143,6 +154,9 @@ def subject_of(connection: Connection, message: Message) -> UUID | None:
     return None if stored is None else stored.id
 
 
-def _result(reading: Reading) -> dict[str, object]:
+def _result(work: _Work) -> dict[str, object]:
+    reading = work.reading
     result: dict[str, object] = {"topics": [topic.topic for topic in reading.topics], "lang": reading.language}
+    if work.taken_from is not None:
+        result["taken_from"] = str(work.taken_from)
     return result if reading.notice_code is None else {**result, "notice_code": reading.notice_code}

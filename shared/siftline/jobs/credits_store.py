@@ -4,8 +4,9 @@ One row of ``credit_entries`` a job, whoever pays; a user's balance is the sum o
 The functions work in the caller's transaction, so that job, content and credit change together or not at all. A version
 of a content is paid once: by the tenant its job was made for, where they hold it; else by who saved it, first come
 first; else by who follows the source that brought it, longest first; else by any other holder. Rereading what was
-analysed before is nobody's cost but of who asked: that user, or, for a feed, who follows it, longest first. Users whose
-``credits`` is null are not metered: their amounts are 0. What nobody holds (a message sent by hand) costs nobody.
+analysed before is nobody's cost but of who asked: that user, or, for a feed, who follows it, longest first. What was
+analysed elsewhere, in the very same words, is taken over from there and costs nobody. Users whose ``credits`` is null
+are not metered: their amounts are 0. What nobody holds (a message sent by hand) costs nobody.
 """
 
 from collections.abc import Sequence
@@ -74,8 +75,9 @@ left join lateral (
     and entries.state <> 'released' and entries.job_id <> asker.id
   order by entries.created_at limit 1) paid on true
 cross join lateral (
-  select case when paid.id is null then 'analysis' when asker.id = any(%(asked)b::uuid[]) then 'reprocess'
-    else 'repeat' end as kind) asked
+  select case when asker.id = any(%(asked)b::uuid[]) then case when paid.id is null then 'analysis' else 'reprocess' end
+    when paid.id is not null or exists (select from analysed_twins where content_id = contents.id) then 'repeat'
+    else 'analysis' end as kind) asked
 left join lateral ({_PAYERS}) payer on asked.kind <> 'repeat'
 where asker.id = any(%(ids)b::uuid[]) and asker.job_type = 'analyze_content' and asker.state = 'pending'
   and not exists (
@@ -120,6 +122,14 @@ update credit_entries set state = 'settled', settled_at = now(),
   content_version = case when kind = 'repeat' then content_version
     else coalesce((select version from contents where contents.id = content_id), content_version) end
 where job_id = %(job_id)s and state = 'reserved'
+"""
+
+_WAIVE = """
+with mine as (
+  select id, user_id, amount from credit_entries
+  where job_id = %(job_id)s and kind = 'analysis' and state <> 'released' for update),
+waived as (update credit_entries set kind = 'repeat', amount = 0 from mine where credit_entries.id = mine.id)
+update users set credits = credits - mine.amount from mine where users.id = mine.user_id and mine.amount <> 0
 """
 
 # Users are locked in order, so that two releases of many wait for each other instead of deadlocking.
@@ -196,6 +206,11 @@ def reserve(connection: Connection, job_ids: Sequence[UUID], *, asked: Sequence[
 def settle(connection: Connection, job_id: UUID) -> None:
     """Make a finished job's reservation final."""
     connection.execute(_SETTLE, {"job_id": job_id})
+
+
+def waive(connection: Connection, job_id: UUID) -> None:
+    """Give back what a job reserved or paid, for its work was done before and is only taken over."""
+    connection.execute(_WAIVE, {"job_id": job_id})
 
 
 def release(connection: Connection, job_ids: Sequence[UUID]) -> None:
