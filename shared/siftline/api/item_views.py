@@ -14,6 +14,10 @@ _NOTICES = {
     "insufficient_content": "The page holds too little text to be summarised or sorted by topic.",
     NO_CREDIT: NO_CREDIT_DETAIL,
     "page_unavailable": "The page itself could not be read; this is what its feed brought of it.",
+    "consent_wall": "The site shows its page only to those who agree to be tracked; this is what else is known of it.",
+    "paywalled": "The rest is for the site's subscribers.",
+    "blocked_by_site": "The site does not let programs read its page; this is what its feed brought of it.",
+    "pdf_without_text": "The PDF holds only pictures of its pages, without text.",
 }
 _WORDS_PER_MINUTE, _CHARACTERS_PER_MINUTE = 230, 500
 _CHARACTERS = frozenset({"zh", "ja"})

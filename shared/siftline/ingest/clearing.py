@@ -29,10 +29,10 @@ _NO_PIECE = re.compile(
 )
 
 
-def clear(page: Outline) -> None:
+def clear(page: Outline) -> frozenset[int]:
     """Drop consent blocks, join an article's pieces, and turn an aside that holds most of the text into an article.
 
-    Changes the tree; the outline stays that of the tree as it was.
+    Returns the places of what was dropped. Changes the tree; the outline stays that of the tree as it was.
     """
     gone = consent_blocks(page)
     for place in gone:
@@ -41,6 +41,7 @@ def clear(page: Outline) -> None:
         _free_article(outline(page.nodes[0]) if gone else page)
     _slim(page)
     _join_pieces(page, gone)
+    return frozenset(gone)
 
 
 def _slim(page: Outline) -> None:

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from itertools import pairwise
 
 from lxml import etree, html
@@ -34,20 +35,31 @@ _THOROUGH = Extractor(output_format="txt", comments=False)
 _log = logger("ingest")
 
 
-def main_text(page: Markup, titles: Collection[str]) -> str:
-    """Return the article's text, paragraphs parted by an empty line; ``""`` when the page holds none.
+@dataclass(frozen=True, slots=True)
+class Article:
+    """What was found of a page's article."""
+
+    text: str
+    """Paragraphs parted by an empty line; ``""`` when the page holds none."""
+    consent: frozenset[int]
+    """The places of the consent dialogs that were dropped."""
+
+
+def main_text(page: Markup, titles: Collection[str]) -> Article:
+    """Return the article's text.
 
     ``titles`` are the names the page gives itself: what stands above such a line, and the line itself, is not its text.
     Changes ``page.root``.
     """
     blocks: list[str] = []
+    consent: frozenset[int] = frozenset()
     if len(page.outline.nodes) <= _ELEMENTS_MAX and page.outline.depth <= _DEPTH_MAX:
-        clear(page.outline)
+        consent = clear(page.outline)
         blocks = _extracted(page)
     if _size(blocks) < _SHORT_CHARS:
         framed = _framed(page.root)
         blocks = framed if not blocks or _size(framed) < _size(blocks) else blocks
-    return clean_text("\n\n".join(_below_title(_without_repeats(blocks), titles)))
+    return Article(clean_text("\n\n".join(_below_title(_without_repeats(blocks), titles))), consent)
 
 
 def _extracted(page: Markup) -> list[str]:

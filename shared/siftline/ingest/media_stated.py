@@ -54,7 +54,9 @@ def read_media(page: Outline, says: Statements) -> StatedMedia:
     media_url = next((url for url in found if url and not _is_playlist(url)), None)
     player = media_kind(node) or (str(players[0].tag) if players else _by_suffix(media_url))
     transcript = clean_text(linked.text(node, "transcript", inner="text") or "")[:MAX_TEXT_CHARS]
-    tracks = {track.url: track for track in islice(_tracks(page, says), TRACKS_MAX)}
+    tracks: dict[str, Track] = {}
+    for track in islice(_tracks(page, says), TRACKS_MAX):
+        tracks.setdefault(track.url, track)
     return StatedMedia(player, media_url, tuple(tracks.values()), transcript or None)
 
 
@@ -65,7 +67,7 @@ def _is_player(node: html.HtmlElement) -> bool:
 
 def _sources(player: html.HtmlElement) -> Iterator[str | None]:
     yield player.get("src")
-    for source in player.iterchildren("source"):
+    for source in player.iterdescendants("source"):  # each within the one before: the parser takes it to have content
         yield source.get("src")
 
 

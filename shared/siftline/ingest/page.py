@@ -11,10 +11,12 @@ from urllib.parse import urlsplit
 
 from siftline.ingest.charset import decode
 from siftline.ingest.errors import EmptyContentError, PageTooLargeError, PdfUnreadableError, UnsupportedContentTypeError
+from siftline.ingest.kinds import PLAYED_CHARS, kind_of, list_text
 from siftline.ingest.maintext import main_text
 from siftline.ingest.markup import parse
-from siftline.ingest.metadata import TITLE_MAX_CHARS, Metadata, read_metadata
+from siftline.ingest.metadata import TITLE_MAX_CHARS, read_metadata
 from siftline.ingest.model import MAX_TEXT_CHARS, MEDIA_TYPES, Page, Stated
+from siftline.ingest.notices import CONSENT_WALL, PAYWALLED, check_wall, is_paywalled
 from siftline.ingest.pdf import is_pdf, read_pdf
 from siftline.ingest.plain import clean_line, clean_text, count_words
 
@@ -23,6 +25,7 @@ MAX_BYTES = 10_000_000
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _PDF = frozenset({"application/pdf", "application/x-pdf"})
 _MAYBE_HTML = frozenset({"", "application/xml", "text/xml", "application/octet-stream"}) | _PDF
+_PLAYED = frozenset({"video", "audio"})
 _LOOKS_HTML = re.compile(
     # Possessive and atomic: a page of broken comments must not make it try every way to read them.
     r"\s*+(?>(?><\?xml[^>]*+>|<!--.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body|title|article|main|div|p|h1)\b",
@@ -52,17 +55,29 @@ def read_page(body: bytes, content_type: str, url: str) -> Page:
         if media_type in _PDF:
             raise PdfUnreadableError("The address says that it holds a PDF, and does not.")
         raise UnsupportedContentTypeError("The address does not hold a page that can be read.")
+    return _html_page(text, url)
+
+
+def _html_page(text: str, url: str) -> Page:
     markup = parse(text)
-    metadata = read_metadata(markup.outline, url)
-    found = _cut(main_text(markup, metadata.titles))
-    if not found:
+    page = markup.outline
+    metadata = read_metadata(page, url)
+    article = main_text(markup, metadata.titles)
+    walled = check_wall(page, metadata, article, text, url)
+    kind = kind_of(page, metadata, article.text, url)
+    found, notice = _cut(article.text), None
+    if walled:
+        found, notice = metadata.description or "", CONSENT_WALL
+    elif kind == "list":
+        found = list_text(page, metadata) or found
+    elif kind in _PLAYED and len(found) < PLAYED_CHARS:
+        found = max(found, metadata.description or "", key=len)
+    if not found and not walled and kind not in _PLAYED:
         raise EmptyContentError("The page holds no text.")
-    return _page(metadata, found)
-
-
-def _page(metadata: Metadata, text: str) -> Page:
-    stated: dict[str, Any] = {field.name: getattr(metadata, field.name) for field in fields(Stated)}
-    return Page(**stated, text=text, word_count=count_words(text))
+    if notice is None and is_paywalled(page, metadata.locked_parts, found):
+        notice = PAYWALLED
+    stated: dict[str, Any] = {field.name: getattr(metadata, field.name) for field in fields(Stated)} | {"kind": kind}
+    return Page(**stated, text=found, word_count=count_words(found), notice_code=notice)
 
 
 def _plain_page(text: str, url: str) -> Page:

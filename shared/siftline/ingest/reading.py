@@ -9,14 +9,20 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import UUID
 
-from siftline.ingest.errors import EmptyContentError, UnsupportedContentTypeError, VideoUnavailableError
+from siftline.ingest.blocks import named_refusal
+from siftline.ingest.errors import (
+    EmptyContentError,
+    PageWithheldError,
+    UnsupportedContentTypeError,
+    VideoUnavailableError,
+)
 from siftline.ingest.media import KINDS, VIDEO, Media, TranscriptState, Words
 from siftline.ingest.model import MEDIA_TYPES, EntryText, Page
 from siftline.ingest.store import StoredContent
 from siftline.ingest.transcripts import Transcripts
 from siftline.ingest.youtube import Video, video_id
 from siftline.kit.errors import PermanentError
-from siftline.kit.http_errors import StatusTransientError, UnsupportedMediaTypeError
+from siftline.kit.http_errors import StatusRefusedError, StatusTransientError, UnsupportedMediaTypeError
 from siftline.kit.log import logger
 from siftline.kit.pacing import Pacing
 from siftline.kit.urls import canonical_url, same_site
@@ -142,10 +148,13 @@ class ContentReading:
         try:
             reading = self._fetch(content)
         except PermanentError as error:
-            if len(entry.text) < ENTRY_USABLE_CHARS and media is None:
+            # An episode stands by what its feed says of it, however little that is.
+            told = media is not None and (entry.text or content.content_sha256 is None)
+            if len(entry.text) < ENTRY_USABLE_CHARS and not told:
                 raise
             _log.info("page_unavailable", content_id=str(content.id), error_code=error.error_code)
-            return Reading(_entry_page(entry), getattr(error, "status", None), PAGE_UNAVAILABLE)
+            notice = error.error_code if isinstance(error, PageWithheldError) else PAGE_UNAVAILABLE
+            return Reading(_entry_page(entry), getattr(error, "status", None), notice)
         if len(entry.text) >= ENTRY_USABLE_CHARS and len(entry.text) > 2 * len(reading.page.text):
             # What the publisher itself sent out says more than what was found on the page.
             return replace(reading, page=replace(reading.page, text=entry.text, word_count=entry.word_count))
@@ -158,9 +167,10 @@ class ContentReading:
             response = self._http.get(url, max_bytes=self._page_max_bytes, accept=_ACCEPT, media_types=MEDIA_TYPES)
         except UnsupportedMediaTypeError as error:
             raise UnsupportedContentTypeError(error.detail) from error
-        except StatusTransientError as error:
-            self._pace.told(url, error)
-            raise
+        except (StatusRefusedError, StatusTransientError) as error:
+            if isinstance(error, StatusTransientError):
+                self._pace.told(url, error)
+            raise named_refusal(error) from error
         self._pace.heard(url, response.headers)
         content_type = response.headers.get("content-type", "")
         page = self._reader.page(response.body, content_type, response.url)
