@@ -16,6 +16,7 @@ from siftline.jobs.sweep import Sweep
 from siftline.kit.db import Database, SingleConnection
 from siftline.kit.errors import ConfigurationError, PermanentError, TransientError
 from siftline.kit.ids import new_id
+from siftline.kit.pacing import HostBusyError
 from tests.bench import Bench
 from tests.factories import FakeContext, make_content, make_job, sqs_event
 
@@ -166,6 +167,23 @@ def test_a_deferral_uses_no_attempt_and_ends_after_its_longest_age(database: Dat
         connection.execute("update jobs set due_at = now(), deferred_since = now() - interval '3 days', attempts = 3")
     bench.knock(bench.message(job_id))
     assert (bench.column("state", job_id), bench.column("error_code", job_id)) == ("failed", "http_429")
+
+
+def test_waiting_for_a_turn_uses_no_attempt_no_patience_and_counts_as_no_failure(database: Database) -> None:
+    bench = Bench(database, raising(HostBusyError("Others come first.", retry_after_s=90)))
+    job_id = make_job(database)
+    bench.knock(bench.message(job_id))
+    assert (bench.column("attempts", job_id), bench.column("deferred_since", job_id)) == (0, None)
+    with database.transaction() as connection:
+        connection.execute("update jobs set due_at = now(), deferred_since = now() - interval '3 days', attempts = 3")
+    bench.knock(bench.message(job_id))
+    assert (bench.column("state", job_id), bench.column("attempts", job_id)) == ("pending", 3)
+    with database.transaction() as connection:
+        waits = connection.execute(
+            "select due_at - now() between interval '80 s' and interval '90 s' from jobs"
+        ).fetchone()
+    assert waits == (True,)
+    assert bench.processor.failures == []
 
 
 def test_who_asks_for_longer_than_a_job_may_be_put_off_is_asked_again_in_time(database: Database) -> None:
