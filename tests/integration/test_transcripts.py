@@ -177,6 +177,17 @@ class TestTurns:
         assert pace.admitted == [(site.url("/episode"), content_id), (site.url("/t.vtt"), content_id)]
         assert pace.refusals == [(site.url("/t.vtt"), "http_429")]
 
+    def test_youtube_is_asked_in_its_turn_too_and_left_alone_when_it_says_so(
+        self, database: Database, tube: FakeYouTube, page_reader: PageReader
+    ) -> None:
+        pace = FreePace()
+        bench = Works(database, ingest_content(database, tube, page_reader, pace=pace))
+        tube.shows(ID)
+        tube.server.answers[f"/watch?v={ID}"] = Answer(status=429)
+        bench.work(content_id := bench.saved(WATCH))
+        assert pace.admitted == [("https://www.youtube.com/", content_id)]
+        assert pace.refusals == [("https://www.youtube.com/", "http_429")]
+
     def test_who_must_wait_for_a_turn_is_put_off_without_using_a_try(
         self, database: Database, site: LoopbackServer, once: HttpClient, page_reader: PageReader
     ) -> None:

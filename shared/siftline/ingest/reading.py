@@ -170,7 +170,10 @@ class ContentReading:
         except (StatusRefusedError, StatusTransientError) as error:
             if isinstance(error, StatusTransientError):
                 self._pace.told(url, error)
-            raise named_refusal(error) from error
+            named = named_refusal(error)
+            if named is error:
+                raise
+            raise named from error
         self._pace.heard(url, response.headers)
         content_type = response.headers.get("content-type", "")
         page = self._reader.page(response.body, content_type, response.url)

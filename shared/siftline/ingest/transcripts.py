@@ -100,6 +100,8 @@ class Transcripts:
         """Return the words of a video, and what else is known of it. Raises ``HostBusyError``."""
         self._pace.admit(HOME, who=who)
         video = self._youtube.video(id_, facts=facts)
+        if video.refusal is not None:
+            self._pace.told(HOME, video.refusal)
         words = video.words
         if words.state is TranscriptState.YOUTUBE:
             rows = [{"body": one.text, "startTime": one.start_s, "endTime": one.end_s} for one in video.segments]

@@ -7,18 +7,20 @@ itself is not for us (``private``). The library's error classes say which.
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import parse_qs, quote, urlsplit
 
 from siftline.ingest.media import TranscriptState, Words
-from siftline.ingest.youtube_session import Http, SafeAdapter, safe_session
 from siftline.kit.errors import PermanentError, SiftlineError, TransientError
 from siftline.kit.http import Response
+from siftline.kit.http_errors import StatusTransientError
 
 if TYPE_CHECKING:
     from youtube_transcript_api import Transcript
+
+    from siftline.ingest.youtube_session import SafeAdapter
 
 HOME = "https://www.youtube.com/"
 WATCH = "https://www.youtube.com/watch?v={}"
@@ -27,6 +29,20 @@ _HOSTS = frozenset({"youtube.com", "www.youtube.com", "m.youtube.com", "music.yo
 _ID = re.compile(r"[A-Za-z0-9_-]{11}")
 _FOLDERS = frozenset({"shorts", "live", "embed", "v"})
 _OEMBED_MAX_BYTES = 65_536
+
+
+class Http(Protocol):
+    """Asks YouTube (``siftline.kit.http.HttpClient``)."""
+
+    def get(self, url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int) -> Response:
+        """Return the whole answer."""
+        ...
+
+    def post(
+        self, url: str, *, body: bytes, headers: Mapping[str, str] | None = None, max_bytes: int, repeatable: bool
+    ) -> Response:
+        """Return the whole answer to a body that was sent."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +67,8 @@ class Video:
     duration_s: float | None = None
     page: Response | None = None
     """Its page, if YouTube gave it out."""
+    refusal: StatusTransientError | None = None
+    """The answer by which YouTube asked to be left alone for a while."""
 
 
 def video_id(url: str) -> str | None:
@@ -83,6 +101,9 @@ class YouTube:
 
         Never raises for what YouTube or the network does: ``words.state`` says what came of it.
         """
+        # Loaded with the first video, as the library itself: few contents are one.
+        from siftline.ingest.youtube_session import SafeAdapter  # noqa: PLC0415 - as said
+
         adapter = SafeAdapter(self._http, max_bytes=self._max_bytes)
         try:
             words, segments = self._captions(id_, adapter)
@@ -103,11 +124,13 @@ class YouTube:
             image_url=_text(details, "thumbnail_url") or _thumbnail(details),
             duration_s=_number(details, "lengthSeconds"),
             page=adapter.page,
+            refusal=adapter.refusal,
         )
 
-    def _captions(self, id_: str, adapter: SafeAdapter) -> tuple[Words, tuple[Segment, ...]]:
-        # Loaded with the first video: few of the contents are one.
-        from youtube_transcript_api import YouTubeTranscriptApi, YouTubeTranscriptApiException  # noqa: PLC0415
+    def _captions(self, id_: str, adapter: "SafeAdapter") -> tuple[Words, tuple[Segment, ...]]:
+        from youtube_transcript_api import YouTubeTranscriptApi, YouTubeTranscriptApiException  # noqa: PLC0415 - above
+
+        from siftline.ingest.youtube_session import safe_session  # noqa: PLC0415 - as above
 
         session = safe_session(adapter)
         try:
@@ -115,7 +138,8 @@ class YouTube:
             shown = track.fetch() if track is not None else None
         except YouTubeTranscriptApiException as error:
             state = _state(error, adapter.status)
-            return Words(state, source=WATCH.format(id_), retry_after_s=adapter.retry_after_s), ()
+            asked_s = adapter.refusal.retry_after_s if adapter.refusal is not None else None
+            return Words(state, source=WATCH.format(id_), retry_after_s=asked_s), ()
         except (ValueError, KeyError, TypeError, AttributeError, SyntaxError, OSError):
             # What YouTube answered is not what the library knows: nobody can say whether there are captions.
             return Words(TranscriptState.BLOCKED, source=WATCH.format(id_)), ()

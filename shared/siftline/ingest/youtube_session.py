@@ -6,7 +6,7 @@ of it is resolved once, checked and pinned as all that goes out (``siftline.kit.
 
 import json
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import requests  # noqa: TID251  -- youtube-transcript-api takes no other client; no connection is opened by requests
 from requests.adapters import BaseAdapter  # noqa: TID251  -- as above
@@ -15,21 +15,10 @@ from requests.structures import CaseInsensitiveDict  # noqa: TID251  -- as above
 from siftline.kit.http import Response
 from siftline.kit.http_errors import StatusRefusedError, StatusTransientError
 
+if TYPE_CHECKING:
+    from siftline.ingest.youtube import Http
+
 _OURS = frozenset({"accept", "accept-encoding", "connection", "content-length", "host", "user-agent"})
-
-
-class Http(Protocol):
-    """Sends what the session is asked to (``siftline.kit.http.HttpClient``)."""
-
-    def get(self, url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int) -> Response:
-        """Return the whole answer."""
-        ...
-
-    def post(
-        self, url: str, *, body: bytes, headers: Mapping[str, str] | None = None, max_bytes: int, repeatable: bool
-    ) -> Response:
-        """Return the whole answer to a body that was sent."""
-        ...
 
 
 class SafeAdapter(BaseAdapter):
@@ -38,7 +27,7 @@ class SafeAdapter(BaseAdapter):
     A status that the client raises for becomes an answer of that status; its other errors pass through to the caller.
     """
 
-    def __init__(self, http: Http, *, max_bytes: int) -> None:
+    def __init__(self, http: "Http", *, max_bytes: int) -> None:
         super().__init__()
         self._http = http
         self._max_bytes = max_bytes
@@ -48,8 +37,8 @@ class SafeAdapter(BaseAdapter):
         """The newest answer that is a JSON object."""
         self.status: int | None = None
         """The newest answer's status."""
-        self.retry_after_s: float | None = None
-        """For how long a refusal asked to be left alone."""
+        self.refusal: StatusTransientError | None = None
+        """The newest answer that may be another later, as 429 is."""
 
     def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
         """Send one request; the session's own timeouts, proxies and certificates do not count."""
@@ -63,7 +52,7 @@ class SafeAdapter(BaseAdapter):
             else:
                 answer = self._http.get(url, headers=headers, max_bytes=self._max_bytes)
         except (StatusRefusedError, StatusTransientError) as error:
-            self.retry_after_s = getattr(error, "retry_after_s", None)
+            self.refusal = error if isinstance(error, StatusTransientError) else None
             return self._answered(request, error.status, error.answer.headers, error.answer.body_start, url)
         self._remember(answer)
         return self._answered(request, answer.status, answer.headers, answer.body, answer.url)
