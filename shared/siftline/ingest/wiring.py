@@ -75,9 +75,9 @@ def open_ingest(settings: IngestSettings, parts: Producer) -> Sequence[Processor
 def longest_s(settings: IngestSettings) -> float:
     """Return the longest that one job may take."""
     looking_s = settings.media_s + settings.media_request_s + settings.page_read_s
-    page_s = (
-        settings.http_total_s + settings.page_read_s + ENTRY_S + (_ARCHIVE_S if settings.page_archive_bucket else 0)
-    )
+    page_s = settings.http_total_s + settings.page_read_s + ENTRY_S
+    if settings.page_archive_bucket:
+        page_s += settings.page_read_s + 2 * _ARCHIVE_S
     sound_s = settings.http_total_s + settings.transcription_s if settings.transcription_model else 0
     return looking_s + max(page_s, sound_s)
 
