@@ -1,6 +1,5 @@
 """Polling feeds: a real server, a real parser process, a real database; jobs run through the real arrows."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -18,34 +17,22 @@ from siftline.kit.pacing import Pace
 from siftline.kit.urls import canonical_url
 from tests.factories import make_content
 from tests.polling import Options, Poller, counts, item, rows, rss, source_of, subscribed
-from tests.servers import Answer, LoopbackServer, redirect, serving
-
-
-@pytest.fixture(scope="module")
-def reader() -> Iterator[FeedReader]:
-    with FeedReader(timeout_s=120) as running:  # the machine may be busy with the other tests
-        yield running
+from tests.servers import Answer, LoopbackServer, redirect
 
 
 @pytest.fixture
-def server() -> Iterator[LoopbackServer]:
-    with serving() as running:
-        yield running
-
-
-@pytest.fixture
-def poller(database: Database, reader: FeedReader) -> Poller:
-    return Poller(database, reader)
+def poller(database: Database, feed_reader: FeedReader) -> Poller:
+    return Poller(database, feed_reader)
 
 
 class TestNewEntries:
     def test_entries_contents_items_and_jobs_are_saved_together(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id = subscribed(database, server, users=2)
+        source_id = subscribed(database, site, users=2)
         now = datetime.now(UTC)
         dates = [now - timedelta(hours=1), now - timedelta(hours=50), now - timedelta(days=30), now + timedelta(days=9)]
-        server.answers["/feed"] = Answer(
+        site.answers["/feed"] = Answer(
             rss(
                 *(
                     item(n, pubDate=format_datetime(date), author="Ann", link=f"http://127.0.0.1/{n}")
@@ -73,27 +60,27 @@ class TestNewEntries:
         assert undated["sort_at"] == undated["first_seen_at"]
 
     def test_five_hundred_new_entries_at_the_second_poll_are_all_saved_with_their_jobs(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id = subscribed(database, server)
-        server.answers["/feed"] = [Answer(rss(item(0))), Answer(rss(*(item(number) for number in range(501))))]
+        source_id = subscribed(database, site)
+        site.answers["/feed"] = [Answer(rss(item(0))), Answer(rss(*(item(number) for number in range(501))))]
         poller.poll(source_id)
         assert poller.poll(source_id)["new_analysed"] == 500
         assert counts(database) == (501, 501, 501, 501)
 
     def test_a_bulk_larger_than_a_chunk_is_saved_whole(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id = subscribed(database, server)
-        server.answers["/feed"] = Answer(rss(*(item(number, description=None) for number in range(5_100))))
+        source_id = subscribed(database, site)
+        site.answers["/feed"] = Answer(rss(*(item(number, description=None) for number in range(5_100))))
         poller.poll(source_id)
         assert counts(database) == (5_100, 5_100, 5_100, 5_100)
 
     def test_nothing_is_saved_when_the_transaction_fails(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id = subscribed(database, server)
-        server.answers["/feed"] = Answer(rss(item(0)))
+        source_id = subscribed(database, site)
+        site.answers["/feed"] = Answer(rss(item(0)))
         job = poller.claimed(source_id)
         http = HttpClient(allow_loopback=True)
         done = poller.processor(http).process(job)
@@ -108,28 +95,28 @@ class TestNewEntries:
         assert counts(database) == (0, 0, 0, 0)
 
     def test_a_page_that_another_source_brought_is_shared_and_read_once(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        first, second = subscribed(database, server, "/a"), subscribed(database, server, "/b")
-        server.answers["/a"] = Answer(rss(item(0)))
-        server.answers["/b"] = Answer(rss(item(0, guid="other", link="http://news.example/0?utm_source=b"), item(1)))
+        first, second = subscribed(database, site, "/a"), subscribed(database, site, "/b")
+        site.answers["/a"] = Answer(rss(item(0)))
+        site.answers["/b"] = Answer(rss(item(0, guid="other", link="http://news.example/0?utm_source=b"), item(1)))
         poller.poll(first)
         poller.poll(second)
         assert counts(database) == (2, 3, 3, 2)
 
     def test_a_page_that_another_sources_first_import_left_unread_is_read_now(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        first, second = subscribed(database, server, "/a", first_import="skip"), subscribed(database, server, "/b")
-        server.answers.update({"/a": Answer(rss(item(0))), "/b": Answer(rss(item(0)))})
+        first, second = subscribed(database, site, "/a", first_import="skip"), subscribed(database, site, "/b")
+        site.answers.update({"/a": Answer(rss(item(0))), "/b": Answer(rss(item(0)))})
         poller.poll(first)
         poller.poll(second)
         assert counts(database) == (1, 2, 2, 1)
 
     def test_what_a_user_saved_before_stays_saved(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id = subscribed(database, server)
+        source_id = subscribed(database, site)
         with database.transaction() as connection:
             content_id = make_content(connection, url="https://news.example/0", status="READY", text="read")
             [(user_id,)] = connection.execute("select user_id from subscriptions").fetchall()
@@ -137,19 +124,19 @@ class TestNewEntries:
                 "insert into items (id, user_id, content_id, saved) values (%s, %s, %s, true)",
                 (new_id(), user_id, content_id),
             )
-        server.answers["/feed"] = Answer(rss(item(0)))
+        site.answers["/feed"] = Answer(rss(item(0)))
         poller.poll(source_id)
         assert counts(database) == (1, 1, 1, 0)
         assert rows(database, "select saved, source_id from items") == [{"saved": True, "source_id": None}]
 
     def test_an_entry_without_a_link_is_a_note_of_its_own(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id = subscribed(database, server)
-        server.answers["/feed"] = Answer(rss(item(0, link=None), item(1, link=None)))
+        source_id = subscribed(database, site)
+        site.answers["/feed"] = Answer(rss(item(0, link=None), item(1, link=None)))
         poller.poll(source_id)
         contents = rows(database, "select kind, url from contents")
-        assert contents == [{"kind": "note", "url": server.url("/feed")}] * 2
+        assert contents == [{"kind": "note", "url": site.url("/feed")}] * 2
 
 
 class TestFirstImport:
@@ -163,14 +150,14 @@ class TestFirstImport:
     def test_the_rule_says_what_is_analysed_and_the_rest_is_stored_as_it_is(
         self,
         database: Database,
-        server: LoopbackServer,
-        reader: FeedReader,
+        site: LoopbackServer,
+        feed_reader: FeedReader,
         default: str,
         own: str | None,
         analysed: list[int],
     ) -> None:
-        poller = Poller(database, reader, Options(first_import=default))
-        source_id = subscribed(database, server, first_import=own)
+        poller = Poller(database, feed_reader, Options(first_import=default))
+        source_id = subscribed(database, site, first_import=own)
         dates = [
             None,
             "Wed, 03 Jan 2024 00:00:00 GMT",
@@ -178,7 +165,7 @@ class TestFirstImport:
             "Mon, 01 Jan 2024 00:00:00 GMT",
         ]
         old = [item(number, pubDate=date) for number, date in enumerate(dates)]
-        server.answers["/feed"] = [Answer(rss(*old)), Answer(rss(*old, item(9)))]
+        site.answers["/feed"] = [Answer(rss(*old)), Answer(rss(*old, item(9)))]
         poller.poll(source_id)
         found = rows(database, "select title, status, topics from contents order by title")
         assert [int(row["title"][-1]) for row in found if row["status"] == "PENDING"] == analysed
@@ -189,37 +176,35 @@ class TestFirstImport:
 
 
 class TestIdentityOverPolls:
-    def test_the_same_feed_again_brings_nothing(
-        self, database: Database, server: LoopbackServer, poller: Poller
-    ) -> None:
-        source_id = subscribed(database, server)
-        server.answers["/feed"] = [Answer(rss(item(0), item(1)) + b" " * n) for n in range(3)]
+    def test_the_same_feed_again_brings_nothing(self, database: Database, site: LoopbackServer, poller: Poller) -> None:
+        source_id = subscribed(database, site)
+        site.answers["/feed"] = [Answer(rss(item(0), item(1)) + b" " * n) for n in range(3)]
         assert [poller.poll(source_id)["new"] for _ in range(3)] == [2, 0, 0]
         assert counts(database) == (2, 2, 2, 2)
 
     def test_entries_without_guid_that_share_a_link_are_several_and_stay_known(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id = subscribed(database, server)
+        source_id = subscribed(database, site)
         shared = [item(n, guid=None, link="https://news.example/same") for n in range(3)]
-        server.answers["/feed"] = [Answer(rss(*shared)), Answer(rss(*reversed(shared))), Answer(rss(*shared[1:]))]
+        site.answers["/feed"] = [Answer(rss(*shared)), Answer(rss(*reversed(shared))), Answer(rss(*shared[1:]))]
         assert [poller.poll(source_id)["new"] for _ in range(3)] == [3, 0, 0]
         assert counts(database) == (3, 3, 3, 3)
 
     def test_an_undated_entry_keeps_the_day_it_was_first_seen(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id = subscribed(database, server)
-        server.answers["/feed"] = [Answer(rss(item(0)) + b" " * n) for n in range(3)]
+        source_id = subscribed(database, site)
+        site.answers["/feed"] = [Answer(rss(item(0)) + b" " * n) for n in range(3)]
         seen = []
         for _ in range(3):
             poller.poll(source_id)
             seen += rows(database, "select first_seen_at, sort_at, published_at from contents")
         assert seen[0] == seen[1] == seen[2]
 
-    def test_rewritten_guids_are_seen_through(self, database: Database, server: LoopbackServer, poller: Poller) -> None:
-        source_id = subscribed(database, server)
-        server.answers["/feed"] = [
+    def test_rewritten_guids_are_seen_through(self, database: Database, site: LoopbackServer, poller: Poller) -> None:
+        source_id = subscribed(database, site)
+        site.answers["/feed"] = [
             Answer(rss(*(item(n, guid=f"{scheme}{n}") for n in range(3))))
             for scheme in ("http://g.example/", "https://g.example/", "urn:new:", "urn:newer:")
         ]
@@ -230,10 +215,10 @@ class TestIdentityOverPolls:
         }
 
     def test_guids_rewritten_at_each_poll_bring_nothing_without_links_either(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id = subscribed(database, server)
-        server.answers["/feed"] = [
+        source_id = subscribed(database, site)
+        site.answers["/feed"] = [
             Answer(rss(*(item(n, guid=f"urn:{poll}:{n}", link=None) for n in range(3)))) for poll in range(4)
         ]
         assert [poller.poll(source_id)["new"] for _ in range(4)] == [3, 0, 0, 0]
@@ -241,10 +226,10 @@ class TestIdentityOverPolls:
 
     @pytest.mark.parametrize("link", [None, "https://news.example/"])
     def test_an_entry_that_differs_in_a_digit_is_another_one(
-        self, database: Database, server: LoopbackServer, poller: Poller, link: str | None
+        self, database: Database, site: LoopbackServer, poller: Poller, link: str | None
     ) -> None:
-        source_id = subscribed(database, server)
-        server.answers["/feed"] = [
+        source_id = subscribed(database, site)
+        site.answers["/feed"] = [
             Answer(
                 rss(item(0, guid=f"urn:{number}", link=link, title="New", description=f"Episode {number}, v1.{number}"))
             )
@@ -254,11 +239,11 @@ class TestIdentityOverPolls:
         assert counts(database) == (3, 3, 3, 3)
 
     def test_guid_and_title_changed_together_on_one_link_are_one_content(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id = subscribed(database, server)
+        source_id = subscribed(database, site)
         own = "http://127.0.0.1/story"
-        server.answers["/feed"] = [
+        site.answers["/feed"] = [
             Answer(rss(item(0, link=own, guid="a", title="First words"), item(1))),
             Answer(rss(item(0, link=own, guid="b", title="Second thoughts", description="Other text."), item(1))),
             Answer(rss(item(0, link=own, guid="c", title="Second thoughts", description="Other text."), item(1))),
@@ -269,13 +254,13 @@ class TestIdentityOverPolls:
         assert rows(database, "select title from contents where url = %s", own) == [{"title": "Second thoughts"}]
 
     def test_a_feed_speaks_only_for_pages_of_its_own_site(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id = subscribed(database, server)
+        source_id = subscribed(database, site)
         with database.transaction() as connection:
             url = "https://news.example/0"
             make_content(connection, url=url, url_key=canonical_url(url), status="READY", title="True", text="true")
-        server.answers["/feed"] = [
+        site.answers["/feed"] = [
             Answer(rss(item(0), item(1, description="Long enough to be believed. " * 100))),
             Answer(rss(item(0, title="False", description="False."), item(1))),
         ]
@@ -288,11 +273,11 @@ class TestIdentityOverPolls:
         assert len(rows(database, "select id from jobs where job_type = 'ingest_content'")) == 1
 
     def test_an_edit_is_noticed_stored_and_read_again_if_it_was_read(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
         own = "http://127.0.0.1/1"
-        source_id = subscribed(database, server)
-        server.answers["/feed"] = [
+        source_id = subscribed(database, site)
+        site.answers["/feed"] = [
             Answer(rss(item(0, description="Nine comments, 9"), item(1, link=own))),
             Answer(rss(item(0, description="Nine comments, 10"), item(1, link=own, title="Entry 1, corrected"))),
         ]
@@ -313,12 +298,12 @@ class TestIdentityOverPolls:
 
 class TestConditionalRequests:
     def test_validators_are_echoed_byte_for_byte_and_renewed_by_every_answer(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
         """Case F07: both validators are stored from every 200 and 304, whichever of them changed."""
-        source_id = subscribed(database, server)
+        source_id = subscribed(database, site)
         modified = "Mon, 01 Jan 2024 00:00:00 GMT"
-        server.answers["/feed"] = [
+        site.answers["/feed"] = [
             Answer(rss(item(0)), headers={"ETag": 'W/"a\xe9"', "Last-Modified": modified}),
             Answer(rss(item(1)), headers={"ETag": '"b"', "Last-Modified": modified}),
             Answer(status=304, headers={"ETag": '"c"'}),
@@ -330,54 +315,54 @@ class TestConditionalRequests:
         assert results[2] == results[3] == {"unchanged": "not modified"}
         sent = [
             (request.headers.get("if-none-match"), request.headers.get("if-modified-since"))
-            for request in server.requests
+            for request in site.requests
         ]
         assert sent == [
             (None, None), ('W/"a\xe9"', modified), ('"b"', modified), ('"c"', modified), ('"c"', modified), (None, None)
         ]  # fmt: skip
 
     def test_an_unchanged_body_is_not_parsed_again(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id = subscribed(database, server)
-        server.answers["/feed"] = Answer(rss(item(0)))
+        source_id = subscribed(database, site)
+        site.answers["/feed"] = Answer(rss(item(0)))
         poller.poll(source_id)
         assert poller.poll(source_id) == {"unchanged": "same body"}
 
     def test_a_date_from_the_future_is_not_sent_back(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
         """Case F09: a Last-Modified of the year 2041 is never sent back."""
-        source_id = subscribed(database, server)
+        source_id = subscribed(database, site)
         headers = {"Last-Modified": "Tue, 01 Jan 2041 00:00:00 GMT"}
-        server.answers["/feed"] = [Answer(rss(item(0)), headers=headers), Answer(rss(item(1)), headers=headers)]
+        site.answers["/feed"] = [Answer(rss(item(0)), headers=headers), Answer(rss(item(1)), headers=headers)]
         assert [poller.poll(source_id)["new"] for _ in range(2)] == [1, 1]
 
     def test_after_a_week_of_304_the_whole_feed_is_asked_for(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
         """Case F09: after seven days of unbroken 304 one request has no conditions."""
         source_id = subscribed(
             database, server, etag='"a"', body_sha256=b"x", last_full_at=datetime.now(UTC) - timedelta(days=8)
         )
-        server.answers["/feed"] = Answer(rss(item(0)))
+        site.answers["/feed"] = Answer(rss(item(0)))
         assert poller.poll(source_id)["new"] == 1
-        assert "if-none-match" not in server.requests[0].headers
+        assert "if-none-match" not in site.requests[0].headers
 
     def test_304_to_an_unconditional_request_is_a_fault(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id = subscribed(database, server)
-        server.answers["/feed"] = Answer(status=304)
+        source_id = subscribed(database, site)
+        site.answers["/feed"] = Answer(status=304)
         assert poller.failing(source_id) == "http_304"
 
     @pytest.mark.parametrize("status", [302, 303, 307])
     def test_every_poll_starts_at_the_address_the_user_gave(
-        self, database: Database, server: LoopbackServer, poller: Poller, status: int
+        self, database: Database, site: LoopbackServer, poller: Poller, status: int
     ) -> None:
         """Case F01: a temporary redirect is followed afresh at each poll and changes no address."""
-        source_id = subscribed(database, server, "/a")
-        server.answers.update(
+        source_id = subscribed(database, site, "/a")
+        site.answers.update(
             {
                 "/a": [redirect("/b", status), redirect("/c", status)],
                 "/b": Answer(rss(item(0))),
@@ -386,27 +371,27 @@ class TestConditionalRequests:
         )
         poller.poll(source_id)
         poller.poll(source_id)
-        assert [request.path for request in server.requests] == ["/a", "/b", "/a", "/c"]
+        assert [request.path for request in site.requests] == ["/a", "/b", "/a", "/c"]
         source = source_of(database, source_id)
-        assert (source["url"], source["resolved_url"], source["adopted_url"]) == (server.url("/a"), None, None)
+        assert (source["url"], source["resolved_url"], source["adopted_url"]) == (site.url("/a"), None, None)
 
     def test_a_permanent_redirect_is_remembered_with_its_age(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id = subscribed(database, server, "/a")
-        server.answers.update({"/a": redirect("/b", 301), "/b": [Answer(rss(item(n))) for n in range(2)]})
+        source_id = subscribed(database, site, "/a")
+        site.answers.update({"/a": redirect("/b", 301), "/b": [Answer(rss(item(n))) for n in range(2)]})
         poller.poll(source_id)
         since = source_of(database, source_id)["resolved_since"]
         poller.poll(source_id)
         source = source_of(database, source_id)
-        assert (source["url"], source["resolved_url"]) == (server.url("/a"), server.url("/b"))
+        assert (source["url"], source["resolved_url"]) == (site.url("/a"), site.url("/b"))
         assert source["resolved_since"] == since is not None
 
 
 class TestHealth:
-    def test_a_success_is_written(self, database: Database, server: LoopbackServer, poller: Poller) -> None:
-        source_id = subscribed(database, server, wished_minutes=30)
-        server.answers["/feed"] = Answer(rss(item(0), "<item><category>nothing else</category></item>"))
+    def test_a_success_is_written(self, database: Database, site: LoopbackServer, poller: Poller) -> None:
+        source_id = subscribed(database, site, wished_minutes=30)
+        site.answers["/feed"] = Answer(rss(item(0), "<item><category>nothing else</category></item>"))
         poller.poll(source_id)
         source = source_of(database, source_id)
         assert (source["fetch_status"], source["health"], source["consecutive_failures"]) == ("IDLE", "active", 0)
@@ -415,11 +400,11 @@ class TestHealth:
         assert (source["skipped_entries"], source["imported_at"] is not None) == (1, True)
 
     def test_failures_degrade_a_source_with_widening_waits_and_it_heals_by_itself(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
         """Case F11: a source that fails is asked ever more rarely, but always again."""
-        source_id = subscribed(database, server, refresh_minutes=60)
-        server.answers["/feed"] = [*[Answer(status=404)] * 6, Answer(rss(item(0)))]
+        source_id = subscribed(database, site, refresh_minutes=60)
+        site.answers["/feed"] = [*[Answer(status=404)] * 6, Answer(rss(item(0)))]
         seen = []
         for _ in range(6):
             assert poller.failing(source_id) == "not_found"
@@ -437,11 +422,11 @@ class TestHealth:
         assert (source["health"], source["consecutive_failures"], source["last_error_code"]) == ("active", 0, None)
 
     def test_a_server_that_says_when_to_come_back_is_obeyed(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id, other = subscribed(database, server, "/a"), subscribed(database, server, "/b")
-        server.answers["/a"] = Answer(status=503, headers={"Retry-After": "90000"})
-        server.answers["/b"] = Answer(rss(item(0)))
+        source_id, other = subscribed(database, site, "/a"), subscribed(database, site, "/b")
+        site.answers["/a"] = Answer(status=503, headers={"Retry-After": "90000"})
+        site.answers["/b"] = Answer(rss(item(0)))
         assert poller.failing(source_id) == "http_503"
         source = source_of(database, source_id)
         assert source["next_fetch_at"] - source["last_fetch_at"] == timedelta(seconds=90_000)
@@ -450,11 +435,11 @@ class TestHealth:
         assert source_of(database, other)["next_fetch_reason"] == "it brought something new: every 30 minutes"
 
     def test_a_feed_that_is_gone_is_polled_no_more_and_keeps_its_items(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
         """Case F35: 410 ends the polling, its items stay, and people read why."""
-        source_id = subscribed(database, server)
-        server.answers["/feed"] = [Answer(rss(item(0))), Answer(status=410)]
+        source_id = subscribed(database, site)
+        site.answers["/feed"] = [Answer(rss(item(0))), Answer(status=410)]
         poller.poll(source_id)
         assert poller.failing(source_id) == "gone"
         source = source_of(database, source_id)
@@ -462,14 +447,14 @@ class TestHealth:
         assert source["next_fetch_reason"] == "the server says that the feed is gone for good"
         assert counts(database) == (1, 1, 1, 1)
         assert poller.poll(source_id) == {"skipped": "inactive"}
-        assert len(server.requests) == 2
+        assert len(site.requests) == 2
 
     def test_a_feed_over_the_cap_has_its_own_state_and_the_next_check_moves_on(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
         """Case F33: too large is a state with a name, and the next check moves forward."""
-        source_id = subscribed(database, server)
-        server.answers["/feed"] = Answer(rss(item(0, description="x" * 2_000_000)))
+        source_id = subscribed(database, site)
+        site.answers["/feed"] = Answer(rss(item(0, description="x" * 2_000_000)))
         before = source_of(database, source_id)["next_fetch_at"]
         assert poller.failing(source_id) == "too_large"
         source = source_of(database, source_id)
@@ -491,27 +476,27 @@ class TestHealth:
         ],
     )
     def test_what_cannot_be_read_is_told_by_a_code(
-        self, database: Database, server: LoopbackServer, poller: Poller, answer: Answer, code: str
+        self, database: Database, site: LoopbackServer, poller: Poller, answer: Answer, code: str
     ) -> None:
-        source_id = subscribed(database, server)
-        server.answers["/feed"] = answer
+        source_id = subscribed(database, site)
+        site.answers["/feed"] = answer
         assert poller.failing(source_id) == code
         source = source_of(database, source_id)
         assert (source["last_error_code"], source["consecutive_failures"]) == (code, 1)
         assert source["last_error_detail"]
 
     def test_one_failing_source_leaves_the_others_alone(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        bad, good = subscribed(database, server, "/bad"), subscribed(database, server, "/good")
-        server.answers.update({"/bad": Answer(status=500), "/good": Answer(rss(item(0)))})
+        bad, good = subscribed(database, site, "/bad"), subscribed(database, site, "/good")
+        site.answers.update({"/bad": Answer(status=500), "/good": Answer(rss(item(0)))})
         assert poller.failing(bad) == "http_500"
         assert poller.poll(good)["new"] == 1
 
     def test_a_source_of_a_kind_without_fetcher_or_of_none_is_refused(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        job = poller.claimed(subscribed(database, server, kind="web"))
+        job = poller.claimed(subscribed(database, site, kind="web"))
         pace = Pace(database, poller.options, SystemClock())
         with pytest.raises(UnsupportedSourceError):
             FetchSource(database, {}, pace, SystemClock(), poller.options).process(job)

@@ -1,6 +1,5 @@
 """How servers are treated: their waits, their floors, their moves; real servers, a real database, real polls."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -22,27 +21,15 @@ from siftline.settings import JobSettings
 from tests.factories import FakeContext, sqs_event
 from tests.fakes import FakeSender
 from tests.polling import Options, Poller, counts, item, rows, rss, source_of, subscribed
-from tests.servers import Answer, LoopbackServer, drip, redirect, serving
+from tests.servers import Answer, LoopbackServer, drip, redirect
 
 PACED = Options(host_pace_loopback=True, host_requests_per_s=1_000)
 FEED = Answer(rss(item(0)))
 
 
-@pytest.fixture(scope="module")
-def reader() -> Iterator[FeedReader]:
-    with FeedReader(timeout_s=120) as running:
-        yield running
-
-
 @pytest.fixture
-def server() -> Iterator[LoopbackServer]:
-    with serving() as running:
-        yield running
-
-
-@pytest.fixture
-def poller(database: Database, reader: FeedReader) -> Poller:
-    return Poller(database, reader, PACED)
+def poller(database: Database, feed_reader: FeedReader) -> Poller:
+    return Poller(database, feed_reader, PACED)
 
 
 def put(database: Database, source_id: UUID, **columns: Any) -> None:
@@ -58,61 +45,61 @@ def wait_of(source: dict[str, Any]) -> timedelta:
 
 class TestRefusals:
     def test_a_503_is_for_one_address_and_a_429_for_all_of_the_host(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
         """Case F03: a 503 with Retry-After delays that address only; a 429 widens."""
-        busy, fine, asked_too_often = (subscribed(database, server, path) for path in ("/a", "/b", "/c"))
+        busy, fine, asked_too_often = (subscribed(database, site, path) for path in ("/a", "/b", "/c"))
         wait = {"Retry-After": "1500"}
-        server.answers.update({"/a": Answer(status=503, headers=wait), "/b": FEED})
-        server.answers["/c"] = Answer(status=429, headers=wait)
+        site.answers.update({"/a": Answer(status=503, headers=wait), "/b": FEED})
+        site.answers["/c"] = Answer(status=429, headers=wait)
         assert poller.failing(busy) == "http_503"
         assert poller.poll(fine)["new"] == 1
         assert poller.failing(asked_too_often) == "http_429"
         assert poller.failing(fine) == "host_busy"
-        assert len(server.requests) == 3
+        assert len(site.requests) == 3
         assert wait_of(source_of(database, busy)) == timedelta(hours=1)
 
     @pytest.mark.parametrize("status", [429, 503])
     @pytest.mark.parametrize("form", ["seconds", "date"])
     def test_a_wait_in_both_forms_is_obeyed_by_the_servers_own_clock(
-        self, database: Database, server: LoopbackServer, reader: FeedReader, status: int, form: str
+        self, database: Database, site: LoopbackServer, feed_reader: FeedReader, status: int, form: str
     ) -> None:
         """Case F05: the date form counts from the answer's own Date, though that clock is an hour slow."""
-        source_id = subscribed(database, server, refresh_minutes=5)
+        source_id = subscribed(database, site, refresh_minutes=5)
         sent_at = datetime.now(UTC) - timedelta(hours=1)
         after = "600" if form == "seconds" else format_datetime(sent_at + timedelta(minutes=10), usegmt=True)
         headers = {"Date": format_datetime(sent_at, usegmt=True), "Retry-After": after}
-        server.answers["/feed"] = Answer(status=status, headers=headers)
-        assert Poller(database, reader).failing(source_id) == f"http_{status}"
+        site.answers["/feed"] = Answer(status=status, headers=headers)
+        assert Poller(database, feed_reader).failing(source_id) == f"http_{status}"
         source = source_of(database, source_id)
         assert wait_of(source) == timedelta(minutes=10)
         assert source["next_fetch_reason"] == "the server asked to wait until then"
 
     def test_a_bare_429_is_asked_once_and_the_host_left_alone_for_a_minute(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id = subscribed(database, server)
-        server.answers["/feed"] = Answer(status=429)
+        source_id = subscribed(database, site)
+        site.answers["/feed"] = Answer(status=429)
         assert poller.failing(source_id) == "http_429"
         assert poller.failing(source_id) == "host_busy"
-        assert len(server.requests) == 1
+        assert len(site.requests) == 1
 
     def test_an_answer_that_was_the_last_one_for_now_keeps_the_host_alone(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        first, second = subscribed(database, server, "/a"), subscribed(database, server, "/b")
-        server.answers["/a"] = Answer(rss(item(0)), headers={"X-RateLimit-Remaining": "0.0", "X-RateLimit-Reset": "90"})
+        first, second = subscribed(database, site, "/a"), subscribed(database, site, "/b")
+        site.answers["/a"] = Answer(rss(item(0)), headers={"X-RateLimit-Remaining": "0.0", "X-RateLimit-Reset": "90"})
         assert poller.poll(first)["new"] == 1
         assert poller.failing(second) == "host_busy"
-        assert server.asked("/b") == []
+        assert site.asked("/b") == []
 
 
 class Line:
     """The batch loop over the fetch queue."""
 
-    def __init__(self, database: Database, poller: Poller, **limits: float) -> None:
+    def __init__(self, database: Database, poller: Poller, **limits: Any) -> None:
         self.sender = FakeSender()
-        self.http = HttpClient(allow_loopback=True, sleep=lambda _: None, limits=HttpLimits(**limits))  # type: ignore[arg-type]
+        self.http = HttpClient(allow_loopback=True, sleep=lambda _: None, limits=HttpLimits(**limits))
         settings = JobSettings()
         self.database = database
         self.consumer = BatchConsumer(
@@ -143,25 +130,25 @@ class Line:
 
 
 def test_sources_that_fail_in_a_batch_leave_the_others_alone(
-    database: Database, server: LoopbackServer, reader: FeedReader
+    database: Database, site: LoopbackServer, feed_reader: FeedReader
 ) -> None:
     """Case F37: a feed that answers 500 and one that never answers; the third of the batch is taken in."""
-    bad, slow, good = (subscribed(database, server, path) for path in ("/bad", "/slow", "/good"))
+    bad, slow, good = (subscribed(database, site, path) for path in ("/bad", "/slow", "/good"))
 
-    server.answers.update({"/bad": Answer(status=500), "/good": FEED})
-    server.answers["/slow"] = Answer(drip(bytes(20), 0.1), content_length=20)
-    Line(database, Poller(database, reader), total_s=0.5, read_s=0.2, retries=0).knock(bad, slow, good)
+    site.answers.update({"/bad": Answer(status=500), "/good": FEED})
+    site.answers["/slow"] = Answer(drip(bytes(20), 0.1), content_length=20)
+    Line(database, Poller(database, feed_reader), total_s=0.5, read_s=0.2, retries=0).knock(bad, slow, good)
     assert [source_of(database, one)["last_error_code"] for one in (bad, slow, good)] == ["http_500", "timed_out", None]
     assert counts(database)[0] == 1
 
 
 def test_who_waits_for_the_pace_loses_nothing_by_it(
-    database: Database, server: LoopbackServer, reader: FeedReader
+    database: Database, site: LoopbackServer, feed_reader: FeedReader
 ) -> None:
-    first, second = subscribed(database, server, "/a"), subscribed(database, server, "/b")
-    server.answers.update({"/a": FEED, "/b": FEED})
+    first, second = subscribed(database, site, "/a"), subscribed(database, site, "/b")
+    site.answers.update({"/a": FEED, "/b": FEED})
     options = Options(host_pace_loopback=True, host_requests_per_s=0.01, host_burst=1)
-    Line(database, Poller(database, reader, options)).knock(first, second)
+    Line(database, Poller(database, feed_reader, options)).knock(first, second)
     [waiting] = rows(
         database, "select *, due_at - now() as left from jobs where subject_id = %s and state = 'pending'", second
     )
@@ -174,10 +161,10 @@ def test_who_waits_for_the_pace_loses_nothing_by_it(
 
 class TestFloors:
     def test_the_servers_freshness_goes_before_a_wish_and_a_304_renews_it(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id = subscribed(database, server, wished_minutes=30)
-        server.answers["/feed"] = [
+        source_id = subscribed(database, site, wished_minutes=30)
+        site.answers["/feed"] = [
             Answer(rss(item(0)), headers={"ETag": '"a"', "Cache-Control": "max-age=10800"}),
             Answer(status=304, headers={"Cache-Control": "max-age=7200"}),
             Answer(status=304, headers={"Expires": "Thu, 01 Jan 1970 00:00:00 GMT"}),
@@ -195,13 +182,13 @@ class TestFloors:
         ]
 
     def test_what_the_feed_says_of_its_rhythm_is_kept_for_polls_that_bring_nothing(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
         now = datetime.now(UTC)
         entries = [item(n, pubDate=format_datetime(now - timedelta(hours=6 * n))) for n in range(1, 5)]
         body = rss(*entries).replace(b"<title>News</title>", b"<title>News</title><ttl>240</ttl>")
-        source_id = subscribed(database, server)
-        server.answers["/feed"] = [Answer(body, headers={"ETag": '"a"'}), Answer(status=304)]
+        source_id = subscribed(database, site)
+        site.answers["/feed"] = [Answer(body, headers={"ETag": '"a"'}), Answer(status=304)]
         for _ in range(2):
             poller.poll(source_id)
             source = source_of(database, source_id)
@@ -210,33 +197,33 @@ class TestFloors:
             assert source["refresh_minutes"] == 180
 
     def test_a_wish_that_came_while_the_feed_was_read_counts(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id = subscribed(database, server)
-        server.answers["/feed"] = FEED
+        source_id = subscribed(database, site)
+        site.answers["/feed"] = FEED
         poller.poll(source_id, meanwhile=lambda: put(database, source_id, wished_minutes=20, refresh_minutes=20))
         source = source_of(database, source_id)
         assert (wait_of(source), source["refresh_minutes"]) == (timedelta(minutes=20), 20)
 
 
 class TestMoves:
-    def held(self, database: Database, server: LoopbackServer, poller: Poller, to: str = "/b") -> UUID:
+    def held(self, database: Database, site: LoopbackServer, poller: Poller, to: str = "/b") -> UUID:
         """Return a source whose address has redirected there for good, long enough to be adopted at the next poll."""
-        source_id = subscribed(database, server, "/a")
-        server.answers.update({"/a": redirect(to, 301), to: Answer(rss(item(0)))})
+        source_id = subscribed(database, site, "/a")
+        site.answers.update({"/a": redirect(to, 301), to: Answer(rss(item(0)))})
         poller.poll(source_id)
         put(database, source_id, resolved_polls=4, resolved_since=datetime.now(UTC) - timedelta(days=7))
         return source_id
 
     def test_a_permanent_redirect_that_held_is_polled_directly_and_the_given_address_stays(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id = self.held(database, server, poller)
+        source_id = self.held(database, site, poller)
         for _ in range(2):
             poller.poll(source_id)
-        assert [request.path for request in server.requests] == ["/a", "/b", "/a", "/b", "/b"]
+        assert [request.path for request in site.requests] == ["/a", "/b", "/a", "/b", "/b"]
         source = source_of(database, source_id)
-        assert (source["url"], source["adopted_url"]) == (server.url("/a"), server.url("/b"))
+        assert (source["url"], source["adopted_url"]) == (site.url("/a"), site.url("/b"))
 
     @pytest.mark.parametrize(
         ("answer", "code"),
@@ -248,11 +235,11 @@ class TestMoves:
         ids=["not found", "gone", "no feed"],
     )
     def test_a_new_address_that_has_nothing_any_more_leads_back_to_the_given_one(
-        self, database: Database, server: LoopbackServer, poller: Poller, answer: Answer, code: str
+        self, database: Database, site: LoopbackServer, poller: Poller, answer: Answer, code: str
     ) -> None:
-        source_id = self.held(database, server, poller)
+        source_id = self.held(database, site, poller)
         poller.poll(source_id)
-        server.answers.update({"/b": answer, "/a": Answer(rss(item(1)))})
+        site.answers.update({"/b": answer, "/a": Answer(rss(item(1)))})
         assert poller.failing(source_id) == code
         source = source_of(database, source_id)
         assert (source["adopted_url"], source["resolved_url"], source["health"]) == (None, None, "active")
@@ -262,26 +249,26 @@ class TestMoves:
         assert poller.poll(source_id)["new"] == 1
 
     def test_a_page_that_is_no_feed_is_never_adopted(
-        self, database: Database, server: LoopbackServer, poller: Poller
+        self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
-        source_id = self.held(database, server, poller)
-        server.answers["/b"] = Answer(b"this domain is for sale")
+        source_id = self.held(database, site, poller)
+        site.answers["/b"] = Answer(b"this domain is for sale")
         assert poller.failing(source_id) == "not_a_feed"
         source = source_of(database, source_id)
         assert (source["adopted_url"], source["resolved_polls"]) == (None, 4)
 
 
 def test_every_request_names_the_product_and_how_to_reach_who_runs_it(
-    database: Database, server: LoopbackServer, reader: FeedReader
+    database: Database, site: LoopbackServer, feed_reader: FeedReader
 ) -> None:
-    source_id = subscribed(database, server)
-    server.answers["/feed"] = redirect("/moved")
-    server.answers["/moved"] = FEED
+    source_id = subscribed(database, site)
+    site.answers["/feed"] = redirect("/moved")
+    site.answers["/moved"] = FEED
     http = HttpClient(allow_loopback=True, contact="https://siftline.example/bot")
-    poller = Poller(database, reader)
+    poller = Poller(database, feed_reader)
     poller.processor(http).process(poller.claimed(source_id))
     http.close()
-    agents = {request.headers["user-agent"] for request in server.requests}
-    assert len(server.requests) == 2
+    agents = {request.headers["user-agent"] for request in site.requests}
+    assert len(site.requests) == 2
     assert len(agents) == 1
     assert agents.pop().endswith("(+https://siftline.example/bot)")

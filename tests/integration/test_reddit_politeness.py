@@ -19,19 +19,15 @@ from siftline.fetch.service import FetchSource
 from siftline.fetch.wiring import source_fetchers
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.publish import Publisher
-from siftline.jobs.queues import Depth
-from siftline.jobs.sweep import Sweep
 from siftline.kit.db import Database
 from siftline.kit.http import HttpClient
 from siftline.kit.ids import new_id
 from siftline.kit.pacing import Pace
-from siftline.schedule.service import Schedule
-from siftline.settings import ScheduleSettings
 from tests.factories import FakeContext, make_source, make_user, sqs_event
-from tests.fakes import FakeSender
 from tests.polling import Options, rows
 from tests.servers import Answer, LoopbackServer, Request, serving
 from tests.simulated_time import SimulatedTime, simulated_time
+from tests.ticks import make_schedule, schedule_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -39,19 +35,6 @@ SUBREDDITS = 60
 HOURS = 24
 ALLOWED_EVERY_S = 60.0
 DUE_EVERY_S, SWEEP_EVERY_S = 300.0, 600.0
-PLACES = {
-    f"{name}_{kind}_url": f"http://127.0.0.1:1/000000000000/siftline-local-{name.replace('_', '-')}-{kind}"
-    for name in ("fetch", "content_processing", "content_background", "analysis", "clustering")
-    for kind in ("queue", "dlq")
-}
-
-
-class NoDepths:
-    """Says that every queue is empty."""
-
-    def depth(self, queue: Queue) -> Depth:
-        """Say so."""
-        return Depth(visible=0, in_flight=0, delayed=0, dead=0)
 
 
 @dataclass
@@ -90,23 +73,9 @@ class Day:
 
     def __init__(self, time: SimulatedTime, database: Database, server: LoopbackServer, reader: FeedReader) -> None:
         self._time = time
-        self._sender = FakeSender()
-        settings = ScheduleSettings(
-            **PLACES,
-            database_url="postgresql:///unused",
-            qdrant_url="http://127.0.0.1:1",
-            job_statistics_s=HOURS * 3_600,
-        )
-        publisher = Publisher(database, self._sender, settings)
-        self._schedule = Schedule(
-            database=database,
-            publisher=publisher,
-            depths=NoDepths(),
-            sweep=Sweep(database, publisher, settings, clock=time),
-            remove_ghosts=lambda: 0,
-            clock=time,
-            settings=settings,
-        )
+        unheard = HOURS * 3_600
+        self._schedule, self._sender = make_schedule(database, clock=time, job_statistics_s=unheard)
+        settings = schedule_settings(job_statistics_s=unheard)
         self._http = HttpClient(allow_loopback=True, clock=time, sleep=time.sleep)
         pace_of_reddit = {"reddit.com": 10.0}
         options = Options(
@@ -117,7 +86,7 @@ class Day:
         self._consumer = BatchConsumer(
             queues={"siftline-local-fetch-queue": Queue.FETCH},
             database=database,
-            publisher=publisher,
+            publisher=Publisher(database, self._sender, settings),
             sender=self._sender,
             processors=[FetchSource(database, fetchers, pace, time, options)],
             subjects={JobType.FETCH_SOURCE: health_store.subject},
@@ -162,8 +131,8 @@ class Day:
 
 
 @pytest.fixture(scope="module")
-def day(make_database: Callable[..., str]) -> Iterator[tuple[Reddit, Database]]:
-    with simulated_time(make_database) as (time, database), serving() as server, FeedReader(timeout_s=120) as reader:
+def day(make_database: Callable[..., str], feed_reader: FeedReader) -> Iterator[tuple[Reddit, Database]]:
+    with simulated_time(make_database) as (time, database), serving() as server:
         reddit = Reddit(time)
         with database.transaction() as connection:
             user_id = make_user(connection)
@@ -177,7 +146,7 @@ def day(make_database: Callable[..., str]) -> Iterator[tuple[Reddit, Database]]:
                     (new_id(), user_id, source_id),
                 )
         logging.disable(logging.CRITICAL)  # what a day logs, nobody reads
-        Day(time, database, server, reader).run(HOURS)
+        Day(time, database, server, feed_reader).run(HOURS)
         logging.disable(logging.NOTSET)
         yield reddit, database
 

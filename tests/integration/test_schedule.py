@@ -7,50 +7,10 @@ import pytest
 
 from siftline.contracts import JobType, Queue, Tick
 from siftline.jobs import lease_store
-from siftline.jobs.publish import Publisher
-from siftline.jobs.queues import Depth
-from siftline.jobs.sweep import Sweep
-from siftline.kit.clock import SystemClock
 from siftline.kit.db import Connection, Database
 from siftline.kit.ids import new_id
-from siftline.schedule.service import Schedule
-from siftline.settings import ScheduleSettings
 from tests.factories import make_content, make_item, make_job, make_source, make_user
-from tests.fakes import FakeSender
-
-PLACES = {
-    f"{name}_{kind}_url": f"http://127.0.0.1:1/000000000000/{name}-{kind}"
-    for name in ("fetch", "content_processing", "content_background", "analysis", "clustering")
-    for kind in ("queue", "dlq")
-}
-
-
-class FakeDepths:
-    """Tells the same depth for every queue."""
-
-    def __init__(self, visible: int) -> None:
-        self.visible = visible
-
-    def depth(self, queue: Queue) -> Depth:
-        """Return it."""
-        return Depth(visible=self.visible, in_flight=0, delayed=0, dead=0)
-
-
-def make_schedule(database: Database, *, depth: int = 0, ghosts: int = 0, **more: int) -> tuple[Schedule, FakeSender]:
-    places = {**PLACES, "database_url": "postgresql:///unused", "qdrant_url": "http://127.0.0.1:1"}
-    settings = ScheduleSettings(**places, **more)
-    sender = FakeSender()
-    publisher = Publisher(database, sender, settings)
-    schedule = Schedule(
-        database=database,
-        publisher=publisher,
-        depths=FakeDepths(depth),
-        sweep=Sweep(database, publisher, settings),
-        remove_ghosts=lambda: ghosts,
-        clock=SystemClock(),
-        settings=settings,
-    )
-    return schedule, sender
+from tests.ticks import make_schedule
 
 
 def subscribe(connection: Connection, source_id: UUID) -> None:

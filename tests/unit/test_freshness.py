@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -48,10 +49,10 @@ def planned(
     )
 
 
-def feed(*hours_ago: float | None, **more: object) -> Feed:
+def feed(*hours_ago: float | None, **more: Any) -> Feed:
     dates = [None if hours is None else NOW - timedelta(hours=hours) for hours in hours_ago]
     entries = tuple(Entry(guid=None, link=None, title="", published_at=at) for at in dates)
-    return Feed(title="News", site_url=None, entries=entries, **more)  # type: ignore[arg-type]
+    return Feed(title="News", site_url=None, entries=entries, **more)
 
 
 def minutes(of: Plan) -> float:

@@ -1,0 +1,51 @@
+"""The schedule over a real database and a fake SQS."""
+
+from siftline.contracts import Queue
+from siftline.jobs.publish import Publisher
+from siftline.jobs.queues import Depth
+from siftline.jobs.sweep import Sweep
+from siftline.kit.clock import Clock, SystemClock
+from siftline.kit.db import Database
+from siftline.schedule.service import Schedule
+from siftline.settings import ScheduleSettings
+from tests.fakes import FakeSender
+
+_PLACES = {
+    f"{name}_{kind}_url": f"http://127.0.0.1:1/000000000000/siftline-local-{name.replace('_', '-')}-{kind}"
+    for name in ("fetch", "content_processing", "content_background", "analysis", "clustering")
+    for kind in ("queue", "dlq")
+}
+
+
+class FakeDepths:
+    """Tells the same depth for every queue."""
+
+    def __init__(self, visible: int) -> None:
+        self.visible = visible
+
+    def depth(self, queue: Queue) -> Depth:
+        """Return it."""
+        return Depth(visible=self.visible, in_flight=0, delayed=0, dead=0)
+
+
+def schedule_settings(**more: int) -> ScheduleSettings:
+    """Return settings whose places nothing is at."""
+    return ScheduleSettings(**_PLACES, database_url="postgresql:///unused", qdrant_url="http://127.0.0.1:1", **more)
+
+
+def make_schedule(
+    database: Database, *, depth: int = 0, ghosts: int = 0, clock: Clock | None = None, **more: int
+) -> tuple[Schedule, FakeSender]:
+    """Return a schedule and what it sends; ``more`` are settings."""
+    settings, sender, clock = schedule_settings(**more), FakeSender(), clock or SystemClock()
+    publisher = Publisher(database, sender, settings)
+    schedule = Schedule(
+        database=database,
+        publisher=publisher,
+        depths=FakeDepths(depth),
+        sweep=Sweep(database, publisher, settings, clock=clock),
+        remove_ghosts=lambda: ghosts,
+        clock=clock,
+        settings=settings,
+    )
+    return schedule, sender
