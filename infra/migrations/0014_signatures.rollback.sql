@@ -8,4 +8,5 @@ drop trigger "Contents_heir_of_deleted" on contents;
 drop function contents_heir();
 drop index contents_duplicates;
 alter table contents drop column duplicate_kind;
+drop function contents_alike(integer[], smallint, integer);
 drop table content_signatures;

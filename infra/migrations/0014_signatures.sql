@@ -16,6 +16,13 @@ create table content_signatures (
 -- Not by way of a pending list, which every look-up would read through.
 create index content_signatures_bands on content_signatures using gin (bands) with (fastupdate = off);
 
+-- Nothing is known of how often a band occurs, so that with a limit a scan of the whole table would be guessed cheaper.
+create function contents_alike(wanted integer[], of_version smallint, at_most integer)
+returns table (content_id uuid, hashes smallint[]) language sql stable rows 5 set enable_seqscan = off as $$
+  select signed.content_id, signed.hashes from content_signatures as signed
+  where signed.bands && wanted and signed.version = of_version limit at_most
+$$;
+
 alter table contents add column duplicate_kind text check (duplicate_kind in ('exact', 'near', 'url'));
 update contents set duplicate_kind = case when contents.content_sha256 = original.content_sha256 then 'exact' else 'url' end
 from contents as original where original.id = contents.duplicate_of;

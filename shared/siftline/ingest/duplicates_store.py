@@ -70,8 +70,8 @@ with mine as (
     else coalesce(%(title)s, title) end as title
   from contents where id = %(id)s),
 alike as (
-  select content_id, hashes from content_signatures
-  where bands && %(bands)b::int4[] and version = %(version)s and content_id <> %(id)s limit %(limit)s),
+  select content_id, hashes from contents_alike(%(bands)b::int4[], %(version)s::int2, %(limit)s::int4)
+  where content_id <> %(id)s),
 found as (
   (select other.id, 'exact' as kind, 1 as place from contents as other cross join mine
   where other.content_sha256 = %(content_sha256)b and other.id <> mine.id and other.status <> 'FAILED'
