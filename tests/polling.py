@@ -1,5 +1,6 @@
 """Polls feeds as the batch loop does, and writes the feeds to be polled."""
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,7 @@ from siftline.fetch.service import FetchSource
 from siftline.fetch.wiring import source_fetchers
 from siftline.jobs import lease_store, store
 from siftline.jobs.model import ClaimedJob, NewJob
-from siftline.kit.clock import SystemClock
+from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
 from siftline.kit.errors import SiftlineError
 from siftline.kit.http import HttpClient
@@ -68,6 +69,8 @@ class Poller:
     reader: FeedReader
     options: Options = field(default_factory=Options)
     pages: PageReader = field(default_factory=PageReader)
+    clock: Clock = field(default_factory=SystemClock)
+    sleep: Callable[[float], None] = time.sleep
 
     def poll(self, source_id: UUID, meanwhile: Callable[[], object] = lambda: None) -> Mapping[str, Any]:
         """Poll once; returns the result's numbers, or raises what the poll raised after writing what it means.
@@ -95,9 +98,9 @@ class Poller:
 
     def processor(self, http: HttpClient) -> FetchSource:
         """Return what does the jobs, over this client."""
-        pace = Pace(self.database, self.options, SystemClock())
-        fetchers = source_fetchers(http, http, self.reader, self.pages, pace, SystemClock(), self.options)
-        return FetchSource(self.database, fetchers, pace, SystemClock(), self.options)
+        pace = Pace(self.database, self.options, self.clock, self.sleep)
+        fetchers = source_fetchers(http, http, self.reader, self.pages, pace, self.clock, self.options)
+        return FetchSource(self.database, fetchers, pace, self.clock, self.options)
 
     def failing(self, source_id: UUID) -> str:
         """Poll once, expecting failure; returns the error's code."""

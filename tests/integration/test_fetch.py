@@ -343,7 +343,7 @@ class TestConditionalRequests:
     ) -> None:
         """Case F09: after seven days of unbroken 304 one request has no conditions."""
         source_id = subscribed(
-            database, server, etag='"a"', body_sha256=b"x", last_full_at=datetime.now(UTC) - timedelta(days=8)
+            database, site, etag='"a"', body_sha256=b"x", last_full_at=datetime.now(UTC) - timedelta(days=8)
         )
         site.answers["/feed"] = Answer(rss(item(0)))
         assert poller.poll(source_id)["new"] == 1

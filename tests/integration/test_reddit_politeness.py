@@ -13,18 +13,14 @@ import pytest
 
 from siftline.contracts import JobType, Queue, Tick
 from siftline.fetch import health_store
-from siftline.fetch.page_reader import PageReader
 from siftline.fetch.reader import FeedReader
-from siftline.fetch.service import FetchSource
-from siftline.fetch.wiring import source_fetchers
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.publish import Publisher
 from siftline.kit.db import Database
 from siftline.kit.http import HttpClient
 from siftline.kit.ids import new_id
-from siftline.kit.pacing import Pace
 from tests.factories import FakeContext, make_source, make_user, sqs_event
-from tests.polling import Options, rows
+from tests.polling import Options, Poller, rows
 from tests.servers import Answer, LoopbackServer, Request, serving
 from tests.simulated_time import SimulatedTime, simulated_time
 from tests.ticks import make_schedule, schedule_settings
@@ -81,14 +77,13 @@ class Day:
         options = Options(
             first_import="skip", reddit_url=server.url(""), host_per_minute=pace_of_reddit, host_wait_s=1.0
         )
-        fetchers = source_fetchers(self._http, self._http, reader, PageReader(), time, options)
-        pace = Pace(database, options, time, time.sleep)
+        poller = Poller(database, reader, options, clock=time, sleep=time.sleep)
         self._consumer = BatchConsumer(
             queues={"siftline-local-fetch-queue": Queue.FETCH},
             database=database,
             publisher=Publisher(database, self._sender, settings),
             sender=self._sender,
-            processors=[FetchSource(database, fetchers, pace, time, options)],
+            processors=[poller.processor(self._http)],
             subjects={JobType.FETCH_SOURCE: health_store.subject},
             settings=settings,
             clock=time,
