@@ -195,3 +195,8 @@ def test_what_is_no_captions_is_refused_or_says_nothing(body: bytes) -> None:
 def test_words_are_counted() -> None:
     read = read_captions(SRT.encode())
     assert read.word_count == 11
+
+
+def test_a_cue_of_endless_lines_is_read_as_far_as_a_screen_could_show_it() -> None:
+    """pysubs2 takes the square of a cue's lines: so many would take it minutes."""
+    assert words("WEBVTT\n\n00:00.000 --> 00:01.000\nfirst\n" + "1\n" * 500_000).startswith("first 1")

@@ -25,6 +25,7 @@ from siftline.ingest.plain import clean_text, count_words, paragraphs
 
 CUES_MAX = 50_000
 """What a file holds beyond this is left out: a cue a second for fourteen hours."""
+_CUE_LINES_MAX = 50
 _PAUSE_S = 3.0
 _ROLLING_S = 0.25
 _PARAGRAPH_CHARS = 600
@@ -104,7 +105,7 @@ def _cues(text: str) -> Iterator[Cue]:
 
 def _subtitles(text: str, form: str) -> Iterator[Cue]:
     try:
-        events = pysubs2.SSAFile.from_string(text, format_=form, keep_html_tags=True).events
+        events = pysubs2.SSAFile.from_string(_short(text), format_=form, keep_html_tags=True).events
     except (pysubs2.Pysubs2Error, ValueError, OverflowError) as error:
         raise CaptionsUnreadableError("The captions could not be read.") from error
     for event in events:
@@ -112,6 +113,16 @@ def _subtitles(text: str, form: str) -> Iterator[Cue]:
         if form == "vtt":  # an empty line ends a cue: what follows is the next one's name, or a note
             shown = re.split(r"\n[ \t]*\n", shown, maxsplit=1)[0]
         yield Cue(shown, event.start / 1000, event.end / 1000)
+
+
+def _short(text: str) -> str:
+    """Return a subtitle file without what no screen could show: pysubs2 takes the square of a cue's lines."""
+    kept, lines = [], 0
+    for line in text.split("\n"):
+        lines = 0 if "-->" in line else lines + 1
+        if lines <= _CUE_LINES_MAX:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def _from_json(text: str) -> Iterator[Cue]:
