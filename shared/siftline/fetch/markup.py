@@ -22,9 +22,11 @@ _BREAK = re.compile(
 )
 _TAG = re.compile(r"<[^>]*>")
 _SCHEMES = {"http", "https", "mailto"}
-_CLEANER = nh3.Cleaner(url_schemes=_SCHEMES, url_relative="pass_through")
+# Without ``cite``: nobody is shown it, and of ``q`` nh3 does not look at its scheme.
+_ATTRIBUTES = {tag: names - {"cite"} for tag, names in nh3.ALLOWED_ATTRIBUTES.items()}
+_CLEANER = nh3.Cleaner(attributes=_ATTRIBUTES, url_schemes=_SCHEMES, url_relative="pass_through")
 _STRIPPER = nh3.Cleaner(tags=set())
-_RELATIVE = re.compile(r' (?:href|src|cite)="(?!https?:|mailto:)')
+_RELATIVE = re.compile(r' (?:href|src)="(?!https?:|mailto:)')
 _IMAGE = re.compile(r'<img [^>]*?src="([^"]+)"')
 # Addresses that are already as validate_url would return them: nearly all, and so they need not go through it.
 _PLAIN_URL = re.compile(
@@ -122,8 +124,11 @@ def sanitised(markup: str, base_url: str | None) -> str:
     clean = _CLEANER.clean(text)
     if _RELATIVE.search(clean):
         # A cleaner for one base is dear to make, so only bodies that need one get it.
-        based = nh3.Cleaner(url_schemes=_SCHEMES, url_relative=("rewrite_with_base", base_url) if base_url else "deny")
-        clean = based.clean(text)
+        clean = nh3.Cleaner(
+            attributes=_ATTRIBUTES,
+            url_schemes=_SCHEMES,
+            url_relative=("rewrite_with_base", base_url) if base_url else "deny",
+        ).clean(text)
     safe = legal(clean)
     # A reference to a character that goes may have stood within an address: what the rest of it is, is judged again.
     return (safe if len(safe) == len(clean) else sanitised(safe, base_url)).strip()

@@ -1,0 +1,37 @@
+"""Every address of a user's or a feed's is asked for by one client; whoever opens connections besides says why."""
+
+import re
+
+from tests.house.reading import FUNCTIONS, SOURCE, imported, python_files, relative
+
+# What opens connections, or takes them.
+CONNECTING = re.compile(
+    r"(aiohttp|asyncio|boto3|ftplib|http\.client|http\.server|httpcore|httpx2?|imaplib|openai|poplib|pycurl|"
+    r"qdrant_client|requests|smtplib|socket|socketserver|telnetlib|urllib\.request|urllib3|websockets?|"
+    r"xmlrpc|youtube_transcript_api)(\.|$)"
+)
+CLIENT = {"http.py", "http_askers.py", "http_network.py"}
+OTHERS = {
+    "shared/siftline/kit/aws.py": "AWS, at addresses of AWS's own or the operator's",
+    "shared/siftline/kit/models.py": "the model in the operator's bucket",
+    "shared/siftline/kit/probe.py": "whether the operator's Qdrant answers",
+    "shared/siftline/kit/vectors.py": "the operator's Qdrant",
+    "shared/siftline/kit/vector_errors.py": "names the errors of Qdrant's client",
+    "shared/siftline/worker/__main__.py": "SQS, for the worker",
+    "shared/siftline/worker/health.py": "answers health checks; asks nobody",
+    "shared/siftline/ingest/transcription.py": "the audio model at the operator's address, through openai's client",
+    "shared/siftline/ingest/youtube.py": "youtube-transcript-api over a session that ours answers",
+    "shared/siftline/ingest/youtube_session.py": "that session: an adapter whose every request is one of our client",
+}
+
+
+def test_whatever_opens_connections_is_the_one_client_or_says_why() -> None:
+    found = {
+        relative(path)
+        for path in python_files(SOURCE, FUNCTIONS)
+        if any(CONNECTING.match(name) for _, name in imported(path))
+    }
+    allowed = {f"shared/siftline/kit/{name}" for name in CLIENT} | OTHERS.keys()
+
+    assert found - allowed == set()
+    assert allowed - found == set()
