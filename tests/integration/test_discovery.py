@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from siftline.fetch.page_reader import PageReader
+from siftline.fetch.page_reader import PageReader, PageTooComplexError
 from siftline.fetch.reader import FeedReader
 from siftline.kit.db import Database
 from tests.polling import Options, Poller, item, rows, rss, source_of, subscribed
@@ -224,3 +224,10 @@ class TestWeb:
         source_id = self.source(poller, server, options)
         assert poller.failing(source_id) == code
         assert source_of(poller.database, source_id)["consecutive_failures"] == 1
+
+
+@pytest.mark.parametrize("selector", [None, "* * * * * * * * a"])
+def test_a_page_that_is_built_to_cost_time_is_given_up(selector: str | None) -> None:
+    body = b"<div>" * 250 + b"<p>" * 3_000 + b"<a " + b" ".join(b"a%d=1" % number for number in range(100_000)) + b">"
+    with PageReader(timeout_s=1) as pages, pytest.raises(PageTooComplexError):
+        pages.links(body, url="https://site.example/", selector=selector)

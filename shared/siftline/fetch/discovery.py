@@ -9,6 +9,7 @@ counts once.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -130,7 +131,7 @@ def _side(candidate: Candidate, article: str | None) -> int:
 
 
 def _announced(tree: Any, base: str) -> Iterator[Candidate]:
-    for link in tree.iter("link"):
+    for link in islice(tree.iter("link"), _LINKS_MAX):
         relations = (link.get("rel") or "").lower().split()
         media_type = (link.get("type") or "").partition(";")[0].strip().lower()
         address = html_tree.link_of(link, base)
@@ -142,9 +143,7 @@ def _announced(tree: Any, base: str) -> Iterator[Candidate]:
 
 
 def _linked(tree: Any, base: str, page_url: str) -> Iterator[Candidate]:
-    for place, anchor in enumerate(tree.iter("a")):
-        if place >= _LINKS_MAX:
-            return
+    for anchor in islice(tree.iter("a"), _LINKS_MAX):
         address = html_tree.link_of(anchor, base)
         if address is None or not _looks(address) or canonical_url(address) == canonical_url(page_url):
             continue

@@ -7,7 +7,8 @@ taken, and others that look nearly as much so. What frames a page (navigation, f
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -52,6 +53,8 @@ class Link:
 
     anchor: Any
     url: str
+    key: str
+    """Of its address: two links to one page have the same."""
     title: str
     headed: bool
     """Whether a heading holds it, or it a heading."""
@@ -60,9 +63,10 @@ class Link:
 
 def by_itself(tree: Any, base: str, page_url: str) -> list[Link]:
     """Return the links to articles, in document order."""
-    lists: dict[tuple[str, ...], list[Link]] = {}
+    lists: dict[int, list[Link]] = {}
+    places = _Places()
     for link in _possible(tree, base, page_url):
-        lists.setdefault(_place(link.anchor), []).append(link)
+        lists.setdefault(places.of(link.anchor), []).append(link)
     scored = [(_score(links), links) for links in lists.values()]
     best = max((score for score, _ in scored), default=0.0)
     kept = [link for score, links in scored if score > 0 and score >= best * _NEARLY for link in links]
@@ -78,18 +82,21 @@ def by_itself(tree: Any, base: str, page_url: str) -> list[Link]:
 
 def _possible(tree: Any, base: str, page_url: str) -> Iterator[Link]:
     page_key = canonical_url(page_url)
-    framed = {element for element in tree.iter() if _frames(element)}
+    framed = {anchor for element in tree.iter() if _frames(element) for anchor in element.iter("a")}
     for place, anchor in enumerate(tree.iter("a")):
         if place >= LINKS_MAX:
             return
-        address = html_tree.link_of(anchor, base)
-        if address is None or not _leads_to_article(address, page_url, page_key):
+        if anchor in framed or "tag" in (anchor.get("rel") or "").split():
             continue
-        if "tag" in (anchor.get("rel") or "").split() or any(one in framed for one in anchor.iterancestors()):
+        address = html_tree.link_of(anchor, base)
+        if address is None or not _leads_to_article(address, page_url):
+            continue
+        key = canonical_url(address)
+        if key == page_key:
             continue
         title, headed = title_of(anchor)
         if len(title) >= _CHARS_MIN or len(title.split()) >= _WORDS_MIN or (headed and title):
-            yield Link(anchor, address, title, headed, place)
+            yield Link(anchor, address, key, title, headed, place)
 
 
 def _frames(element: Any) -> bool:
@@ -105,10 +112,10 @@ def _frames(element: Any) -> bool:
     return bool(_FRAME_WORDS.search(names)) and not _ARTICLE_WORDS.search(names)
 
 
-def _leads_to_article(address: str, page_url: str, page_key: str) -> bool:
-    if not same_site(address, page_url) or canonical_url(address) == page_key:
-        return False
+def _leads_to_article(address: str, page_url: str) -> bool:
     parts = urlsplit(address)
+    if parts.hostname != urlsplit(page_url).hostname and not same_site(address, page_url):
+        return False
     if parts.path in {"", "/"} and not parts.query:
         return False
     query = f"?{parts.query}" if parts.query else ""
@@ -129,7 +136,7 @@ def title_of(anchor: Any) -> tuple[str, bool]:
         box = box.getparent()
         if box is None or box.tag in {"body", "main", "ul", "ol", "table"}:
             break
-        headings = [one for one in box.iter(*HEADINGS) if text_of(one)]
+        headings = list(islice((one for one in box.iter(*HEADINGS) if text_of(one)), 2))
         if len(headings) > 1:
             break
         if headings and next(headings[0].iter("a"), None) is None:
@@ -144,9 +151,24 @@ def text_of(element: Any) -> str:
     return markup.line(" ".join(element.itertext()))
 
 
-def _place(anchor: Any) -> tuple[str, ...]:
-    """Return what is alike for the links of a list: the elements around them with their classes, numbers aside."""
-    return tuple(_shape(one) for one in (anchor, *anchor.iterancestors()) if one.tag not in {"html", "body"})
+class _Places:
+    """Numbers for what is alike for the links of a list: the elements around them with their classes, digits aside."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, int] = {}
+        self._numbers: dict[tuple[int, str], int] = {}
+
+    def of(self, element: Any) -> int:
+        """Return the number of an element's place."""
+        way = []
+        while element is not None and element not in self._known:
+            way.append(element)
+            element = element.getparent()
+        number = self._known.get(element, 0)
+        for one in reversed(way):
+            number = self._numbers.setdefault((number, _shape(one)), len(self._numbers) + 1)
+            self._known[one] = number
+        return number
 
 
 def _shape(element: Any) -> str:
@@ -156,7 +178,7 @@ def _shape(element: Any) -> str:
 
 def _score(links: list[Link]) -> float:
     """Return how much a list looks like articles: many, with headlines, in articles, at telling addresses."""
-    distinct = {canonical_url(link.url) for link in links}
+    distinct = {link.key for link in links}
     first = links[0]
     in_article = next(first.anchor.iterancestors("article"), None) is not None
     named = any(_ARTICLE_WORDS.search(one.get("class") or "") for one in [first.anchor, *first.anchor.iterancestors()])
@@ -178,10 +200,9 @@ def distinct(links: Iterable[Link]) -> list[Link]:
     """Keep one link an article: the first, with the longest title that any of its links has."""
     kept: dict[str, Link] = {}
     for link in links:
-        key = canonical_url(link.url)
-        known = kept.get(key)
+        known = kept.get(link.key)
         if known is None:
-            kept[key] = link
+            kept[link.key] = link
         elif (link.headed, len(link.title)) > (known.headed, len(known.title)):
-            kept[key] = Link(link.anchor, known.url, link.title, link.headed, known.place)
+            kept[link.key] = replace(link, url=known.url, place=known.place)
     return list(kept.values())

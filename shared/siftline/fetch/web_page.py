@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from cssselect import SelectorError
@@ -12,6 +13,7 @@ from siftline.fetch import html_tree, markup
 from siftline.fetch.feeds import Entry, Feed
 from siftline.fetch.page_lists import HEADINGS, LEVELS, LINKS_MAX, Link, by_itself, distinct, text_of, title_of
 from siftline.kit.errors import PermanentError
+from siftline.kit.urls import canonical_url
 
 
 class InvalidSelectorError(PermanentError):
@@ -65,7 +67,7 @@ def _selected(tree: Any, base: str, selector: str) -> Iterator[Link]:
         address = None if anchor is None else html_tree.link_of(anchor, base)
         if address is not None:
             title = text_of(element) if element.tag in HEADINGS else title_of(anchor)[0]
-            yield Link(anchor, address, title, headed=False, place=place)
+            yield Link(anchor, address, canonical_url(address), title, headed=False, place=place)
 
 
 def _anchor_of(element: Any) -> Any:
@@ -91,7 +93,8 @@ def _box(anchor: Any, others: set[Any]) -> Any:
     """Return the largest element around a link that holds no other article's link, a few levels up at most."""
     box = anchor
     for ancestor in list(anchor.iterancestors())[: LEVELS + 2]:
-        if ancestor.tag in {"body", "main"} or sum(one in others for one in ancestor.iter("a")) > 1:
+        inside = islice((anchor for anchor in ancestor.iter("a") if anchor in others), 2)
+        if ancestor.tag in {"body", "main"} or len(list(inside)) > 1:
             break
         box = ancestor
     return box
