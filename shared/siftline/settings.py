@@ -141,6 +141,9 @@ class FetchSettings(ConsumerSettings, HttpSettings, PacingSettings):
     feed_max_bytes: int = Field(default=10 * 1024 * 1024, ge=1_024, description="a larger feed is not read")
     feed_max_entries: int = Field(default=50_000, ge=1, description="what a feed lists beyond this is skipped")
     feed_parse_s: float = Field(default=12.0, gt=0, le=60, description="a feed that takes longer to parse is not read")
+    feed_parse_memory_bytes: int = Field(
+        default=512 * 1024 * 1024, ge=64 * 1024 * 1024, description="address space that parsing one feed may add"
+    )
     source_degraded_failures: int = Field(default=5, ge=1, description="failures in a row until a source is degraded")
     full_fetch_days: float = Field(
         default=7, gt=0, description="after so long without the whole feed it is asked for without conditions"
@@ -201,7 +204,7 @@ class IngestSettings(ConsumerSettings, HttpSettings, PacingSettings, MediaSettin
         default=0.85, gt=0.7, le=1, description="texts that have this share of their runs of words in common are one"
     )
     minor_edit_likeness_min: float = Field(
-        default=0.95,
+        default=0.9,
         gt=0,
         le=1,
         description="an edit that leaves so much of the analysed text is not analysed again",

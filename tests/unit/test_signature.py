@@ -81,7 +81,7 @@ def test_a_short_text_has_no_signature() -> None:
         (600, 2, 0, True),
         (600, 0, 3, True),
         (600, 30, 0, False),
-        (600, 0, 60, False),
+        (600, 0, 100, False),
         (80, 1, 0, False),
     ],
 )

@@ -15,8 +15,9 @@ class Measures:
 
     duplicate: float = 0.85
     """To be one text in two places."""
-    minor_edit: float = 0.95
-    """To be one text after a correction, so that what was found in the one holds for the other."""
+    minor_edit: float = 0.9
+    """To be one text after a correction, so that what was found in the one holds for the other: a word in a hundred may
+    be another, each being part of five runs, or one place of a twentieth of the text."""
 
     def traits(self, found: Found) -> Traits:
         """Return what a text is compared by. A site's first page is no other name of any page, whoever says so."""
