@@ -4,16 +4,18 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping
 
-from benchmarks import fairness, handlers, http, jobs, kills, million, poll, stories, walk
+from benchmarks import extraction, fairness, handlers, http, jobs, kills, million, poll, stories, sync, walk
 
 _ALL: Mapping[str, Callable[[], object]] = {
     "poll": poll.main,
+    "sync": sync.main,
     "jobs": jobs.main,
     "million": million.main,
     "handlers": handlers.main,
     "http": http.main,
     "fairness": fairness.main,
     "walk": walk.main,
+    "extraction": extraction.main,
     "stories": stories.main,
     "kills": kills.main,
 }
