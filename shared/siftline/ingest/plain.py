@@ -6,6 +6,7 @@ from collections.abc import Collection
 from lxml import etree
 
 from siftline.kit.normal_form import nfc
+from siftline.kit.scripts import UNPARTED
 
 # Elements that stand on lines of their own; the first group begins a new paragraph, the second only a new line.
 # Trafilatura's own names (head, quote, list, item, row, lb) are among them.
@@ -57,7 +58,7 @@ _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b\ufeff\ufffe\uffff
 _SPACES = re.compile(r"[^\S\n]+")
 _WORD = re.compile(r"\w+")
 # Scripts that part no words: each character counts as one.
-_UNPARTED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_UNPARTED = re.compile(f"[{UNPARTED}]")
 
 
 def clean_text(text: str) -> str:

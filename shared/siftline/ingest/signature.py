@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 from rensa import RMinHash
 
+from siftline.kit.scripts import UNPARTED
+
 SIGNATURE_VERSION = 1
 """Goes up with any change of what is hashed or how (``RMinHash.ALGORITHM_VERSION`` 2): only equals are compared."""
 BANDS = 16
@@ -23,9 +25,7 @@ WORDS_MIN = 100
 """A shorter text is like many others by chance, or a notice: it has no signature."""
 _RUN = 5
 _SEED = 20_260
-# Scripts that part no words give a word a character.
-_UNPARTED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_UNPARTED}]|[^\W{_UNPARTED}]+")
+_WORD = re.compile(rf"[{UNPARTED}]|[^\W{UNPARTED}]+")
 
 
 @dataclass(frozen=True, slots=True)
