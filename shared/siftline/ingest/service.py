@@ -72,7 +72,7 @@ class IngestContent:
         with self._database.transaction() as connection:
             content = store.load(connection, job.subject_id)
             analysed = store.analysed_text(connection, job.subject_id, version=SIGNATURE_VERSION)
-            known = media_store.load_words(connection, job.subject_id)
+            known = media_store.load_words(connection, job.subject_id) if content and content.media else None
         if content is None:
             raise ContentGoneError("The item was deleted before it could be read.")
         reading = self._reader.read(content)
