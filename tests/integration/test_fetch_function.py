@@ -46,6 +46,23 @@ def test_a_sources_new_entries_go_to_the_background_queue(
     assert json.loads(message["Body"])["job_type"] == "ingest_content"
 
 
+def test_a_sites_feed_is_found_and_its_poll_handed_out_at_once(
+    variables: dict[str, str], database: Database, sqs: "SQSClient"
+) -> None:
+    page = b"<!doctype html><link rel=alternate type='application/rss+xml' href=/feed>"
+    with serving() as server:
+        server.answers["/"] = Answer(page, headers={"Connection": "close"})
+        with database.transaction() as connection:
+            make_source(connection, id=SOURCE, url=server.url("/"))
+        assert handled("fetch.ok", variables) == {"batchItemFailures": []}
+        expected = (server.url("/feed"), "QUEUED")
+    with database.transaction() as connection:
+        assert connection.execute("select feed_url, fetch_status from sources").fetchall() == [expected]
+    found = sqs.receive_message(QueueUrl=variables["FETCH_QUEUE_URL"], WaitTimeSeconds=5)
+    [message] = found["Messages"]
+    assert json.loads(message["Body"])["job_type"] == "fetch_source"
+
+
 def test_a_malformed_message_is_parked_and_blocks_nothing(variables: dict[str, str], sqs: "SQSClient") -> None:
     assert handled("fetch.malformed", variables) == {"batchItemFailures": []}
 
