@@ -4,11 +4,10 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping
 
-from benchmarks import extraction, fairness, handlers, http, jobs, kills, million, poll, stories, sync, walk
+from benchmarks import extraction, fairness, handlers, http, jobs, kills, million, poll, stories, walk
 
 _ALL: Mapping[str, Callable[[], object]] = {
     "poll": poll.main,
-    "sync": sync.main,
     "jobs": jobs.main,
     "million": million.main,
     "handlers": handlers.main,
