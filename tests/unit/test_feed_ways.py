@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from siftline.fetch.feeds import FeedTooComplexError
-from siftline.fetch.markup import looks_like_html
+from siftline.fetch.markup import looks_like_html, sanitised, text_of
 from siftline.fetch.xml_feed import parse_xml, parse_xml_fast, parse_xml_lenient
 from tests import feed_samples as samples
 
@@ -102,6 +102,28 @@ def test_the_caps_hold_for_both_ways(text: str) -> None:
         parse_xml(text.encode(), url=URL, content_type="", max_entries=10)
     with pytest.raises(FeedTooComplexError):
         parse_xml_lenient(text.encode(), url=URL, content_type="")
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<div>" * 50_000 + "text",
+        "<div>" * 50_000 + ' href="x" text' + "</span>" * 50_000,
+        "<p " + " ".join(f"a{n}=x" for n in range(50_000)) + ">text</p>",
+        "<b><i></b>" * 5_000 + "text",
+    ],
+    ids=["levels", "levels-and-a-link", "attributes", "crossing"],
+)
+def test_html_that_is_built_to_hurt_becomes_text(markup: str) -> None:
+    clean = sanitised(markup, URL)
+    assert "text" in clean
+    assert "<" not in clean
+    assert text_of(markup).endswith("text")
+
+
+def test_long_html_of_sloppy_make_stays_html() -> None:
+    sloppy = "<p>One<br>two<li>three <img src='https://site.example/i.png'>" * 1_000
+    assert sanitised(sloppy, URL).count("<img") == 1_000
 
 
 def test_what_counts_as_html_in_plain_text_is_at_least_what_feedparser_takes_for_it() -> None:

@@ -10,6 +10,7 @@ from siftline.fetch.feeds import Entry, Feed
 GUID_MAX_CHARS = 2_000
 NAMES_MAX_CHARS = 200
 TAGS_MAX = 20
+_AUTHORS_MAX, _AUTHOR_MAX_CHARS = 50, 1_000
 _TTL_DIGITS_MAX = 6
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MAILBOX = re.compile(r"(?:mailto:)?[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
@@ -89,8 +90,11 @@ def plain(part: Text | None, *, is_atom: bool) -> str:
 
 def names(authors: Sequence[str]) -> str | None:
     """Return the names of authors as one line, each once; a mail address only where there is no name."""
+    if not authors:
+        return None
     if len(authors) == 1 and "@" not in authors[0]:
         return markup.text_of(authors[0], NAMES_MAX_CHARS) or None
+    authors = [author[:_AUTHOR_MAX_CHARS] for author in authors[:_AUTHORS_MAX]]
     found = [markup.text_of(_name(author), NAMES_MAX_CHARS) for author in authors]
     found = [name for name in found if name] or [markup.text_of(author, NAMES_MAX_CHARS) for author in authors[:1]]
     return ", ".join(dict.fromkeys(found))[:NAMES_MAX_CHARS].rstrip(" ,") or None
@@ -146,10 +150,14 @@ def _comments_url(draft: EntryDraft, feed_url: str) -> str | None:
 
 
 def _tags(draft: EntryDraft) -> tuple[str, ...]:
-    if not draft.tags:
-        return ()
-    terms = [markup.text_of(tag.label or tag.term or "", 100) for tag in draft.tags]
-    return tuple(dict.fromkeys(filter(None, terms)))[:TAGS_MAX]
+    found: dict[str, None] = {}
+    for tag in draft.tags:
+        term = markup.text_of(tag.label or tag.term or "", 100)
+        if term:
+            found[term] = None
+            if len(found) == TAGS_MAX:
+                break
+    return tuple(found)
 
 
 def _minutes(text: str) -> int | None:

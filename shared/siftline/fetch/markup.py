@@ -13,14 +13,24 @@ from siftline.kit.urls import validate_url
 TITLE_MAX_CHARS = 1_000
 DESCRIPTION_MAX_CHARS = 500
 HTML_MAX_CHARS = 1_000_000
+HTML_DEPTH_MAX = 256
+HTML_ATTRIBUTES_MAX = 5_000
 
 # What neither XML nor PostgreSQL takes in text: control characters, lone surrogates, non-characters.
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _ASCII_ILLEGAL = bytes(code for code in range(128) if _ILLEGAL.match(chr(code)))
 _BREAK = re.compile(
-    r"<(?:br|/?(?:p|div|li|ul|ol|h[1-6]|tr|td|blockquote|pre|figure|figcaption))\b[^>]*>", re.IGNORECASE
+    r"<(?:br|/?(?:p|div|li|ul|ol|h[1-6]|tr|td|blockquote|pre|figure|figcaption))\b[^<>]*>", re.IGNORECASE
 )
-_TAG = re.compile(r"<[^>]*>")
+_TAG = re.compile(r"<[^<>]*>")
+_TAGS = re.compile(r"""<(/?)([A-Za-z][A-Za-z0-9]*)([^"'<>]*(?:"[^"]*"[^"'<>]*|'[^']*'[^"'<>]*)*)""")
+# Elements without content, and those that end by themselves where the next one begins.
+_NOT_NESTING = frozenset({
+    "area", "base", "br", "col", "colgroup", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta", "option",
+    "p", "param", "rp", "rt", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr",
+})  # fmt: skip
+_SEPARATORS = re.compile(r"[\s/=]")
+_UNCHECKED_CHARS = 100_000
 _SCHEMES = {"http", "https", "mailto"}
 # Without ``cite``: nobody is shown it, and of ``q`` nh3 does not look at its scheme.
 _ATTRIBUTES = {tag: names - {"cite"} for tag, names in nh3.ALLOWED_ATTRIBUTES.items()}
@@ -76,7 +86,7 @@ def line(text: str, max_chars: int = TITLE_MAX_CHARS) -> str:
 def text_of(markup: str, max_chars: int = TITLE_MAX_CHARS) -> str:
     """Return the text of HTML as one line: no tags, no scripts, entities resolved."""
     if "<" in markup:
-        markup = _STRIPPER.clean(_BREAK.sub(r" \g<0>", markup[:HTML_MAX_CHARS]))
+        markup = _cleaned(_STRIPPER, _BREAK.sub(r" \g<0>", markup[:HTML_MAX_CHARS]))
     return line(html.unescape(markup) if "&" in markup else markup, max_chars)
 
 
@@ -121,17 +131,46 @@ def sanitised(markup: str, base_url: str | None) -> str:
     text = legal(markup[:HTML_MAX_CHARS])
     if "<" not in text:
         return html.escape(legal(html.unescape(text)) if "&" in text else text, quote=False).strip()
-    clean = _CLEANER.clean(text)
+    clean = _cleaned(_CLEANER, text)
     if _RELATIVE.search(clean):
         # A cleaner for one base is dear to make, so only bodies that need one get it.
-        clean = nh3.Cleaner(
+        based = nh3.Cleaner(
             attributes=_ATTRIBUTES,
             url_schemes=_SCHEMES,
             url_relative=("rewrite_with_base", base_url) if base_url else "deny",
-        ).clean(text)
+        )
+        clean = _cleaned(based, text)
     safe = legal(clean)
     # A reference to a character that goes may have stood within an address: what the rest of it is, is judged again.
     return (safe if len(safe) == len(clean) else sanitised(safe, base_url)).strip()
+
+
+def _cleaned(cleaner: nh3.Cleaner, markup: str) -> str:
+    """Return cleaned HTML; what is built to hurt becomes text, as an HTML parser takes quadratic time for it."""
+    if (markup.count("<") > HTML_DEPTH_MAX or len(markup) > _UNCHECKED_CHARS) and _hurts(markup):
+        return html.escape(html.unescape(_TAG.sub(" ", markup)), quote=False)
+    return cleaner.clean(markup)
+
+
+def _hurts(markup: str) -> bool:
+    """Return whether HTML is nested beyond use, or has an element with attributes beyond use."""
+    opened: dict[str, int] = {}
+    depth = 0
+    for ends, given, attributes in _TAGS.findall(markup):
+        if len(attributes) > HTML_ATTRIBUTES_MAX and len(_SEPARATORS.findall(attributes)) > 3 * HTML_ATTRIBUTES_MAX:
+            return True
+        name = given.lower()
+        if name in _NOT_NESTING:
+            continue
+        if not ends:
+            opened[name] = opened.get(name, 0) + 1
+            depth += 1
+            if depth > HTML_DEPTH_MAX:
+                return True
+        elif opened.get(name):
+            opened[name] -= 1
+            depth -= 1
+    return False
 
 
 def absolute(address: object, base_url: str | None = None) -> str | None:

@@ -25,13 +25,14 @@ class EntryPart(Part):
         self.draft = EntryDraft()
         self._has_summary = False
         self._tags: list[list[str | None]] = []
+        self._tagged: set[tuple[str | None, ...]] = set()
 
     def entry(self, element: Element, base: str) -> EntryDraft:
         """Return the entry that an element is."""
         draft = self.draft = EntryDraft()
         self.links, self.authors = draft.links, draft.authors
         self._has_summary = self.walk.has_content = False
-        self._tags = []
+        self._tags, self._tagged = [], set()
         self.walk.title_level = -1
         if element.get("lastmod") or element.get("href"):
             raise DoubtError
@@ -131,13 +132,16 @@ class EntryPart(Part):
                 self._tag(word.strip(), _ITUNES_SCHEME if self.walk.name(element)[0] == "i" else None, None)
 
     def _tag(self, *parts: str | None) -> None:
-        tag = list(parts)
-        if any(tag) and tag not in self._tags:
-            self._tags.append(tag)
+        if any(parts) and parts not in self._tagged:
+            self._tagged.add(parts)
+            self._tags.append(list(parts))
 
     def _term(self, text: str) -> None:
         if text and self._tags and not self._tags[-1][0]:
-            self._tags[-1][0] = text
+            last = self._tags[-1]
+            self._tagged.discard(tuple(last))
+            last[0] = text
+            self._tagged.add(tuple(last))
         elif text:
             self._tag(text, None, None)
 

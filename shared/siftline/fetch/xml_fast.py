@@ -178,7 +178,19 @@ _METHODS: dict[str, str] = {
     **dict.fromkeys(("contributor", "dc:contributor", "itunes:owner", "webmaster", "dc:publisher"), "people"),
     **dict.fromkeys(("skiphours", "skipdays"), "skips"),
     **dict.fromkeys(
-        ("content", "content:encoded", "media:title", "media:description", "source", "hour", "day"), "doubt"
+        (
+            "content",
+            "content:encoded",
+            "media:title",
+            "media:description",
+            "source",
+            "hour",
+            "day",
+            "body",
+            "xhtml:body",
+            "fullitem",
+        ),
+        "doubt",
     ),
     "link": "link",
     "image": "image",

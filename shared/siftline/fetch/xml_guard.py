@@ -11,6 +11,7 @@ from siftline.fetch.feeds import FeedTooComplexError
 DEPTH_MAX = 256
 ATTRIBUTES_MAX = 256
 ENTITIES_MAX = 512
+NAMESPACES_MAX = 512
 
 
 def check_shape(body: bytes) -> None:
@@ -30,6 +31,7 @@ class _Shape:
     def __init__(self) -> None:
         self._depth = 0
         self._entities = 0
+        self._namespaces: set[tuple[str, str]] = set()
 
     def start(self, _name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
@@ -37,6 +39,10 @@ class _Shape:
             raise FeedTooComplexError(f"The feed is nested more than {DEPTH_MAX} levels deep.")
         if len(attributes) > ATTRIBUTES_MAX:
             raise FeedTooComplexError(f"An element of the feed has more than {ATTRIBUTES_MAX} attributes.")
+        if attributes:
+            self._namespaces.update(pair for pair in attributes.items() if pair[0].startswith("xmlns"))
+            if len(self._namespaces) > NAMESPACES_MAX:
+                raise FeedTooComplexError(f"The feed declares more than {NAMESPACES_MAX} namespaces.")
 
     def end(self, _name: str) -> None:
         self._depth -= 1

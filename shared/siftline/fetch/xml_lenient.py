@@ -23,6 +23,7 @@ from siftline.fetch.instants import instant
 _EXTENSION = re.compile(
     rb"</?(?:(?!(?:atom|a10|content|dc|rdf|rss|xhtml|html):)[A-Za-z_][\w.-]*:[\w.-]+|width|height)(?:\s[^<>]*)?/?>"
 )
+_TAGS_MAX = 1_000
 _DATES = {"published": "published_parsed", "updated": "updated_parsed", "created": "created_parsed"}
 
 _Raw = Mapping[str, Any]
@@ -63,9 +64,15 @@ class _Kept:
         context = self._get_context()
         given = context["authors"][-1]
         context.setdefault("named", []).append(given.get("name") or text or given.get("email") or "")
-        self._sync_author_detail()
 
     _end_managingeditor = _end_author
+
+    def _sync_author_detail(self: Any, key: str = "author") -> None:
+        """Leave names as they are given: taking them apart costs quadratic time, and mixes persons up."""
+
+    def _add_tag(self: Any, term: str | None, scheme: str | None, label: str | None) -> None:
+        if len(self._get_context().setdefault("tags", [])) < _TAGS_MAX:  # each is compared with all before it
+            super()._add_tag(term, scheme, label)  # type: ignore[misc]  # as above
 
     def _start_title(self: Any, attributes: dict[str, str]) -> None:
         if self.inentry and self.inimage:

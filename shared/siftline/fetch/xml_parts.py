@@ -140,7 +140,7 @@ class Part:
                 raise DoubtError
             found[name.removeprefix("itunes:")] = leaf(child)
             rest += child.tail or ""
-        if rest.strip() or (any(self.authors) and "name" not in found):
+        if rest.strip():
             raise DoubtError
         self.authors.append(found.get("name") or found.get("email") or "")
 
