@@ -24,7 +24,7 @@ def build() -> BatchConsumer:
     """Put the parts together, once a warm environment."""
     settings = FetchSettings()
     parts = producer(settings)
-    reader = FeedReader(timeout_s=settings.feed_parse_s, max_entries=settings.feed_max_entries)
+    reader = FeedReader.of(settings)
     pages = PageReader(timeout_s=settings.web_read_s, max_links=settings.web_links_max)
     searching = HttpClient.of(settings.searching())
     pace = Pace(parts.database, settings, parts.clock)

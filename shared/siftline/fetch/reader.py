@@ -3,7 +3,7 @@
 Every feed goes this way, small ones too: a warm child costs about a millisecond, and one path is to be trusted.
 """
 
-from typing import Self, cast
+from typing import Protocol, Self, cast
 
 from siftline.fetch.feeds import Feed, FeedTooComplexError, FeedUnreadableError
 from siftline.kit.confined import ChildLostError, Confined, TooMuchMemoryError, TooSlowError, UnexpectedInChildError
@@ -15,13 +15,41 @@ _PARSE = "siftline.fetch.feeds:parse"
 _POSTS = "siftline.fetch.reddit:posts"
 
 
+class ReaderOptions(Protocol):
+    """The settings that a reader is made from (``siftline.settings.FetchSettings``)."""
+
+    @property
+    def feed_parse_s(self) -> float:
+        """A feed that takes longer to parse is not read."""
+        ...
+
+    @property
+    def feed_max_entries(self) -> int:
+        """What a feed lists beyond this is skipped."""
+        ...
+
+    @property
+    def feed_parse_memory_bytes(self) -> int:
+        """Address space that one feed may add."""
+        ...
+
+
 class FeedReader:
     """Parses feeds, each in a child of its own while it lasts. Thread-safe: as many children as callers at once."""
 
-    def __init__(self, *, timeout_s: float = 15.0, max_entries: int = 50_000) -> None:
+    def __init__(self, *, timeout_s: float = 15.0, max_entries: int = 50_000, memory_bytes: int = MEMORY_BYTES) -> None:
         self._timeout_s = timeout_s
         self._max_entries = max_entries
-        self._confined = Confined(_PARSE, _POSTS, memory_bytes=MEMORY_BYTES, what="feed")
+        self._confined = Confined(_PARSE, _POSTS, memory_bytes=memory_bytes, what="feed")
+
+    @classmethod
+    def of(cls, options: ReaderOptions) -> Self:
+        """Return a reader made from settings."""
+        return cls(
+            timeout_s=options.feed_parse_s,
+            max_entries=options.feed_max_entries,
+            memory_bytes=options.feed_parse_memory_bytes,
+        )
 
     def read(self, body: bytes, *, url: str, content_type: str = "") -> Feed:
         """Return what a feed says; as ``siftline.fetch.feeds.parse``, and under a limit of time and memory.
