@@ -4,10 +4,27 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping
 
-from benchmarks import extraction, fairness, handlers, http, jobs, kills, million, poll, stories, walk
+from benchmarks import (
+    extraction,
+    fairness,
+    handlers,
+    hostile,
+    http,
+    jobs,
+    kills,
+    million,
+    parse,
+    poll,
+    stories,
+    sync,
+    walk,
+)
 
 _ALL: Mapping[str, Callable[[], object]] = {
     "poll": poll.main,
+    "sync": sync.main,
+    "parse": parse.main,
+    "hostile": hostile.main,
     "jobs": jobs.main,
     "million": million.main,
     "handlers": handlers.main,
