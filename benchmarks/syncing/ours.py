@@ -1,0 +1,102 @@
+"""Siftline's side: a worker's fetch function over PostgreSQL, four jobs at a time, as ``WORKER_THREADS`` has it."""
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from uuid import UUID
+
+from siftline.contracts import JobType, Queue
+from siftline.fetch.page_reader import PageReader
+from siftline.fetch.reader import FeedReader
+from siftline.fetch.service import FetchSource
+from siftline.fetch.wiring import source_fetchers
+from siftline.jobs import store
+from siftline.jobs.attempt import Attempts
+from siftline.jobs.model import NewJob
+from siftline.jobs.publish import Publisher
+from siftline.kit.clock import SystemClock
+from siftline.kit.db import Database, Pool
+from siftline.kit.http import HttpClient
+from siftline.kit.ids import new_id
+from siftline.kit.pacing import Pace
+from siftline.settings import FetchSettings, WorkerSettings, environment
+from tests.factories import make_source, make_user
+from tests.fakes import FakeSender
+
+_HERE = {
+    "HTTP_ALLOW_LOOPBACK": "1",
+    "FIRST_IMPORT": "all",
+    # The pace is kept, and its price paid, but it holds up nobody: all feeds are of one host here.
+    "HOST_PACE_LOOPBACK": "1",
+    "HOST_REQUESTS_PER_S": "100",
+    "HOST_BURST": "1000",
+}
+
+
+class Sync:
+    """Follows feeds and polls them."""
+
+    def __init__(self, database: Database, attempts: Attempts, threads: int) -> None:
+        self._database = database
+        self._attempts = attempts
+        self._threads = ThreadPoolExecutor(threads)
+
+    def follow(self, urls: Sequence[str]) -> list[UUID]:
+        """Make a source of each address, with one subscriber."""
+        with self._database.transaction() as connection:
+            user_id = make_user(connection)
+            sources = [make_source(connection, url=url) for url in urls]
+            for source_id in sources:
+                connection.execute(
+                    "insert into subscriptions (id, user_id, source_id) values (%s, %s, %s)",
+                    (new_id(), user_id, source_id),
+                )
+        return sources
+
+    def poll(self, sources: Sequence[UUID], *, alone: bool = False) -> float:
+        """Enqueue a job for each source and work all of them off; returns the seconds it took.
+
+        ``alone`` does so in this thread only.
+        """
+        began = time.perf_counter()
+        with self._database.transaction() as connection:
+            connection.execute("delete from fetch_hosts")
+            jobs = store.enqueue(connection, [NewJob(JobType.FETCH_SOURCE, source, "host:bench") for source in sources])
+        list(map(self._one, jobs) if alone else self._threads.map(self._one, jobs))
+        return time.perf_counter() - began
+
+    def _one(self, job_id: UUID) -> None:
+        with self._database.transaction() as connection:
+            claim = self._attempts.claim(connection, job_id, JobType.FETCH_SOURCE)
+        assert claim is not None
+        self._attempts.run(claim)
+
+    def close(self) -> None:
+        self._threads.shutdown()
+
+
+@contextmanager
+def syncing(database_url: str) -> Iterator[Sync]:
+    """Put the function together as its ``build`` does, with a queue that only keeps what it is sent."""
+    named = {f"{queue.name}_{kind}_URL": "http://127.0.0.1:1/q" for queue in Queue for kind in ("QUEUE", "DLQ")}
+    with environment({**named, **_HERE, "DATABASE_URL": database_url}):
+        settings, threads = FetchSettings(), WorkerSettings().worker_threads["fetch"]
+    clock = SystemClock()
+    with ExitStack() as stack:
+        database = stack.enter_context(closing(Pool(database_url, size=threads)))
+        http = stack.enter_context(closing(HttpClient.of(settings)))
+        reader = stack.enter_context(FeedReader.of(settings))
+        pages = stack.enter_context(PageReader(timeout_s=settings.web_read_s, max_links=settings.web_links_max))
+        pace = Pace(database, settings, clock)
+        fetchers = source_fetchers(http, http, reader, pages, pace, clock, settings)
+        fetch = FetchSource(database, fetchers, pace, clock, settings)
+        attempts = Attempts(
+            names={queue: queue.value for queue in Queue},
+            database=database,
+            publisher=Publisher(database, FakeSender(), settings),
+            processors={JobType.FETCH_SOURCE: fetch},
+            settings=settings,
+            clock=clock,
+        )
+        yield stack.enter_context(closing(Sync(database, attempts, threads)))
