@@ -16,11 +16,13 @@ from benchmarks import (
     parse,
     poll,
     stories,
+    sync,
     walk,
 )
 
 _ALL: Mapping[str, Callable[[], object]] = {
     "poll": poll.main,
+    "sync": sync.main,
     "parse": parse.main,
     "hostile": hostile.main,
     "jobs": jobs.main,
