@@ -77,3 +77,18 @@ def test_an_edit_brings_a_new_file_and_leaves_what_reading_found(
     [content] = rows(database, "select title, media from contents")
     assert (content["title"], content["media"]["url"]) == ("Renamed", "https://cdn.example/e2.mp3")
     assert content["media"]["transcript_state"] == "feed"
+
+
+def test_the_transcripts_that_a_feed_names_are_kept_with_the_recording(
+    database: Database, site: LoopbackServer, poller: Poller
+) -> None:
+    transcript = '<podcast:transcript url="https://cdn.example/e1.vtt" type="text/vtt" language="en"/>'
+    body = rss(episode(site.url("/episode"), f"{ENCLOSURE}{transcript}<itunes:duration>1:00:30</itunes:duration>"))
+    names = 'xmlns:podcast="https://podcastindex.org/namespace/1.0" xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd"'
+    site.answers["/feed"] = Answer(body.replace(b"<rss ", f"<rss {names} ".encode()))
+    poller.poll(subscribed(database, site))
+
+    [content] = rows(database, "select media from contents")
+    [track] = content["media"]["feed_tracks"]
+    assert (track["url"], track["media_type"], track["language"]) == ("https://cdn.example/e1.vtt", "text/vtt", "en")
+    assert content["media"]["duration_s"] == 3_630
