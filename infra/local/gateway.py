@@ -33,6 +33,8 @@ StartResponse = Callable[[str, list[tuple[str, str]]], object]
 
 # The quota of HTTP APIs for a request's payload.
 BODY_MAX_BYTES = 10 * 1024 * 1024
+BODY_READ_BYTES = 4 * BODY_MAX_BYTES
+"""A longer body is not even read. Up to here it is, or its sender would meet a broken connection instead of a 413."""
 _THREADS = 16
 _SEGMENT = re.compile(r"\{([A-Za-z0-9_-]+)(\+?)\}")
 
@@ -195,8 +197,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--stage", default="local", help="the template's Stage parameter")
     options = parser.parse_args(arguments)
     gateway = Gateway(Template.read(options.template, {"Stage": options.stage}))
-    # One byte more than is taken, so that the answer to a longer body is the gateway's own.
-    server = LoopbackServer(gateway, port=options.port, threads=_THREADS, body_limit_bytes=BODY_MAX_BYTES + 1)
+    server = LoopbackServer(gateway, port=options.port, threads=_THREADS, body_limit_bytes=BODY_READ_BYTES)
     print(f"listening on {server.url}", flush=True)
     # While it already answers: a request waits for no function but its own.
     threading.Thread(target=gateway.load, name="load", daemon=True).start()

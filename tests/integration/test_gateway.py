@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from infra.local.gateway import BODY_MAX_BYTES, Authorizers, Gateway
+from infra.local.gateway import BODY_MAX_BYTES, BODY_READ_BYTES, Authorizers, Gateway
 from infra.local.wsgi import LoopbackServer
 from siftline.worker.template import Template
 
@@ -78,7 +78,7 @@ def gateway_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     sys.path.insert(0, str(folder))
     try:
         with LoopbackServer(
-            Gateway(Template.read(folder / "template.yaml")), body_limit_bytes=BODY_MAX_BYTES + 1
+            Gateway(Template.read(folder / "template.yaml")), body_limit_bytes=BODY_READ_BYTES
         ) as server:
             yield server.url
     finally:
@@ -177,3 +177,8 @@ def _document() -> Any:
             },
         }
     }
+
+
+def test_a_body_that_is_too_long_is_answered_and_not_cut_off(gateway_url: str) -> None:
+    status, _ = ask(gateway_url, "POST", "/v1/anything", body=bytes(BODY_MAX_BYTES + 1024 * 1024))
+    assert status == 413
