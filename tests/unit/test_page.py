@@ -236,8 +236,10 @@ def test_a_page_of_very_many_elements_is_read_plainly() -> None:
         b"<article>" * 1_900 + b"x" * 4_000_000,
         b"<main>" + b"<nav></nav>words " * 150_000,
         b"<p>a" + b"\xcc\x81\xcc\xa7" * 500_000 + b" end",
+        (b"<div></div>" + b"Words of a text. " * 15) * 19_000,
+        (b"<div>" + b"We use cookies, with your consent and our partners' privacy; accept. " * 3) * 1_900,
     ],
-    ids=["authors", "headings", "articles", "menus", "marks"],
+    ids=["authors", "headings", "articles", "menus", "marks", "tails", "dialogs"],
 )
 def test_what_is_nested_or_repeated_beyond_all_pages_is_read_once(markup: bytes) -> None:
     assert read(b"<html><body>" + markup).text

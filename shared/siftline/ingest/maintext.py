@@ -20,6 +20,7 @@ from siftline.kit.log import logger
 # when it finds nothing, the page's plain text without its frame is taken.
 _ELEMENTS_MAX = 20_000
 _DEPTH_MAX = 250
+_MOVED_MAX_CHARS = 200_000_000
 _FRAME = frozenset({"aside", "footer", "nav"})
 # Below this trafilatura falls back on all of the page, menus included.
 _SHORT_CHARS = 250
@@ -53,13 +54,27 @@ def main_text(page: Markup, titles: Collection[str]) -> Article:
     """
     blocks: list[str] = []
     consent: frozenset[int] = frozenset()
-    if len(page.outline.nodes) <= _ELEMENTS_MAX and page.outline.depth <= _DEPTH_MAX:
+    if _is_bearable(page.outline):
         consent = clear(page.outline)
         blocks = _extracted(page)
     if _size(blocks) < _SHORT_CHARS:
         framed = _framed(page.root)
         blocks = framed if not blocks or _size(framed) < _size(blocks) else blocks
     return Article(clean_text("\n\n".join(_below_title(_without_repeats(blocks), titles))), consent)
+
+
+def _is_bearable(page: Outline) -> bool:
+    """Tell whether trafilatura reads a page in the time that reading may take."""
+    if len(page.nodes) > _ELEMENTS_MAX or page.depth > _DEPTH_MAX:
+        return False
+    if len(page.nodes) * len(page.text) <= _MOVED_MAX_CHARS:
+        return True
+    # Of each child that it drops it gives the text behind it to the one before: the square of many such texts.
+    children, chars = Counter[int](), Counter[int]()
+    for node, parent in zip(page.nodes, page.parents, strict=True):
+        children[parent] += 1
+        chars[parent] += len(node.tail or "")
+    return sum(count * chars[parent] for parent, count in children.items()) <= _MOVED_MAX_CHARS
 
 
 def _extracted(page: Markup) -> list[str]:
