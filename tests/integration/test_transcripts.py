@@ -11,9 +11,9 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType
-from siftline.ingest import spending_store
 from siftline.ingest.reader import PageReader
 from siftline.ingest.transcription import AudioModel
+from siftline.jobs import spending_store
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.http import HttpClient

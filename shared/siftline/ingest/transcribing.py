@@ -13,7 +13,7 @@ from datetime import datetime, time, timedelta
 from uuid import UUID
 
 from siftline.contracts import JobType
-from siftline.ingest import media_store, spending_store, store
+from siftline.ingest import media_store, store
 from siftline.ingest.audio import Audio, AudioFiles
 from siftline.ingest.duplicates import Measures
 from siftline.ingest.errors import ContentGoneError
@@ -29,6 +29,7 @@ from siftline.ingest.transcription import (
 )
 from siftline.ingest.transcripts import Transcripts
 from siftline.ingest.youtube import video_id
+from siftline.jobs import spending_store
 from siftline.jobs.model import ClaimedJob, Done
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
