@@ -80,6 +80,33 @@ def test_a_video_page_is_one() -> None:
     assert (found.kind, found.published_at) == ("video", datetime(2026, 11, 20, 10, tzinfo=UTC))
 
 
+def test_linked_data_may_refer_to_its_own_nodes_and_write_entities() -> None:
+    data = """{"@graph": [{"@type": "Article", "headline": "Dredging &amp; more &#8211; a report",
+        "author": {"@id": "#w"}, "publisher": {"@id": "#p"}, "description": "What it&#39;s about",
+        "image": [{"@type": "ImageObject", "contentUrl": "/i.jpg"}], "dateCreated": "2026-11-20"},
+        {"@type": "Person", "@id": "#w", "name": ["A. Writer", "B. Writer"]},
+        {"@type": "Organization", "@id": "#p", "name": "Harbour News"}]}"""
+    found = read(linked(data))
+    assert (found.title, found.author) == ("Dredging & more \u2013 a report", "A. Writer, B. Writer")
+    assert (found.site_name, found.description) == ("Harbour News", "What it's about")
+    assert (found.image_url, found.is_article) == ("https://news.example/i.jpg", True)
+    assert found.published_at == datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def test_nodes_that_refer_to_each_other_in_a_circle_say_nothing() -> None:
+    data = '{"@graph": [{"@type": "Article", "author": {"@id": "#a"}}, {"@id": "#a", "name": {"@id": "#a"}}]}'
+    assert read(linked(data)).author is None
+
+
+def test_microdata_is_read() -> None:
+    body = """<div itemscope itemtype="https://schema.org/NewsArticle"><h2 itemprop="headline name">Dredging</h2>
+        <span itemprop=author itemscope>By <b itemprop=name>A. Writer</b> of the staff</span>
+        <meta itemprop=datePublished content="2026-11-20T08:00:00Z"></div>"""
+    found = read("<title>T</title>", body)
+    assert (found.title, found.author, found.is_article) == ("Dredging", "A. Writer", True)
+    assert found.published_at == datetime(2026, 11, 20, 8, tzinfo=UTC)
+
+
 @pytest.mark.parametrize("separator", [" | ", " - ", " \u2013 ", " :: ".replace("::", ":"), " » "])
 def test_the_sites_name_is_cut_off_its_titles(separator: str) -> None:
     site = '<meta property="og:site_name" content="Harbour News">'
