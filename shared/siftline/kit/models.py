@@ -9,12 +9,12 @@ import hashlib
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, Self
 
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, IncompleteReadError
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from siftline.kit.errors import ConfigurationError, TransientError
 
@@ -55,22 +55,47 @@ class FileFacts(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What ``manifest.json`` says of an embedding model.
+    """What ``manifest.json`` says of a model.
 
-    ``model_version`` names everything that changes its vectors; vectors of two versions are never compared.
+    ``model_version`` names everything that changes what it gives; what two versions gave is never compared.
     """
 
     model_config = ConfigDict(frozen=True, protected_namespaces=())
 
     model_id: str = Field(min_length=1)
     model_version: str = Field(min_length=1, max_length=120)
-    dimensions: int = Field(gt=0)
+    task: Literal["embedding", "nli", "token"] = "embedding"
+    dimensions: int = Field(default=0, ge=0)
+    """The length of an embedding model's vectors; 0 for other models."""
+    labels: tuple[str, ...] = ()
+    """What the outputs of an ``nli`` or ``token`` model mean, in their order."""
+    entailment: int | None = Field(default=None, ge=0)
+    """Which output of an ``nli`` model says that the hypothesis follows from the premise."""
+    contradiction: int | None = Field(default=None, ge=0)
+    hypothesis_template: str = "{}"
+    """A label's sentence for an ``nli`` model; ``{}`` stands for the label's words."""
     max_tokens: int = Field(gt=2)
     query_prefix: str = ""
     passage_prefix: str = ""
     licence: str = ""
     origin: str = ""
+    report: Mapping[str, float] = Field(default_factory=dict)
+    """What was measured when it was made, as agreement of the quantised graph with the float32 one."""
     files: Mapping[str, FileFacts]
+
+    @model_validator(mode="after")
+    def _fits_its_task(self) -> Self:
+        if self.task == "embedding" and self.dimensions < 1:
+            raise ValueError("an embedding model has dimensions")
+        if self.task != "embedding" and len(self.labels) < 2:
+            raise ValueError("the outputs need labels")
+        if self.task == "nli":
+            beyond = max(self.entailment or 0, self.contradiction or 0) >= len(self.labels)
+            if self.entailment is None or self.entailment == self.contradiction or beyond:
+                raise ValueError("entailment must be one of the labels, and contradiction another")
+            if "{}" not in self.hypothesis_template:
+                raise ValueError("the hypothesis needs a place for the label")
+        return self
 
 
 class Body(Protocol):
