@@ -6,10 +6,8 @@ that a busy machine slows all of them alike. Times are of the processor. Where t
 are made up, and the report says so: they show how speeds compare, and next to nothing of how well a text is found.
 """
 
-import cProfile
 import gzip
 import json
-import pstats
 import random
 import re
 import time
@@ -19,8 +17,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
+from benchmarks.calls import busiest
 from benchmarks.report import Report, ratio
 from siftline.ingest.page import read_page
 from siftline.kit.errors import PermanentError
@@ -160,14 +158,8 @@ def _speeds(samples: Sequence[Sample], ways: dict[str, _Read]) -> dict[str, list
 
 def _profile(samples: Sequence[Sample]) -> str:
     """Return where our time goes, the largest first."""
-    profile = cProfile.Profile()
-    profile.enable()
-    for sample in samples:
-        ours(sample.html, sample.url)
-    profile.disable()
-    stats: dict[Any, Any] = pstats.Stats(profile).stats  # type: ignore[attr-defined]  # typeshed leaves it out
-    own = sorted(((told[2], place[2]) for place, told in stats.items()), reverse=True)
-    return ", ".join(f"{name} {seconds / len(samples) * 1e3:.1f} ms" for seconds, name in own[:8])
+    found = busiest(lambda: [ours(sample.html, sample.url) for sample in samples])
+    return ", ".join(f"{name} {seconds / len(samples) * 1e3:.1f} ms" for name, seconds in found)
 
 
 if __name__ == "__main__":

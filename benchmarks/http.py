@@ -5,9 +5,7 @@ and over new ones, small and large bodies, compressed ones, redirects. Ours reso
 each redirect by hand, holds the whole request to a deadline and counts decoded bytes; httpx does nothing of the kind.
 """
 
-import cProfile
 import gzip
-import pstats
 import random
 import time
 from collections.abc import Callable
@@ -17,6 +15,7 @@ from typing import Any
 
 import httpx
 
+from benchmarks.calls import busiest
 from benchmarks.canned import Canned, serving
 from benchmarks.report import Report, ratio
 from siftline.kit.http import HttpClient
@@ -85,16 +84,8 @@ def _row(name: str, url: str, size: int, ways: dict[str, _Get]) -> dict[str, Any
 
 def _profile(work: Callable[[], object]) -> str:
     """Return where our time goes, the largest first."""
-    profile = cProfile.Profile()
-    profile.enable()
-    for _ in range(REQUESTS):
-        work()
-    profile.disable()
-    stats: dict[Any, Any] = pstats.Stats(profile).stats  # type: ignore[attr-defined]  # typeshed leaves it out
-    own = sorted(
-        ((told[2], f"{place[2]} ({place[0].rpartition('/')[2]})") for place, told in stats.items()), reverse=True
-    )
-    return ", ".join(f"{name} {seconds / REQUESTS * 1e6:.0f} us" for seconds, name in own[:8])
+    found = busiest(lambda: [work() for _ in range(REQUESTS)])
+    return ", ".join(f"{name} {seconds / REQUESTS * 1e6:.0f} us" for name, seconds in found)
 
 
 if __name__ == "__main__":
