@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from datetime import date, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -13,11 +12,9 @@ import pytest
 from siftline.contracts import JobType
 from siftline.ingest.reader import PageReader
 from siftline.ingest.transcription import AudioModel
-from siftline.jobs import spending_store
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.http import HttpClient
-from siftline.kit.ids import new_id
 from siftline.kit.pacing import HostBusyError
 from tests.ingesting import FreePace, Works, ingest_content, transcribe_content
 from tests.servers import Answer, LoopbackServer, Request
@@ -391,22 +388,6 @@ class TestGenerated:
         assert (row["media"]["transcript_state"], row["error_code"]) == (state, None)
         assert bench.job(content_id, TRANSCRIBE)["state"] == "completed"
         assert (api.asked, self.spent(bench)) == ([], [])
-
-    def test_jobs_at_once_cannot_spend_more_than_the_day_allows(self, database: Database) -> None:
-        def reserve(_: int) -> bool:
-            with database.transaction() as connection:
-                return spending_store.reserve(
-                    connection,
-                    new_id(),
-                    kind="transcription",
-                    day=date(2026, 3, 2),
-                    subject_id=new_id(),
-                    micro_usd=300,
-                    day_max_micro_usd=1_000,
-                )
-
-        with ThreadPoolExecutor(8) as threads:
-            assert sorted(threads.map(reserve, range(8))) == [False] * 5 + [True] * 3
 
     def test_the_environment_has_no_say_in_who_is_called(
         self, site: LoopbackServer, api: Api, monkeypatch: pytest.MonkeyPatch

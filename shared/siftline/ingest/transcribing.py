@@ -31,6 +31,7 @@ from siftline.ingest.transcripts import Transcripts
 from siftline.ingest.youtube import video_id
 from siftline.jobs import spending_store
 from siftline.jobs.model import ClaimedJob, Done
+from siftline.jobs.spending_store import Caps, Spending
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError, TransientError
@@ -172,13 +173,13 @@ class TranscribeContent:
         if isinstance(audio, TranscriptState):
             return _Found(Words(audio))
         seconds = max(media.duration_s or 0.0, len(audio.body) * 8 / self._costs.floor_bps)
-        spending_id = self._reserved(job, content.id, seconds)
+        spending_id = self._reserved(job, content.id, seconds, model)
         if spending_id is None:
             return _Found(Words(TranscriptState.OVER_BUDGET))
         language = content.lang if content.lang and len(content.lang) == 2 else None
         return self._heard(model, audio, spending_id, seconds, language)
 
-    def _reserved(self, job: ClaimedJob, content_id: UUID, seconds: float) -> UUID | None:
+    def _reserved(self, job: ClaimedJob, content_id: UUID, seconds: float, model: AudioModel) -> UUID | None:
         """Set the money aside. ``None``: never to be paid; raises when tomorrow's money may do."""
         now, id_ = self._clock.now(), new_id()
         micro_usd, day_max = self._costs.micro_usd(seconds), round(self._costs.usd_per_day * _MICRO)
@@ -186,15 +187,9 @@ class TranscribeContent:
             lost = spending_store.unsettled(connection, kind=PROVIDER, subject_id=content_id)
             if micro_usd > day_max or lost >= _UNSETTLED_MAX:
                 return None
-            if spending_store.reserve(
-                connection,
-                id_,
-                kind=PROVIDER,
-                day=now.date(),
-                subject_id=content_id,
-                micro_usd=micro_usd,
-                day_max_micro_usd=day_max,
-            ):
+            payer = spending_store.payer(connection, content_id=content_id, job_id=job.id)
+            spending = Spending(id_, PROVIDER, now.date(), content_id, micro_usd, model.model, payer, job.id)
+            if spending_store.reserve(connection, spending, Caps(day_max)) is None:
                 return id_
         if self._waited_out(job):
             return None
