@@ -17,7 +17,7 @@ def read(text: str | bytes, **options: object) -> Feed:
     body = text.encode() if isinstance(text, str) else text
     feed = parse(body, url=URL, **options)  # type: ignore[arg-type]  # by name
     if b"jsonfeed.org" not in body:
-        assert parse_xml_lenient(body, url=URL, **{"content_type": "", **options}) == feed  # type: ignore[arg-type]
+        assert parse_xml_lenient(body, url=URL, **{"content_type": "", **options}) == feed
     return feed
 
 

@@ -75,7 +75,6 @@ class FeedDraft:
     title: Text | None = None
     description: Text | None = None
     links: list[Link] = field(default_factory=list)
-    permalink: str = ""
     authors: list[str] = field(default_factory=list)
     image: str = ""
     language: str = ""
