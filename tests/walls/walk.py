@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 from uuid import UUID
+from xml.sax.saxutils import quoteattr
 
 from functions.api import app as api_app
 from functions.fetch import app as fetch_app
@@ -174,6 +175,17 @@ class Rooms:
             [answer.code] if answer.status >= 400 else work([url])[0] for url, answer in zip(urls, answers, strict=True)
         ]
 
+    def import_opml(self, urls: Sequence[str]) -> list[list[str]]:
+        """Import addresses as an OPML file; what is followed then is polled."""
+        outlines = "".join(f"<outline text='x' xmlUrl={quoteattr(url)}/>" for url in urls)
+        body = f"<opml version='2.0'><body>{outlines}</body></opml>"
+        client = ApiClient(api_app.build(), self.user_id)
+        answer = client.send("POST", "/v1/opml", body=body, headers={"content-type": "text/x-opml"})
+        return [
+            [told["error"]["code"]] if told["error"] else self.poll([url])[0]
+            for url, told in zip(urls, answer.json["outlines"], strict=True)
+        ]
+
     def broken(self) -> list[str]:
         """Return what breaks an invariant of the jobs."""
         with self._database.transaction() as connection:
@@ -216,6 +228,7 @@ WAYS: dict[str, _Way] = {
     "a saved page": lambda rooms, urls: rooms.read(urls),
     "a saved page through the API": lambda rooms, urls: rooms.ask("/v1/items", urls),
     "a source through the API": lambda rooms, urls: rooms.ask("/v1/sources", urls),
+    "an outline of an OPML file": lambda rooms, urls: rooms.import_opml(urls),
     "a feed": lambda rooms, urls: rooms.poll(urls),
     "a page's links": lambda rooms, urls: rooms.poll(urls, "web"),
     "a subreddit": lambda rooms, urls: rooms.poll(urls, "reddit"),
