@@ -144,9 +144,10 @@ def _feeds(number: int) -> dict[str, Canned]:
 
 
 def _rss(name: str, rng: random.Random, base: str) -> bytes:
+    # Pages of the feed's own host: what a feed says of another site's pages is not stored as theirs.
     start = datetime(2026, 11, 1, tzinfo=UTC)
     items = "".join(
-        f"<item><title>Note {entry} of {name}</title><link>https://news.example/{name}/{entry}</link>"
+        f"<item><title>Note {entry} of {name}</title><link>/{name}/{entry}</link>"
         f"<guid isPermaLink='false'>tag:news.example,2026:{name}/{entry}</guid><author>ann@news.example (Ann)</author>"
         f"<pubDate>{format_datetime(start - timedelta(hours=entry))}</pubDate><category>news</category>"
         f"<description><![CDATA[{_html(rng, base)}]]></description></item>"
