@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 from benchmarks import (
+    entities,
     extraction,
     fairness,
     handlers,
@@ -32,6 +33,7 @@ _ALL: Mapping[str, Callable[[], object]] = {
     "fairness": fairness.main,
     "walk": walk.main,
     "extraction": extraction.main,
+    "entities": entities.main,
     "stories": stories.main,
     "kills": kills.main,
 }
