@@ -282,6 +282,12 @@ class TestDamage:
         body = (declaration + rss("<item><title>Grüße aus Köln</title></item>")).encode("cp1252")
         assert one(body).title == "Grüße aus Köln"
 
+    @pytest.mark.parametrize("declaration", ["", "<?xml version='1.0' encoding='utf-8'?>"])
+    def test_stray_bytes_among_ascii_are_of_windows_1252_and_what_it_lacks_costs_itself(self, declaration: str) -> None:
+        titles = "<item><title>it!s</title></item><item><title>100 #? @</title></item>"
+        body = (declaration + rss(titles)).encode().translate(bytes.maketrans(b"!#@", b"\x92\xa5\x81"))
+        assert [entry.title for entry in read(body).entries] == ["it\u2019s", "100 ¥? \ufffd"]
+
     @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1", "shift_jis", "gb2312"])
     def test_the_declared_encoding_is_read(self, encoding: str) -> None:
         title = {"iso-8859-1": "Grüße", "utf-8": "Grüße 日本", "utf-16": "Grüße 日本"}.get(encoding, "日本")

@@ -5,12 +5,10 @@ Every feed goes this way, small ones too: a warm child costs about a millisecond
 
 from typing import Protocol, Self, cast
 
+from siftline.fetch.confined_reader import MEMORY_BYTES, ConfinedReader
 from siftline.fetch.feeds import Feed, FeedTooComplexError, FeedUnreadableError
-from siftline.kit.confined import ChildLostError, Confined, TooMuchMemoryError, TooSlowError, UnexpectedInChildError
 from siftline.kit.reddit_address import Listing
 
-MEMORY_BYTES = 512 * 1024 * 1024
-"""Address space that one feed may add; what a feed at the size cap needs, several times over."""
 _PARSE = "siftline.fetch.feeds:parse"
 _POSTS = "siftline.fetch.reddit:posts"
 
@@ -34,13 +32,16 @@ class ReaderOptions(Protocol):
         ...
 
 
-class FeedReader:
-    """Parses feeds, each in a child of its own while it lasts. Thread-safe: as many children as callers at once."""
+class FeedReader(ConfinedReader):
+    """Parses feeds. What a feed lists beyond ``max_entries`` is skipped."""
+
+    what = "feed"
+    too_complex = FeedTooComplexError
+    unreadable = FeedUnreadableError
 
     def __init__(self, *, timeout_s: float = 15.0, max_entries: int = 50_000, memory_bytes: int = MEMORY_BYTES) -> None:
-        self._timeout_s = timeout_s
+        super().__init__((_PARSE, _POSTS), timeout_s=timeout_s, memory_bytes=memory_bytes)
         self._max_entries = max_entries
-        self._confined = Confined(_PARSE, _POSTS, memory_bytes=memory_bytes, what="feed")
 
     @classmethod
     def of(cls, options: ReaderOptions) -> Self:
@@ -56,27 +57,9 @@ class FeedReader:
 
         Raises ``NotAFeedError``, ``FeedTooComplexError`` (also when a limit is passed) and ``FeedUnreadableError``.
         """
-        return self._call(_PARSE, body, url=url, content_type=content_type)
+        named = {"url": url, "content_type": content_type, "max_entries": self._max_entries}
+        return cast("Feed", self._call(_PARSE, body, **named))
 
     def posts(self, body: bytes, *, listing: Listing) -> Feed:
         """Return the posts of Reddit's JSON; as ``siftline.fetch.reddit.posts``, and under the same limits."""
-        return self._call(_POSTS, body, listing=listing)
-
-    def _call(self, function: str, body: bytes, **named: object) -> Feed:
-        named["max_entries"] = self._max_entries
-        try:
-            return cast("Feed", self._confined.call(function, body, within_s=self._timeout_s, **named))
-        except (TooSlowError, TooMuchMemoryError) as error:
-            raise FeedTooComplexError(error.detail) from error
-        except (ChildLostError, UnexpectedInChildError) as error:
-            raise FeedUnreadableError("The feed could not be read.") from error
-
-    def close(self) -> None:
-        """End the children."""
-        self._confined.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        return cast("Feed", self._call(_POSTS, body, listing=listing, max_entries=self._max_entries))

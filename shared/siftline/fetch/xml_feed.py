@@ -97,16 +97,21 @@ def _alphabet(body: bytes, content_type: str) -> str | None:
 def _readable(body: bytes) -> tuple[bytes, bool]:
     """Return a body that claims to be UTF-8 with U+FFFD for the bytes that are not, and whether it is UTF-8 then.
 
-    Without a claim it counts as UTF-8 too (XML 1.0, section 4.3.3). feedparser would read all of it as Windows-1252 for
-    a single such byte. That is left to bodies in which such bytes outnumber the characters that UTF-8 makes sense of.
+    Without a claim it counts as UTF-8 too (XML 1.0, section 4.3.3). Where such bytes outnumber the characters that
+    UTF-8 makes sense of, it is read as Windows-1252. One stray byte in text that is ASCII else is such a body, and
+    rightly so: the rest reads the same in both, and alone a byte is nearly always a quotation mark or an accented
+    letter of that alphabet. Two together are no sign of UTF-8 cut short: "é" and a no-break space look like it.
+    What does not begin as markup is no kin of ASCII, and left to feedparser's own guess.
     """
     try:
         body.decode("utf-8")
     except UnicodeDecodeError:
+        if not body.startswith(b"<"):
+            return body, False
         text = body.decode("utf-8", "replace")
         damaged = text.count("\ufffd")
         understood = len(text) - len(text.encode("ascii", "ignore")) - damaged
-        return (text.encode(), True) if damaged <= understood else (body, False)
+        return (text if damaged <= understood else body.decode("cp1252", "replace")).encode(), True
     return body, True
 
 
