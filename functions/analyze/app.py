@@ -21,7 +21,8 @@ def build() -> BatchConsumer:
     settings = AnalyzeSettings()
     parts = producer(settings)
     work = Lazily(JobType.ANALYZE_CONTENT, AnalyzeContent.providers, lambda: open_analysis(settings, parts.database))
-    return consumer(settings, parts, [work], {JobType.ANALYZE_CONTENT: subject_of}, reserve_s=settings.analyze_text_s)
+    longest_s = settings.analyze_text_s + settings.llm_longest_s()
+    return consumer(settings, parts, [work], {JobType.ANALYZE_CONTENT: subject_of}, reserve_s=longest_s)
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:

@@ -15,6 +15,7 @@ from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 from siftline.contracts import Tick
+from siftline.llm_settings import LlmSettings
 from siftline.media_settings import MediaSettings
 from siftline.shared_settings import (
     ConsumerSettings,
@@ -263,7 +264,7 @@ class ApiSettings(ConsumerSettings):
     )
 
 
-class AnalyzeSettings(ConsumerSettings, ModelSettings, VectorSettings):
+class AnalyzeSettings(ConsumerSettings, ModelSettings, VectorSettings, LlmSettings):
     """The ``analyze`` function."""
 
     topics_file: str = Field(default="", description="TOML of topics of one's own; empty for those shipped")

@@ -6,14 +6,17 @@ import pytest
 
 from tests.house.reading import FUNCTION_NAMES, ROOT, SOURCE, imported, python_files, relative
 
-ROOMS = frozenset({"api", "fetch", "ingest", "analyze", "cluster", "rank", "schedule"})
+ROOMS = frozenset({"api", "fetch", "ingest", "analyze", "resolve", "cluster", "rank", "schedule"})
 SHARED = frozenset({"contracts", "settings", "kit"})
 # What a part may import besides itself. ``worker`` hosts the handlers of ``functions``, by name, at run time.
 ALLOWED = {
     "contracts": frozenset(),
     "shared_settings": frozenset({"contracts"}),
+    "llm_settings": frozenset({"shared_settings"}),
+    "entity_settings": frozenset({"shared_settings"}),
     "media_settings": frozenset({"shared_settings"}),
-    "settings": frozenset({"contracts", "shared_settings", "media_settings"}),
+    "topic_settings": frozenset({"shared_settings"}),
+    "settings": frozenset({"contracts", "shared_settings", "llm_settings", "media_settings", "topic_settings"}),
     "kit": frozenset({"settings"}),
     "jobs": SHARED,
     **dict.fromkeys(ROOMS, SHARED | {"jobs"}),

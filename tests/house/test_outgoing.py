@@ -19,7 +19,9 @@ OTHERS = {
     "shared/siftline/kit/vector_errors.py": "names the errors of Qdrant's client",
     "shared/siftline/worker/__main__.py": "SQS, for the worker",
     "shared/siftline/worker/health.py": "answers health checks; asks nobody",
-    "shared/siftline/ingest/transcription.py": "the audio model at the operator's address, through openai's client",
+    "shared/siftline/kit/openai_client.py": "models at the operator's address, in the form of OpenAI's API",
+    "shared/siftline/ingest/transcription.py": "the audio model, through the client before; names its errors",
+    "shared/siftline/analyze/llm.py": "the language model, through the client before; names its errors",
     "shared/siftline/ingest/youtube.py": "youtube-transcript-api over a session that ours answers",
     "shared/siftline/ingest/youtube_session.py": "that session: an adapter whose every request is one of our client",
 }

@@ -7,6 +7,7 @@ from typing import Protocol
 from uuid import UUID
 
 from siftline.analyze import store, twins_store
+from siftline.analyze.llm_reader import LlmReader
 from siftline.analyze.reader import Article, Reader, Reading, Tongue
 from siftline.contracts import AnalyzeContent as AnalyzeMessage
 from siftline.contracts import JobType, Message
@@ -71,12 +72,21 @@ class AnalyzeContent:
     """
 
     job_type = JobType.ANALYZE_CONTENT
-    providers = frozenset({"model", "topics", "vectors"})
+    providers = frozenset({"llm", "model", "topics", "vectors"})
 
-    def __init__(self, database: Database, reader: Reader, index: VectorIndex, *, cluster_every: int = 20) -> None:
+    def __init__(
+        self,
+        database: Database,
+        reader: Reader,
+        index: VectorIndex,
+        *,
+        llm: LlmReader | None = None,
+        cluster_every: int = 20,
+    ) -> None:
         self._database = database
         self._reader = reader
         self._index = index
+        self._llm = llm
         self._cluster_every = cluster_every
 
     def process(self, job: ClaimedJob) -> Done:
@@ -85,7 +95,7 @@ class AnalyzeContent:
         Raises ``ContentGoneError``, ``NotIngestedYetError``, ``IngestFailedError``, and what the model and the vector
         store raise.
         """
-        work = self._read(job.subject_id)
+        work = self._read(job)
         reading = work.reading
         if reading.vector is not None:
             payload = {"lang": reading.language, "topics": [topic.topic for topic in reading.topics]}
@@ -104,7 +114,8 @@ class AnalyzeContent:
     def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
         """Do nothing: the job's state is the content's."""
 
-    def _read(self, content_id: UUID) -> _Work:
+    def _read(self, job: ClaimedJob) -> _Work:
+        content_id = job.subject_id
         with self._database.transaction() as connection:
             stored = store.load(connection, content_id)
             failure = store.ingest_failure(connection, content_id) if stored and stored.text is None else None
@@ -123,6 +134,8 @@ class AnalyzeContent:
         with self._database.transaction() as connection:
             seen = store.seen(connection, self._reader.model_version, tongue.group)
         reading = self._reader.read(article, tongue, seen)
+        if self._llm is not None:
+            reading = self._llm.improve(job, content_id, article, tongue, reading).reading
         digest = hashlib.sha256(f"{article.title}\0{article.text}".encode("utf-8", "surrogatepass")).digest()
         return _Work(content_id, stored.version, reading, digest, tongue)
 

@@ -1,10 +1,8 @@
 """Speech into words, by an audio model behind OpenAI's API or one that speaks the same.
 
-The ``openai`` package makes the call; it is loaded with the first file, reads nothing of the environment, follows no
-redirect and tries nothing a second time: the job's own tries do.
+The ``openai`` package makes the call, through ``siftline.kit.openai_client``.
 """
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,9 +10,10 @@ from typing import TYPE_CHECKING
 from siftline.kit.clock import Clock
 from siftline.kit.errors import ConfigurationError, PermanentError, SiftlineError, TransientError
 from siftline.kit.http_errors import retry_after_s
+from siftline.kit.openai_client import WRONG_SET_UP, OpenAiOpener
 
 if TYPE_CHECKING:
-    from openai import OpenAI, OpenAIError
+    from openai import OpenAIError
 
 PROVIDER = "transcription"
 MEDIA_TYPES: Mapping[str, str] = {
@@ -38,10 +37,6 @@ MEDIA_TYPES: Mapping[str, str] = {
     "video/mpeg": "mpeg",
 }
 """What the API takes, and the ending by which it tells."""
-_WRONG_SET_UP = frozenset({"model_not_found", "unsupported_model", "invalid_model", "insufficient_quota"})
-_CONNECT_S = 10.0
-_NO_KEY = "none"
-"""The library insists on one, a server of one's own need not."""
 
 
 class TranscriptionRefusedError(PermanentError):
@@ -83,22 +78,18 @@ class AudioModel:
         self, *, model: str, base_url: str, api_key: Callable[[], str], timeout_s: float, clock: Clock
     ) -> None:
         self.model = model
-        self._base_url = base_url
-        self._api_key = api_key
-        self._timeout_s = timeout_s
+        self._opener = OpenAiOpener(base_url=base_url, api_key=api_key, timeout_s=timeout_s)
         self._clock = clock
-        self._client: OpenAI | None = None
-        self._lock = threading.Lock()
 
     def hear(self, audio: bytes, *, ending: str, language: str | None) -> Heard:
         """Return the words of a file. ``ending`` is one of ``MEDIA_TYPES``' values, ``language`` ISO 639-1.
 
         Raises the error classes of this module.
         """
-        from openai import OpenAIError, omit  # noqa: PLC0415 - as in _opened
+        from openai import OpenAIError, omit  # noqa: PLC0415 - as in OpenAiOpener
 
         try:
-            answer = self._opened().audio.transcriptions.create(
+            answer = self._opener.client().audio.transcriptions.create(
                 file=(f"audio.{ending}", audio),
                 model=self.model,
                 language=language or omit,
@@ -112,26 +103,7 @@ class AudioModel:
 
     def close(self) -> None:
         """Close the connections."""
-        if self._client is not None:
-            self._client.close()
-
-    def _opened(self) -> "OpenAI":
-        # Loaded with the first file: it takes most of a second, and most functions and contents never need it.
-        import httpx2  # noqa: PLC0415 - as said
-        from openai import OpenAI  # noqa: PLC0415 - as said
-
-        with self._lock:
-            if self._client is None:
-                http = httpx2.Client(
-                    timeout=httpx2.Timeout(self._timeout_s, connect=min(_CONNECT_S, self._timeout_s)),
-                    trust_env=False,
-                    follow_redirects=False,
-                )
-                self._client = OpenAI(
-                    api_key=self._api_key() or _NO_KEY, base_url=self._base_url, max_retries=0, http_client=http
-                )
-                self._client.organization = self._client.project = None  # what the environment says of them is not ours
-            return self._client
+        self._opener.close()
 
     def _meaning(self, error: "OpenAIError") -> SiftlineError:
         """Return what an error of the library means for the job."""
@@ -142,7 +114,7 @@ class AudioModel:
         if not isinstance(error, APIStatusError):
             return TranscriptionUnavailableError("The audio model's answer could not be read.", billed=True)
         status = error.status_code
-        if status in {401, 403, 404} or error.code in _WRONG_SET_UP or error.param == "model":
+        if status in {401, 403, 404} or error.code in WRONG_SET_UP or error.param == "model":
             detail = f"The audio model {self.model} refused the call with {status} ({error.code or 'no code'})."
             return TranscriptionMisconfiguredError(detail)
         if status in {408, 409, 429} or status >= 500:

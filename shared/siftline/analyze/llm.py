@@ -1,0 +1,187 @@
+"""Calls a language model behind OpenAI's API, or one that speaks the same, and says what its failures mean.
+
+One call is one request: nothing is tried again here. ``billed`` tells of a failed call whether it may have been paid
+for all the same.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from siftline.kit.clock import Clock
+from siftline.kit.errors import ConfigurationError, SiftlineError, TransientError
+from siftline.kit.http_errors import retry_after_s
+from siftline.kit.openai_client import WRONG_SET_UP, OpenAiOpener
+
+if TYPE_CHECKING:
+    from openai import OpenAIError
+
+PROVIDER = "llm"
+BUSY_S = 60.0
+"""A model that answers 429 and names no time, or that cannot be reached at all, is left alone this long."""
+_OF_THE_TEXT = frozenset(
+    {"content_filter", "content_policy_violation", "context_length_exceeded", "string_above_max_length"}
+)
+"""Codes of refusals that are about this text and no other."""
+_SET_UP_WORDS = ("support", "unrecognized", "unknown", "not permitted", "extra inputs", "response_format")
+
+Message = Mapping[str, str]
+
+
+class LlmMisconfiguredError(ConfigurationError):
+    """The key is refused, the model is unknown there or takes no such parameter, or the account has no money left."""
+
+    code = "llm_misconfigured"
+    provider = PROVIDER
+
+
+class LlmBusyError(TransientError):
+    """The model wants to be asked later; nothing was billed."""
+
+    code = "llm_busy"
+
+
+class LlmAwayError(TransientError):
+    """The model's server cannot be reached at all; nothing was sent."""
+
+    code = "llm_away"
+
+
+class LlmUnavailableError(TransientError):
+    """The model did not answer as it should. ``billed``: the call may have been paid for all the same."""
+
+    code = "llm_unavailable"
+
+    def __init__(self, detail: str, *, billed: bool) -> None:
+        super().__init__(detail)
+        self.billed = billed
+
+
+class LlmRefusedError(Exception):
+    """The model's server does not take this text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model answered. Tokens are ``None`` where the server counts none."""
+
+    text: str
+    cut_off: bool
+    refused: bool
+    tokens_in: int | None
+    tokens_out: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallOptions:
+    """What some servers want otherwise: how JSON is asked for, and what the limit of an answer's tokens is called."""
+
+    reply_format: str = "json_schema"
+    tokens_field: str = "max_completion_tokens"
+
+
+class LanguageModel:
+    """Calls one model. Thread-safe."""
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        base_url: str,
+        api_key: Callable[[], str],
+        timeout_s: float,
+        clock: Clock,
+        options: CallOptions = CallOptions(),
+    ) -> None:
+        self.model = model
+        self.options = options
+        self._opener = OpenAiOpener(base_url=base_url, api_key=api_key, timeout_s=timeout_s)
+        self._clock = clock
+
+    def ask(self, messages: Sequence[Message], schema: Mapping[str, Any], *, tokens_max: int) -> Answer:
+        """Return the answer of at most ``tokens_max`` tokens to messages, as JSON of this schema.
+
+        Raises the error classes of this module.
+        """
+        from openai import OpenAIError  # noqa: PLC0415 - loaded with the first call
+
+        strict = {"type": "json_schema", "json_schema": {"name": "reading", "strict": True, "schema": schema}}
+        body = {
+            "model": self.model,
+            "messages": list(messages),
+            "response_format": strict if self.options.reply_format == "json_schema" else {"type": "json_object"},
+            self.options.tokens_field: tokens_max,
+        }
+        try:
+            answer = self._opener.client().post("/chat/completions", body=body, cast_to=dict[str, Any])
+        except OpenAIError as error:
+            raise self._meaning(error) from error
+        except ValueError as error:  # the body is no JSON
+            raise LlmUnavailableError("The language model's answer could not be read.", billed=True) from error
+        return _answer(answer)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._opener.close()
+
+    def _meaning(self, error: "OpenAIError") -> Exception:
+        """Return what an error of the library means for the job."""
+        from openai import APIConnectionError, APIStatusError  # noqa: PLC0415 - loaded already
+
+        if isinstance(error, APIConnectionError):
+            return _not_answered(error)
+        if not isinstance(error, APIStatusError):
+            return LlmUnavailableError("The language model's answer could not be read.", billed=True)
+        status = error.status_code
+        if status in {401, 403, 404} or 300 <= status < 400 or error.code in WRONG_SET_UP:
+            return self._misconfigured(status, error.code)
+        if status == 429:
+            wait_s = retry_after_s(error.response.headers, self._clock.now())
+            return LlmBusyError("The language model wants to be asked later.", retry_after_s=wait_s or BUSY_S)
+        if status in {408, 409} or status >= 500:
+            return LlmUnavailableError(f"The language model answered {status}.", billed=status in {408, 504})
+        if error.code in _OF_THE_TEXT or not _about_set_up(error.param, error.message):
+            return LlmRefusedError(f"The language model does not take this text (it answered {status}).")
+        return self._misconfigured(status, error.code or error.param)
+
+    def _misconfigured(self, status: int, code: str | None) -> SiftlineError:
+        asked = f"{self.options.reply_format}, {self.options.tokens_field}"
+        detail = (
+            f"The language model {self.model} refused the call with {status} ({code or 'no code'}; asked: {asked})."
+        )
+        return LlmMisconfiguredError(detail)
+
+
+def _not_answered(error: Exception) -> SiftlineError:
+    import httpx2  # noqa: PLC0415 - loaded already
+
+    if isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout):
+        return LlmAwayError("The language model cannot be reached.", retry_after_s=BUSY_S)
+    return LlmUnavailableError("The language model did not answer in time.", billed=True)
+
+
+def _about_set_up(param: str | None, message: str) -> bool:
+    if param is not None and not param.startswith("messages"):
+        return True
+    return any(word in message.lower() for word in _SET_UP_WORDS)
+
+
+def _answer(body: Any) -> Answer:
+    """Read an answer as it came: servers differ in what they leave out."""
+    choices = body.get("choices") if isinstance(body, dict) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise LlmUnavailableError("The language model's answer holds no reply.", billed=True)
+    choice, usage = choices[0], body.get("usage")
+    message = choice.get("message") or {}
+    text, counted = message.get("content"), usage if isinstance(usage, dict) else {}
+    return Answer(
+        text=text if isinstance(text, str) else "",
+        cut_off=choice.get("finish_reason") == "length",
+        refused=bool(message.get("refusal")) or choice.get("finish_reason") == "content_filter",
+        tokens_in=_count(counted.get("prompt_tokens")),
+        tokens_out=_count(counted.get("completion_tokens")),
+    )
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and value >= 0 else None

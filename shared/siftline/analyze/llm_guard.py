@@ -1,0 +1,121 @@
+"""Whether a reply tells of the article, or does what somebody wrote into the article for the model to do.
+
+Nothing in it asks the model. What the reply says must be said in the article, apart from those of its sentences that
+speak to a machine (``data/machine_talk.txt``) and what follows on them: words that stand there alone prove nothing.
+A reply about other things is refused whether any such sentence is found or not.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from siftline.analyze.llm_prompt import Marks
+from siftline.analyze.llm_reply import Reply
+from siftline.analyze.sentences import split_sentences
+from siftline.analyze.words import words_of
+from siftline.kit.stop_words import STOP_WORDS
+
+_SENTENCE_SHARE_MIN = 0.4
+_SUMMARY_SHARE_MIN = 0.5
+"""So much of the telling words of each sentence, and of all, the article must have; a good summary has 0.6 and more."""
+_STEM_CHARS = 5
+_WORD_CHARS_MIN = 4
+_AFTER = 2
+"""Sentences after one that speaks to a machine that are not trusted either."""
+_STRANGE_TAGS = 3
+_STRICT_RANKS = 3
+FINAL = frozenset(
+    {"refused", "mark_told", "speaks_to_machines", "address_not_in_text", "not_in_text", "tags_not_in_text"}
+)
+"""Reasons for which a model is not asked once more: it does not want to, or does what the text wants."""
+
+_ADDRESS = re.compile(
+    r"://|\bwww\.|\S@\S+\.\w|\b[\w-]+\.(?:com|net|org|io|info|ru|xyz|top|shop|example|test)\b", re.IGNORECASE
+)
+_MARKUP = re.compile(r"```|</?[a-z!][^>]*>|\]\(|[{}]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What may be used of a reply; ``reason`` is why nothing of it may."""
+
+    reply: Reply | None
+    reason: str | None = None
+    dropped: int = 0
+    """Topics, tags and names that were left out, as the article does not bear them."""
+
+
+def judge(reply: Reply, marks: Marks, *, title: str, text: str, ranking: Sequence[str], same_language: bool) -> Verdict:
+    """Return what of a reply may be used.
+
+    ``ranking`` are the topics that the first pass holds possible, best first (none: all are). Where the reply is in
+    another language than the article (``same_language`` false) words cannot be compared; the rest is.
+    """
+    said = [reply.summary, *reply.tags, *(entity.name for entity in reply.entities)]
+    if any(mark in words for mark in (marks.fence, marks.receipt) for words in said):
+        return Verdict(None, "mark_told")
+    if _speaks().search(reply.summary) or _MARKUP.search(reply.summary):
+        return Verdict(None, "speaks_to_machines")
+    trusted, suspicious = _trusted(f"{title}\n\n{text}")
+    if any(address.group().casefold() not in trusted.casefold() for address in _ADDRESS.finditer(" ".join(said))):
+        return Verdict(None, "address_not_in_text")
+    stems = _stems(trusted)
+    if same_language and not _borne(reply.summary, stems):
+        return Verdict(None, "not_in_text")
+    tags = tuple(tag for tag in reply.tags if not same_language or _share(_stems(tag), stems) >= _SUMMARY_SHARE_MIN)
+    if len(reply.tags) - len(tags) >= _STRANGE_TAGS and len(tags) < len(reply.tags) / 2:
+        return Verdict(None, "tags_not_in_text")
+    names = " ".join(trusted.casefold().split())
+    entities = tuple(entity for entity in reply.entities if " ".join(entity.name.casefold().split()) in names)
+    possible = set(ranking[:_STRICT_RANKS] if suspicious else ranking)
+    topics = tuple(topic for topic in reply.topics if not possible or topic.topic in possible)
+    kept = Reply(topics=topics, summary=reply.summary, tags=tags, entities=entities)
+    parts = ((reply.topics, topics), (reply.tags, tags), (reply.entities, entities))
+    return Verdict(kept, dropped=sum(len(before) - len(after) for before, after in parts))
+
+
+@cache
+def _speaks() -> re.Pattern[str]:
+    lines = (files("siftline.analyze") / "data" / "machine_talk.txt").read_text(encoding="utf-8").splitlines()
+    return re.compile("|".join(f"(?:{line})" for line in lines if line and not line.startswith("# ")), re.IGNORECASE)
+
+
+def _trusted(text: str) -> tuple[str, bool]:
+    """Return the text without sentences that speak to a machine and what follows on them, and whether it had any."""
+    kept, distrust, found = [], 0, False
+    for sentence in split_sentences(text):
+        if _speaks().search(sentence):
+            distrust, found = _AFTER + 1, True
+        if distrust:
+            distrust -= 1
+        else:
+            kept.append(sentence)
+    return " ".join(kept), found
+
+
+def _borne(summary: str, stems: set[str]) -> bool:
+    """Tell whether the article has most of a summary's telling words, and a good part of each sentence's."""
+    sentences = [_stems(sentence) for sentence in split_sentences(summary)]
+    if any(_share(found, stems) < _SENTENCE_SHARE_MIN for found in sentences):
+        return False
+    return _share(set().union(*sentences), stems) >= _SUMMARY_SHARE_MIN
+
+
+def _share(found: set[str], stems: set[str]) -> float:
+    return len(found & stems) / len(found) if found else 1.0
+
+
+def _stems(text: str) -> set[str]:
+    """Return the beginnings of the telling words, the numbers, and the pairs of ideographs."""
+    return {stem for word in words_of(text) for stem in _stems_of(word.text.casefold(), run=word.run)}
+
+
+def _stems_of(word: str, *, run: bool) -> Iterable[str]:
+    if run:
+        return (word[place : place + 2] for place in range(len(word) - 1))
+    if any(char.isdigit() for char in word):
+        return (word,)
+    telling = len(word) >= _WORD_CHARS_MIN and word not in STOP_WORDS
+    return (word[:_STEM_CHARS],) if telling else ()
