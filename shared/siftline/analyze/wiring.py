@@ -5,6 +5,7 @@ from pathlib import Path
 from siftline.analyze.anchors import Shelf
 from siftline.analyze.labels import load_labels, shipped_labels, shipped_news
 from siftline.analyze.language import LanguageDetector
+from siftline.analyze.llm_wiring import open_llm
 from siftline.analyze.reader import Reader, ReadingRules
 from siftline.analyze.service import AnalyzeContent
 from siftline.analyze.summary import SummaryRule
@@ -32,7 +33,8 @@ def open_analysis(settings: AnalyzeSettings, database: Database) -> AnalyzeConte
         api_key=secret(settings.qdrant_api_key.get_secret_value()),
     )
     reader = open_reader(settings, embedder)
-    return AnalyzeContent(database, reader, index, cluster_every=settings.cluster_every)
+    llm = open_llm(settings, database)
+    return AnalyzeContent(database, reader, index, llm=llm, cluster_every=settings.cluster_every)
 
 
 def open_reader(settings: AnalyzeSettings, embedder: OnnxEmbedder) -> Reader:
