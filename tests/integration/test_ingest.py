@@ -26,6 +26,7 @@ from siftline.settings import JobSettings
 from tests.factories import FakeContext, make_content, make_user, sqs_event
 from tests.fakes import FakeSender
 from tests.ingesting import ingest_content
+from tests.pdfs import endless
 from tests.servers import Answer, LoopbackServer, serving
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
@@ -259,7 +260,7 @@ def test_what_is_no_address_is_not_saved(database: Database, url: str, code: str
         (Answer(b"", status=404), "not_found", 404),
         (Answer(b"", status=410), "gone", 410),
         (Answer(b"", status=403), "forbidden", 403),
-        (Answer(b"%PDF-1.7", headers={"Content-Type": "application/pdf"}), "unsupported_content_type", None),
+        (Answer(b"PNG", headers={"Content-Type": "image/png"}), "unsupported_content_type", None),
         (Answer(b'{"a": 1}', headers={"Content-Type": "application/json"}), "unsupported_content_type", None),
         (Answer(b"<rss></rss>", headers={"Content-Type": "application/xml"}), "unsupported_content_type", None),
         (page(""), "empty_content", None),
@@ -281,13 +282,12 @@ def test_a_page_that_will_never_be_readable_fails_once_with_a_code_and_a_sentenc
     assert not bench.analyses(row["id"])
 
 
-# Removing each empty element hands its tail to the one before: the square of the page in the extraction library.
-ENDLESS = b"<html><body>" + (b"<div></div>" + b"words " * 80) * 1_900
-LARGE = b"<html><body>" + b"<p>" + b"words " * 160_000
+ENDLESS = Answer(endless(), headers={"Content-Type": "application/pdf"})
+LARGE = Answer(b"<html><body>" + b"<p>" + b"words " * 160_000, headers=HTML)
 
 
 @pytest.mark.parametrize(
-    ("body", "page_read_s", "memory_bytes", "code"),
+    ("answer", "page_read_s", "memory_bytes", "code"),
     [
         (ENDLESS, 3.0, 512 * 1024 * 1024, "page_too_slow"),
         (LARGE, 60.0, 4 * 1024 * 1024, "page_too_much_memory"),
@@ -297,14 +297,14 @@ def test_a_page_made_to_hang_or_to_swell_fails_alone_and_the_worker_goes_on(
     database: Database,
     site: LoopbackServer,
     http: HttpClient,
-    body: bytes,
+    answer: Answer,
     page_read_s: float,
     memory_bytes: int,
     code: str,
 ) -> None:
     with PageReader(page_read_s=page_read_s, memory_bytes=memory_bytes) as reader:
         bench = Bench(database, site, http, reader)
-        site.answers["/hostile"] = Answer(body, headers=HTML)
+        site.answers["/hostile"] = answer
         site.answers["/good"] = page()
         hostile, good = bench.save("/hostile").content_id, bench.save("/good").content_id
         rows = [bench.work(content_id) for content_id in (hostile, good)]

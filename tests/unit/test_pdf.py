@@ -1,6 +1,5 @@
 """What is read out of PDFs: paragraphs, what the document says of itself, and why one cannot be read."""
 
-import zlib
 from datetime import UTC, datetime
 
 import pytest
@@ -10,13 +9,14 @@ from siftline.ingest.page import read_page
 from siftline.ingest.pdf import PAGES_MAX
 from siftline.ingest.pdf_paragraphs import Line, paragraphs_of
 from siftline.kit.errors import PermanentError
+from tests.pdfs import document, stream
 
 URL = "https://library.example/papers/dredging%20report.pdf"
 SENTENCE = "The harbour council met on Tuesday and agreed to dredge the northern channel before the winter storms."
 
 
 def pdf(*pages: list[str], info: str = "", encrypt: str = "", packed: bool = False) -> bytes:
-    """Return a PDF of these lines a page (ISO 32000-1, section 7.5); an empty line leaves its space."""
+    """Return a PDF of these lines a page; an empty line leaves its space."""
     objects = [
         "<< /Type /Catalog /Pages 2 0 R >>",
         f"<< /Type /Pages /Kids [{' '.join(f'{5 + 2 * n} 0 R' for n in range(len(pages)))}] /Count {len(pages)} >>",
@@ -25,24 +25,13 @@ def pdf(*pages: list[str], info: str = "", encrypt: str = "", packed: bool = Fal
     ]
     for number, lines in enumerate(pages):
         shown = "\n".join(f"({line}) Tj T*" for line in lines)
-        stream = f"BT /F1 11 Tf 14 TL 56 780 Td\n{shown}\nET".encode("latin-1")
-        data = zlib.compress(stream) if packed else stream
+        text = f"BT /F1 11 Tf 14 TL 56 780 Td\n{shown}\nET".encode("latin-1")
         objects.append(
             "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >>"
             f" /Contents {6 + 2 * number} 0 R >>"
         )
-        packing = " /Filter /FlateDecode" if packed else ""
-        objects.append(
-            f"<< /Length {len(data)}{packing} >>\nstream\n{data.decode('latin-1')}\nendstream",
-        )
-    body, places = "%PDF-1.4\n", []
-    for number, text in enumerate(objects, 1):
-        places.append(len(body))
-        body += f"{number} 0 obj\n{text}\nendobj\n"
-    table = "".join(f"{place:010} 00000 n \n" for place in places)
-    trailer = f"<< /Size {len(objects) + 1} /Root 1 0 R /Info 4 0 R {encrypt} >>"
-    end = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}trailer\n{trailer}\nstartxref\n{len(body)}\n%%EOF\n"
-    return (body + end).encode("latin-1")
+        objects.append(stream(text, packed=packed))
+    return document(objects, f" /Info 4 0 R {encrypt}")
 
 
 def read(body: bytes, content_type: str = "application/pdf") -> Page:
