@@ -416,7 +416,7 @@ class TestHealth:
             (6, "degraded", 24),
         ]  # fmt: skip
         assert (source["fetch_status"], source["last_error_code"]) == ("ERROR", "not_found")
-        assert source["next_fetch_reason"] == "after 6 failed tries in a row"
+        assert source["next_fetch_reason"] == "after 6 failed polls in a row"
         poller.poll(source_id)
         source = source_of(database, source_id)
         assert (source["health"], source["consecutive_failures"], source["last_error_code"]) == ("active", 0, None)

@@ -159,6 +159,36 @@ def test_who_waits_for_the_pace_loses_nothing_by_it(
     assert source["last_error_code"] is None
 
 
+class TestFailuresOfOnePoll:
+    def test_the_tries_of_one_poll_count_once_and_say_meanwhile_what_is_wrong(
+        self, database: Database, site: LoopbackServer, feed_reader: FeedReader
+    ) -> None:
+        source_id = subscribed(database, site)
+        site.answers["/feed"] = Answer(status=500)
+        seen = [self._tried(database, feed_reader, source_id) for _ in range(5)]
+        waits, failed = ("QUEUED", 0, "http_500"), ("ERROR", 1, "http_500")
+        assert seen == [waits, waits, waits, failed, ("QUEUED", 1, "http_500")]
+        assert source_of(database, source_id)["next_fetch_reason"] == "it is tried again after a failed try"
+
+    @pytest.mark.parametrize("status", [429, 503])
+    def test_what_a_server_puts_off_is_no_failure(
+        self, database: Database, site: LoopbackServer, feed_reader: FeedReader, status: int
+    ) -> None:
+        source_id = subscribed(database, site, wished_minutes=30)
+        site.answers["/feed"] = [*[Answer(status=status, headers={"Retry-After": "600"})] * 6, FEED]
+        waits = ("QUEUED", 0, f"http_{status}")
+        assert [self._tried(database, feed_reader, source_id) for _ in range(6)] == [waits] * 6
+        assert self._tried(database, feed_reader, source_id) == ("IDLE", 0, None)
+        assert wait_of(source_of(database, source_id)) == timedelta(minutes=30)
+
+    @staticmethod
+    def _tried(database: Database, feed_reader: FeedReader, source_id: UUID) -> tuple[str, int, str | None]:
+        rows(database, "update jobs set due_at = now() where state = 'pending' returning id")
+        Line(database, Poller(database, feed_reader), retries=0).knock(source_id)
+        source = source_of(database, source_id)
+        return source["fetch_status"], source["consecutive_failures"], source["last_error_code"]
+
+
 class TestFloors:
     def test_the_servers_freshness_goes_before_a_wish_and_a_304_renews_it(
         self, database: Database, site: LoopbackServer, poller: Poller

@@ -127,15 +127,19 @@ update sources set
 where id = %(source_id)s
 """
 
-# The wait doubles with every failed poll, up to a day. A poll is up to `tries` tries of one job, whose own waits are
-# short, so the tries of this job count nothing and earlier ones count by the job.
+# A poll is one job, whose tries come after short waits or when the server asks for it: it failed when the job did, so one
+# outage counts once. The wait doubles with every failed poll, up to a day.
 _FAILED = """
 with before as (
-  select id, refresh_minutes, consecutive_failures + 1 as failures,
-    least(power(2, least(ceil(greatest(consecutive_failures + 1 - %(attempts)s, 0)::numeric / %(tries)s), 12))
-      * refresh_minutes, greatest(1440, refresh_minutes)) * interval '1 minute' as backoff,
+  select id, refresh_minutes, ended, failures,
+    least(power(2, least(greatest(failures - 1, 0), 12)) * refresh_minutes, greatest(1440, refresh_minutes))
+      * interval '1 minute' as backoff,
     coalesce(adopted_url is not null and %(code)s = any(%(astray)s), false) as astray
-  from sources where id = %(source_id)s
+  from sources
+  cross join lateral (
+    select exists (select from jobs where jobs.id = %(job_id)s and jobs.state = 'failed') as ended) as poll
+  cross join lateral (select consecutive_failures + poll.ended::int as failures) as counted
+  where id = %(source_id)s
 )
 update sources set
   consecutive_failures = before.failures,
@@ -153,8 +157,9 @@ update sources set
     when before.astray then 'the address it had moved to fails, so the one that was given is asked again'
     when %(gone)s then 'the server says that the feed is gone for good'
     when %(wait)s > before.backoff then 'the server asked to wait until then'
+    when not before.ended then 'it is tried again after a failed try'
     else format('after %%s failed %%s in a row', before.failures,
-                case before.failures when 1 then 'try' else 'tries' end) end,
+                case before.failures when 1 then 'poll' else 'polls' end) end,
   updated_at = now()
 from before where sources.id = before.id
 """
@@ -204,14 +209,13 @@ def failed(
     connection: Connection,
     source_id: UUID,
     *,
+    job_id: UUID,
     code: str,
     detail: str,
-    attempts: int,
-    tries: int,
     wait_s: float,
     degraded_at: int,
 ) -> None:
-    """Write a failed try: one failure more, the next poll later.
+    """Write a failed try: why it failed; and once the poll's job ``job_id`` failed by it, one failure more.
 
     ``gone`` ends the polling; ``too_large`` degrades the source at once, for waiting does not mend it. Where the source
     was polled at an address that redirects had led to and that has nothing, it is polled where it was before.
@@ -222,8 +226,7 @@ def failed(
             "source_id": source_id,
             "code": code,
             "detail": detail,
-            "attempts": attempts,
-            "tries": tries,
+            "job_id": job_id,
             "wait": timedelta(seconds=wait_s),
             "degraded_at": degraded_at,
             "gone": code == "gone",

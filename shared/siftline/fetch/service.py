@@ -94,16 +94,14 @@ class FetchSource:
         return self._poll(source, fetcher)
 
     def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
-        """Count a failed try against the source's health and put its next poll off."""
-        transient = isinstance(error, TransientError)
+        """Note why a try failed; when the job failed by it, count that against the source and put its next poll off."""
         _log.info("source_not_polled", source_id=str(job.subject_id), error_code=error.error_code, detail=error.detail)
         health_store.failed(
             connection,
             job.subject_id,
+            job_id=job.id,
             code=error.error_code,
             detail=error.detail,
-            attempts=job.attempts,
-            tries=job.max_attempts if transient else 1,
             wait_s=(error.retry_after_s or 0.0) if isinstance(error, TransientError) else 0.0,
             degraded_at=self._options.source_degraded_failures,
         )
