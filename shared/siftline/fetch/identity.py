@@ -104,7 +104,8 @@ def identify(entries: Iterable[Entry]) -> list[Identified]:
     for (entry, link), (name, apart) in zip(linked, named, strict=True):
         key = _digest(*name, apart) if sharing[name] > 1 else _digest(*name)
         if key not in found:
-            found[key] = Identified(entry, key, link, content_sha256(entry), exact_sha256(entry))
+            text = _text(entry)
+            found[key] = Identified(entry, key, link, _masked_sha256(entry, text), _exact_sha256(entry, text))
     return list(found.values())
 
 
@@ -136,7 +137,7 @@ def content_sha256(entry: Entry) -> bytes:
 
     Numbers count nothing, because counters of comments and "3 hours ago" change at every poll and mean no edit.
     """
-    return _sha256(entry.title, _DIGITS.sub("0", _text(entry)))
+    return _masked_sha256(entry, _text(entry))
 
 
 def exact_sha256(entry: Entry) -> bytes:
@@ -144,7 +145,14 @@ def exact_sha256(entry: Entry) -> bytes:
 
     An entry without text is told apart by its date too: a title alone ("Backup done") may come again every day.
     """
-    text = _text(entry)
+    return _exact_sha256(entry, _text(entry))
+
+
+def _masked_sha256(entry: Entry, text: str) -> bytes:
+    return _sha256(entry.title, _DIGITS.sub("0", text))
+
+
+def _exact_sha256(entry: Entry, text: str) -> bytes:
     dated = "" if text or entry.published_at is None else entry.published_at.isoformat()
     return _sha256(entry.title, text, dated)
 

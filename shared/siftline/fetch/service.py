@@ -3,7 +3,7 @@
 The request starts at the address that the user gave; what temporary redirects say today is forgotten tomorrow.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -82,7 +82,7 @@ class FetchSource:
 
     def process(self, job: ClaimedJob) -> Done:
         """Poll the source. Raises the errors of the HTTP client and of the readers."""
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             source = health_store.load_source(connection, job.subject_id)
         if source is None:
             raise SourceGoneError("The source no longer exists.")
@@ -156,11 +156,10 @@ class FetchSource:
 
     def _changed(self, source: Source, fetched: Fetched, feed: Feed) -> Done:
         poll = identify(feed.entries)
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             known = ledger(connection, source.id, poll)
         verdict = judge(source.id, poll, known)
-        with self._database.transaction() as connection:
-            again = wanted(connection, source.id, [found.arrival.url_key for found in verdict.returns])
+        again = self._wanted(source, [found.arrival.url_key for found in verdict.returns])
         now = self._clock.now()
         polled = what_it_says(source, fetched, now=now, options=self._options, changed=bool(verdict.arrivals))
         intake = Intake(
@@ -175,6 +174,13 @@ class FetchSource:
         )
         _told(polled, fetched.response.status, intake.counts())
         return Done(intake.write, intake.follow, intake.counts())
+
+    def _wanted(self, source: Source, url_keys: Sequence[str]) -> set[str]:
+        """Return those of these contents, which are gone, that a subscriber waits for."""
+        if not url_keys:
+            return set()
+        with self._database.statement() as connection:
+            return wanted(connection, source.id, url_keys)
 
 
 def _poll_of(source_id: UUID, url: str) -> NewJob:

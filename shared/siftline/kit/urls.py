@@ -7,14 +7,15 @@ decided here but where it is connected to (``siftline.kit.http``).
 import hashlib
 import ipaddress
 import re
-from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import idna
 
 from siftline.kit.errors import PermanentError
 from siftline.kit.tracking import is_tracking
-from siftline.kit.variants import desktop_host, is_variant, known_site, plain_host, plain_path, unwrapped
+from siftline.kit.variants import desktop_host, is_variant, known_site, plain_host, plain_path, unwrapped, wraps
 
 MAX_URL_LENGTH = 8_192
 # A unique B-tree index takes entries of at most 2,704 bytes, so longer keys are hashed.
@@ -28,6 +29,13 @@ _SPLIT = re.compile(r"//([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)
 _LABEL = re.compile(r"[a-z0-9_-]{1,63}")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})|[^!$&'()*+,;=:@/?\[\]A-Za-z0-9._~-]")
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
+# Nearly all addresses are already in the form in which they can be fetched, but for their host and port.
+_IN_PATH = r"[!$&'()*+,;=:@/\[\]A-Za-z0-9._~-]++|%[0-9A-Fa-f]{2}"
+_IN_QUERY = r"[!$&'()*+,;=:@/?\[\]A-Za-z0-9._~-]++|%[0-9A-Fa-f]{2}"
+_PLAIN = re.compile(
+    rf"(https?)://([a-z0-9_.-]+(?::[0-9]+)?)(/(?:{_IN_PATH})*+)(?:\?((?:{_IN_QUERY})*+))?(?:#((?:{_IN_QUERY})*+))?"
+)
+_AUTHORITIES_KEPT = 512
 
 
 class InvalidUrlError(PermanentError):
@@ -42,8 +50,7 @@ class UnsupportedSchemeError(PermanentError):
     code = "unsupported_scheme"
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
+class _Parts(NamedTuple):
     scheme: str
     host: str
     port: int | None
@@ -65,9 +72,10 @@ def validate_url(url: str) -> str:
     Credentials are dropped (they are not ours to keep), an international host becomes its ASCII form (UTS 46), what may
     not stand in an address is percent-encoded. Raises ``InvalidUrlError`` and ``UnsupportedSchemeError``.
     """
+    if (plain := _plain(url)) is not None:
+        return plain.text()
     parts = _parse(url)
-    text = replace(
-        parts,
+    text = parts._replace(
         path=_escaped(parts.path),
         query=None if parts.query is None else _escaped(parts.query),
         fragment=None if parts.fragment is None else _escaped(parts.fragment),
@@ -86,7 +94,7 @@ def canonical_url(url: str) -> str:
     page they stand for. ``www.`` stays: whether both names show one page only the site can say.
     Idempotent. Raises as ``validate_url`` does.
     """
-    parts = _unwrapped(_parse(validate_url(url)))
+    parts = _unwrapped(_plain(url) or _parse(validate_url(url)))
     default = parts.port in (None, _DEFAULT_PORT[parts.scheme])
     host = plain_host(parts.host.rstrip("."))
     host, path, query = known_site(host, _key_path(_normalised(parts.path)), _normalised(parts.query or ""))
@@ -104,12 +112,12 @@ def canonical_url(url: str) -> str:
     if len(text) <= MAX_KEY_LENGTH:
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return replace(key, path="/", query=None, fragment=f"!sha256:{digest}").text()
+    return key._replace(path="/", query=None, fragment=f"!sha256:{digest}").text()
 
 
 def same_site(one: str, other: str) -> bool:
     """Return whether two addresses are of one site: the same host, or one a sub-domain of the other; ``www.`` aside."""
-    names = [_parse(address).host.rstrip(".").removeprefix("www.") for address in (one, other)]
+    names = [(_plain(address) or _parse(address)).host.rstrip(".").removeprefix("www.") for address in (one, other)]
     short, long = sorted(names, key=len)
     return short == long or ("." in short and long.endswith(f".{short}"))
 
@@ -118,6 +126,15 @@ def is_home(url: str) -> bool:
     """Return whether a canonical address says nothing of what stands there: it is a site's first page."""
     parts = urlsplit(url)
     return parts.path in ("", "/") and not parts.query and not parts.fragment
+
+
+def _plain(url: str) -> _Parts | None:
+    """Return the parts of an address in which nothing has to be escaped; ``None`` for others. Raises as ``_parse``."""
+    match = _PLAIN.fullmatch(url) if len(url) <= MAX_URL_LENGTH else None
+    if match is None:
+        return None
+    host, port = _host_and_port(match[2])
+    return _Parts(match[1], host, port, match[3], match[4], match[5])
 
 
 def _parse(url: str) -> _Parts:
@@ -147,10 +164,11 @@ def _unwrapped(parts: _Parts) -> _Parts:
 
 
 def _inner(parts: _Parts) -> _Parts | None:
-    address = unwrapped(parts.host.rstrip("."), _key_path(_normalised(parts.path)))
+    host = parts.host.rstrip(".")
+    address = unwrapped(host, _key_path(_normalised(parts.path))) if wraps(host) else None
     if address is None:
         return None
-    rest = replace(parts, scheme="", host="", port=None, path="").text().removeprefix("://")
+    rest = parts._replace(scheme="", host="", port=None, path="").text().removeprefix("://")
     try:
         return _parse(validate_url(address + rest))
     except PermanentError:
@@ -163,6 +181,7 @@ def _cut(text: str) -> tuple[str, str, str]:
     return (text, "", "") if at is None else (text[: at.start()], at[0], text[at.end() :])
 
 
+@lru_cache(maxsize=_AUTHORITIES_KEPT)
 def _host_and_port(authority: str) -> tuple[str, int | None]:
     match = re.fullmatch(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]*))?", authority)
     if match is None or not match[1]:

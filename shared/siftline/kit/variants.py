@@ -7,6 +7,7 @@ Reddit's own share links.
 """
 
 import re
+from functools import lru_cache
 
 from siftline.kit.addresses import literal_address
 
@@ -62,6 +63,15 @@ _POST = re.compile(r"(?:/(?:r|u|user)/[^/]+)?/comments/([a-z0-9]+)(?:/[^/]*)?")
 _SHORT_POST = re.compile(r"/([a-z0-9]+)")
 
 
+_HOSTS_KEPT = 512
+
+
+@lru_cache(maxsize=_HOSTS_KEPT)
+def wraps(host: str) -> bool:
+    """Return whether a host is an AMP cache or a viewer, of which ``unwrapped`` may know more."""
+    return _CACHE.fullmatch(host) is not None or _VIEWER.fullmatch(host) is not None
+
+
 def unwrapped(host: str, path: str) -> str | None:
     """Return the address, without its query, that an AMP cache or viewer shows at ``path``; ``None`` if none is known.
 
@@ -73,6 +83,7 @@ def unwrapped(host: str, path: str) -> str | None:
     return match and f"{'https' if match[1] else 'http'}://{match[2]}"
 
 
+@lru_cache(maxsize=_HOSTS_KEPT)
 def plain_host(host: str) -> str:
     """Return a host that spells an IPv4 address in its usual form, any other as it is (``127.1`` is ``127.0.0.1``)."""
     try:
@@ -84,7 +95,7 @@ def plain_host(host: str) -> str:
 
 def plain_path(host: str, path: str) -> str:
     """Return the path of the page behind an AMP page of a site's own: without ``/amp`` or ``.amp`` at its end."""
-    if _NAMES.fullmatch(host):
+    if "amp" not in path or _NAMES.fullmatch(host):
         return path
     while True:
         before, _, last = path.rpartition("/")
@@ -120,6 +131,7 @@ def known_site(host: str, path: str, query: str) -> tuple[str, str, str]:
     return host, path, query
 
 
+@lru_cache(maxsize=_HOSTS_KEPT)
 def desktop_host(host: str) -> str:
     """Return the host of the site whose mobile or AMP host this is: ``m.``, ``mobile.``, ``amp.`` of a whole domain."""
     match = _MOBILE.fullmatch(host)
