@@ -9,7 +9,7 @@ from psycopg.rows import dict_row
 
 from siftline.analyze import llm_guard
 from siftline.analyze.anchors import Shelf
-from siftline.analyze.labels import labels_of
+from siftline.analyze.labels import LabelSet, labels_of
 from siftline.analyze.language import LanguageDetector
 from siftline.analyze.llm import LanguageModel
 from siftline.analyze.llm_asking import Asking, AskingRule, Judge
@@ -64,15 +64,16 @@ class ReadingBench:
         judge: Judge = llm_guard.judge,
         clock: Clock | None = None,
         patience_s: float = 21_600.0,
+        labels: LabelSet = LABELS,
     ) -> None:
         self.database = database
         self.sender = FakeSender()
         embedder = WordEmbedder()
         detector = LanguageDetector()
-        shelf = Shelf(embedder, LABELS, NEWS, lambda: [folder])
+        shelf = Shelf(embedder, labels, NEWS, lambda: [folder])
         asking_rule = AskingRule(caps, output_tokens=500, patience_s=patience_s)
         asking = Asking(database, model, PRICE, asking_rule, clock or SystemClock(), judge)
-        llm = LlmReader(database, asking, LABELS.labels, detector, rule)
+        llm = LlmReader(database, asking, labels.labels, detector, rule)
         settings = JobSettings()
         self.consumer = BatchConsumer(
             queues={"siftline-local-analysis-queue": Queue.ANALYSIS},

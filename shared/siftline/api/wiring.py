@@ -21,6 +21,7 @@ from siftline.api.saves import SaveRoutes, SaveUrls
 from siftline.api.search import SearchRoutes
 from siftline.api.sources import SourceRoutes
 from siftline.api.token_routes import TokenRoutes
+from siftline.api.usage import UsageRoutes
 from siftline.api.walk import WalkRoutes
 from siftline.contracts import Queue
 from siftline.jobs.dead_letter_queues import SqsDeadLetters
@@ -76,6 +77,7 @@ def http_api(
         ClusterRoutes(parts.database, hand_out, max_attempts=max_attempts),
         TokenRoutes(parts.database, parts.clock),
         MeRoutes(parts.database),
+        UsageRoutes(parts.database, parts.clock),
         OpsRoutes(parts.database, parts.queues),
         DeadLetterRoutes(dead_letters, parts.queues, parts.clock),
         HealthRoutes(Authorizer(parts.database), checks, parts.log),
