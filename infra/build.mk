@@ -75,6 +75,6 @@ build-FetchFunction:
 build-IngestFunction:
 	$(PACK) --function ingest --lock infra/locks/ingest.txt
 build-AnalyzeFunction:
-	$(PACK) --function analyze --lock infra/locks/vectors.txt
+	$(PACK) --function analyze --lock infra/locks/analyze.txt
 build-ClusterFunction:
 	$(PACK) --function cluster --lock infra/locks/cluster.txt

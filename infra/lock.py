@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCKS = Path("infra/locks")
-ROOMS = ("feeds", "pages", "inference", "vectors", "clusters")
+ROOMS = ("feeds", "pages", "inference", "vectors", "analysis", "clusters")
 OLDEST_PYTHON = "3.11"
 
 # Tools live in environments of their own: they pin what the product must not be bound to.
@@ -38,6 +38,7 @@ PACKED = {
     RUNTIME: (None, ()),
     INFERENCE: ("inference", (RUNTIME,)),
     LOCKS / "vectors.txt": ("vectors", (RUNTIME, INFERENCE)),
+    LOCKS / "analyze.txt": ("analysis", (RUNTIME, INFERENCE)),
     LOCKS / "fetch.txt": ("feeds", (RUNTIME,)),
     LOCKS / "ingest.txt": ("pages", (RUNTIME,)),
     LOCKS / "cluster.txt": ("clusters", (RUNTIME,)),
