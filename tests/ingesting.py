@@ -17,7 +17,7 @@ from siftline.ingest.transcription import AudioModel
 from siftline.ingest.transcripts import Transcripts
 from siftline.ingest.youtube import YouTube
 from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.model import NewJob
+from siftline.jobs.model import NewJob, Processor
 from siftline.jobs.publish import Publisher
 from siftline.jobs.store import enqueue
 from siftline.kit.clock import Clock, SystemClock
@@ -108,9 +108,9 @@ def transcribe_content(
 
 
 class Works:
-    """The ingest function's batch loop over a database, and what a test asks of it."""
+    """A function's batch loop over a database, and what a test asks of it."""
 
-    def __init__(self, database: Database, *processors: IngestContent | TranscribeContent, **settings: Any) -> None:
+    def __init__(self, database: Database, *processors: Processor, **settings: Any) -> None:
         self.database = database
         made = JobSettings(**settings)
         sender = FakeSender()
@@ -140,7 +140,8 @@ class Works:
         job = self.job(content_id, job_type)
         self.run("update jobs set due_at = now() where id = %s", job["id"])
         body = {"job_type": job_type, "job_id": job["id"], "shared_content_id": content_id}
-        answer = self._consumer.handle(sqs_event("content-background", body), FakeContext())
+        queue = "analysis" if job_type is JobType.ANALYZE_CONTENT else "content-background"
+        answer = self._consumer.handle(sqs_event(queue, body), FakeContext())
         assert answer["batchItemFailures"] == []
         return self.content(content_id)
 

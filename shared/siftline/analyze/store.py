@@ -29,10 +29,12 @@ where state = 'failed' and error_code is not null and error_message is not null
 _SEEN = """
 select topic, documents, vector_sum from topic_means where model_version = %(model_version)s and lang = %(lang)s
 """
+# What ingest says of the page goes before what the analysis says of the text, and is no analysis's to clear.
 _SAVE = """
 update contents
 set status = 'READY', topics = %(topics)s, summary = %(summary)s, tags = %(tags)s, lang = %(lang)s,
-  notice_code = %(notice_code)s, error_code = null, error_detail = null, updated_at = now()
+  notice_code = coalesce(nullif(notice_code, 'insufficient_content'), %(notice_code)s),
+  error_code = null, error_detail = null, updated_at = now()
 where id = %(id)s and version = %(version)s
 """
 _WAIT = "update contents set status = 'PENDING', updated_at = now() where id = %(id)s and status = 'PROCESSING'"

@@ -12,7 +12,8 @@ from siftline.analyze.topics import Topic
 from siftline.kit.db import Connection
 
 _TWIN = """
-select twin.id, twin.topics, twin.summary, twin.tags, twin.lang, twin.notice_code, embeddings.vector,
+select twin.id, twin.topics, twin.summary, twin.tags, twin.lang,
+  case when twin.notice_code = 'insufficient_content' then twin.notice_code end as notice_code, embeddings.vector,
   made.derivations, made.input_sha256
 from analysed_twins join contents as twin on twin.id = analysed_twins.twin_id
 left join embeddings on embeddings.content_id = twin.id and embeddings.model_version = %(model_version)s

@@ -91,6 +91,7 @@ where content_id = %(id)s and version = %(version)s and analysed is not null
   and exists (select from derivations where content_id = %(id)s and made_at >= analysed_at)
 """
 
+# A text that is not analysed anew keeps what its analysis said of it, where there is nothing to say of its page.
 # The word of a feed of the page's own site goes before the page's; without one the page's newest word counts.
 _WRITE = """
 with old as (
@@ -103,7 +104,9 @@ revision as (
   select id, version, title, text, content_sha256 from old where changed
   on conflict (content_id, version) do nothing)
 update contents set
-  status = %(status)s, error_code = null, error_detail = null, notice_code = %(notice_code)s,
+  status = %(status)s, error_code = null, error_detail = null,
+  notice_code = coalesce(%(notice_code)s,
+    case when %(status)s = 'READY' and contents.notice_code = 'insufficient_content' then contents.notice_code end),
   version = contents.version + old.changed::int,
   text = %(text)s, content_sha256 = %(content_sha256)b, word_count = %(word_count)s,
   kind = case when old.from_feed and contents.kind <> 'article' then contents.kind else %(kind)s end,

@@ -101,7 +101,7 @@ where i.user_id = %(user_id)s and c.status = 'READY'
 
 _COLUMNS = """
 select i.id, i.content_id, c.title, c.url, c.lang, c.summary, c.topics, c.published_at, i.source_id,
-  c.notice_code is not distinct from 'insufficient_content' as thin
+  c.notice_code is not distinct from 'insufficient_content' or (c.notice_code is not null and c.summary is null) as thin
 """
 
 _NEWEST = f"select c.id {_FILTERED} order by c.sort_at desc, c.id desc limit %(limit)s"

@@ -1,0 +1,160 @@
+"""What a reading says of its page is still said once the analysis has been: the real walk, for every notice."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from siftline.analyze.anchors import Shelf
+from siftline.analyze.labels import labels_of
+from siftline.analyze.language import LanguageDetector
+from siftline.analyze.reader import Reader
+from siftline.analyze.service import AnalyzeContent
+from siftline.contracts import JobType
+from siftline.ingest.reader import PageReader
+from siftline.jobs import store
+from siftline.jobs.model import NewJob
+from siftline.kit.db import Database
+from siftline.kit.http import HttpClient, HttpLimits
+from siftline.kit.vectors import Point
+from tests.ingesting import Works, ingest_content
+from tests.models import WordEmbedder
+from tests.pdfs import document, stream
+from tests.servers import Answer, LoopbackServer, serving
+
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+TEXT = (
+    "The harbour council met on Tuesday evening and agreed, after a long debate, to dredge the northern channel. " * 4
+)
+CONSENT = (
+    "<p>We value your privacy. We and our 812 partners store and/or access information on a device, such as cookies,"
+    " and process personal data.</p><p>With your consent we and our partners may use precise geolocation data. You may"
+    " accept or reject our processing, including legitimate interest, or manage your preferences at any time.</p>"
+)
+NOT_FREE = (
+    '<script type="application/ld+json">{"@context": "https://schema.org", "@type": "NewsArticle",'
+    ' "isAccessibleForFree": false}</script>'
+)
+KNOWN = (
+    '<script type="application/ld+json">{"@context": "https://schema.org", "@type": "NewsArticle",'
+    f' "headline": "Dredging agreed", "description": "{TEXT.strip()}"}}</script>'
+)
+CHECK = "<title>Just a moment...</title><body><script>window._cf_chl_opt={cvId:'3'};</script><p>Verify.</p>"
+PICTURES = document(
+    [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R >>",
+        stream(b""),
+    ]
+)
+
+
+def html(body: str, head: str = "", status: int = 200) -> Answer:
+    return Answer(f"<html><head>{head}</head><body>{body}</body></html>".encode(), status=status, headers=HTML)
+
+
+PAGES = {
+    "/paywalled": html(f"<article><h1>T</h1><p>{TEXT}</p></article>", NOT_FREE),
+    "/teaser": html("<article><h1>T</h1><p>It met.</p></article>", NOT_FREE),
+    "/consent_wall": html(f"<div class=consent>{CONSENT}<button>Accept all</button></div><div id=root></div>", KNOWN),
+    "/pdf_without_text": Answer(PICTURES, headers={"Content-Type": "application/pdf"}),
+    "/page_unavailable": Answer(b"", status=404),
+    "/blocked_by_site": Answer(CHECK.encode(), status=403, headers=HTML),
+    "/short": html("<article><h1>T</h1><p>A word.</p></article>"),
+}
+
+
+class _Index:
+    """Takes vectors and forgets them."""
+
+    def upsert(self, points: Sequence[Point]) -> None:
+        """Nothing is asked of it here."""
+
+
+@pytest.fixture(scope="module")
+def http() -> Iterator[HttpClient]:
+    client = HttpClient(allow_loopback=True, limits=HttpLimits(retries=0))
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def page_reader() -> Iterator[PageReader]:
+    with PageReader(page_read_s=60, memory_bytes=512 * 1024 * 1024) as running:  # the machine may be busy
+        yield running
+
+
+@pytest.fixture
+def site() -> Iterator[LoopbackServer]:
+    with serving() as server:
+        server.answers.update(PAGES)
+        yield server
+
+
+@pytest.fixture
+def works(database: Database, http: HttpClient, page_reader: PageReader, tmp_path: Path) -> Works:
+    embedder = WordEmbedder()
+    labels = labels_of({"sport": "team, match, goal", "economy": "bank, inflation, money"})
+    news = {"en": ["The team won a match.", "A bank fears inflation.", "It rained again."]}
+    reader = Reader(embedder, Shelf(embedder, labels, news, lambda: [tmp_path]), LanguageDetector())
+    return Works(database, ingest_content(database, http, page_reader), AnalyzeContent(database, reader, _Index()))
+
+
+def notice(works: Works, content_id: UUID) -> tuple[str, str | None]:
+    """Read the content and analyse it; return its status and its notice."""
+    works.work(content_id)
+    row = works.work(content_id, JobType.ANALYZE_CONTENT)
+    return row["status"], row["notice_code"]
+
+
+def ask(works: Works, content_id: UUID, job_type: JobType) -> None:
+    (holder,) = works.rows("select user_id from items where content_id = %s", content_id)
+    with works.database.transaction() as connection:
+        store.enqueue(connection, [NewJob(job_type, content_id, f"user:{holder['user_id']}")])
+
+
+@pytest.mark.parametrize("code", ["paywalled", "consent_wall", "pdf_without_text"])
+def test_what_a_page_keeps_back_is_still_said_of_a_ready_item(works: Works, site: LoopbackServer, code: str) -> None:
+    assert notice(works, works.saved(site.url(f"/{code}"))) == ("READY", code)
+
+
+@pytest.mark.parametrize("code", ["page_unavailable", "blocked_by_site"])
+def test_that_a_feed_stands_in_for_a_page_is_still_said_of_a_ready_item(
+    works: Works, site: LoopbackServer, code: str
+) -> None:
+    content_id = works.saved(site.url(f"/{code}"), entry_html=f"<p>{TEXT}</p>")
+    assert notice(works, content_id) == ("READY", code)
+
+
+def test_why_a_text_is_short_goes_before_that_it_is(works: Works, site: LoopbackServer) -> None:
+    assert notice(works, works.saved(site.url("/teaser"))) == ("READY", "paywalled")
+    assert notice(works, works.saved(site.url("/short"))) == ("READY", "insufficient_content")
+
+
+def test_an_analysis_clears_its_own_notice_and_no_other(works: Works, site: LoopbackServer) -> None:
+    walled, short = works.saved(site.url("/paywalled")), works.saved(site.url("/short"))
+    assert notice(works, walled) == ("READY", "paywalled")
+    assert notice(works, short) == ("READY", "insufficient_content")
+
+    ask(works, walled, JobType.ANALYZE_CONTENT)
+    assert works.work(walled, JobType.ANALYZE_CONTENT)["notice_code"] == "paywalled"
+    site.answers["/short"] = site.answers["/paywalled"] = html(f"<article><h1>T</h1><p>{TEXT * 2}</p></article>")
+    for content_id in (walled, short):
+        ask(works, content_id, JobType.INGEST_CONTENT)
+        assert notice(works, content_id) == ("READY", None)
+
+
+def test_a_short_page_that_is_read_again_unchanged_keeps_its_notice(works: Works, site: LoopbackServer) -> None:
+    content_id = works.saved(site.url("/short"))
+    notice(works, content_id)
+    ask(works, content_id, JobType.INGEST_CONTENT)
+    row = works.work(content_id)
+    assert (row["status"], row["notice_code"]) == ("READY", "insufficient_content")
+
+
+def test_the_same_text_elsewhere_takes_no_notice_of_another_page(works: Works, site: LoopbackServer) -> None:
+    assert notice(works, works.saved(site.url("/paywalled")))[1] == "paywalled"
+    site.answers["/free"] = html(f"<article><h1>T</h1><p>{TEXT}</p></article>")
+    assert notice(works, works.saved(site.url("/free"))) == ("READY", None)
