@@ -472,6 +472,9 @@ class TestHealth:
             (Answer(b"\x89PNG\r\n\x1a\n" + bytes(1000)), "not_a_feed"),
             (Answer(b"<rss><channel>" + b"<a>" * 100_000), "feed_too_complex"),
             (Answer(status=403), "forbidden"),
+            (Answer(b"<title>Just a moment...</title>", 403, {"cf-mitigated": "challenge"}), "blocked_by_site"),
+            (Answer(b"<!DOCTYPE html><html><script>var a = _cf_chl_opt</script></html>", 503), "blocked_by_site"),
+            (Answer(b"<!DOCTYPE html><html><script>var a = _cf_chl_opt</script></html>"), "blocked_by_site"),
             (Answer(status=500), "http_500"),
         ],
     )

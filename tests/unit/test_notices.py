@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from siftline.ingest.blocks import is_block, is_consent_address, named_refusal
-from siftline.ingest.errors import PaywalledError
 from siftline.ingest.model import Page
 from siftline.ingest.page import read_page
+from siftline.kit.blocks import PaywalledError, is_block, is_consent_address, named_refusal
 from siftline.kit.errors import PermanentError
 from siftline.kit.http_errors import Refusal, StatusRefusedError, StatusTransientError
 

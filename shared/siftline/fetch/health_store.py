@@ -127,8 +127,8 @@ update sources set
 where id = %(source_id)s
 """
 
-# A poll is one job, whose tries come after short waits or when the server asks for it: it failed when the job did, so one
-# outage counts once. The wait doubles with every failed poll, up to a day.
+# A poll is one job, whose tries come after short waits or when the server asks for it: it failed when the job did, so
+# one outage counts once. The wait doubles with every failed poll, up to a day.
 _FAILED = """
 with before as (
   select id, refresh_minutes, ended, failures,

@@ -20,9 +20,11 @@ from siftline.fetch.identity import identify, judge
 from siftline.fetch.intake import Intake
 from siftline.fetch.ledger_store import ledger, wanted
 from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.kit.blocks import named_refusal
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError, SiftlineError, TransientError
+from siftline.kit.http_errors import StatusRefusedError, StatusTransientError
 from siftline.kit.log import logger
 from siftline.kit.pacing import Pacing
 
@@ -125,14 +127,21 @@ class FetchSource:
         return Done(lambda connection: health_store.polled(connection, polled), result={"unchanged": why})
 
     def _fetch(self, source: Source, fetcher: SourceFetcher, now: datetime) -> Fetched | Found | Again:
-        """Ask in the host's pace. Raises ``HostBusyError`` besides what the fetcher raises."""
+        """Ask in the host's pace.
+
+        Raises ``HostBusyError`` besides what the fetcher raises, and ``BlockedBySiteError`` for a check for robots.
+        """
         url = source.polled_url
         self._pace.admit(url, who=source.id)
         try:
             fetched = fetcher.fetch(source, validators(source, now, self._options))
-        except TransientError as error:
-            self._pace.told(url, error)
-            raise
+        except (TransientError, StatusRefusedError) as error:
+            if isinstance(error, TransientError):
+                self._pace.told(url, error)
+            named = named_refusal(error) if isinstance(error, StatusRefusedError | StatusTransientError) else error
+            if named is error:
+                raise
+            raise named from error
         if isinstance(fetched, Fetched):
             self._pace.heard(url, fetched.response.headers)
         return fetched

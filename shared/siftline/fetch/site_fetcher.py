@@ -19,6 +19,7 @@ from siftline.fetch.feed_places import (
 from siftline.fetch.feeds import NotAFeedError
 from siftline.fetch.fetcher import Fetched, Found, Http
 from siftline.fetch.health_store import Source
+from siftline.kit.blocks import BLOCKED, BlockedBySiteError, is_block
 from siftline.kit.clock import Clock
 from siftline.kit.errors import NotTriedError, PermanentError, TransientError
 from siftline.kit.http import Response
@@ -77,8 +78,8 @@ class SiteFetcher:
     def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched | Found:
         """Return the feed, or where it is.
 
-        Raises the errors of the HTTP client and of the readers, ``SeveralFeedsError`` and ``NoFeedFoundError``; of a
-        source that had a feed before what was wrong with that.
+        Raises the errors of the HTTP client and of the readers, ``SeveralFeedsError``, ``NoFeedFoundError`` and
+        ``BlockedBySiteError``; of a source that had a feed before what was wrong with that.
         """
         until_s = self._clock.monotonic() + self._search_s
         known = None if source.feed_url else known_feed(source.url)
@@ -99,6 +100,8 @@ class SiteFetcher:
         try:
             return Found(self._feed_of(source, error.response, until_s))
         except (SeveralFeedsError, NoFeedFoundError):
+            if is_block(error.response.body.decode("utf-8", "replace"), error.response.headers):
+                raise BlockedBySiteError(BLOCKED) from None
             if source.imported_at is None:
                 raise
             raise error from None  # it was a feed before, and may be one again

@@ -1,5 +1,6 @@
 """Why a page cannot be taken in. All are permanent: the same page fails the same way every time."""
 
+from siftline.kit.blocks import PageWithheldError
 from siftline.kit.errors import PermanentError
 
 
@@ -51,30 +52,10 @@ class PdfUnreadableError(PermanentError):
     code = "pdf_unreadable"
 
 
-class PageWithheldError(PermanentError):
-    """The site keeps the page from us. ``status`` is that of a refusing answer, ``None`` for a page in its place."""
-
-    def __init__(self, detail: str, *, status: int | None = None) -> None:
-        super().__init__(detail)
-        self.status = status
-
-
-class BlockedBySiteError(PageWithheldError):
-    """The site answered with a check for robots or a refusal in the page's place."""
-
-    code = "blocked_by_site"
-
-
 class ConsentWallError(PageWithheldError):
     """The site shows nothing of the page until its visitor agreed to be tracked."""
 
     code = "consent_wall"
-
-
-class PaywalledError(PageWithheldError):
-    """The site shows the page to who pays, and nothing of it to others."""
-
-    code = "paywalled"
 
 
 class ContentGoneError(PermanentError):

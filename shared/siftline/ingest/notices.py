@@ -3,13 +3,13 @@
 import re
 from collections.abc import Collection
 
-from siftline.ingest.blocks import BLOCKED, is_block, is_consent_address
 from siftline.ingest.consent import asks_to_agree, is_consent_text
-from siftline.ingest.errors import BlockedBySiteError, ConsentWallError
+from siftline.ingest.errors import ConsentWallError
 from siftline.ingest.maintext import Article
 from siftline.ingest.metadata import Metadata
 from siftline.ingest.outline import Outline
 from siftline.ingest.plain import count_words
+from siftline.kit.blocks import BLOCKED, BlockedBySiteError, is_block, is_consent_address
 
 CONSENT_WALL = "consent_wall"
 PAYWALLED = "paywalled"

@@ -9,18 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import UUID
 
-from siftline.ingest.blocks import named_refusal
-from siftline.ingest.errors import (
-    EmptyContentError,
-    PageWithheldError,
-    UnsupportedContentTypeError,
-    VideoUnavailableError,
-)
+from siftline.ingest.errors import EmptyContentError, UnsupportedContentTypeError, VideoUnavailableError
 from siftline.ingest.media import KINDS, VIDEO, Media, TranscriptState, Words
 from siftline.ingest.model import MEDIA_TYPES, EntryText, Page
 from siftline.ingest.store import StoredContent
 from siftline.ingest.transcripts import Transcripts
 from siftline.ingest.youtube import Video, video_id
+from siftline.kit.blocks import PageWithheldError, named_refusal
 from siftline.kit.errors import PermanentError
 from siftline.kit.http_errors import StatusRefusedError, StatusTransientError, UnsupportedMediaTypeError
 from siftline.kit.log import logger

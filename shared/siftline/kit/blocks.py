@@ -1,15 +1,14 @@
 """Recognises what a site answers in a page's place: a check for robots, a refusal, a wall of consent.
 
 By the marks that the makers of such walls leave in headers, addresses and markup; a phrase in a page's text is never
-enough. No HTML is read here, so that who fetches pages can ask as well.
+enough. No HTML is read here, so that who fetches pages or feeds can ask as well.
 """
 
 import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from siftline.ingest.errors import BlockedBySiteError, PaywalledError
-from siftline.kit.errors import SiftlineError
+from siftline.kit.errors import PermanentError, SiftlineError
 from siftline.kit.http_errors import StatusRefusedError, StatusTransientError
 
 BLOCKED = "The site does not let programs read this page: it shows a check for robots instead."
@@ -53,6 +52,26 @@ _CONSENT_PATH = re.compile(
     re.IGNORECASE,
 )
 _NOT_FREE = re.compile(r'"isAccessibleForFree"\s*:\s*"?(?:https?://schema\.org/)?false', re.IGNORECASE)
+
+
+class PageWithheldError(PermanentError):
+    """The site keeps the page from us. ``status`` is that of a refusing answer, ``None`` for a page in its place."""
+
+    def __init__(self, detail: str, *, status: int | None = None) -> None:
+        super().__init__(detail)
+        self.status = status
+
+
+class BlockedBySiteError(PageWithheldError):
+    """The site answered with a check for robots or a refusal in the page's place."""
+
+    code = "blocked_by_site"
+
+
+class PaywalledError(PageWithheldError):
+    """The site shows the page to who pays, and nothing of it to others."""
+
+    code = "paywalled"
 
 
 def is_block(markup: str, headers: Mapping[str, str] | None = None) -> bool:
