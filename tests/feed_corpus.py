@@ -71,10 +71,15 @@ def parse(data: bytes, headers: Mapping[str, str], url: str | None) -> dict[str,
     try:
         feed = parse_feed(data, **options)
         if feed.skipped and not feed.entries:
-            feed = parse_feed(_EMPTY_ENTRY.sub(rb"<\1><title>untitled</title>", data), **options)
+            feed = parse_feed(untitled(data), **options)
     except SiftlineError:
         return {"feed": Named(), "entries": [], "bozo": True}
     return {"feed": _feed(feed), "entries": [_entry(entry) for entry in feed.entries], "bozo": not _is_sound(data)}
+
+
+def untitled(data: bytes) -> bytes:
+    """Return a case with a title in each entry."""
+    return _EMPTY_ENTRY.sub(rb"<\1><title>untitled</title>", data)
 
 
 def _is_sound(data: bytes) -> bool:
@@ -164,12 +169,25 @@ def peer(data: bytes, headers: Mapping[str, str], url: str | None) -> Any:
 
 def outcomes(function: str) -> dict[str, bool]:
     """Return which cases pass with a function of this module, by running the tool in a process of its own."""
+    found, _ = _ran(f"tests.feed_corpus:{function}")
+    return {case: outcome == "pass" for case, outcome in found.items()}
+
+
+def kept(function: str) -> dict[str, Any]:
+    """Return what a function of ``tests.feed_corpus_kept`` prints of each case."""
+    found, lines = _ran(f"tests.feed_corpus_kept:{function}")
+    return {case: json.loads(line) for case, line in zip(found, lines, strict=False)}
+
+
+def _ran(target: str) -> tuple[dict[str, str], list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "outcomes.json"
-        command = [sys.executable, "-W", "ignore", str(TOOL), f"tests.feed_corpus:{function}", "--json", str(result)]
+        command = [sys.executable, "-W", "ignore", str(TOOL), target, "--json", str(result)]
         path = os.pathsep.join((str(PROJECT), str(PROJECT / "shared")))
-        subprocess.run(command, env={"PYTHONPATH": path}, cwd=folder, check=True, capture_output=True)
-        return {case: outcome == "pass" for case, outcome in json.loads(result.read_text())["ids"].items()}
+        ended = subprocess.run(
+            command, env={"PYTHONPATH": path}, cwd=folder, check=True, capture_output=True, text=True
+        )
+        return json.loads(result.read_text())["ids"], ended.stdout.splitlines()
 
 
 def expectation(case: str) -> str:
