@@ -1,4 +1,7 @@
-"""No spelling of an inside address is reached, by any way, from within a network namespace that has such addresses.
+"""No spelling of an inside address is reached, by any way.
+
+From within a network namespace that has such addresses; and by every connect written down and refused, of all
+spellings where namespaces are refused, else of some.
 
 Cases S01, S02, S03, S04 and S05.
 """
@@ -7,6 +10,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,9 +24,13 @@ from siftline.settings import process_environment
 from tests.functions import make_queues
 from tests.house.reading import ROOT
 from tests.walls.passage import outlets
+from tests.walls.recorded import watched
 from tests.walls.spellings import SPELLINGS
 
+pytestmark = pytest.mark.timeout(900)  # about a minute; more than a thousand jobs, where others are at work too
 _ENTER = ["unshare", "--net", "--mount", "--map-root-user"]
+_SOME = 7
+"""Of so many spellings one is walked by recorded connects where the namespace has walked them all."""
 _REFUSED = {"address_refused", "invalid_url", "unsupported_scheme"}
 # In a Location header these mean a path of the public server that sent it (RFC 3986, section 5.2).
 _RELATIVE = {"http:127.0.0.1/", "http:/127.0.0.1/", "http:///127.0.0.1/", "http:\\\\127.0.0.1\\", "ht\ntp://127.0.0.1/"}
@@ -37,11 +45,18 @@ def _namespaces_are_refused() -> str:
     return tried.stderr.strip() if tried.returncode else ""
 
 
-@pytest.fixture(scope="module")
-def walked(make_database: Callable[[], str], sqs_endpoint: str, reachable_folder: Path) -> Walked:
-    """What the whole walk found."""
-    if reason := _namespaces_are_refused():
-        pytest.skip(f"this machine refuses network namespaces ({reason}); tests of the client record connects instead")
+@pytest.fixture(scope="module", params=["walled", "recorded"])
+def walked(
+    request: pytest.FixtureRequest,
+    make_database: Callable[[], str],
+    sqs_endpoint: str,
+    reachable_folder: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Walked:
+    """What a whole walk found, and which spellings it took."""
+    refused = _namespaces_are_refused()
+    if request.param == "walled" and refused:
+        pytest.skip(f"this machine refuses network namespaces ({refused}); all is walked by recorded connects instead")
     client = sqs_client(sqs_endpoint)
     queues = make_queues(client, str(new_id()))
     client.close()
@@ -56,16 +71,28 @@ def walked(make_database: Callable[[], str], sqs_endpoint: str, reachable_folder
         "SIFTLINE_ANALYSIS_ENABLED": "0",
         "FIRST_IMPORT": "all",
     }
-    ports = [urlsplit(variables[name]).port or 0 for name in ("DATABASE_URL", "AWS_ENDPOINT_URL")]
-    command = [*_ENTER, sys.executable, "-m", "tests.walls.walk", str(reachable_folder), json.dumps(variables)]
-    paths = {"PYTHONPATH": f"{ROOT}:{ROOT / 'shared'}"}
-    with outlets(reachable_folder, ports):
+    every = 1 if refused or request.param == "walled" else _SOME
+    paths = f"{ROOT}:{ROOT / 'shared'}"
+    with ExitStack() as stack:
+        if request.param == "walled":
+            folder, before = reachable_folder, _ENTER
+            ports = [urlsplit(variables[name]).port or 0 for name in ("DATABASE_URL", "AWS_ENDPOINT_URL")]
+            stack.enter_context(outlets(folder, ports))
+        else:
+            folder, before = tmp_path_factory.mktemp("recorded"), []
+            paths = f"{watched(folder)}:{paths}"
+        command = [*before, sys.executable, "-m", "tests.walls.walk", request.param, str(every), str(folder)]
         ended = subprocess.run(
-            command, cwd=ROOT, env={**process_environment(), **paths}, capture_output=True, text=True, check=False
+            [*command, json.dumps(variables)],
+            cwd=ROOT,
+            env={**process_environment(), "PYTHONPATH": paths},
+            capture_output=True,
+            text=True,
+            check=False,
         )
     assert ended.returncode == 0, ended.stderr[-4000:]
     walk: Walked = json.loads(ended.stdout.splitlines()[-1])
-    return walk
+    return {**walk, "spellings": SPELLINGS[::every]}
 
 
 def test_the_inside_would_be_reached_by_a_client_that_checks_nothing(walked: Walked) -> None:
@@ -76,6 +103,7 @@ def test_the_inside_would_be_reached_by_a_client_that_checks_nothing(walked: Wal
     )
     assert {"127.0.0.1", "169.254.169.254", "fd00:ec2::254", "fec0::1", "64:ff9b::7f00:1"} <= {*control["addresses"]}
     assert sum(map(bool, control["spellings"].values())) > 40
+    assert control["child"] == ["10.0.0.1:80"]
 
 
 def test_what_is_public_is_read(walked: Walked) -> None:
@@ -85,7 +113,7 @@ def test_what_is_public_is_read(walked: Walked) -> None:
 def test_nothing_inside_is_reached(walked: Walked) -> None:
     """Cases S01, S02, S04 and S05: by any way, in any spelling."""
     assert {way["way"]: way["reached"] for way in walked["walk"] if way["reached"]} == {}
-    assert {url for way in walked["walk"] for url in way["ends"]} == {*SPELLINGS}
+    assert {url for way in walked["walk"] for url in way["ends"]} == {*walked["spellings"]}
 
 
 def test_each_address_is_refused_by_name(walked: Walked) -> None:

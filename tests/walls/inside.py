@@ -7,6 +7,7 @@ import fcntl
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
+from typing import Protocol
 
 PUBLIC = "93.184.215.14"
 PUBLIC_6 = "2606:2800:21f:cb07:6820:80da:af6b:8b2c"
@@ -92,8 +94,8 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(self, listener: Listener, port: int) -> None:
-        self.listener = listener
-        super().__init__(("::", port), _Handler)
+        self.listener, self.site = listener, listener.site
+        super().__init__(("::", port), Answers)
 
     def server_bind(self) -> None:
         self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
@@ -110,11 +112,17 @@ class _Server(ThreadingHTTPServer):
         """Say nothing: clients hang up."""
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server: _Server
+class _SiteServer(Protocol):
+    site: Site
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Gives a server's clients the answers of its site."""
+
+    server: _SiteServer  # type: ignore[assignment]  # any server that has one
 
     def do_GET(self) -> None:
-        status, headers, body = self.server.listener.site(self.path)
+        status, headers, body = self.server.site(self.path)
         self.send_response_only(status)
         for name, value in {**headers, "Content-Length": str(len(body)), "Connection": "close"}.items():
             self.send_header(name, value)
@@ -157,17 +165,39 @@ def _reply(question: bytes, zone: Zone) -> bytes:
     return head + question[12 : place + 5] + b"".join(records)
 
 
-def naive(hosts: Sequence[str], ports: Sequence[int], listener: Listener) -> dict[str, list[str]]:
+class Reached(Protocol):
+    """What holds the addresses, with their ports, that were inside and were reached."""
+
+    @property
+    def reached(self) -> list[str]:
+        """The addresses, in their order."""
+        ...
+
+
+def naive(hosts: Sequence[str], ports: Sequence[int], inside: Reached) -> dict[str, list[str]]:
     """Connect as a client would that checks nothing; returns which addresses that reached, by what was asked for."""
     found = {}
     for host in hosts:
-        before = due = len(listener.reached)
+        before = due = len(inside.reached)
         for port in ports:
             target = f"{host}%lo" if host.startswith("fe80") and "%" not in host else host
             with suppress(OSError, UnicodeError), socket.create_connection((target, port), timeout=2):
                 due += 1
-        until = time.monotonic() + 5
-        while len(listener.reached) < due and time.monotonic() < until:
-            time.sleep(0.001)  # the listener's threads take them a moment later
-        found[host] = listener.reached[before:]
+        _await(inside, due)
+        found[host] = inside.reached[before:]
     return found
+
+
+def naive_child(inside: Reached) -> list[str]:
+    """Connect to one address from an interpreter that this one starts; returns what that reached."""
+    before = len(inside.reached)
+    script = "import socket; socket.create_connection(('10.0.0.1', 80), timeout=2).close()"
+    ended = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, check=False)
+    _await(inside, before + (ended.returncode == 0))
+    return inside.reached[before:]
+
+
+def _await(inside: Reached, due: int) -> None:
+    until = time.monotonic() + 5
+    while len(inside.reached) < due and time.monotonic() < until:
+        time.sleep(0.001)  # the listener's threads take them a moment later

@@ -1,4 +1,4 @@
-"""Walks every way by which a user's or a feed's address is fetched; runs inside the wall, prints what was reached.
+"""Walks every way by which a user's or a feed's address is fetched; runs walled in or watched, prints what was reached.
 
 Each way is one line of ``WAYS``: the real functions are handed a real event, PostgreSQL and SQS are those of the run,
 and only what lies at public addresses is made up.
@@ -7,8 +7,8 @@ and only what lies at public addresses is made up.
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,18 +16,33 @@ from urllib.parse import quote, unquote, urlsplit
 from uuid import UUID
 from xml.sax.saxutils import quoteattr
 
+import psycopg
+
 from functions.api import app as api_app
 from functions.fetch import app as fetch_app
 from functions.ingest import app as ingest_app
 from infra.local.aws import REGION
-from siftline.kit.db import Pool
+from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
 from siftline.settings import environment
 from tests.api_client import ApiClient
 from tests.factories import FakeContext, make_content, make_source, make_user, sqs_event
 from tests.faults.audit import violations
-from tests.walls.inside import PORTS, PUBLIC, PUBLIC_6, Listener, bring_up, mount_names, naive, resolving
+from tests.walls.inside import (
+    INSIDE,
+    PORTS,
+    PUBLIC,
+    PUBLIC_6,
+    Listener,
+    Reached,
+    bring_up,
+    mount_names,
+    naive,
+    naive_child,
+    resolving,
+)
 from tests.walls.passage import inlets
+from tests.walls.recorded import recording
 from tests.walls.spellings import HOSTS, NAMES, SPELLINGS
 
 _POLLS_MAX = 3
@@ -114,12 +129,12 @@ def site(path: str) -> tuple[int, dict[str, str], bytes]:
 class Rooms:
     """The functions, and what a user does with them."""
 
-    def __init__(self, database: Pool, variables: Mapping[str, str]) -> None:
-        self._database = database
+    def __init__(self, connection: Connection, variables: Mapping[str, str]) -> None:
+        """Take a connection that commits each statement by itself."""
+        self._connection = connection
         self._variables = variables
         self._count = 0
-        with database.transaction() as connection:
-            self.user_id: UUID = make_user(connection)
+        self.user_id: UUID = make_user(connection)
 
     def at(self, what: str, url: str) -> str:
         """Return a public address that answers so; each is of a host of its own, for hosts are paced."""
@@ -128,15 +143,13 @@ class Rooms:
 
     def poll(self, urls: Sequence[str], kind: str = "rss") -> list[list[str]]:
         """Follow addresses as sources, and read what comes of them; returns the codes that each ended with."""
-        self._forget()
         found = []
         for url in urls:
-            with self._database.transaction() as connection:
-                source_id = make_source(connection, url=url, url_key=f"key:{new_id()}", kind=kind, first_import="all")
-                connection.execute(
-                    "insert into subscriptions (id, user_id, source_id) values (%s, %s, %s)",
-                    (new_id(), self.user_id, source_id),
-                )
+            source_id = make_source(self._connection, url=url, url_key=f"key:{new_id()}", kind=kind, first_import="all")
+            self._connection.execute(
+                "insert into subscriptions (id, user_id, source_id) values (%s, %s, %s)",
+                (new_id(), self.user_id, source_id),
+            )
             found.append(self.again(source_id))
         return found
 
@@ -158,13 +171,8 @@ class Rooms:
 
     def read(self, urls: Sequence[str]) -> list[list[str]]:
         """Save addresses, past what the API refuses at once; returns the codes that each ended with."""
-        self._forget()
-        found = []
-        for url in urls:
-            with self._database.transaction() as connection:
-                content_id = make_content(connection, url=url, url_key=f"key:{new_id()}")
-            found.append(self._read(content_id))
-        return found
+        ids = [make_content(self._connection, url=url, url_key=f"key:{new_id()}") for url in urls]
+        return [self._read(content_id) for content_id in ids]
 
     def ask(self, path: str, urls: Sequence[str]) -> list[list[str]]:
         """Ask the API to take addresses; what it takes is worked off."""
@@ -188,8 +196,11 @@ class Rooms:
 
     def broken(self) -> list[str]:
         """Return what breaks an invariant of the jobs."""
-        with self._database.transaction() as connection:
-            return violations(connection, {})
+        return violations(self._connection, {})
+
+    def forget(self) -> None:
+        """Forget what was saved and followed, for a next way to begin with nothing."""
+        self._connection.execute("truncate contents, items, source_entries, jobs, job_events, sources cascade")
 
     def _read(self, content_id: UUID) -> list[str]:
         self._work(ingest_app, "CONTENT_PROCESSING", {"job_type": "ingest_content", "shared_content_id": content_id})
@@ -197,21 +208,15 @@ class Rooms:
             "select coalesce(error_code, nullif(status, 'READY'), 'ok') from contents where id = %s", content_id
         )
 
-    def _forget(self) -> None:
-        with self._database.transaction() as connection:
-            connection.execute("truncate contents, items, source_entries, jobs, job_events, sources cascade")
-
     def _work(self, function: Any, queue: str, message: Mapping[str, Any]) -> None:
-        with self._database.transaction() as connection:
-            connection.execute("delete from fetch_hosts")  # a host asked a moment ago would have to wait
+        self._connection.execute("delete from fetch_hosts")  # a host asked a moment ago would have to wait
         event = sqs_event("", message)
         name = self._variables[f"{queue}_QUEUE_URL"].rpartition("/")[2]
         event["Records"][0]["eventSourceARN"] = f"arn:aws:sqs:{REGION}:000000000000:{name}"
         function.handler(event, FakeContext(remaining_ms=250_000))
 
     def _rows(self, query: str, *values: object) -> list[Any]:
-        with self._database.transaction() as connection:
-            return [row[0] for row in connection.execute(query, values).fetchall()]
+        return [row[0] for row in self._connection.execute(query, values).fetchall()]
 
 
 _Way = Callable[[Rooms, Sequence[str]], list[list[str]]]
@@ -264,23 +269,25 @@ class Names:
         return NAMES.get(name)
 
 
-def walk(rooms: Rooms, listener: Listener) -> list[dict[str, Any]]:
+def walk(rooms: Rooms, inside: Reached, spellings: Sequence[str]) -> list[dict[str, Any]]:
     """Go every way with every spelling; those that take two requests each with a third of them, all with all."""
     found = []
     for kind, ways in (("way", WAYS), ("beside", BESIDE)):
         for number, (way, go) in enumerate(ways.items()):
-            began, before = time.monotonic(), len(listener.reached)
-            urls = SPELLINGS if kind == "way" else SPELLINGS[number % 3 :: 3]
+            rooms.forget()
+            began, before = time.monotonic(), len(inside.reached)
+            urls = spellings if kind == "way" else spellings[number % 3 :: 3]
             ends = dict(zip(urls, go(rooms, urls), strict=True))
             seconds = round(time.monotonic() - began, 1)
             found.append(
-                {"kind": kind, "way": way, "ends": ends, "reached": listener.reached[before:], "seconds": seconds}
+                {"kind": kind, "way": way, "ends": ends, "reached": inside.reached[before:], "seconds": seconds}
             )
     return found
 
 
-def rebinding(rooms: Rooms, listener: Listener) -> dict[str, Any]:
+def rebinding(rooms: Rooms, inside: Reached) -> dict[str, Any]:
     """Ask names again that have moved inside since they were asked first."""
+    before = len(inside.reached)
     metadata = "http://moved.rebind.test/"
     twice = {
         "a page": rooms.read(["http://page.rebind.test/"] * 2),
@@ -289,37 +296,47 @@ def rebinding(rooms: Rooms, listener: Listener) -> dict[str, Any]:
         "the metadata address": rooms.read([metadata] * 3),
     }
     found = {way: [codes[0] for codes in ends] for way, ends in twice.items()}
-    return {"codes": found, "reached": listener.reached, "broken": rooms.broken()}
+    return {"codes": found, "reached": inside.reached[before:], "broken": rooms.broken()}
+
+
+@contextmanager
+def _walled(folder: Path, services: Sequence[int]) -> Iterator[tuple[Reached, list[str]]]:
+    mount_names(folder)
+    taken = bring_up()
+    with inlets(folder, services), resolving(Names()), Listener(site).listening() as listener:
+        yield listener, taken
+
+
+@contextmanager
+def _recorded(folder: Path, services: Sequence[int]) -> Iterator[tuple[Reached, list[str]]]:
+    with recording(folder, services, site=site, zone=Names()) as recorder:
+        yield recorder, list(INSIDE)
 
 
 def main() -> None:
-    """Bring the network up, show that it can be reached, walk, and print everything as JSON."""
-    folder, variables = Path(sys.argv[1]), json.loads(sys.argv[2])
-    ports = {urlsplit(variables[name]).port or 0 for name in ("DATABASE_URL", "AWS_ENDPOINT_URL")}
-    mount_names(folder)
-    taken = bring_up()
+    """Bring the surroundings up, show that the inside can be reached, walk, and print everything as JSON."""
+    around, every = {"walled": _walled, "recorded": _recorded}[sys.argv[1]], int(sys.argv[2])
+    folder, variables = Path(sys.argv[3]), json.loads(sys.argv[4])
+    services = sorted({urlsplit(variables[name]).port or 0 for name in ("DATABASE_URL", "AWS_ENDPOINT_URL")})
     with ExitStack() as stack:
         stack.enter_context(environment(variables))
-        stack.enter_context(inlets(folder, sorted(ports)))
-        stack.enter_context(resolving(Names()))
-        listener = stack.enter_context(Listener(site).listening())
+        inside, addresses = stack.enter_context(around(folder, services))
         control = {
-            "addresses": taken,
-            "reached": naive([*taken], PORTS, listener),
-            "spellings": naive([host.strip("[]") for host in HOSTS], (80,), listener),
+            "addresses": addresses,
+            "reached": naive(addresses, PORTS, inside),
+            "spellings": naive([host.strip("[]") for host in HOSTS], (80,), inside),
+            "child": naive_child(inside),
         }
-        database = Pool(variables["DATABASE_URL"], size=2)
-        rooms = Rooms(database, variables)
+        connection = stack.enter_context(psycopg.connect(variables["DATABASE_URL"], autocommit=True))
+        rooms = Rooms(connection, variables)
         public = {
             "page": rooms.read(["http://public.test/"]),
             "feed": rooms.poll([rooms.at("feed", "http://public.test/")]),
         }
-        listener.reached.clear()
-        walked = walk(rooms, listener)
-        found = {"control": control, "public": public, "walk": walked, "rebinding": rebinding(rooms, listener)}
+        walked = walk(rooms, inside, SPELLINGS[::every])
+        found = {"control": control, "public": public, "walk": walked, "rebinding": rebinding(rooms, inside)}
         sys.stdout.write(json.dumps(found))
         sys.stdout.flush()
-        database.close()
 
 
 if __name__ == "__main__":
