@@ -20,6 +20,7 @@ from siftline.kit.urls import canonical_url, is_home
 
 _TAG = re.compile(r"<[^>]*>")
 _DIGITS = re.compile(r"\d+")
+_NOUGHTS = bytes(ord("0") if chr(code).isdigit() and code < 128 else code for code in range(256))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,17 @@ def exact_sha256(entry: Entry) -> bytes:
 
 
 def _masked_sha256(entry: Entry, text: str) -> bytes:
-    return _sha256(entry.title, _DIGITS.sub("0", text))
+    return _sha256(entry.title, _masked(text))
+
+
+def _masked(text: str) -> str:
+    """Return text with a nought for every number."""
+    if not text.isascii():
+        return _DIGITS.sub("0", text)
+    raw = text.encode().translate(_NOUGHTS)
+    while b"00" in raw:
+        raw = raw.replace(b"00", b"0")
+    return raw.decode()
 
 
 def _exact_sha256(entry: Entry, text: str) -> bytes:

@@ -2,8 +2,9 @@
 
 import html
 import re
+from functools import lru_cache
 from html.entities import name2codepoint
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 import nh3
 
@@ -40,12 +41,16 @@ _RELATIVE = re.compile(r' (?:href|src)="(?!https?:|mailto:)')
 _IMAGE = re.compile(r'<img [^>]*?src="([^"]+)"')
 # Addresses that are already as validate_url would return them: nearly all, and so they need not go through it.
 _PLAIN_URL = re.compile(
-    r"https?://(?:[a-z0-9][a-z0-9_-]{0,62}\.){1,8}[a-z]{2,24}"
+    r"https?://(?:(?:[a-z0-9][a-z0-9_-]{0,62}\.){1,8}[a-z]{2,24}|[0-9]{1,3}(?:\.[0-9]{1,3}){3})"
+    r"(?::[1-9][0-9]{0,3}|:[1-5][0-9]{4})?"
     r"/(?:[A-Za-z0-9._~/!$&'()*+,=:@-]|%[0-9A-Fa-f]{2})*"
     r"(?:\?(?:[A-Za-z0-9._~/!$&'()*+,=:@?-]|%[0-9A-Fa-f]{2})+)?"
     r"(?:#(?:[A-Za-z0-9._~/!$&'()*+,=:@?-]|%[0-9A-Fa-f]{2})+)?"
 )
 _PLAIN_URL_MAX_CHARS = 2_000
+# Addresses within a site that need nothing but the site put before them: no dot segments, nothing to be dropped.
+_ROOTED = re.compile(r"(?:/(?!\.)[A-Za-z0-9._~!$&'()*+,=:@%-]+)+/?(?:\?[A-Za-z0-9._~/!$&'()*+,=:@?%-]+)?")
+_BASES_KEPT = 128
 
 # Every element that HTML has or had: plain text that closes one of these is not plain.
 _ELEMENTS = frozenset({
@@ -180,9 +185,25 @@ def absolute(address: object, base_url: str | None = None) -> str | None:
     if is_plain_url(address):
         return address
     try:
-        return validate_url(urljoin(base_url or "", address.strip()))
+        return validate_url(resolved(base_url or "", address.strip()))
     except (ValueError, PermanentError):
         return None
+
+
+def resolved(base_url: str, address: str) -> str:
+    """Return what ``urljoin`` does, quickly where an address only lacks its site. Raises ``ValueError``."""
+    if base_url and len(address) <= _PLAIN_URL_MAX_CHARS and _ROOTED.fullmatch(address):
+        site = _site(base_url)
+        if site:
+            return site + address
+    return urljoin(base_url, address)
+
+
+@lru_cache(maxsize=_BASES_KEPT)
+def _site(base_url: str) -> str:
+    """Return scheme and host of an address of the web; empty for others."""
+    parts = urlsplit(base_url)
+    return f"{parts.scheme}://{parts.netloc}" if parts.scheme in ("http", "https") and parts.netloc else ""
 
 
 def is_plain_url(address: str) -> bool:

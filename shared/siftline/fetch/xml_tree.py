@@ -9,7 +9,6 @@ import contextlib
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from urllib.parse import urljoin
 
 from lxml import etree
 
@@ -191,6 +190,6 @@ def joined(base: str, address: str) -> str:
     if markup.is_plain_url(address) or _NAME.fullmatch(address):
         return address
     try:
-        return urljoin(base, _SCHEME_SLASHES.sub(r"\1", address))
+        return markup.resolved(base, _SCHEME_SLASHES.sub(r"\1", address))
     except ValueError:
         return ""
