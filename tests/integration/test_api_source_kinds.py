@@ -53,6 +53,18 @@ def test_a_subreddit_is_one_source_in_every_spelling(world: World, url: str) -> 
     assert world.sender.sent[Queue.FETCH][0].group == "host:www.reddit.com"
 
 
+@pytest.mark.parametrize(
+    "url", ["feed://site.example/world.xml", "feed:https://site.example/world.xml", f"FEED:{SITE}"]
+)
+def test_an_address_of_the_feed_scheme_is_what_it_stands_for(world: World, url: str) -> None:
+    user = world.user()
+    meant = follow(user, SITE if url.startswith("FEED") else WORLD_FEED)
+    assert follow(user, url)["id"] == meant["id"]
+    outlines = f'<opml version="2.0"><body><outline text="World" xmlUrl="{url}"/></body></opml>'
+    answer = user.send("POST", "/v1/opml", body=outlines, headers={"content-type": "text/x-opml"})
+    assert [outline["source_id"] for outline in answer.json["outlines"]] == [meant["id"]]
+
+
 def test_a_kind_that_is_named_wins(world: World) -> None:
     user = world.user()
     sources = [follow(user, "https://www.reddit.com/r/python/.rss", kind=kind) for kind in ("rss", "web", "reddit")]

@@ -214,6 +214,13 @@ class TestWeb:
         server.answers["/"] = page(body=f"{self.LINKS}<p class=x><a href='/x'>X</a></p>")
         assert poller.poll(self.source(poller, server, '{"selector": ".x a"}'))["entries"] == 1
 
+    def test_a_selector_that_is_none_is_not_tried_every_hour(self, poller: Poller, server: LoopbackServer) -> None:
+        server.answers["/"] = page(body=self.LINKS)
+        source_id = self.source(poller, server, '{"selector": "[["}')
+        assert poller.failing(source_id) == "invalid_selector"
+        assert waits_h(poller.database, source_id) > 100
+        assert source_of(poller.database, source_id)["next_fetch_reason"] == "its CSS selector is not valid"
+
     @pytest.mark.parametrize(
         ("options", "code"), [("{}", "no_links_found"), ('{"selector": "[["}', "invalid_selector")]
     )

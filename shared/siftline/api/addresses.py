@@ -1,6 +1,7 @@
 """What an address means as a source: its kind, its one spelling, and the key that the same wishes share."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,6 +10,10 @@ from typing import Any
 from siftline.api.destinations import check_destination
 from siftline.kit.reddit_address import Listing, listing_of
 from siftline.kit.urls import InvalidUrlError, canonical_url
+
+# How readers and browsers hand feeds over: before the whole address, or in the place of http.
+_WITH_FEED = re.compile(r"^\s*feed:(?://)?(?=https?:)", re.IGNORECASE)
+_FEED = re.compile(r"^\s*feed:(?=//)", re.IGNORECASE)
 
 
 class Kind(StrEnum):
@@ -33,8 +38,10 @@ class Address:
 def address_of(url: str, *, kind: Kind | None, selector: str | None = None, allow_loopback: bool) -> Address:
     """Return the source that an address means; without a kind a listing of Reddit is one, all else a feed or a site.
 
-    Raises as ``check_destination`` does, and ``InvalidUrlError`` for what is no listing but should be.
+    ``feed://…`` and ``feed:https://…`` are what they stand for. Raises as ``check_destination`` does, and
+    ``InvalidUrlError`` for what is no listing but should be.
     """
+    url = _FEED.sub("http:", _WITH_FEED.sub("", url))
     listing = listing_of(url) if kind in {None, Kind.REDDIT} else None
     if listing is not None:
         return _of_reddit(listing)

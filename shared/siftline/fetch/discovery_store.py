@@ -30,7 +30,7 @@ _ASKED_OTHERWISE = """
 update sources set options = %(options)s, fetch_status = 'IDLE', updated_at = now() where id = %(source_id)s
 """
 
-_UNDECIDED = """
+_LEFT_ALONE = """
 update sources set candidates = %(candidates)s, next_fetch_at = greatest(next_fetch_at, now() + %(wait)s),
   next_fetch_reason = %(reason)s, updated_at = now()
 where id = %(source_id)s
@@ -47,14 +47,16 @@ def asked_otherwise(connection: Connection, source_id: UUID, options: Mapping[st
     connection.execute(_ASKED_OTHERWISE, {"source_id": source_id, "options": Jsonb(dict(options))})
 
 
-def undecided(connection: Connection, source_id: UUID, candidates: Sequence[Candidate], *, wait_s: float) -> None:
-    """Keep the feeds to choose from, if any, and leave the page alone for a long while."""
+def left_alone(
+    connection: Connection, source_id: UUID, *, reason: str, candidates: Sequence[Candidate], wait_s: float
+) -> None:
+    """Leave a page alone for a long while, which only a person can help; keep the feeds to choose from, if any."""
     connection.execute(
-        _UNDECIDED,
+        _LEFT_ALONE,
         {
             "source_id": source_id,
             "candidates": Jsonb([asdict(candidate) for candidate in candidates]),
             "wait": timedelta(seconds=wait_s),
-            "reason": "one of its feeds has to be chosen" if candidates else "no feed was found at its address",
+            "reason": reason,
         },
     )

@@ -4,6 +4,7 @@ import codecs
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 from siftline.kit.errors import PermanentError
@@ -45,10 +46,27 @@ class Discovered:
     """Whether the page says that these are feeds; else they only look so."""
 
 
-class SeveralFeedsError(PermanentError):
+class NeedsPersonError(PermanentError):
+    """Only a person can help the source, so its page is left alone for a long while."""
+
+    next_fetch_reason: ClassVar[str]
+    """What the source says of that."""
+    candidates: tuple[Candidate, ...] = ()
+    """The feeds to choose from, if any."""
+
+
+class InvalidSelectorError(NeedsPersonError):
+    """The CSS selector is none, or uses what cannot be looked for in a page."""
+
+    code = "invalid_selector"
+    next_fetch_reason = "its CSS selector is not valid"
+
+
+class SeveralFeedsError(NeedsPersonError):
     """The page names several feeds, and none of them is clearly the one."""
 
     code = "several_feeds"
+    next_fetch_reason = "one of its feeds has to be chosen"
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
         detail = "The page names a feed that may not be the one meant: choose it, or another address."
@@ -58,14 +76,14 @@ class SeveralFeedsError(PermanentError):
         self.candidates = tuple(candidates)
 
 
-class NoFeedFoundError(PermanentError):
+class NoFeedFoundError(NeedsPersonError):
     """The page names no feed, and none is where sites use to have theirs."""
 
     code = "no_feed_found"
+    next_fetch_reason = "no feed was found at its address"
 
     def __init__(self) -> None:
         super().__init__("No feed was found at this address. Its links can be followed instead: use the kind web.")
-        self.candidates: tuple[Candidate, ...] = ()
 
 
 def is_page(body: bytes, media_type: str) -> bool:

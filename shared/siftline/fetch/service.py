@@ -12,7 +12,7 @@ from uuid import UUID
 from siftline.contracts import JobType, Priority
 from siftline.fetch import discovery_store, health_store
 from siftline.fetch.answers import AnswerOptions, validators, what_it_says
-from siftline.fetch.feed_places import NoFeedFoundError, SeveralFeedsError
+from siftline.fetch.feed_places import NeedsPersonError
 from siftline.fetch.feeds import Feed
 from siftline.fetch.fetcher import Again, Fetched, Found, SourceFetcher
 from siftline.fetch.health_store import Polled, Source
@@ -58,7 +58,7 @@ class FetchOptions(AnswerOptions, Protocol):
 
     @property
     def discovery_again_s(self) -> int:
-        """How long a page is left alone whose feed is to be chosen, or was not found."""
+        """How long a page is left alone whose feed is to be chosen, or was not found, or whose selector is none."""
         ...
 
 
@@ -107,9 +107,13 @@ class FetchSource:
             wait_s=(error.retry_after_s or 0.0) if isinstance(error, TransientError) else 0.0,
             degraded_at=self._options.source_degraded_failures,
         )
-        if isinstance(error, (SeveralFeedsError, NoFeedFoundError)):
-            discovery_store.undecided(
-                connection, job.subject_id, error.candidates, wait_s=self._options.discovery_again_s
+        if isinstance(error, NeedsPersonError):
+            discovery_store.left_alone(
+                connection,
+                job.subject_id,
+                reason=error.next_fetch_reason,
+                candidates=error.candidates,
+                wait_s=self._options.discovery_again_s,
             )
 
     def _poll(self, source: Source, fetcher: SourceFetcher) -> Done:
@@ -174,6 +178,7 @@ class FetchSource:
         intake = Intake(
             source=source,
             feed=feed,
+            speakers=fetched.speakers,
             verdict=verdict,
             polled=polled,
             first_import=source.first_import or self._options.first_import,

@@ -10,16 +10,11 @@ from lxml import etree
 from lxml.cssselect import CSSSelector
 
 from siftline.fetch import html_tree, markup
+from siftline.fetch.feed_places import InvalidSelectorError
 from siftline.fetch.feeds import Entry, Feed
 from siftline.fetch.page_lists import HEADINGS, LEVELS, LINKS_MAX, Link, by_itself, distinct, text_of, title_of
 from siftline.kit.errors import PermanentError
 from siftline.kit.urls import canonical_url
-
-
-class InvalidSelectorError(PermanentError):
-    """The CSS selector is none, or uses what cannot be looked for in a page."""
-
-    code = "invalid_selector"
 
 
 class NoLinksFoundError(PermanentError):
