@@ -124,9 +124,10 @@ def token(world: World, *scopes: Scope) -> dict[str, str]:
     return {"Authorization": f"Bearer {secret}"}
 
 
-def test_the_shallow_health_is_open_and_asks_nobody(database: Database) -> None:
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_the_shallow_health_is_open_and_asks_nobody(database: Database, method: str) -> None:
     away = World(SingleConnection("postgresql://127.0.0.1:1/none", connect_timeout_s=2))
-    answer = sent(away.api, http_event("GET", "/health"))
+    answer = sent(away.api, http_event(method, "/health"))
     assert (answer.status, answer.json) == (200, {"status": "ok", "parts": None})
 
 

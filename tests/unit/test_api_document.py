@@ -62,7 +62,7 @@ def test_it_is_open_and_openapi_3_1(served: Answered, document: dict[str, Any]) 
 
 def test_it_lists_exactly_the_routes_there_are(api: HttpApi, document: dict[str, Any]) -> None:
     elsewhere = HttpApi([SearchRoutes(None)], logger("search")).routes()
-    beside = {("GET", path) for path in ("/", "/docs/", "/favicon.ico")}
+    beside = {("HEAD", "/health"), *(("GET", path) for path in ("/", "/docs/", "/favicon.ico"))}
     assert {(method.upper(), path) for method, path, _ in operations(document)} == api.routes() - beside | elsewhere
 
 
@@ -124,7 +124,7 @@ def test_whoever_comes_to_the_bare_address_finds_the_page(api: HttpApi) -> None:
 def test_every_known_path_tells_its_methods_and_every_other_is_not_found(api: HttpApi) -> None:
     context = caller_context(new_id(), new_id(), ["read", "write", "ops"])
     for path, allowed in [
-        ("/health", "GET"),
+        ("/health", "GET, HEAD"),
         ("/docs", "GET"),
         ("/", "GET"),
         ("/v1/openapi.json", "GET"),

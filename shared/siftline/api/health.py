@@ -56,6 +56,7 @@ class HealthRoutes:
             ),
             tags=["health"],
         )(self.show)
+        router.head("/health", include_in_schema=False)(self.show)  # load balancers ask so; the gateway sends no body
         return router
 
     def show(
