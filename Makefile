@@ -61,6 +61,10 @@ redrive: $(VENV)/.local ## give dead letters back to work: QUEUE=analysis, ERROR
 	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.redrive --queue "$(QUEUE)" \
 	  $(if $(ERROR_CODE),--error-code "$(ERROR_CODE)") $(if $(LIMIT),--limit "$(LIMIT)") $(if $(filter 1,$(DRY_RUN)),--dry-run)
 
+.PHONY: resolve
+resolve: $(VENV)/.local ## ask who organisations are that have temporary ids: DRY_RUN=1 only counts, LIMIT=100
+	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.resolve $(if $(LIMIT),--limit "$(LIMIT)") $(if $(filter 1,$(DRY_RUN)),--dry-run)
+
 # USER is also the shell's own name for who is logged in: only one that was typed counts.
 .PHONY: credits
 credits: $(VENV)/.local ## credits for a user: USER=name-or-id AMOUNT=100, or AMOUNT=unmetered

@@ -69,12 +69,14 @@ build-SearchFunction:
 build-ScheduleFunction:
 	$(PACK) --function schedule --lock infra/locks/vectors.txt
 
-.PHONY: build-FetchFunction build-IngestFunction build-AnalyzeFunction build-ClusterFunction
+.PHONY: build-FetchFunction build-IngestFunction build-AnalyzeFunction build-ResolveFunction build-ClusterFunction
 build-FetchFunction:
 	$(PACK) --function fetch --lock infra/locks/fetch.txt
 build-IngestFunction:
 	$(PACK) --function ingest --lock infra/locks/ingest.txt
 build-AnalyzeFunction:
 	$(PACK) --function analyze --lock infra/locks/analyze.txt
+build-ResolveFunction:
+	$(PACK) --function resolve --lock infra/locks/fetch.txt
 build-ClusterFunction:
 	$(PACK) --function cluster --lock infra/locks/cluster.txt

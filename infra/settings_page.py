@@ -38,6 +38,8 @@ _SHARED = {
     "DeadLetterSettings": "Dead-letter queues",
     "JobSettings": "Jobs",
     "HttpSettings": "HTTP",
+    "EntitySettings": "Names in texts",
+    "ResolutionSettings": "Who names are",
     "MediaSettings": "Videos, audio and the page archive",
     "LlmSettings": "Language model",
     "PacingSettings": "Pacing",

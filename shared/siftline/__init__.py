@@ -8,7 +8,8 @@ A message walks forward through the rooms:
 - ``schedule``: due sources, the sweep, clean-up; what the clock starts.
 - ``fetch``: a source's feed in, its new entries saved with their jobs.
 - ``ingest``: a page in, its metadata and main text stored.
-- ``analyze``: vector, topics, summary, tags and language of a text.
+- ``analyze``: vector, topics, summary, tags, language of a text, and whom it names.
+- ``resolve``: who the organisations are that texts name: one id for all names of one.
 - ``cluster``: a user's contents grouped into labelled clusters.
 - ``rank``: what comes first in search and in the feed.
 - ``jobs``: how a job lives: store, publish, consume, sweep (docs/jobs.md).

@@ -14,6 +14,7 @@ class JobType(StrEnum):
     INGEST_CONTENT = "ingest_content"
     TRANSCRIBE_CONTENT = "transcribe_content"
     ANALYZE_CONTENT = "analyze_content"
+    RESOLVE_ENTITY = "resolve_entity"
     CLUSTER_USER = "cluster_user"
 
 
@@ -24,6 +25,7 @@ class Queue(StrEnum):
     CONTENT_PROCESSING = "content-processing"
     CONTENT_BACKGROUND = "content-background"
     ANALYSIS = "analysis"
+    RESOLUTION = "resolution"
     CLUSTERING = "clustering"
 
 
@@ -33,6 +35,7 @@ QUEUE_OF = {
     JobType.INGEST_CONTENT: Queue.CONTENT_PROCESSING,
     JobType.TRANSCRIBE_CONTENT: Queue.CONTENT_BACKGROUND,
     JobType.ANALYZE_CONTENT: Queue.ANALYSIS,
+    JobType.RESOLVE_ENTITY: Queue.RESOLUTION,
     JobType.CLUSTER_USER: Queue.CLUSTERING,
 }
 
@@ -104,6 +107,18 @@ class AnalyzeContent(_Message):
         return self.shared_content_id
 
 
+class ResolveEntity(_Message):
+    """Ask who an organisation is that texts name."""
+
+    job_type: Literal[JobType.RESOLVE_ENTITY] = JobType.RESOLVE_ENTITY
+    entity_id: UUID
+
+    @property
+    def subject_id(self) -> UUID:
+        """The entity."""
+        return self.entity_id
+
+
 class ClusterUser(_Message):
     """Group one user's contents."""
 
@@ -116,7 +131,7 @@ class ClusterUser(_Message):
         return self.user_id
 
 
-_Known = FetchSource | IngestContent | TranscribeContent | AnalyzeContent | ClusterUser
+_Known = FetchSource | IngestContent | TranscribeContent | AnalyzeContent | ResolveEntity | ClusterUser
 Message = Annotated[_Known, Field(discriminator="job_type")]
 MESSAGE: TypeAdapter[_Known] = TypeAdapter(Message)
 
@@ -126,6 +141,7 @@ SUBJECT_FIELD = {
     JobType.INGEST_CONTENT: "shared_content_id",
     JobType.TRANSCRIBE_CONTENT: "shared_content_id",
     JobType.ANALYZE_CONTENT: "shared_content_id",
+    JobType.RESOLVE_ENTITY: "entity_id",
     JobType.CLUSTER_USER: "user_id",
 }
 
@@ -135,6 +151,7 @@ class Tick(StrEnum):
 
     DUE_SOURCES = "due_sources"
     SWEEP = "sweep"
+    RESOLUTIONS = "resolutions"
     CLUSTERINGS = "clusterings"
     CLEAN_UP = "clean_up"
     EXTRA_RUN = "extra_run"

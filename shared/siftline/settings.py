@@ -15,6 +15,7 @@ from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 from siftline.contracts import Tick
+from siftline.entity_settings import EntitySettings, ResolutionSettings
 from siftline.llm_settings import LlmSettings
 from siftline.media_settings import MediaSettings
 from siftline.shared_settings import (
@@ -48,6 +49,7 @@ __all__ = [
     "PacingSettings",
     "ProducerSettings",
     "QueueSettings",
+    "ResolveSettings",
     "ScheduleSettings",
     "SearchSettings",
     "Settings",
@@ -62,7 +64,7 @@ class WorkerSettings(Settings):
     """The long-poll worker: threads a function, patience, and how it stops."""
 
     worker_threads: dict[str, int] = Field(
-        default={"fetch": 4, "ingest": 4, "analyze": 2, "cluster": 1},
+        default={"fetch": 4, "ingest": 4, "analyze": 2, "resolve": 1, "cluster": 1},
         description="batches at a time of each queue, by queue or else by function; 1 for any other",
     )
     worker_poll_s: int = Field(default=20, ge=0, le=20, description="how long a receive waits for the first message")
@@ -80,6 +82,7 @@ class WorkerSettings(Settings):
     )
     siftline_due_sources_enabled: bool = Field(default=True, description="off: no poll is due by itself")
     siftline_sweep_enabled: bool = Field(default=True, description="off: nothing heals")
+    siftline_resolutions_enabled: bool = Field(default=True, description="off: nobody is asked who organisations are")
     siftline_clusterings_enabled: bool = Field(default=True, description="off: no nightly clustering")
     siftline_clean_up_enabled: bool = Field(default=True, description="off: finished jobs stay")
     siftline_extra_run_enabled: bool = Field(
@@ -217,6 +220,7 @@ class ScheduleSettings(ConsumerSettings, VectorSettings):
 
     due_sources_per_tick: int = Field(default=100, ge=1, description="polls that one tick enqueues at most")
     clusterings_per_tick: int = Field(default=1_000, ge=1, description="clusterings that one tick enqueues at most")
+    resolutions_per_tick: int = Field(default=100, ge=1, description="organisations that one tick hands out at most")
     backpressure_messages: int = Field(
         default=1_000, ge=1, description="a queue this deep gets nothing more from a tick"
     )
@@ -264,7 +268,7 @@ class ApiSettings(ConsumerSettings):
     )
 
 
-class AnalyzeSettings(ConsumerSettings, ModelSettings, VectorSettings, LlmSettings):
+class AnalyzeSettings(ConsumerSettings, ModelSettings, VectorSettings, LlmSettings, EntitySettings):
     """The ``analyze`` function."""
 
     topics_file: str = Field(default="", description="TOML of topics of one's own; empty for those shipped")
@@ -275,6 +279,10 @@ class AnalyzeSettings(ConsumerSettings, ModelSettings, VectorSettings, LlmSettin
     text_letters_min: int = Field(default=120, ge=0, description="a text that says less gets no topics and no summary")
     cluster_every: int = Field(default=20, ge=1, description="new contents of a user until stories are grouped anew")
     analyze_text_s: float = Field(default=10.0, gt=0, description="the longest that reading one text may take")
+
+
+class ResolveSettings(ConsumerSettings, HttpSettings, EntitySettings, ResolutionSettings):
+    """The ``resolve`` function."""
 
 
 class ClusterSettings(ConsumerSettings):

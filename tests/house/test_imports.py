@@ -16,7 +16,9 @@ ALLOWED = {
     "entity_settings": frozenset({"shared_settings"}),
     "media_settings": frozenset({"shared_settings"}),
     "topic_settings": frozenset({"shared_settings"}),
-    "settings": frozenset({"contracts", "shared_settings", "llm_settings", "media_settings", "topic_settings"}),
+    "settings": frozenset(
+        {"contracts", "entity_settings", "llm_settings", "media_settings", "shared_settings", "topic_settings"}
+    ),
     "kit": frozenset({"settings"}),
     "jobs": SHARED,
     **dict.fromkeys(ROOMS, SHARED | {"jobs"}),

@@ -5,10 +5,13 @@ from collections.abc import Iterator, Sequence
 
 from siftline.analyze import entity_cues as cues
 from siftline.analyze.entity_text import Token
+from siftline.kit.legal_forms import COUNTRIES_OF
 from siftline.kit.names import parsed
 
 # Forms that alone, and without dots, are more often something else.
 _ALONE_NONE = frozenset({"Co", "SE", "Company", "AD", "AE", "CV", "HF", "KY", "RT", "BT", "DD", "AS", "EV", "LP", "GK"})
+_FIRST_LETTERS = frozenset(form[0] for form in COUNTRIES_OF)
+_FIRST_WORDS = frozenset(form.split()[0] for form in COUNTRIES_OF)
 _FORM_TOKENS_MAX = 7
 _NAME_TOKENS_MAX = 6
 _WITHIN = frozenset({"&", "und", "and", "et", "y", "e", "+", "-", "de", "of"})
@@ -44,7 +47,10 @@ def unspaced_spans(text: str) -> Iterator[tuple[int, int]]:
 
 def _form_end(tokens: Sequence[Token], place: int) -> int:
     """Return where the longest legal form that begins at a place ends; ``place`` where none does."""
-    if not any(char.isupper() for char in tokens[place].text[:2]) and "." not in tokens[place].text:
+    first = tokens[place].text
+    bare = first.replace(".", "").replace("/", "").lower()
+    dotted = "." in first[:-1] and bare[:1] in _FIRST_LETTERS
+    if not (bare in _FIRST_WORDS or dotted) or (first.islower() and "." not in first):
         return place
     for end in range(min(place + _FORM_TOKENS_MAX, len(tokens)), place, -1):
         surface = " ".join(token.text for token in tokens[place:end])

@@ -13,6 +13,7 @@ from siftline.analyze.entities import Kind, Mention
 from siftline.analyze.entity_forms import legal_spans, unspaced_spans
 from siftline.analyze.entity_heads import Span, clubs, german, heads_first, heads_last, run_end
 from siftline.analyze.entity_text import Names, Token, is_acronym, lines_of, tokens_of
+from siftline.kit.names import parsed
 
 _GERMAN = frozenset({"de", "lb", "gsw"})
 _SURNAMES_MAX = 6
@@ -131,16 +132,27 @@ def _spelt(tokens: Sequence[Token], end: int, acronym: str) -> int | None:
 
 
 def _again(tokens: Sequence[Token], kept: Sequence[Span]) -> Iterator[Span]:
-    """The same words again: what was an organisation once is one each time."""
-    once = {tuple(token.text for token in tokens[span.start : span.end]): span for span in kept}
-    firsts: dict[str, list[tuple[str, ...]]] = {}
-    for words, span in once.items():
+    """The same words again, without the legal form too: what was an organisation once is one each time."""
+    once: dict[tuple[str, ...], None] = {}
+    for span in kept:
         if span.kind is Kind.ORGANISATION:
-            firsts.setdefault(words[0], []).append(words)
+            words = tuple(token.text for token in tokens[span.start : span.end])
+            once |= dict.fromkeys((words, _without_form(words)))
+    firsts: dict[str, list[tuple[str, ...]]] = {}
+    for words in once:
+        firsts.setdefault(words[0], []).append(words)
     for place, token in enumerate(tokens):
         for words in firsts.get(token.text, ()):
             if tuple(found.text for found in tokens[place : place + len(words)]) == words:
                 yield Span(place, place + len(words), Kind.ORGANISATION, 1)
+
+
+def _without_form(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a name's words without its legal form; all of them where the rest is too short to be told again."""
+    rest = words
+    while len(rest) > 1 and (parsed(" ".join(rest)).legal_form or rest[-1] in {",", "&"}):
+        rest = rest[:-1]
+    return rest if len(" ".join(rest)) > 3 else words
 
 
 def _apart(spans: Sequence[Span]) -> list[Span]:

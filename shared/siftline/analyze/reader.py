@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from siftline.analyze import language as languages
 from siftline.analyze.anchors import ANY, Shelf
+from siftline.analyze.entities import Named
 from siftline.analyze.language import Detected, LanguageDetector, primary_language
 from siftline.analyze.means import MeanRule, Seen, mean_vector
 from siftline.analyze.summary import SummaryRule, summarize
@@ -78,6 +79,7 @@ class Reading:
     tags: tuple[str, ...]
     notice_code: str | None
     derivations: tuple[Derivation, ...]
+    entities: tuple[Named, ...] = ()
 
     @property
     def best_topic(self) -> str | None:

@@ -7,6 +7,7 @@ from typing import Protocol
 from uuid import UUID
 
 from siftline.analyze import store, twins_store
+from siftline.analyze.entity_step import EntityStep
 from siftline.analyze.llm_reader import LlmReader
 from siftline.analyze.reader import Article, Reader, Reading, Tongue
 from siftline.contracts import AnalyzeContent as AnalyzeMessage
@@ -72,7 +73,7 @@ class AnalyzeContent:
     """
 
     job_type = JobType.ANALYZE_CONTENT
-    providers = frozenset({"llm", "model", "topics", "vectors"})
+    providers = frozenset({"entity_model", "llm", "model", "topics", "vectors"})
 
     def __init__(
         self,
@@ -82,12 +83,14 @@ class AnalyzeContent:
         *,
         llm: LlmReader | None = None,
         cluster_every: int = 20,
+        entities: EntityStep | None = None,
     ) -> None:
         self._database = database
         self._reader = reader
         self._index = index
         self._llm = llm
         self._cluster_every = cluster_every
+        self._entities = entities
 
     def process(self, job: ClaimedJob) -> Done:
         """Read the job's content.
@@ -136,6 +139,8 @@ class AnalyzeContent:
         reading = self._reader.read(article, tongue, seen)
         if self._llm is not None:
             reading = self._llm.improve(job, content_id, article, tongue, reading).reading
+        if self._entities is not None:
+            reading = self._entities.added(article, reading)
         digest = hashlib.sha256(f"{article.title}\0{article.text}".encode("utf-8", "surrogatepass")).digest()
         return _Work(content_id, stored.version, reading, digest, tongue)
 
@@ -150,6 +155,8 @@ class AnalyzeContent:
         if not store.save(connection, work.content_id, work.version, reading):
             raise TextChangedError("The text changed while it was being analysed; it will be read again.")
         store.derive(connection, work.content_id, reading, work.input_sha256)
+        if self._entities is not None:
+            self._entities.write(connection, work.content_id, reading.entities, taken_from=work.taken_from)
         if work.taken_from is not None:
             credits_store.waive(connection, job.id)
         if reading.vector is None:

@@ -95,7 +95,7 @@ where held.content_id = %(id)s
   )
 order by held.user_id
 """
-_KINDS = ("language", "embedding", "topics", "summary", "tags")
+_KINDS = ("language", "embedding", "topics", "summary", "tags", "entities")
 
 
 @dataclass(frozen=True, slots=True)

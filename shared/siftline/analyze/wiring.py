@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from siftline.analyze.anchors import Shelf
+from siftline.analyze.entity_wiring import open_entities
 from siftline.analyze.labels import load_labels, shipped_labels, shipped_news
 from siftline.analyze.language import LanguageDetector
 from siftline.analyze.llm_wiring import open_llm
@@ -33,8 +34,14 @@ def open_analysis(settings: AnalyzeSettings, database: Database) -> AnalyzeConte
         api_key=secret(settings.qdrant_api_key.get_secret_value()),
     )
     reader = open_reader(settings, embedder)
-    llm = open_llm(settings, database)
-    return AnalyzeContent(database, reader, index, llm=llm, cluster_every=settings.cluster_every)
+    return AnalyzeContent(
+        database,
+        reader,
+        index,
+        llm=open_llm(settings, database),
+        cluster_every=settings.cluster_every,
+        entities=open_entities(settings),
+    )
 
 
 def open_reader(settings: AnalyzeSettings, embedder: OnnxEmbedder) -> Reader:

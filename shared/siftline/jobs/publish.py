@@ -17,6 +17,8 @@ from siftline.settings import JobSettings
 _log = logger("jobs")
 # Work that a person waits for is never held back by the cap.
 _UNCAPPED = frozenset({Queue.CONTENT_PROCESSING})
+# What is handed out by its own schedule alone: others are asked, who count how often.
+_BY_SCHEDULE = frozenset({Queue.RESOLUTION})
 
 
 class Sender(Protocol):
@@ -55,11 +57,14 @@ class Publisher:
             taken = outbox.take(connection, job_ids, share=self._settings.job_tenant_share)
         return self._send(taken)
 
-    def hand_out(self, queue: Queue, *, limit: int | None = None, caps: int = 1) -> int:
+    def hand_out(self, queue: Queue, *, limit: int | None = None, caps: int = 1, scheduled: bool = False) -> int:
         """Hand out the next due jobs of a queue, by priority and in turns, up to the cap; returns how many.
 
-        ``caps`` is how many caps may be outstanding: more than one where a backlog asks for more workers.
+        ``caps`` is how many caps may be outstanding: more than one where a backlog asks for more workers. What goes by
+        its own schedule is handed out where ``scheduled`` says that this is it, or where there is such a backlog.
         """
+        if queue in _BY_SCHEDULE and not scheduled and caps == 1:
+            return 0
         cap = caps * self._settings.job_outstanding_max
         with self._database.transaction() as connection:
             room = cap if queue in _UNCAPPED else cap - outbox.outstanding(connection, queue, cap=cap)

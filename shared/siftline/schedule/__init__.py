@@ -1,1 +1,1 @@
-"""What the clock starts: due sources, the sweep, nightly clusterings, clean-up. One tick never touches another."""
+"""What the clock starts: polls, the sweep, resolutions, clusterings, clean-up. One tick never touches another."""

@@ -68,6 +68,7 @@ class Schedule:
         done = {
             Tick.DUE_SOURCES: self.due_sources,
             Tick.SWEEP: self.sweep,
+            Tick.RESOLUTIONS: self.resolutions,
             Tick.CLUSTERINGS: self.clusterings,
             Tick.CLEAN_UP: self.clean_up,
             Tick.EXTRA_RUN: self.extra_run,
@@ -109,6 +110,13 @@ class Schedule:
             "handed_out": swept.handed_out,
             "repeated": swept.repeated,
         }
+
+    def resolutions(self) -> dict[str, int]:
+        """Hand out organisations that somebody is to be asked about, as many as one run may."""
+        if not self._can_accept(Queue.RESOLUTION):
+            return {"handed_out": 0}
+        limit = self._settings.resolutions_per_tick
+        return {"handed_out": self._publisher.hand_out(Queue.RESOLUTION, limit=limit, scheduled=True)}
 
     def clusterings(self) -> dict[str, int]:
         """Enqueue a clustering of each user who holds something new."""

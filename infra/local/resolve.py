@@ -1,0 +1,84 @@
+"""Ask who organisations are that still have temporary ids: ``make resolve``. ``DRY_RUN=1`` only counts."""
+
+import argparse
+import sys
+from contextlib import closing
+
+from pydantic import ValidationError
+
+from infra.local.errors import SetUpError
+from siftline.contracts import JobType, Queue
+from siftline.jobs import store as jobs
+from siftline.jobs.model import NewJob
+from siftline.jobs.wiring import Producer, producer
+from siftline.kit.errors import SiftlineError
+from siftline.resolve import store
+from siftline.resolve.budget import day_of
+from siftline.settings import ResolveSettings
+
+
+def _opened() -> tuple[ResolveSettings, Producer]:
+    try:
+        settings = ResolveSettings()
+    except ValidationError as error:
+        places = ", ".join(sorted(str(fault["loc"][0]).upper() for fault in error.errors()))
+        raise SetUpError(f"Set {places}, or start `make run` once.") from error
+    return settings, producer(settings)
+
+
+def plan(settings: ResolveSettings, parts: Producer) -> list[str]:
+    """Return, as lines of text, what there is to ask and how often providers may still be asked today."""
+    with parts.database.transaction() as connection:
+        temporary, resolved, queued = store.counts(connection)
+        unasked = len(store.waiting(connection))
+        asked = store.requests_of(connection, day_of(parts.clock.now()))
+    lines = [
+        f"{temporary:>8}  organisations with a temporary id, {resolved} with a canonical one",
+        f"{queued:>8}  of them wait to be asked about, {unasked} do not",
+    ]
+    most = settings.provider_requests_per_day
+    for name in settings.providers():
+        left = (
+            "costs nothing" if name == "csv" else f"{max(most - asked.get(name, 0), 0)} of {most} requests left today"
+        )
+        lines.append(f"{name:>8}  {left}")
+    return lines
+
+
+def enqueue(settings: ResolveSettings, parts: Producer) -> int:
+    """Make a job of each organisation that has none; return how many were made."""
+    with parts.database.transaction() as connection:
+        wanted = [
+            NewJob(JobType.RESOLVE_ENTITY, entity_id, f"entity:{entity_id}") for entity_id in store.waiting(connection)
+        ]
+        made = jobs.enqueue(connection, wanted, max_attempts=settings.job_max_attempts)
+    return len(made)
+
+
+def main(arguments: list[str]) -> int:
+    """Do as the command line says; return the exit code."""
+    parser = argparse.ArgumentParser(prog="make resolve", description="Ask who organisations are.")
+    parser.add_argument("--dry-run", action="store_true", help="only count")
+    parser.add_argument(
+        "--limit", type=int, default=100, help="hand out at most so many now; the schedule does the rest"
+    )
+    chosen = parser.parse_args(arguments)
+    try:
+        settings, parts = _opened()
+        with closing(parts.database):
+            print("\n".join(plan(settings, parts)))
+            if not settings.providers():
+                print("Nobody is asked: ENTITY_PROVIDERS names no provider.")
+                return 0
+            if not chosen.dry_run:
+                made = enqueue(settings, parts)
+                handed_out = parts.publisher.hand_out(Queue.RESOLUTION, limit=chosen.limit, scheduled=True)
+                print(f"{made:>8}  jobs made, {handed_out} handed out")
+    except (SiftlineError, SetUpError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

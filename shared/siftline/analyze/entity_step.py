@@ -1,0 +1,58 @@
+"""The step of analysis that finds whom a text is about, and what it leaves: rows, and jobs to tell who they are."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from siftline.analyze import entities_store
+from siftline.analyze.entities import Named, Recognizer, named_in
+from siftline.analyze.entities_store import Found
+from siftline.analyze.reader import INSUFFICIENT, Article, Derivation, Reading
+from siftline.contracts import JobType
+from siftline.jobs import store as jobs
+from siftline.jobs.model import NewJob
+from siftline.kit.db import Connection
+from siftline.kit.names import temporary_id
+
+KIND = "entities"
+_TEXT_MAX_CHARS = 60_000
+
+
+class EntityStep:
+    """Finds whom a text is about with one recogniser.
+
+    ``salt`` goes into the temporary ids. With ``resolves`` each organisation that nobody named before gets a
+    ``resolve_entity`` job, which waits for the hourly hand-out; without it ids stay temporary. No name is logged.
+    """
+
+    def __init__(
+        self, recognizer: Recognizer, *, salt: str = "", limit: int = 40, resolves: bool = False, max_attempts: int = 4
+    ) -> None:
+        self._recognizer = recognizer
+        self._salt = salt
+        self._limit = limit
+        self._resolves = resolves
+        self._max_attempts = max_attempts
+
+    def added(self, article: Article, reading: Reading) -> Reading:
+        """Return the reading with whom the text is about; as it was where there is too little text."""
+        if reading.notice_code == INSUFFICIENT:
+            return reading
+        text = f"{article.title}\n\n{article.text[:_TEXT_MAX_CHARS]}"
+        named = named_in(text, self._recognizer, reading.language, limit=self._limit)
+        version = f"{self._recognizer.model_id}-{self._recognizer.model_version}/{KIND}-1"
+        made = Derivation(KIND, self._recognizer.model_id, version, {"entities": len(named)})
+        return replace(reading, entities=named, derivations=(*reading.derivations, made))
+
+    def write(
+        self, connection: Connection, content_id: UUID, named: Sequence[Named], *, taken_from: UUID | None
+    ) -> None:
+        """Write whom a content is about, in the transaction that completes its analysis."""
+        if taken_from is not None:
+            entities_store.copy(connection, content_id, taken_from)
+            return
+        found = [Found(one, temporary_id(one.name, self._salt)) for one in named]
+        fresh = entities_store.save(connection, content_id, found)
+        if self._resolves:
+            wanted = [NewJob(JobType.RESOLVE_ENTITY, entity_id, f"entity:{entity_id}") for entity_id in fresh]
+            jobs.enqueue(connection, wanted, max_attempts=self._max_attempts)
