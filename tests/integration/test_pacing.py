@@ -11,7 +11,7 @@ import pytest
 
 from siftline.kit import pacing_store
 from siftline.kit.db import Database
-from siftline.kit.http_errors import StatusTransientError, status_error
+from siftline.kit.http_errors import Refusal, StatusTransientError, status_error
 from siftline.kit.ids import new_id
 from siftline.kit.pacing import HostBusyError, Pace
 from tests.simulated_time import START, SimulatedTime, simulated_time
@@ -191,6 +191,13 @@ class TestBuckets:
         ]
         assert [asking().wait_s(url) for url in urls] == [0, 6, 12, 0]
 
+    @pytest.mark.parametrize(
+        "host", ["1572395042", "0x5db8d822", "0135.0270.0330.042", "93.12113954", "[::ffff:93.184.216.34]",
+                 "[64:ff9b::5db8:d822]", "93.184.216.34."]
+    )  # fmt: skip
+    def test_an_address_is_one_however_it_is_spelled(self, asking: Callable[..., Asking], host: str) -> None:
+        assert [asking().wait_s(f"http://{spelled}/") for spelled in ("93.184.216.34", host)] == [0, 10]
+
 
 class TestRefusals:
     def test_a_429_leaves_the_registrable_domain_alone_and_no_other(self, asking: Callable[..., Asking]) -> None:
@@ -205,6 +212,12 @@ class TestRefusals:
         ask, waiting = asking(), [new_id() for _ in range(4)]
         ask.pace.told(URL, refusal({"retry-after": "300"}))
         assert [ask.wait_s(who=who) for who in waiting] == [300, 320, 340, 360]
+
+    def test_who_redirects_is_not_left_alone_for_what_the_target_answers(self, asking: Callable[..., Asking]) -> None:
+        ask = asking()
+        answer = Refusal(429, "https://target.example/full", {"retry-after": "300"})
+        ask.pace.told(URL, StatusTransientError("Too often.", code="http_429", answer=answer, retry_after_s=300))
+        assert [ask.wait_s(url) for url in (URL, "https://target.example/")] == [0, 300]
 
     @pytest.mark.parametrize(
         ("headers", "wait_s"),

@@ -93,6 +93,23 @@ class TestRefusals:
         assert poller.failing(second) == "host_busy"
         assert site.asked("/b") == []
 
+    @pytest.mark.parametrize("status", [200, 429])
+    def test_where_a_redirect_leads_answers_for_itself_alone(
+        self, database: Database, site: LoopbackServer, poller: Poller, status: int
+    ) -> None:
+        """One user's link to a host that refuses does not switch off the link shortener for all others."""
+        moved, other, target = (subscribed(database, site, path) for path in ("/moved", "/other", "/unused"))
+        put(database, target, url=site.url("/target", host="localhost"))
+        limits = {"Retry-After": "90", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "90"}
+        site.answers.update({"/moved": redirect(site.url("/target", host="localhost")), "/other": FEED})
+        site.answers["/target"] = Answer(rss(item(1)), status=status, headers=limits)
+        if status == 429:
+            assert poller.failing(moved) == "http_429"
+        else:
+            assert poller.poll(moved)["new"] == 1
+        assert poller.poll(other)["new"] == 1
+        assert poller.failing(target) == "host_busy"
+
 
 class Line:
     """The batch loop over the fetch queue."""

@@ -147,7 +147,7 @@ class FetchSource:
                 raise
             raise named from error
         if isinstance(fetched, Fetched):
-            self._pace.heard(url, fetched.response.headers)
+            self._pace.heard(fetched.response.url, fetched.response.headers)
         return fetched
 
     def _found(self, source: Source, feed_url: str) -> Done:

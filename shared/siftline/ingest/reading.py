@@ -169,7 +169,7 @@ class ContentReading:
             if named is error:
                 raise
             raise named from error
-        self._pace.heard(url, response.headers)
+        self._pace.heard(response.url, response.headers)
         content_type = response.headers.get("content-type", "")
         page = self._reader.page(response.body, content_type, response.url)
         if self._archive is not None and content_type.split(";", maxsplit=1)[0].strip().lower() in _HTML:

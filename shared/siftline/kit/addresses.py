@@ -74,6 +74,15 @@ def refusal(address: Address, *, allow_loopback: bool = False) -> str | None:
     return denied or (None if address in _GLOBAL_UNICAST_V6 else "reserved")
 
 
+def reached(address: Address) -> Address:
+    """Return the address that a request to this one reaches: the IPv4 address within, if one is mapped or translated."""
+    if isinstance(address, IPv4Address):
+        return address
+    if address in _NAT64:
+        return IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address.ipv4_mapped or address
+
+
 def name_refusal(name: str, *, allow_loopback: bool = False) -> str | None:
     """Return why a name is not looked up, in a few words, or ``None`` when it may be.
 

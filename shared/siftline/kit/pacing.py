@@ -16,6 +16,7 @@ from uuid import UUID
 from publicsuffixlist import PublicSuffixList
 
 from siftline.kit import pacing_store
+from siftline.kit.addresses import literal_address, reached
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database, settled
 from siftline.kit.errors import NotTriedError, TransientError
@@ -87,7 +88,7 @@ class Pacing(Protocol):
         ...
 
     def heard(self, url: str, headers: Mapping[str, str]) -> None:
-        """Remember what an answer says of the next one."""
+        """Remember what the answer of an address, the last one of any redirects, says of the next one."""
         ...
 
 
@@ -128,10 +129,14 @@ class Pace:
     def told(self, url: str, error: TransientError) -> None:
         """Remember a 429: the host's pace widens, and its registrable domain is left alone for as long as it asks.
 
-        An error that names no wait is given the one that now holds. Other errors are none of a host's pace.
+        It is the address that answered, at the end of any redirects, that is meant: nobody is blamed for where they
+        redirect to. ``url``, what was asked, counts where the error names none. An error that names no wait is given
+        the one that now holds. Other errors are none of a host's pace.
         """
-        bucket = self._bucket(url)
-        if bucket is None or not isinstance(error, StatusTransientError) or error.status != 429:
+        if not isinstance(error, StatusTransientError) or error.status != 429:
+            return
+        bucket = self._bucket(error.answer.url or url)
+        if bucket is None:
             return
         asked_s = error.retry_after_s or reset_s(error.answer.headers, self._clock.now())
         wait_s = asked_s or self._options.host_refused_s
@@ -143,7 +148,7 @@ class Pace:
         _log.warning("host_refused", host=bucket.domains[0], scope=bucket.scope, domain=domain, wait_s=wait_s)
 
     def heard(self, url: str, headers: Mapping[str, str]) -> None:
-        """Remember that an answer said it was the last one for now, as Reddit and GitHub do."""
+        """Remember that an answer said it was the last one for now, as Reddit and GitHub do; ``url`` gave it."""
         bucket = self._bucket(url) if used_up(headers) else None
         wait_s = reset_s(headers, self._clock.now()) if bucket is not None else None
         if bucket is None or not wait_s:
@@ -155,7 +160,7 @@ class Pace:
 
     def _bucket(self, url: str) -> Bucket | None:
         """Return what is paced together with ``url``, however its host is spelled; ``None`` if nothing is."""
-        host = (urlsplit(validate_url(url)).hostname or "").rstrip(".")
+        host = _plain((urlsplit(validate_url(url)).hostname or "").rstrip("."))
         if not host or (_is_loopback(host) and not self._options.host_pace_loopback):
             return None
         domains = _domains(host)
@@ -178,6 +183,15 @@ def _domains(host: str) -> list[str]:
         return [host]
     labels = host.split(".")
     return [host, *(".".join(labels[place:]) for place in range(1, len(labels) - 1))]
+
+
+def _plain(host: str) -> str:
+    """Return the one spelling of an address; a name, or what would be an address and is none, as it is."""
+    try:
+        address = literal_address(host)
+    except ValueError:
+        return host
+    return host if address is None else str(reached(address))
 
 
 def _is_address(host: str) -> bool:
