@@ -7,8 +7,9 @@ import pytest
 
 from tests.house.reading import ROOT, python_files, tree
 
-FAULTS = [*range(1, 16), *range(20, 27), 27, 29, 30, *range(33, 36), 37, 38]
+FAULTS = [*range(1, 28), 29, 30, *range(33, 36), 37, 38]
 _NUMBERS = {
+    "A": range(1, 14, 2),
     "C": (7, 9),
     "F": range(1, 38, 2),
     "Q": (1, 3, 5, 7, 9, 11, 13, 14, 15, 17, 18, 19, 21, 23),
@@ -17,7 +18,7 @@ _NUMBERS = {
 }
 CASES = [f"{group}{number:02}" for group, numbers in _NUMBERS.items() for number in numbers]
 _FAULTS = re.compile(r"\b[Ff]aults? (\d+(?:(?:,| and|, and) \d+)*)")
-_CASES = re.compile(r"\b[CFQSX]\d\d\b")
+_CASES = re.compile(r"\b[ACFQSX]\d\d\b")
 
 
 def _docstrings() -> list[str]:
