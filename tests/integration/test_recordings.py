@@ -3,7 +3,10 @@
 import pytest
 
 from siftline.fetch.reader import FeedReader
+from siftline.ingest.saving import save_url
 from siftline.kit.db import Database
+from siftline.kit.urls import canonical_url
+from tests.factories import make_user
 from tests.polling import Poller, item, rows, rss, subscribed
 from tests.servers import Answer, LoopbackServer
 
@@ -36,6 +39,38 @@ def test_an_episode_without_a_page_is_found_at_its_file(
     poller.poll(subscribed(database, site))
 
     assert rows(database, "select kind, url from contents") == [{"kind": "audio", "url": "https://cdn.example/e1.mp3"}]
+
+
+@pytest.mark.parametrize("page", ["none", "elsewhere", "the file itself"])
+def test_a_file_on_the_feeds_own_site_is_one_content_however_it_comes(
+    database: Database, site: LoopbackServer, poller: Poller, page: str
+) -> None:
+    """The same address saved by hand and brought by a feed: the feed's words are told of what was saved."""
+    file = site.url("/pod/1.mp3")
+    link = {"none": None, "elsewhere": "https://news.example/story", "the file itself": file}[page]
+    site.answers["/feed"] = Answer(rss(episode(link, ENCLOSURE.replace("https://cdn.example/e1.mp3", file))))
+    with database.transaction() as connection:
+        saved = save_url(connection, make_user(connection), f"{file}#t=10").content_id
+        connection.execute("update contents set status = 'READY', kind = 'audio', title = '1.mp3', text = ''")
+        connection.execute("update jobs set state = 'completed', finished_at = now()")
+    poller.poll(subscribed(database, site))
+
+    [content] = rows(database, "select id, url_key, kind, title, entry_html is not null as described from contents")
+    assert (content["id"], content["url_key"], content["kind"]) == (saved, canonical_url(file), "audio")
+    assert (content["title"], content["described"]) == ("Episode", True)
+    live = "select job_type from jobs where state = 'pending' and subject_id = (select id from contents)"
+    assert rows(database, live) == [{"job_type": "ingest_content"}]
+    assert len(rows(database, "select from items")) == 2
+
+
+def test_entries_that_name_the_same_file_stay_apart(database: Database, site: LoopbackServer, poller: Poller) -> None:
+    file = ENCLOSURE.replace("https://cdn.example/e1.mp3", site.url("/pod/1.mp3"))
+    twice = [item(n, link=None, title=f"Episode {n}").replace("</item>", f"{file}</item>") for n in (1, 2)]
+    site.answers["/feed"] = Answer(rss(*twice))
+    poller.poll(subscribed(database, site))
+
+    contents = rows(database, "select title, url from contents order by title")
+    assert contents == [{"title": f"Episode {n}", "url": site.url("/pod/1.mp3")} for n in (1, 2)]
 
 
 def test_an_episode_whose_page_is_on_another_site_is_a_content_of_its_own(

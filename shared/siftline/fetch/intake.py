@@ -16,7 +16,7 @@ from siftline.fetch.store import NewContent
 from siftline.jobs.model import NewJob
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
-from siftline.kit.urls import same_site
+from siftline.kit.urls import canonical_url, same_site
 
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -52,6 +52,7 @@ class Intake:
         )
         self._group_key = group_key
         self._now = now
+        self._files: set[str] = set()
         rule = first_import if source.imported_at is None else "all"
         analysed = chosen(verdict.arrivals, rule)
         self._contents = [self._content(arrival, analyse=arrival.url_key in analysed) for arrival in verdict.arrivals]
@@ -80,7 +81,13 @@ class Intake:
         store.give_items(connection, source_id, ids)
         ledger_store.touch_entries(connection, source_id, verdict.seen)
         ledger_store.edit_entries(connection, source_id, verdict.edits)
-        edited = store.edit_contents(connection, map(self._allowed, verdict.edits))
+        # Whoever saved a file by hand knows no more than its name; its feed does.
+        told = [
+            Edit(content.identified, stored[content.url_key].id)
+            for content in contents
+            if content.url_key in self._files and stored[content.url_key].id != content.id
+        ]
+        edited = store.edit_contents(connection, [*map(self._allowed, verdict.edits), *told])
         health_store.polled(connection, self._polled)
         self.follow[:] = [
             self._job(stored[content.url_key].id, content.identified.entry.published_at)
@@ -101,12 +108,13 @@ class Intake:
         identified, entry = arrival.identified, arrival.identified.entry
         recording = recording_url(entry)
         url_key, url = arrival.url_key, entry.link or recording or self._feed.site_url or self._source.url
-        if not self._speaks_for(identified):
-            if recording is None:
-                identified = replace(identified, entry=replace(entry, html=""))
-            else:
-                # The page of another site is not this feed's to describe. The recording is: a content of its own.
-                url_key, url = f"entry:{self._source.id}:{identified.key}", recording
+        if recording is not None and (entry.link is None or not self._speaks_for(identified)):
+            # The page of another site is not this feed's to describe. The recording is.
+            url_key, url = self._file_key(recording, identified), recording
+        elif recording is not None and canonical_url(recording) == url_key:
+            self._files.add(url_key)
+        elif not self._speaks_for(identified):
+            identified = replace(identified, entry=replace(entry, html=""))
         return NewContent(
             id=new_id(),
             url_key=url_key,
@@ -116,6 +124,18 @@ class Intake:
             site_name=self._feed.title or None,
             analyse=analyse,
         )
+
+    def _file_key(self, recording: str, identified: Identified) -> str:
+        """Return the key of a recording without a page that its feed may describe.
+
+        One address is one content, but what a feed says of a file that lies elsewhere is a content of the feed's own,
+        and so is what several entries of a poll say of one file.
+        """
+        key = canonical_url(recording)
+        if key in self._files or not same_site(recording, self._source.url):
+            return f"entry:{self._source.id}:{identified.key}"
+        self._files.add(key)
+        return key
 
     def _speaks_for(self, identified: Identified) -> bool:
         """Whether the feed may say what stands at an entry's link: contents are shared, so only of its own site."""

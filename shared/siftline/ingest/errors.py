@@ -3,6 +3,8 @@
 from siftline.kit.blocks import PageWithheldError
 from siftline.kit.errors import PermanentError
 
+A_FEED = "The address holds a feed, not a page. Follow it instead: POST /v1/sources."
+
 
 class PageTooLargeError(PermanentError):
     """More bytes than a page of text has."""
@@ -17,9 +19,15 @@ class PageTooComplexError(PermanentError):
 
 
 class UnsupportedContentTypeError(PermanentError):
-    """Neither HTML, plain text nor PDF."""
+    """Neither HTML, plain text, PDF, audio nor video."""
 
     code = "unsupported_content_type"
+
+
+class OnlyRedirectsError(PermanentError):
+    """A page whose markup sends its visitors elsewhere and that says nothing itself."""
+
+    code = "page_only_redirects"
 
 
 class EmptyContentError(PermanentError):

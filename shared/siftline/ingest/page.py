@@ -10,7 +10,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from siftline.ingest.charset import decode
-from siftline.ingest.errors import EmptyContentError, PageTooLargeError, PdfUnreadableError, UnsupportedContentTypeError
+from siftline.ingest.errors import (
+    A_FEED,
+    EmptyContentError,
+    OnlyRedirectsError,
+    PageTooLargeError,
+    PdfUnreadableError,
+    UnsupportedContentTypeError,
+)
 from siftline.ingest.kinds import PLAYED_CHARS, kind_of, list_text
 from siftline.ingest.maintext import main_text
 from siftline.ingest.markup import parse
@@ -19,6 +26,7 @@ from siftline.ingest.model import MAX_TEXT_CHARS, MEDIA_TYPES, Page, Stated
 from siftline.ingest.notices import CONSENT_WALL, PAYWALLED, check_wall, is_paywalled
 from siftline.ingest.pdf import is_pdf, read_pdf
 from siftline.ingest.plain import clean_line, clean_text, count_words
+from siftline.ingest.refresh import sent_to
 
 MAX_BYTES = 10_000_000
 
@@ -26,11 +34,14 @@ _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _PDF = frozenset({"application/pdf", "application/x-pdf"})
 _MAYBE_HTML = frozenset({"", "application/xml", "text/xml", "application/octet-stream"}) | _PDF
 _PLAYED = frozenset({"video", "audio"})
+# Possessive and atomic: a page of broken comments must not make it try every way to read them.
+_BEFORE = r"\s*+(?>(?><\?xml[^>]*+>|<!--.*?-->)\s*+)*+"
 _LOOKS_HTML = re.compile(
-    # Possessive and atomic: a page of broken comments must not make it try every way to read them.
-    r"\s*+(?>(?><\?xml[^>]*+>|<!--.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body|title|article|main|div|p|h1)\b",
-    re.IGNORECASE | re.DOTALL,
+    rf"{_BEFORE}<(?:!doctype\s+html|html|head|body|title|article|main|div|p|h1)\b", re.IGNORECASE | re.DOTALL
 )
+_LOOKS_FEED = re.compile(rf"{_BEFORE}<(?:rss|feed|rdf:RDF)\b", re.IGNORECASE | re.DOTALL)
+_SENT_ON_WORDS = 25
+"""A page that says more than this is one, even if it sends its visitors on."""
 
 
 def read_page(body: bytes, content_type: str, url: str) -> Page:
@@ -49,6 +60,8 @@ def read_page(body: bytes, content_type: str, url: str) -> Page:
     text = decode(body, content_type)
     if media_type == "text/plain":
         return _plain_page(text, url)
+    if _LOOKS_FEED.match(text[:4_096]):
+        raise UnsupportedContentTypeError(A_FEED)
     if media_type in _MAYBE_HTML and not _LOOKS_HTML.match(text[:4_096]):
         if not text.strip():
             raise EmptyContentError("The page is empty.")
@@ -72,6 +85,8 @@ def _html_page(text: str, url: str) -> Page:
         found = list_text(page, metadata) or found
     elif kind in _PLAYED and len(found) < PLAYED_CHARS:
         found = max(found, metadata.description or "", key=len)
+    if not walled and kind not in _PLAYED and count_words(found) <= _SENT_ON_WORDS and (target := sent_to(page, url)):
+        raise OnlyRedirectsError(f"The page only sends its visitors on. Save where it leads instead: {target}")
     if not found and not walled and kind not in _PLAYED:
         raise EmptyContentError("The page holds no text.")
     if notice is None and is_paywalled(page, metadata.locked_parts, found):

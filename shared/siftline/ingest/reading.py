@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import UUID
 
-from siftline.ingest.errors import EmptyContentError, UnsupportedContentTypeError, VideoUnavailableError
+from siftline.ingest.errors import A_FEED, EmptyContentError, UnsupportedContentTypeError, VideoUnavailableError
+from siftline.ingest.files import file_page, is_named, played
 from siftline.ingest.media import KINDS, VIDEO, Media, TranscriptState, Words
 from siftline.ingest.model import MEDIA_TYPES, EntryText, Page
 from siftline.ingest.store import StoredContent
@@ -32,6 +33,9 @@ NOTE = "note"
 _ACCEPT = "text/html, application/xhtml+xml, text/plain;q=0.8, application/pdf;q=0.8, */*;q=0.1"
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 """What is archived."""
+_UNNAMED = frozenset({"application/octet-stream"})
+"""Not worth downloading from where a recording seems to be."""
+_FEEDS = frozenset({"application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json"})
 _YOUTUBE = "YouTube"
 _log = logger("ingest")
 
@@ -130,7 +134,8 @@ class ContentReading:
         kind = content.kind if content.kind in KINDS else reading.page.kind
         if kind not in KINDS:
             return reading
-        return self._listen(content, replace(reading, page=replace(reading.page, kind=kind)), media or Media())
+        reading = replace(reading, page=replace(reading.page, kind=kind))
+        return self._listen(content, reading, media or reading.media or Media())
 
     def _article(self, content: StoredContent, media: Media | None) -> Reading:
         entry = self._reader.entry(content.entry_html)
@@ -139,7 +144,8 @@ class ContentReading:
         if content.kind == NOTE:
             raise EmptyContentError("The feed's entry has neither text nor a page of its own.")
         if media is not None and media.url == content.url:
-            return Reading(_entry_page(entry))  # a file without a page
+            page = file_page(content.url, content.kind, title=content.title)  # a file without a page
+            return Reading(replace(page, text=entry.text, word_count=entry.word_count))
         try:
             reading = self._fetch(content)
         except PermanentError as error:
@@ -157,11 +163,16 @@ class ContentReading:
 
     def _fetch(self, content: StoredContent) -> Reading:
         url = content.url
+        media_types = MEDIA_TYPES - _UNNAMED if is_named(url) else MEDIA_TYPES
         self._pace.admit(url, who=content.id)
         try:
-            response = self._http.get(url, max_bytes=self._page_max_bytes, accept=_ACCEPT, media_types=MEDIA_TYPES)
+            response = self._http.get(url, max_bytes=self._page_max_bytes, accept=_ACCEPT, media_types=media_types)
         except UnsupportedMediaTypeError as error:
-            raise UnsupportedContentTypeError(error.detail) from error
+            kind = played(error.media_type, url)
+            if kind is not None:
+                page = file_page(url, kind, title=content.title)
+                return Reading(page, media=Media(url, error.media_type))
+            raise UnsupportedContentTypeError(A_FEED if error.media_type in _FEEDS else error.detail) from error
         except (StatusRefusedError, StatusTransientError) as error:
             if isinstance(error, StatusTransientError):
                 self._pace.told(url, error)

@@ -11,7 +11,7 @@ from typing import Protocol
 from siftline.contracts import JobType, Queue
 from siftline.ingest import media_store, store
 from siftline.ingest.duplicates import Measures
-from siftline.ingest.errors import ContentGoneError
+from siftline.ingest.errors import ContentGoneError, UnsupportedContentTypeError
 from siftline.ingest.media import Media, TranscriptState, Words, text_with_words
 from siftline.ingest.reading import Reading
 from siftline.ingest.saving import SavedItem, ensure_content, save_url, subject_of
@@ -111,6 +111,8 @@ class IngestContent:
         http_status = getattr(error, "status", None)
         if http_status is not None:
             store.write_http_status(connection, job.subject_id, http_status)
+        if isinstance(error, UnsupportedContentTypeError):
+            store.write_unsupported(connection, job.subject_id)
 
     def _listening(self, job: ClaimedJob, media: Media | None, words: Words | None) -> list[NewJob]:
         """Return the job that looks for the words again, or has them made, where that is of use."""

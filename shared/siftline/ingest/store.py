@@ -109,7 +109,8 @@ update contents set
     case when %(status)s = 'READY' and contents.notice_code = 'insufficient_content' then contents.notice_code end),
   version = contents.version + old.changed::int,
   text = %(text)s, content_sha256 = %(content_sha256)b, word_count = %(word_count)s,
-  kind = case when old.from_feed and contents.kind <> 'article' then contents.kind else %(kind)s end,
+  kind = case when old.from_feed and contents.kind not in ('article', 'unsupported') then contents.kind
+    else %(kind)s end,
   title = case when old.from_feed then coalesce(contents.title, %(title)s) else coalesce(%(title)s, contents.title) end,
   author = case when old.from_feed then coalesce(contents.author, %(author)s)
     else coalesce(%(author)s, contents.author) end,
@@ -191,6 +192,14 @@ def write_http_status(connection: Connection, content_id: UUID, http_status: int
 
 def exists(connection: Connection, content_id: UUID) -> bool:
     """Return whether there is such a content."""
+def write_unsupported(connection: Connection, content_id: UUID) -> None:
+    """Keep that the address holds nothing that is read, unless it held something before."""
+    connection.execute(
+        "update contents set kind = 'unsupported' where id = %(id)s and kind = 'article' and text is null",
+        {"id": content_id},
+    )
+
+
     return connection.execute("select from contents where id = %(id)s", {"id": content_id}).fetchone() is not None
 
 

@@ -50,9 +50,13 @@ class TooLargeError(PermanentError):
 
 
 class UnsupportedMediaTypeError(PermanentError):
-    """The content type is not one that the caller can read."""
+    """The content type, ``media_type``, is not one that the caller can read."""
 
     code = "unsupported_media_type"
+
+    def __init__(self, detail: str, *, media_type: str) -> None:
+        super().__init__(detail)
+        self.media_type = media_type
 
 
 class InvalidResponseError(PermanentError):
