@@ -9,7 +9,7 @@ from siftline.fetch.reader import FeedReader
 from siftline.kit.db import Database
 from tests.api_client import ApiClient, World
 from tests.polling import Options, Poller, item, rows, rss, source_of
-from tests.servers import Answer, LoopbackServer, serving
+from tests.servers import Answer, LoopbackServer, redirect, serving
 
 OLD, BOTH = rss(item(0), item(1)), rss(item(0), item(1), item(2))
 
@@ -155,3 +155,43 @@ def test_a_poll_under_way_while_somebody_follows_does_not_hide_that_the_whole_fe
     assert (source["last_full_at"], source["body_sha256"]) == (None, None)
     assert poller.poll(source_id)["returned"] == 1
     assert held(later) == ["Entry 0", "Entry 1", "Entry 2"]
+
+
+ELSEWHERE = "127.1"  # reaches the same server, and is another site by its name
+
+
+@pytest.mark.parametrize("hop", [301, 302, 307])
+def test_a_site_that_redirects_anywhere_lends_its_word_to_nobody(
+    world: World, server: LoopbackServer, poller: Poller, hop: int
+) -> None:
+    victim, mallory = world.user(), world.user()
+    pages = [server.url(f"/art/{number}") for number in range(2)]
+    assert victim.post("/v1/items", {"url": pages[0]}).status == 202
+    entries = [
+        item(number, link=page, author="Mallory", description="Forged. " * 400, pubDate="Thu, 01 Jan 1970 00:00:00 GMT")
+        for number, page in enumerate(pages)
+    ]
+    server.answers["/forged"] = Answer(rss(*entries))
+    server.answers["/out"] = redirect(server.url("/forged", host=ELSEWHERE), hop)
+    # WHEN the feed comes by way of the victim's own site, and then tells other things of the pages
+    source_id = UUID(mallory.post("/v1/sources", {"url": server.url("/out")}).json["id"])
+    poller.poll(source_id)
+    server.answers["/forged"] = Answer(rss(*(item(number, link=page) for number, page in enumerate(pages))))
+    poller.poll(source_id)
+    # THEN it has said no more of them than that they are there
+    kept = rows(world.database, "select * from contents order by url")
+    assert [row["url"] for row in kept] == pages
+    told = ("entry_html", "author", "description", "site_name", "image_url")
+    assert all(row[name] is None for row in kept for name in told)
+    assert kept[0]["title"] is None
+
+
+def test_a_feed_of_the_pages_own_site_is_believed_through_redirects_within_it(
+    world: World, server: LoopbackServer, poller: Poller
+) -> None:
+    user = world.user()
+    server.answers["/told"] = Answer(rss(item(0, link=server.url("/art/0"), author="Ann")))
+    server.answers["/out"] = redirect(server.url("/told"), 302)
+    poller.poll(UUID(user.post("/v1/sources", {"url": server.url("/out")}).json["id"]))
+    [kept] = rows(world.database, "select author, entry_html from contents")
+    assert kept == {"author": "Ann", "entry_html": "Text of entry 0."}

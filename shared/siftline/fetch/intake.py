@@ -1,6 +1,6 @@
 """What one poll brought, on its way into the database: contents, ledger, items and jobs, in one transaction."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -8,7 +8,7 @@ from uuid import UUID
 
 from siftline.contracts import JobType, Priority, Queue
 from siftline.fetch import health_store, ledger_store, store
-from siftline.fetch.feeds import Feed
+from siftline.fetch.feeds import Entry, Feed
 from siftline.fetch.health_store import Polled, Source
 from siftline.fetch.identity import Arrival, Edit, Identified, Verdict
 from siftline.fetch.recordings import recording_kind, recording_url
@@ -16,7 +16,8 @@ from siftline.fetch.store import NewContent
 from siftline.jobs.model import NewJob
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
-from siftline.kit.urls import canonical_url, same_site
+from siftline.kit.sites import speaks_for
+from siftline.kit.urls import canonical_url
 
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -32,6 +33,7 @@ class Intake:
         *,
         source: Source,
         feed: Feed,
+        speakers: Sequence[str],
         verdict: Verdict,
         polled: Polled,
         first_import: str,
@@ -42,6 +44,7 @@ class Intake:
         self.follow: list[NewJob] = []
         self._source = source
         self._feed = feed
+        self._speakers = (source.url, *speakers)
         self._verdict = verdict
         self._polled = replace(
             polled,
@@ -107,6 +110,7 @@ class Intake:
     def _content(self, arrival: Arrival, *, analyse: bool) -> NewContent:
         identified, entry = arrival.identified, arrival.identified.entry
         recording = recording_url(entry)
+        site_name = self._feed.title or None
         url_key, url = arrival.url_key, entry.link or recording or self._feed.site_url or self._source.url
         if recording is not None and (entry.link is None or not self._speaks_for(identified)):
             # The page of another site is not this feed's to describe. The recording is.
@@ -114,14 +118,14 @@ class Intake:
         elif recording is not None and canonical_url(recording) == url_key:
             self._files.add(url_key)
         elif not self._speaks_for(identified):
-            identified = replace(identified, entry=replace(entry, html=""))
+            identified, site_name = replace(identified, entry=_hint(entry, self._now)), None
         return NewContent(
             id=new_id(),
             url_key=url_key,
             url=url,
             kind=recording_kind(entry) or ("article" if entry.link else "note"),
             identified=identified,
-            site_name=self._feed.title or None,
+            site_name=site_name,
             analyse=analyse,
         )
 
@@ -132,14 +136,14 @@ class Intake:
         and so is what several entries of a poll say of one file.
         """
         key = canonical_url(recording)
-        if key in self._files or not same_site(recording, self._source.url):
+        if key in self._files or not speaks_for(self._speakers, recording):
             return f"entry:{self._source.id}:{identified.key}"
         self._files.add(key)
         return key
 
     def _speaks_for(self, identified: Identified) -> bool:
         """Whether the feed may say what stands at an entry's link: contents are shared, so only of its own site."""
-        return identified.entry.link is None or same_site(identified.entry.link, self._source.url)
+        return identified.entry.link is None or speaks_for(self._speakers, identified.entry.link)
 
     def _allowed(self, edit: Edit) -> Edit:
         """Return the edit, without its content where another site's page stands behind it."""
@@ -153,6 +157,12 @@ class Intake:
             priority=priority(published_at, self._now),
             queue=Queue.CONTENT_BACKGROUND,
         )
+
+
+def _hint(entry: Entry, now: datetime) -> Entry:
+    """Return what a feed may say of another site's page until that speaks for itself: its title and its day."""
+    at = entry.published_at if entry.published_at and entry.published_at <= now else None
+    return Entry(guid=entry.guid, link=entry.link, title=entry.title, published_at=at)
 
 
 def chosen(arrivals: list[Arrival], rule: str) -> set[str]:

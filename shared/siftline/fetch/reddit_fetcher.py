@@ -118,7 +118,9 @@ class RedditFetcher:
         if response.status == 304:
             return unmodified(response, validators, self._clock)
         body_sha256 = hashlib.sha256(response.body).digest()
-        return Fetched(response, None if body_sha256 == source.body_sha256 else read(), body_sha256)
+        feed = None if body_sha256 == source.body_sha256 else read()
+        # It is Reddit that speaks, wherever an operator has it asked.
+        return Fetched(response, feed, body_sha256, spoken_at=(source.url,))
 
     def _get(self, listing: Listing, path: str, more: str, validators: Mapping[str, str], accept: str) -> Response:
         query = f"{more}limit={LIMIT}" + (f"&{listing.query}" if listing.query else "")

@@ -119,8 +119,10 @@ update contents set
   description = case when old.from_feed then coalesce(contents.description, %(description)s)
     else coalesce(%(description)s, contents.description) end,
   lang = coalesce(contents.lang, %(lang)s),
-  published_at = coalesce(contents.published_at, %(published_at)s),
-  sort_at = least(contents.first_seen_at, coalesce(contents.published_at, %(published_at)s)),
+  published_at = case when old.from_feed then coalesce(contents.published_at, %(published_at)s)
+    else coalesce(%(published_at)s, contents.published_at) end,
+  sort_at = least(contents.first_seen_at, case when old.from_feed then coalesce(contents.published_at, %(published_at)s)
+    else coalesce(%(published_at)s, contents.published_at) end),
   http_status = %(http_status)s, updated_at = now()
 from old where contents.id = old.id
 """
@@ -190,8 +192,6 @@ def write_http_status(connection: Connection, content_id: UUID, http_status: int
     )
 
 
-def exists(connection: Connection, content_id: UUID) -> bool:
-    """Return whether there is such a content."""
 def write_unsupported(connection: Connection, content_id: UUID) -> None:
     """Keep that the address holds nothing that is read, unless it held something before."""
     connection.execute(
@@ -200,6 +200,8 @@ def write_unsupported(connection: Connection, content_id: UUID) -> None:
     )
 
 
+def exists(connection: Connection, content_id: UUID) -> bool:
+    """Return whether there is such a content."""
     return connection.execute("select from contents where id = %(id)s", {"id": content_id}).fetchone() is not None
 
 
