@@ -9,6 +9,7 @@ from psycopg.rows import dict_row
 
 from siftline.analyze import llm_guard
 from siftline.analyze.anchors import Shelf
+from siftline.analyze.entity_step import EntityStep
 from siftline.analyze.labels import LabelSet, labels_of
 from siftline.analyze.language import LanguageDetector
 from siftline.analyze.llm import LanguageModel
@@ -65,6 +66,7 @@ class ReadingBench:
         clock: Clock | None = None,
         patience_s: float = 21_600.0,
         labels: LabelSet = LABELS,
+        entities: EntityStep | None = None,
     ) -> None:
         self.database = database
         self.sender = FakeSender()
@@ -74,13 +76,14 @@ class ReadingBench:
         asking_rule = AskingRule(caps, output_tokens=500, patience_s=patience_s)
         asking = Asking(database, model, PRICE, asking_rule, clock or SystemClock(), judge)
         llm = LlmReader(database, asking, labels.labels, detector, rule)
+        reader = Reader(embedder, shelf, detector)
         settings = JobSettings()
         self.consumer = BatchConsumer(
             queues={"siftline-local-analysis-queue": Queue.ANALYSIS},
             database=database,
             publisher=Publisher(database, self.sender, settings),
             sender=self.sender,
-            processors=[AnalyzeContent(database, Reader(embedder, shelf, detector), Points(), llm=llm)],
+            processors=[AnalyzeContent(database, reader, Points(), llm=llm, entities=entities)],
             subjects={JobType.ANALYZE_CONTENT: subject_of},
             settings=settings,
             clock=clock or SystemClock(),

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from siftline.analyze.entity_step import EntityStep
+from siftline.analyze.llm_names import ToldNames
 from siftline.analyze.llm_reader import LlmRule
 from siftline.jobs.spending_store import Caps
 from siftline.kit.db import Database, Pool
@@ -118,6 +120,17 @@ class TestGoodReply:
         assert bench.found(content_id)["topics"][0]["score"] != 0.93
         assert bench.details(content_id)["model_id"] == "words"
         assert bench.details(content_id, "summary")["model_id"] == MODEL
+
+    def test_tells_names_that_are_kept_where_they_stand_in_the_text(self, make: Make, model: LanguageServer) -> None:
+        step = EntityStep(ToldNames((), "nobody", "1"))
+        names = [{"name": "Acme", "type": "organisation"}, {"name": "Made Up Inc", "type": "organisation"}]
+        model.says = [lambda asked: reply(asked, entities=names)]
+        bench = make(entities=step)
+        content_id = bench.content(text=f"{TEXT} The ball came from Acme, and Acme paid for it.")
+        bench.analyze(content_id)
+        found = bench.rows("select name, mentions from content_entities join entities on entities.id = entity_id")
+        assert found == [{"name": "Acme", "mentions": 2}]
+        assert bench.details(content_id, "entities")["model_version"] == f"{MODEL}-prompt-1/entities-1"
 
 
 class TestAsked:

@@ -34,14 +34,18 @@ class EntityStep:
         self._resolves = resolves
         self._max_attempts = max_attempts
 
-    def added(self, article: Article, reading: Reading) -> Reading:
-        """Return the reading with whom the text is about; as it was where there is too little text."""
+    def added(self, article: Article, reading: Reading, told: Recognizer | None = None) -> Reading:
+        """Return the reading with whom the text is about; as it was where there is too little text.
+
+        ``told`` finds the names that a language model was asked for, in place of the step's own recogniser.
+        """
         if reading.notice_code == INSUFFICIENT:
             return reading
         text = f"{article.title}\n\n{article.text[:_TEXT_MAX_CHARS]}"
-        named = named_in(text, self._recognizer, reading.language, limit=self._limit)
-        version = f"{self._recognizer.model_id}-{self._recognizer.model_version}/{KIND}-1"
-        made = Derivation(KIND, self._recognizer.model_id, version, {"entities": len(named)})
+        recognizer = told or self._recognizer
+        named = named_in(text, recognizer, reading.language, limit=self._limit)
+        version = f"{recognizer.model_id}-{recognizer.model_version}/{KIND}-1"
+        made = Derivation(KIND, recognizer.model_id, version, {"entities": len(named)})
         return replace(reading, entities=named, derivations=(*reading.derivations, made))
 
     def write(

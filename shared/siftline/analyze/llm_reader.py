@@ -18,8 +18,9 @@ from siftline.analyze.labels import Label
 from siftline.analyze.language import Detected
 from siftline.analyze.llm import PROVIDER
 from siftline.analyze.llm_asking import Asking, Context
+from siftline.analyze.llm_names import ToldNames
 from siftline.analyze.llm_prompt import Question, ReplyLimits, prompt_version, visible
-from siftline.analyze.llm_reply import Reply, ReplyEntity
+from siftline.analyze.llm_reply import Reply
 from siftline.analyze.llm_store import Asked, KeptReply
 from siftline.analyze.reader import Article, Derivation, Reading, Tongue
 from siftline.analyze.topics import Topic
@@ -54,10 +55,10 @@ class LlmRule:
 
 @dataclass(frozen=True, slots=True)
 class Improved:
-    """A reading, and the names that the model found in the text, spelt as they stand there."""
+    """A reading, and what finds the names in the text that the model told; ``None`` where it told none."""
 
     reading: Reading
-    names: tuple[ReplyEntity, ...] = ()
+    names: ToldNames | None = None
 
 
 class LlmReader:
@@ -135,7 +136,8 @@ class LlmReader:
             tags=reply.tags or reading.tags,
             derivations=tuple(by(made) for made in reading.derivations),
         )
-        return Improved(better, reply.entities)
+        told = ToldNames(reply.entities, self._asking.model_id, f"prompt-{prompt_version()}")
+        return Improved(better, told if reply.entities else None)
 
 
 def _ranking(reading: Reading) -> tuple[str, ...]:

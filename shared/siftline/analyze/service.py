@@ -137,10 +137,12 @@ class AnalyzeContent:
         with self._database.transaction() as connection:
             seen = store.seen(connection, self._reader.model_version, tongue.group)
         reading = self._reader.read(article, tongue, seen)
+        told = None
         if self._llm is not None:
-            reading = self._llm.improve(job, content_id, article, tongue, reading).reading
+            improved = self._llm.improve(job, content_id, article, tongue, reading)
+            reading, told = improved.reading, improved.names
         if self._entities is not None:
-            reading = self._entities.added(article, reading)
+            reading = self._entities.added(article, reading, told)
         digest = hashlib.sha256(f"{article.title}\0{article.text}".encode("utf-8", "surrogatepass")).digest()
         return _Work(content_id, stored.version, reading, digest, tongue)
 
