@@ -15,8 +15,11 @@ _ENDINGS = {
 
 
 def is_named(url: str) -> bool:
-    """Whether an address is named like an audio or video file."""
-    return _ending(url) in _ENDINGS
+    """Whether an address is named like an audio or video file; what is no address is not."""
+    try:
+        return _ending(url) in _ENDINGS
+    except ValueError:
+        return False
 
 
 def played(media_type: str, url: str) -> str | None:
