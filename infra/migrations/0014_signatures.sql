@@ -60,7 +60,8 @@ select mine.id as content_id, twin.id as twin_id, twin.first_seen_at
 from contents as mine join contents as twin on twin.content_sha256 = mine.content_sha256 and twin.id <> mine.id
 where mine.topics is null and twin.topics is not null and twin.status = 'READY'
   and twin.notice_code is distinct from 'no_credit'
-  and (mine.word_count >= 100 or mine.title is not distinct from twin.title);
+  -- A reading begins with the title: the same words under another one are read anew.
+  and mine.title is not distinct from twin.title;
 
 -- Whoever deleted it, a retention rule or its last holder: who followed the feed before is not given it again.
 alter table source_entries add column gone_at timestamptz;

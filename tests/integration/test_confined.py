@@ -117,9 +117,10 @@ def test_a_child_that_calls_have_left_large_is_not_used_again(confined: Confined
     assert gone(large)
 
 
-def test_a_child_killed_by_the_kernel_wanted_too_much_memory() -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGABRT], ids=["the kernel", "its own library"])
+def test_a_child_ended_for_want_of_memory_wanted_too_much(number: signal.Signals) -> None:
     with Confined(*WORK, memory_bytes=MEMORY_BYTES) as fresh, pytest.raises(TooMuchMemoryError) as caught:
-        call(fresh, work.die_by, signal.SIGKILL)
+        call(fresh, work.die_by, number)
     assert caught.value.error_code == "too_much_memory"
 
 

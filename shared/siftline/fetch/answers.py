@@ -9,6 +9,7 @@ from siftline.fetch.health_store import Polled, Source
 from siftline.fetch.redirects import RedirectOptions, moved
 from siftline.fetch.rhythm import Rhythm
 from siftline.kit.http_errors import http_date
+from siftline.kit.http_headers import may_be_sent
 
 _CLOCK_SKEW = timedelta(days=1)
 
@@ -32,7 +33,7 @@ def validators(source: Source, now: datetime, options: AnswerOptions) -> dict[st
     modified_at = http_date(source.last_modified or "")
     believed = modified_at is None or modified_at <= now + _CLOCK_SKEW
     headers = {"If-None-Match": source.etag, "If-Modified-Since": source.last_modified if believed else None}
-    return {name: value for name, value in headers.items() if value}
+    return {name: value for name, value in headers.items() if value and may_be_sent(value)}
 
 
 def what_it_says(

@@ -18,6 +18,8 @@ WALL_CHARS = 6_000
 """A page that says more than this is no wall of consent."""
 BLOCK_CHARS = 1_500
 """A page that says more than this is no check for robots."""
+TITLED_CHARS = 400
+"""One that says more than this is none for its title."""
 # What a teaser has at most, when its site says that the article is not free and not which part of it.
 _TEASER_WORDS = 300
 # With so many it is no teaser, even where the part named is not found.
@@ -36,7 +38,7 @@ def check_wall(page: Outline, metadata: Metadata, article: Article, markup: str,
     """
     text = article.text
     named = metadata.is_article and metadata.title is not None
-    if len(text) <= BLOCK_CHARS and not (named and text) and is_block(markup):
+    if len(text) <= BLOCK_CHARS and not (named and text) and is_block(markup, by_title=len(text) <= TITLED_CHARS):
         raise BlockedBySiteError(BLOCKED)
     if len(text) > WALL_CHARS:
         return False

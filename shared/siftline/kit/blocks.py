@@ -36,12 +36,13 @@ _CAPTCHA = re.compile(
 )
 _TITLE = re.compile(r"<title[^<>]*>([^<]{0,300})", re.IGNORECASE)
 _TITLES = re.compile(
-    r"\s*(?:just a moment|attention required|access denied|access to this page has been denied"
-    r"|are you (?:a robot|human)"
-    r"|robot check|bot (?:check|verification)|human verification|security (?:check|checkpoint|verification)"
-    r"|vercel security checkpoint|pardon our interruption|checking your browser|verify(?:ing)? (?:that )?you are"
-    r"|you have been blocked|request (?:blocked|rejected|unsuccessful)|please (?:wait|verify)|one more step"
-    r"|ddos-guard|captcha|un momento|einen moment|un instant|nur einen moment)\b",
+    r"\s*(?:(?:access to this page has been denied|are you (?:a robot|human)|checking your browser"
+    r"|verify(?:ing)? (?:that )?you are (?:a )?human|please verify)\b"
+    # A headline may begin with any of these: they are the whole title, or its beginning before the site's name.
+    r"|(?:just a moment|attention required|access denied|robot check|bot (?:check|verification)|human verification"
+    r"|security (?:check|checkpoint|verification)|vercel security checkpoint|pardon our interruption"
+    r"|you have been blocked|request (?:blocked|rejected|unsuccessful)|please wait|one more step"
+    r"|ddos-guard|captcha|un momento|einen moment|un instant|nur einen moment)[\s.!\u2026]*(?:[|\u2013\u2014-]|$))",
     re.IGNORECASE,
 )
 _CONSENT_HOST = re.compile(
@@ -74,10 +75,11 @@ class PaywalledError(PageWithheldError):
     code = "paywalled"
 
 
-def is_block(markup: str, headers: Mapping[str, str] | None = None) -> bool:
+def is_block(markup: str, headers: Mapping[str, str] | None = None, *, by_title: bool = True) -> bool:
     """Tell whether an answer of little text is a check for robots or a refusal, and no page.
 
-    Only for an answer of little text: an article may well hold such a mark, and a comment form its captcha.
+    Only for an answer of little text: an article may well hold such a mark, and a comment form its captcha. Without
+    ``by_title``, a title that such checks have proves nothing.
     """
     if headers is not None and any(
         name in headers and value.search(headers[name].lower()) for name, value in _HEADERS.items()
@@ -86,7 +88,7 @@ def is_block(markup: str, headers: Mapping[str, str] | None = None) -> bool:
     start = markup[:_SCAN_CHARS]
     if _MARKUP.search(start):
         return True
-    title = _TITLE.search(start)
+    title = _TITLE.search(start) if by_title else None
     return title is not None and _TITLES.match(title[1]) is not None and _CAPTCHA.search(start) is not None
 
 

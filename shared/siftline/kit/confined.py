@@ -130,7 +130,8 @@ class Confined:
         if error.timed_out:
             detail = f"The {self._what or 'work'} took longer than {within_s:g} seconds to read."
             return TooSlowError(detail, code=f"{self._what}_too_slow" if self._what else None)
-        if error.exit_code == -signal.SIGKILL:  # the kernel's way when the machine has no memory left
+        # SIGKILL is the kernel's way when the machine has no memory left, SIGABRT a C++ library's when it gets no more.
+        if error.exit_code in (-signal.SIGKILL, -signal.SIGABRT):
             return self._too_much_memory()
         return ChildLostError(f"The {self._what or 'work'} could not be read: its process ended ({error.exit_code}).")
 

@@ -22,7 +22,7 @@ def request_headers(
     """
     wanted = {name.lower(): value for name, value in headers.items()}
     for name, value in {**wanted, "accept": accept}.items():
-        if not name or not _TOKEN.issuperset(name) or not all(map(_may_stand, value)):
+        if not name or not _TOKEN.issuperset(name) or not may_be_sent(value):
             raise InvalidHeaderError(f"The request header {name[:40]!r} contains a character that it may not.")
     if taken := _OURS & wanted.keys():
         raise InvalidHeaderError(f"The request header {min(taken)!r} is the client's own to set.")
@@ -49,6 +49,11 @@ def charset(headers: Mapping[str, str]) -> str | None:
         if name.strip().lower() == "charset" and value.strip(" \"'"):
             return value.strip(" \"'").lower()
     return None
+
+
+def may_be_sent(value: str) -> bool:
+    """Tell whether a value may stand in a header: what a server gave, and shall be given back, need not."""
+    return all(map(_may_stand, value))
 
 
 def _may_stand(character: str) -> bool:
