@@ -23,6 +23,7 @@ QUEUE_OF = {
     "fetch": Queue.FETCH,
     "ingest": Queue.CONTENT_PROCESSING,
     "analyze": Queue.ANALYSIS,
+    "resolve": Queue.RESOLUTION,
     "cluster": Queue.CLUSTERING,
 }
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

@@ -1,8 +1,5 @@
 """The clusters resource: what one holds, grouped into stories, and grouping it now."""
 
-import base64
-import binascii
-import json
 from dataclasses import asdict
 from datetime import datetime
 from uuid import UUID
@@ -14,8 +11,8 @@ from pydantic import BaseModel, Field
 from siftline.api import clusters_store
 from siftline.api.auth import CurrentCaller
 from siftline.api.hand_out import HandOut
-from siftline.api.paging import DEFAULT_LIMIT, Limit, Next
-from siftline.api.problems import Fault, faulty, not_found
+from siftline.api.paging import DEFAULT_LIMIT, Limit, Next, decode_rank, encode_rank
+from siftline.api.problems import not_found
 from siftline.api.routing import answer, new_router, responses
 from siftline.contracts import JobType, Priority
 from siftline.jobs import store as jobs
@@ -119,12 +116,12 @@ class ClusterRoutes:
     ) -> Clusters:
         """List clusters."""
         with self._database.transaction() as connection:
-            rows = clusters_store.list_clusters(connection, caller.user_id, _decode(next), limit + 1)
+            rows = clusters_store.list_clusters(connection, caller.user_id, decode_rank(next), limit + 1)
             run = clusters_store.last_run(connection, caller.user_id)
         shown = rows[:limit]
         return Clusters(
             items=[Cluster(**asdict(row)) for row in shown],
-            next=_encode(shown[-1].size, shown[-1].id) if len(rows) > limit else None,
+            next=encode_rank(shown[-1].size, shown[-1].id) if len(rows) > limit else None,
             run=Run(**asdict(run)) if run else None,
         )
 
@@ -141,12 +138,12 @@ class ClusterRoutes:
             cluster = clusters_store.find_cluster(connection, caller.user_id, cluster_id)
             if cluster is None:
                 raise not_found("cluster")
-            rows = clusters_store.members(connection, caller.user_id, cluster_id, _decode(next), limit + 1)
+            rows = clusters_store.members(connection, caller.user_id, cluster_id, decode_rank(next), limit + 1)
         shown = rows[:limit]
         return ClusterDetail(
             **asdict(cluster),
             items=[Member(**asdict(row)) for row in shown],
-            next=_encode(shown[-1].distance, shown[-1].content_id) if len(rows) > limit else None,
+            next=encode_rank(shown[-1].distance, shown[-1].content_id) if len(rows) > limit else None,
         )
 
     def recompute(self, caller: CurrentCaller) -> Response[Recompute]:
@@ -161,23 +158,3 @@ class ClusterRoutes:
             job_ids = jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
         self._hand_out(job_ids)
         return answer(202, Recompute(job_id=job_ids[0]))
-
-
-def _encode(number: float, key: UUID) -> str:
-    """Return the place after a row in an order by number and id, as an opaque word."""
-    text = json.dumps([number, key.hex], separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-
-def _decode(word: str | None) -> tuple[float, UUID] | None:
-    """Return the place that ``_encode`` wrote; ``None`` for none. Raises 422 for anything else."""
-    if word is None:
-        return None
-    try:
-        number, key = json.loads(base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True))
-        if isinstance(number, bool) or not isinstance(number, int | float) or not abs(number) < 2**31:
-            raise ValueError(number)
-        return number, UUID(hex=key)
-    except (binascii.Error, ValueError, TypeError, AttributeError) as error:
-        fault = Fault(code="invalid_cursor", detail="This is not the `next` of a page.", parameter="next")
-        raise faulty([fault], "invalid_cursor") from error

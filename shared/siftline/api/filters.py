@@ -12,6 +12,9 @@ from siftline.api.paging import Time
 ByLang = Annotated[str | None, Query(max_length=16, description="A language: ISO 639-1")]
 ByTopic = Annotated[str | None, Query(max_length=200, description="A topic")]
 ByTag = Annotated[str | None, Query(max_length=64, description="A tag, yours or found by reading")]
+ByEntity = Annotated[
+    str | None, Query(max_length=200, description="One whom it names: a canonical id, or a temporary one")
+]
 BySource = Annotated[UUID | None, Query(description="The source that brought it")]
 BySince = Annotated[Time | None, Query(description="Not older than this (`sort_at`)")]
 ByUntil = Annotated[Time | None, Query(description="Older than this (`sort_at`)")]

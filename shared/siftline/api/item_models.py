@@ -172,6 +172,15 @@ class Recording(BaseModel):
     transcript: Transcript
 
 
+class Named(BaseModel):
+    """One whom an item names."""
+
+    id: str = Field(description="The canonical id, or the temporary one as long as there is none")
+    kind: str = Field(description="`ORG`, `PER` or `LOC`", examples=["ORG"])
+    name: str = Field(examples=["Acme Robotics, Inc."])
+    mentions: int = Field(description="How often it does")
+
+
 class ItemDetail(Item):
     """One page in the caller's hands, with all that is known of it."""
 
@@ -180,6 +189,7 @@ class ItemDetail(Item):
     recording: Recording | None = Field(description="The video or audio that the page is about")
     waiting_until: datetime | None = Field(description="When it is tried next, if it waits for a time")
     waiting_reason: str | None = Field(description="What it waits for")
+    entities: list[Named] = Field(description="Whom the text names, the most often named first")
     duplicates: list[Duplicate]
     derivations: list[Derivation]
     vector: Vector | None

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from siftline.api.details_store import DerivationRow, DuplicateRow, RecordingRow, VectorRow
-from siftline.api.item_models import Derivation, Duplicate, Item, ItemDetail, Recording, Transcript, Vector
+from siftline.api.entities_store import NamedRow
+from siftline.api.item_models import Derivation, Duplicate, Item, ItemDetail, Named, Recording, Transcript, Vector
 from siftline.api.items_store import ItemRow
 from siftline.api.shapes import Cause, Waiting
 from siftline.jobs.credits_store import NO_CREDIT, NO_CREDIT_DETAIL
@@ -35,6 +36,7 @@ def detail_of(
     waiting: Waiting | None,
     duplicates: Sequence[DuplicateRow],
     derivations: Sequence[DerivationRow],
+    named: Sequence[NamedRow],
     vector: VectorRow | None,
     recording: RecordingRow | None,
 ) -> ItemDetail:
@@ -45,6 +47,7 @@ def detail_of(
             "waiting_until": waiting.until if waiting else None,
             "waiting_reason": waiting.reason if waiting else None,
             "duplicates": [Duplicate(**asdict(one)) for one in duplicates],
+            "entities": [_named(one) for one in named],
             "derivations": [Derivation(**asdict(one)) for one in derivations],
             "vector": Vector(**asdict(vector)) if vector else None,
             "recording": _recording(recording) if recording else None,
@@ -67,6 +70,10 @@ def reading_minutes(word_count: int | None, lang: str | None) -> int | None:
     if not word_count:
         return None
     return math.ceil(word_count / (_CHARACTERS_PER_MINUTE if lang in _CHARACTERS else _WORDS_PER_MINUTE))
+
+
+def _named(row: NamedRow) -> Named:
+    return Named(id=row.canonical_id or row.temporary_id, kind=row.kind, name=row.name, mentions=row.mentions)
 
 
 def _recording(row: RecordingRow) -> Recording:

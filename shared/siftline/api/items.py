@@ -7,9 +7,9 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from siftline.api import details_store, items_store
+from siftline.api import details_store, entities_store, items_store
 from siftline.api.auth import CurrentCaller
-from siftline.api.filters import BySince, BySource, ByStarred, ByTag, ByTopic, ByUnread, ByUntil
+from siftline.api.filters import ByEntity, BySince, BySource, ByStarred, ByTag, ByTopic, ByUnread, ByUntil
 from siftline.api.item_models import ChangeItem, ItemDetail, Items, Status
 from siftline.api.item_views import detail_of, item_of
 from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
@@ -64,6 +64,7 @@ class ItemRoutes:
         topic: ByTopic = None,
         tag: ByTag = None,
         source_id: BySource = None,
+        entity: ByEntity = None,
         since: BySince = None,
         until: ByUntil = None,
         unread: ByUnread = None,
@@ -75,8 +76,11 @@ class ItemRoutes:
         next: Next = None,  # noqa: A002  # the parameter's name in the API
     ) -> Items:
         """List items."""
-        filters = items_store.Listed(topic, tag, source_id, since, until, unread, starred, status)
         with self._database.transaction() as connection:
+            entity_ids = None if entity is None else entities_store.ids_of(connection, entity)
+            filters = items_store.Listed(
+                topic, tag, source_id, since, until, unread, starred, status, entity_ids=entity_ids
+            )
             rows = items_store.list_items(connection, caller.user_id, filters, decode(next), limit + 1)
         shown, following = page(rows, limit, lambda row: Cursor(row.sort_at, row.id))
         return Items(items=[item_of(row) for row in shown], next=following)
@@ -114,6 +118,7 @@ class ItemRoutes:
             waiting=waiting_of(details_store.live_job(connection, row.content_id), notice_code=row.notice_code),
             duplicates=details_store.duplicates(connection, user_id, row.content_id),
             derivations=details_store.derivations(connection, row.content_id),
+            named=entities_store.named_by(connection, row.content_id),
             vector=details_store.vector(connection, row.content_id),
             recording=details_store.recording(connection, row.content_id),
         )

@@ -57,6 +57,7 @@ class Listed(Filters):
     """Which items to list; ``None`` means any."""
 
     status: str | None = None
+    entity_ids: Sequence[UUID] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,8 @@ where i.user_id = %(user_id)s
   and (%(topic)s::jsonb is null or c.topics @> %(topic)s)
   and (%(tag)s::text is null or %(tag)s = any(i.tags) or %(tag)s = any(c.tags))
   and (%(source_id)s::uuid is null or i.source_id = %(source_id)s)
+  and (%(entity_ids)s::uuid[] is null or exists (select from content_entities named
+    where named.content_id = c.id and named.entity_id = any(%(entity_ids)s)))
   and (%(since)s::timestamptz is null or c.sort_at >= %(since)s)
   and (%(until)s::timestamptz is null or c.sort_at < %(until)s)
   and (%(unread)s::boolean is null or (i.read_at is null) = %(unread)s)

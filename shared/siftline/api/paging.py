@@ -63,6 +63,26 @@ def decode(word: str | None) -> Cursor | None:
         raise faulty([fault], "invalid_cursor") from error
 
 
+def encode_rank(number: float, key: UUID) -> str:
+    """Return the place after a row in an order by number and id, as an opaque word."""
+    text = json.dumps([number, key.hex], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def decode_rank(word: str | None) -> tuple[float, UUID] | None:
+    """Return the place that ``encode_rank`` wrote; ``None`` for none. Raises 422 for anything else."""
+    if word is None:
+        return None
+    try:
+        number, key = json.loads(base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True))
+        if isinstance(number, bool) or not isinstance(number, int | float) or not abs(number) < 2**31:
+            raise ValueError(number)
+        return number, UUID(hex=key)
+    except (binascii.Error, ValueError, TypeError, AttributeError) as error:
+        fault = Fault(code="invalid_cursor", detail="This is not the `next` of a page.", parameter="next")
+        raise faulty([fault], "invalid_cursor") from error
+
+
 def page(rows: Sequence[T], limit: int, place: Callable[[T], Cursor]) -> tuple[Sequence[T], str | None]:
     """Split ``limit + 1`` rows asked for into the page and the word for the next one, if there is one."""
     if len(rows) <= limit:

@@ -9,6 +9,7 @@ from siftline.api.authorize import Authorizer
 from siftline.api.clusters import ClusterRoutes
 from siftline.api.dead_letters import DeadLetterRoutes
 from siftline.api.document import DocumentRoutes
+from siftline.api.entities import EntityRoutes
 from siftline.api.hand_out import HandOut, Publisher
 from siftline.api.health import HealthRoutes
 from siftline.api.items import ItemRoutes
@@ -75,6 +76,7 @@ def http_api(
             max_attempts=max_attempts,
         ),
         ClusterRoutes(parts.database, hand_out, max_attempts=max_attempts),
+        EntityRoutes(parts.database),
         TokenRoutes(parts.database, parts.clock),
         MeRoutes(parts.database),
         UsageRoutes(parts.database, parts.clock),
