@@ -51,28 +51,32 @@ def test_each_outline_is_answered_on_its_own(world: World) -> None:
             feed("new"),
             '<outline text="broken" xmlUrl="news"/>',
             '<outline text="inside" xmlUrl="http://169.254.169.254/latest"/>',
+            '<outline text="empty" xmlUrl=""/>',
+            '<outline text="bookmark" type="link" url="https://site.example/story"/>',
             '<outline text="odd" xmlUrl="ftp://new.example/feed"/>',
             '<outline text="again" xmlUrl="https://new.example/feed/#top"/>',
             '<outline text="site" htmlUrl="https://site.example/"/>',
             '<outline text="sub" xmlUrl="https://old.reddit.com/r/Python/.rss"/>',
         ),
     )
-    expected = ["already", "subscribed", "refused", "refused", "refused", "duplicate", "subscribed", "subscribed"]
+    expected = ["already", "subscribed", *["refused"] * 5, "duplicate", "subscribed", "subscribed"]
     assert outcomes(answer) == expected
-    assert [answer.json[name] for name in ("subscribed", "already", "duplicate", "refused")] == [3, 1, 1, 3]
+    assert [answer.json[name] for name in ("subscribed", "already", "duplicate", "refused")] == [3, 1, 1, 5]
     codes = [outline["error"]["code"] for outline in answer.json["outlines"] if outline["error"]]
-    assert codes == ["invalid_url", "address_refused", "unsupported_scheme"]
+    assert codes == ["invalid_url", "address_refused", "invalid_url", "not_a_subscription", "unsupported_scheme"]
     listed = {source["id"]: source for source in user.get("/v1/sources").json["sources"]}
     assert len(listed) == 4
-    assert listed[answer.json["outlines"][5]["source_id"]]["title"] == "new"
-    assert listed[answer.json["outlines"][7]["source_id"]]["kind"] == "reddit"
+    assert listed[answer.json["outlines"][7]["source_id"]]["title"] == "new"
+    assert listed[answer.json["outlines"][9]["source_id"]]["kind"] == "reddit"
 
 
 def test_folders_become_topics_and_those_of_duplicates_are_joined(world: World) -> None:
     user = world.user()
-    sent(
-        user, opml(f'<outline text="News">{feed("a")}</outline><outline text="World">{feed("a")}{feed("b")}</outline>')
+    body = opml(
+        f'<outline text="News">{feed("a")}{feed("a")}</outline><outline text="World">{feed("a")}{feed("b")}</outline>'
     )
+    assert outcomes(sent(user, body)) == ["subscribed", "duplicate", "merged", "subscribed"]
+    assert outcomes(sent(user, body)) == ["already", "duplicate", "already", "already"]
     topics = {source["title"]: source["topics"] for source in user.get("/v1/sources").json["sources"]}
     assert topics == {"a": ["News", "World"], "b": ["World"]}
 
@@ -146,7 +150,10 @@ def test_what_was_switched_off_when_nobody_followed_it_wakes(world: World) -> No
 
 def test_what_goes_out_comes_back_as_it_was(world: World) -> None:
     first, second = world.user(), world.user()
-    first.post("/v1/sources", {"url": "https://a.example/feed", "title": "A & B", "topics": ["News", "R&D"]})
+    first.post(
+        "/v1/sources",
+        {"url": "https://a.example/feed", "title": "A & B", "topics": ["News", "R&D"], "refresh_minutes": 30},
+    )
     first.post("/v1/sources", {"url": "https://site.example/"})
     world.sql("update sources set feed_url = 'https://site.example/rss', title = 'Site' where url like '%%site%%'")
     first.post("/v1/sources", {"url": "https://page.example/", "kind": "web", "selector": "h2 a", "topics": ["News"]})
@@ -157,7 +164,7 @@ def test_what_goes_out_comes_back_as_it_was(world: World) -> None:
     assert written.headers["content-type"] == "text/x-opml; charset=utf-8"
     assert "https://site.example/rss" in written.text
     # WHEN it comes back to whom it is of, nothing changes
-    assert set(outcomes(sent(first, written.text))) == {"already", "duplicate"}
+    assert set(outcomes(sent(first, written.text))) == {"already"}
     # AND WHEN it comes to another, they follow the same, by the same names and topics
     assert "refused" not in outcomes(sent(second, written.text))
     assert subscriptions(first) == subscriptions(second)
@@ -166,7 +173,9 @@ def test_what_goes_out_comes_back_as_it_was(world: World) -> None:
 
 def subscriptions(user: ApiClient) -> set[tuple[Any, ...]]:
     sources = user.get("/v1/sources").json["sources"]
-    return {(one["id"], one["title"] or one["url"], *sorted(one["topics"])) for one in sources}
+    return {
+        (one["id"], one["title"] or one["url"], one["own_refresh_minutes"], *sorted(one["topics"])) for one in sources
+    }
 
 
 @pytest.mark.parametrize("content_type", ["text/x-opml; charset=iso-8859-1", "application/xml", "text/xml", ""])

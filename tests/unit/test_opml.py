@@ -19,6 +19,9 @@ class Source:
     title: str | None = "Site"
     topics: list[str] = field(default_factory=list)
     selector: str | None = None
+    own_refresh_minutes: int | None = None
+    own_refresh_min_minutes: int | None = None
+    own_refresh_max_minutes: int | None = None
 
 
 def opml(body: str, head: str = '<?xml version="1.0" encoding="UTF-8"?>') -> bytes:
@@ -62,6 +65,37 @@ class TestReading:
             ("x", ()),
         ]
 
+    def test_categories_are_topics_too(self) -> None:
+        [found] = outlines(
+            f'<outline text="News"><outline xmlUrl="{FEED}" category="/World/Weather, Weather,Sea "/></outline>'
+        )
+        assert found.topics == ("News", "World", "Weather", "Sea")
+
+    def test_a_subscription_without_an_address_is_named_and_a_folder_with_empty_attributes_is_one(self) -> None:
+        found = outlines(
+            f"""<outline text="lost" xmlUrl=""/><outline text="News" xmlUrl=" "><outline text="A" xmlUrl="{FEED}"/>
+            <outline text="Deep" url=""><outline xmlUrl="{FEED}2"/><outline xmlUrl=""/></outline></outline>"""
+        )
+        assert [(one.title, one.url, one.topics) for one in found] == [
+            ("lost", "", ()),
+            ("A", FEED, ("News",)),
+            (None, f"{FEED}2", ("News", "Deep")),
+            (None, "", ("News", "Deep")),
+        ]
+
+    def test_bookmarks_are_told_apart_from_subscriptions(self) -> None:
+        found = outlines(
+            f"""<outline type="link" text="B" url="{FEED}"/><outline type="LINK" xmlUrl="{FEED}" url="{FEED}"/>
+            <outline type="link" htmlUrl="{FEED}"/><outline type="rss" url="{FEED}"/>"""
+        )
+        assert [one.bookmark for one in found] == [True, False, False, False]
+
+    def test_how_often_is_taken_within_the_limits(self) -> None:
+        said = 'siftline:refresh="30" siftline:refreshMin="4" siftline:refreshMax="weekly"'
+        body = f'<opml xmlns:siftline="urn:siftline:opml"><body><outline xmlUrl="{FEED}" {said}/></body></opml>'
+        [found] = outlines(body.encode())
+        assert (found.refresh_minutes, found.refresh_min_minutes, found.refresh_max_minutes) == (30, None, None)
+
     def test_long_names_are_cut_and_deep_folders_give_twenty_topics(self) -> None:
         nested = "".join(f'<outline text="{number} {"x" * 99}">' for number in range(25))
         [found] = outlines(f'{nested}<outline text="{"y" * 999}" xmlUrl="{FEED}"/>{"</outline>" * 25}')
@@ -73,14 +107,19 @@ class TestReading:
         [found] = outlines(f'<outline text="R&D &nbsp; &amp; &#228; more" xmlUrl="{FEED}?a=1&b=2&copy=3"/>')
         assert (found.title, found.url) == ("R&D &nbsp; & ä more", f"{FEED}?a=1&b=2&copy=3")
 
-    @pytest.mark.parametrize("encoding", ["iso-8859-1", "windows-1252", "utf-16", "koi8-r"])
+    @pytest.mark.parametrize("encoding", ["iso-8859-1", "utf-16", "koi8-r", "shift_jis", "gb2312"])
     def test_a_file_is_read_in_the_encoding_that_it_names(self, encoding: str) -> None:
-        name = "Привет" if encoding in {"utf-16", "koi8-r"} else "Grüße"
+        name = {"iso-8859-1": "Grüße", "shift_jis": "日本語", "gb2312": "中文"}.get(encoding, "Привет")
         text = f'<?xml version="1.0" encoding="{encoding}"?><opml><body><outline text="{name}" xmlUrl="{FEED}"/>'
         body = f"{text}</body></opml>".encode(encoding)
         assert outlines(body)[0].title == name
         # WHEN the gateway has made text of it, what it names is no longer so
         assert outlines(body.decode(encoding).encode(), encoding="utf-8")[0].title == name
+
+    @pytest.mark.parametrize("encoding", ["foo", "rot13", "hex", "idna", "shift_jis"])
+    def test_a_file_in_an_encoding_that_is_none_or_that_it_does_not_keep_to_is_refused(self, encoding: str) -> None:
+        body = f'<?xml version="1.0" encoding="{encoding}"?><opml><body/></opml>'.encode() + b"\x81"
+        assert (refusal(body).status, refusal(body).code) == (400, "invalid_opml")
 
     def test_a_byte_order_mark_and_a_document_type_are_harmless(self) -> None:
         body = b'\xef\xbb\xbf<!DOCTYPE opml SYSTEM "http://127.0.0.1:1/x.dtd"><opml/>'
@@ -124,6 +163,8 @@ class TestWriting:
             Source(url="https://x.example/", feed_url="https://x.example/feed", site_url="https://x.example/"),
             Source(kind="web", url="https://y.example/", selector="main > a[href^='/'], h2 a", topics=["News"]),
             Source(kind="reddit", url="https://www.reddit.com/r/python/top/?t=week", title="r/Python"),
+            Source(url="https://z.example/feed", topics=["Z"], own_refresh_minutes=30),
+            Source(url="https://w.example/feed", topics=["Z"], own_refresh_min_minutes=60, own_refresh_max_minutes=120),
         ]
         text = write(sources, title="Mine")
         assert read(text.encode(), encoding=None, most=100) == [
@@ -132,6 +173,8 @@ class TestWriting:
             Outline(FEED, 'A & "B" <c>', ("News",), "rss"),
             Outline("https://y.example/", "Site", ("News",), "web", "main > a[href^='/'], h2 a"),
             Outline(FEED, 'A & "B" <c>', ("R&D",), "rss"),
+            Outline("https://z.example/feed", "Site", ("Z",), "rss", refresh_minutes=30),
+            Outline("https://w.example/feed", "Site", ("Z",), "rss", refresh_min_minutes=60, refresh_max_minutes=120),
         ]
 
     def test_other_readers_find_a_feed_wherever_there_is_one(self) -> None:

@@ -1,7 +1,8 @@
 """Subscriptions as OPML (versions 1.0 to 2.0, opml.org): read leniently, within limits, and written for every reader.
 
-A folder's name is a topic of what stands in it; what stands in several folders has several topics. What other readers
-have no word for (a page whose links are followed, and by which selector) stands in attributes of our own namespace.
+A folder's name is a topic of what stands in it, and so is each part of an outline's ``category``; what stands in
+several folders has several topics. What other readers have no word for (a page whose links are followed, by which
+selector, how often) stands in attributes of our own namespace.
 """
 
 import re
@@ -15,10 +16,15 @@ from siftline.api.problems import ProblemError
 
 NAMESPACE = "urn:siftline:opml"
 TITLE_MAX_CHARS, TOPIC_MAX_CHARS, TOPICS_MAX = 200, 64, 20
+REFRESH_LEAST_MINUTES, REFRESH_MOST_MINUTES = 5, 10_080
 _DEPTH_MAX = 32
 _ATTRIBUTES_MAX = 100
 # What is no reference by XML's own names: in feeds' lists an ampersand seldom is one.
+_DECLARED = re.compile(rb"""\s*<\?xml\s[^<>]*?encoding\s*=\s*["']([\w:.-]{1,40})""", re.IGNORECASE)
 _BARE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9a-fA-F]{1,6});)")
+# Types of outlines that lead somewhere without being subscriptions (OPML 2.0, "Other special types").
+_BOOKMARKS = frozenset({"link", "include"})
+_ADDRESSES = frozenset({"siftline:url", "xmlurl", "htmlurl", "url"})
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -31,6 +37,11 @@ class Outline:
     topics: tuple[str, ...] = ()
     kind: str | None = None
     selector: str | None = None
+    bookmark: bool = False
+    """A link that is kept, and no subscription."""
+    refresh_minutes: int | None = None
+    refresh_min_minutes: int | None = None
+    refresh_max_minutes: int | None = None
 
 
 class Followed(Protocol):
@@ -71,6 +82,21 @@ class Followed(Protocol):
         """Which links of a page are followed."""
         ...
 
+    @property
+    def own_refresh_minutes(self) -> int | None:
+        """How often the follower wants it polled."""
+        ...
+
+    @property
+    def own_refresh_min_minutes(self) -> int | None:
+        """The follower's limits of it."""
+        ...
+
+    @property
+    def own_refresh_max_minutes(self) -> int | None:
+        """The other one."""
+        ...
+
 
 def read(body: bytes, *, encoding: str | None, most: int) -> list[Outline]:
     """Return the subscriptions of an OPML file, in its order; ``encoding`` goes before what the file itself says.
@@ -81,10 +107,21 @@ def read(body: bytes, *, encoding: str | None, most: int) -> list[Outline]:
         return _Reading(most).of(body, encoding)
     except expat.ExpatError:
         mended = _BARE.sub(b"&amp;", body)
+    except (ValueError, LookupError):  # an encoding that expat cannot read
+        mended, encoding = _BARE.sub(b"&amp;", _as_utf8(body, encoding)), "utf-8"
     try:
         return _Reading(most).of(mended, encoding)
-    except expat.ExpatError as error:
+    except (expat.ExpatError, ValueError, LookupError) as error:
         raise _no_opml("The body is not well-formed XML.") from error
+
+
+def _as_utf8(body: bytes, encoding: str | None) -> bytes:
+    declared = _DECLARED.match(body)
+    name = encoding or (declared[1].decode() if declared else "utf-8")
+    try:
+        return body.decode(name).encode()
+    except (LookupError, ValueError) as error:
+        raise _no_opml("The body is not in the character encoding that it names, or that one is unknown.") from error
 
 
 def write(sources: Iterable[Followed], *, title: str) -> str:
@@ -111,6 +148,8 @@ class _Reading:
         self._most = most
         self._found: list[Outline] = []
         self._folders: list[str | None] = []
+        self._open: list[int | None] = []
+        """The places of the outlines that are still open, if they are in the list: what holds others is a folder."""
         self._depth = 0
         self._opml = False
 
@@ -137,19 +176,54 @@ class _Reading:
         self._depth -= 1
         if name.lower() == "outline":
             self._folders.pop()
+            self._open.pop()
 
     def _outline(self, said: Mapping[str, str]) -> None:
         title = " ".join((said.get("title") or said.get("text") or "").split())
-        address = said.get("siftline:url") or said.get("xmlurl") or said.get("htmlurl") or said.get("url")
-        if not address:
-            self._folders.append(title[:TOPIC_MAX_CHARS].rstrip() or None)
+        feed, page = said.get("siftline:url") or said.get("xmlurl"), said.get("htmlurl")
+        address = feed or page or said.get("url") or ("" if _ADDRESSES & said.keys() else None)
+        above = self._open[-1] if self._open else None
+        if above is not None and not self._found[above].url:
+            # What names no address and holds others is a folder, whatever empty attributes it has.
+            self._folders[-1] = _topic(self._found.pop(above).title or "")
+            self._open[-1] = None
+        if address is None:
+            self._folders.append(_topic(title))
+            self._open.append(None)
             return
-        self._folders.append(None)
         if len(self._found) == self._most:
             raise ProblemError(422, "too_many_outlines", f"The file holds more than {self._most} subscriptions.")
-        topics = tuple(dict.fromkeys(topic for topic in self._folders if topic))[:TOPICS_MAX]
-        kind, selector = said.get("siftline:kind"), said.get("siftline:selector")
-        self._found.append(Outline(address, title[:TITLE_MAX_CHARS].rstrip() or None, topics, kind, selector))
+        topics = dict.fromkeys(topic for topic in [*self._folders, *_categories(said.get("category", ""))] if topic)
+        self._folders.append(None)
+        self._open.append(len(self._found))
+        self._found.append(
+            Outline(
+                address,
+                title[:TITLE_MAX_CHARS].rstrip() or None,
+                tuple(topics)[:TOPICS_MAX],
+                said.get("siftline:kind"),
+                said.get("siftline:selector"),
+                bookmark=not feed and not page and said.get("type", "").lower() in _BOOKMARKS,
+                refresh_minutes=_minutes(said.get("siftline:refresh")),
+                refresh_min_minutes=_minutes(said.get("siftline:refreshmin")),
+                refresh_max_minutes=_minutes(said.get("siftline:refreshmax")),
+            )
+        )
+
+
+def _topic(name: str) -> str | None:
+    return name[:TOPIC_MAX_CHARS].rstrip() or None
+
+
+def _categories(said: str) -> list[str | None]:
+    """Return the parts of what OPML calls slash-delimited strings, separated by commas."""
+    return [_topic(" ".join(part.split())) for part in re.split("[/,]", said)[: 2 * TOPICS_MAX]]
+
+
+def _minutes(said: str | None) -> int | None:
+    if said is None or not re.fullmatch("[0-9]{1,6}", said):
+        return None
+    return minutes if REFRESH_LEAST_MINUTES <= (minutes := int(said)) <= REFRESH_MOST_MINUTES else None
 
 
 def _refuse_entity(*_: object) -> None:
@@ -172,8 +246,15 @@ def _line(source: Followed) -> str:
         "siftline:url": source.url if source.feed_url else None,
         "siftline:kind": source.kind,
         "siftline:selector": source.selector,
+        "siftline:refresh": _number(source.own_refresh_minutes),
+        "siftline:refreshMin": _number(source.own_refresh_min_minutes),
+        "siftline:refreshMax": _number(source.own_refresh_max_minutes),
     }
     return f"    <outline{_attributes(attributes)}/>"
+
+
+def _number(minutes: int | None) -> str | None:
+    return None if minutes is None else str(minutes)
 
 
 def _feed_of_reddit(url: str) -> str:

@@ -13,6 +13,7 @@ class Outcome(StrEnum):
 
     SUBSCRIBED = "subscribed"
     ALREADY = "already"
+    MERGED = "merged"
     DUPLICATE = "duplicate"
     REFUSED = "refused"
 
@@ -21,8 +22,9 @@ class OutlineAnswer(BaseModel):
     """What became of one outline that names an address."""
 
     outcome: Outcome = Field(
-        description="`already`: you followed it before, and nothing changed; `duplicate`: an outline before this one "
-        "names the same source, and only the folder was added; `refused`: see `error`"
+        description="`already`: you followed it before, and nothing changed; `merged`: an outline before this one "
+        "names the same source, and the folder of this one was added; `duplicate`: one before names it, and this one "
+        "adds nothing; `refused`: see `error`"
     )
     title: str | None = Field(description="As the file calls it")
     source_id: UUID | None = Field(default=None, description="The source that you follow now")
@@ -34,6 +36,7 @@ class OpmlAnswer(BaseModel):
 
     subscribed: int = Field(examples=[12])
     already: int = Field(examples=[3])
+    merged: int = Field(examples=[0])
     duplicate: int = Field(examples=[0])
     refused: int = Field(examples=[1])
     outlines: list[OutlineAnswer]

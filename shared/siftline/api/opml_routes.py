@@ -5,7 +5,7 @@ import binascii
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Request, Response
@@ -138,6 +138,8 @@ class OpmlRoutes:
 
     def _checked(self, outline: Outline) -> Address | Cause:
         """Return the source that an outline means, or why it is none."""
+        if outline.bookmark:
+            return Cause(code="not_a_subscription", detail="The outline is a bookmark: it names no feed to follow.")
         kind = Kind(outline.kind) if outline.kind in set(Kind) else None
         selector = (outline.selector or "")[:_SELECTOR_MAX_CHARS] if kind is Kind.WEB else None
         try:
@@ -155,7 +157,14 @@ def _merged(outlines: Sequence[Outline], checked: Sequence[Address | Cause]) -> 
         before = found.get(address.key)
         known = before.topics if before else ()
         topics = tuple(dict.fromkeys([*known, *outline.topics]))[: opml.TOPICS_MAX]
-        found[address.key] = Wish(address, title=before.title if before else outline.title, topics=topics)
+        first = before or Wish(
+            address,
+            title=outline.title,
+            refresh_minutes=outline.refresh_minutes,
+            refresh_min_minutes=outline.refresh_min_minutes,
+            refresh_max_minutes=outline.refresh_max_minutes,
+        )
+        found[address.key] = replace(first, topics=topics)
     return found
 
 
@@ -163,16 +172,18 @@ def _answered(
     outlines: Sequence[Outline], checked: Sequence[Address | Cause], followed: Mapping[str, Followed]
 ) -> OpmlAnswer:
     answers: list[OutlineAnswer] = []
-    seen: set[str] = set()
+    seen: dict[str, set[str]] = {}
     for outline, address in zip(outlines, checked, strict=True):
         if isinstance(address, Cause):
             answers.append(OutlineAnswer(outcome=Outcome.REFUSED, title=outline.title, error=address))
             continue
         source = followed[address.key]
         outcome = Outcome.SUBSCRIBED if source.fresh else Outcome.ALREADY
-        if address.key in seen:
+        if address.key in seen and seen[address.key].issuperset(outline.topics):
             outcome = Outcome.DUPLICATE
-        seen.add(address.key)
+        elif address.key in seen and source.fresh:
+            outcome = Outcome.MERGED
+        seen.setdefault(address.key, set()).update(outline.topics)
         answers.append(OutlineAnswer(outcome=outcome, title=outline.title, source_id=source.source_id))
     counted = Counter(answer.outcome for answer in answers)
     return OpmlAnswer(outlines=answers, **{outcome.value: counted[outcome] for outcome in Outcome})
