@@ -1,6 +1,7 @@
 """The work of the ingest function, put together for tests: real parts, no waiting for anybody's turn."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -39,6 +40,11 @@ class FreePace:
 
     def admit(self, url: str, *, who: UUID) -> None:
         self.admitted.append((url, who))
+
+    @contextmanager
+    def asking(self, url: str, *, who: UUID) -> Iterator[None]:
+        self.admit(url, who=who)
+        yield
 
     def told(self, url: str, error: TransientError) -> None:
         self.refusals.append((url, error.error_code))

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -27,6 +28,8 @@ from siftline.kit.http_errors import (
     TooLargeError,
     UnsupportedMediaTypeError,
 )
+from siftline.kit.http_turns import in_turn
+from siftline.kit.pacing import HostBusyError
 from tests.certificates import certificate
 from tests.servers import Answer, LoopbackServer, Request, drip, redirect, serving
 
@@ -74,6 +77,43 @@ def _close_clients() -> Iterator[None]:
     yield
     while _made:
         _made.pop().close()
+
+
+class Given:
+    """Gives a turn to every redirect and to so many repeats; remembers for what."""
+
+    def __init__(self, repeats: int) -> None:
+        self._repeats = repeats
+        self.asked: list[tuple[str, str]] = []
+
+    def onward(self, url: str) -> None:
+        self.asked.append(("onward", urlsplit(url).path))
+
+    def again(self, url: str) -> bool:
+        self.asked.append(("again", urlsplit(url).path))
+        self._repeats -= 1
+        return self._repeats >= 0
+
+
+class TestTurns:
+    def test_every_redirect_and_every_repeat_takes_a_turn(self, server: LoopbackServer) -> None:
+        server.answers.update({"/a": redirect("/b"), "/b": redirect("/c"), "/c": Answer(status=500)})
+        given = Given(repeats=1)
+        with in_turn(given), pytest.raises(StatusTransientError):
+            client().get(server.url("/a"))
+        tried = [("onward", "/b"), ("onward", "/c"), ("again", "/a")]
+        assert given.asked == tried * 2
+        assert [request.path for request in server.requests] == ["/a", "/b", "/c"] * 2
+
+    def test_without_a_turn_a_redirect_is_not_followed(self, server: LoopbackServer) -> None:
+        class Busy(Given):
+            def onward(self, url: str) -> None:
+                raise HostBusyError("Others come first.", retry_after_s=9)
+
+        server.answers["/a"] = redirect("/b")
+        with in_turn(Busy(repeats=0)), pytest.raises(HostBusyError):
+            client().get(server.url("/a"))
+        assert [request.path for request in server.requests] == ["/a"]
 
 
 class TestAnswers:

@@ -9,9 +9,10 @@ from uuid import UUID
 
 import pytest
 
-from siftline.kit import pacing_store
+from siftline.kit import http_turns, pacing_store
 from siftline.kit.db import Database
 from siftline.kit.http_errors import Refusal, StatusTransientError, status_error
+from siftline.kit.http_turns import Turns
 from siftline.kit.ids import new_id
 from siftline.kit.pacing import HostBusyError, Pace
 from tests.simulated_time import START, SimulatedTime, simulated_time
@@ -95,6 +96,12 @@ def refusal(headers: Mapping[str, str] | None = None, status: int = 429) -> Stat
     error = status_error(status, headers or {}, START)
     assert isinstance(error, StatusTransientError)
     return error
+
+
+def turns() -> Turns:
+    given = http_turns.current()
+    assert given is not None
+    return given
 
 
 def learned(database: Database) -> list[tuple[str, float]]:
@@ -197,6 +204,56 @@ class TestBuckets:
     )  # fmt: skip
     def test_an_address_is_one_however_it_is_spelled(self, asking: Callable[..., Asking], host: str) -> None:
         assert [asking().wait_s(f"http://{spelled}/") for spelled in ("93.184.216.34", host)] == [0, 10]
+
+
+class TestOneRequestAsMany:
+    """Redirects and repeats: each goes to some host, and takes a turn of it."""
+
+    TARGET = "https://target.example/full"
+
+    def onward(self, ask: Asking, who: UUID, *urls: str) -> float:
+        """Be redirected through these; returns the seconds until the turn that is missing."""
+        try:
+            with ask.pace.asking("https://asked.example/", who=who):
+                for url in urls:
+                    turns().onward(url)
+        except HostBusyError as error:
+            return round(error.retry_after_s or 0.0, 3)
+        return 0.0
+
+    def test_a_redirect_waits_for_the_turn_of_where_it_leads(
+        self, asking: Callable[..., Asking], time: SimulatedTime
+    ) -> None:
+        ask = asking(host_per_minute={"asked.example": 60_000.0}, host_wait_s=0.1)
+        who = [new_id() for _ in range(4)]
+        waits = [self.onward(ask, one, self.TARGET) for one in who] + [ask.wait_s(self.TARGET)]
+        assert waits == pytest.approx([0, 10, 20, 30, 40], abs=0.1)
+        time.sleep(10)
+        assert [self.onward(ask, one, self.TARGET) for one in who[1:]] == pytest.approx([0, 10, 20], abs=0.1)
+
+    def test_who_comes_back_for_a_redirect_arrives_and_those_behind_wait_longer(
+        self, asking: Callable[..., Asking], time: SimulatedTime
+    ) -> None:
+        ask, late = asking(host_per_minute={"asked.example": 60_000.0}), new_id()
+        assert [ask.wait_s(self.TARGET), self.onward(ask, late, self.TARGET)] == [0, 10]
+        time.sleep(60)
+        assert [ask.wait_s(self.TARGET), self.onward(ask, late, self.TARGET), ask.wait_s(self.TARGET)] == [0, 0, 20]
+
+    def test_a_redirect_within_a_host_is_not_sent_back_and_costs_a_turn(self, asking: Callable[..., Asking]) -> None:
+        ask, who = asking(), new_id()
+        assert self.onward(ask, who, "https://asked.example/moved") == 0
+        assert ask.wait_s("https://asked.example/") == 20
+
+    def test_a_redirect_to_a_host_that_refused_waits_until_it_may(self, asking: Callable[..., Asking]) -> None:
+        ask = asking()
+        ask.pace.told(self.TARGET, refusal({"retry-after": "300"}))
+        assert self.onward(ask, new_id(), self.TARGET) == 300
+
+    def test_nothing_is_asked_again_without_a_turn(self, asking: Callable[..., Asking]) -> None:
+        ask = asking(host_burst=2)
+        with ask.pace.asking(URL, who=new_id()):
+            assert [turns().again(URL) for _ in range(3)] == [True, False, False]
+        assert ask.wait_s() == 10
 
 
 class TestRefusals:

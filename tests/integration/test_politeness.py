@@ -110,6 +110,27 @@ class TestRefusals:
         assert poller.poll(other)["new"] == 1
         assert poller.failing(target) == "host_busy"
 
+    def test_links_of_many_hosts_that_lead_to_one_ask_it_at_its_pace(
+        self, database: Database, site: LoopbackServer, feed_reader: FeedReader
+    ) -> None:
+        options = Options(host_pace_loopback=True, host_requests_per_s=1_000, host_per_minute={"localhost": 1.0})
+        sources = [subscribed(database, site, f"/{number}") for number in range(4)]
+        site.answers["/one"] = FEED
+        for number in range(4):
+            site.answers[f"/{number}"] = redirect(site.url("/one", host="localhost"))
+        poller = Poller(database, feed_reader, options)
+        assert poller.poll(sources[0])["new"] == 1
+        assert [poller.failing(source_id) for source_id in sources[1:]] == ["host_busy"] * 3
+        assert len(site.asked("/one")) == 1
+
+    def test_a_server_in_trouble_is_asked_again_only_in_turn(
+        self, database: Database, site: LoopbackServer, feed_reader: FeedReader
+    ) -> None:
+        options = Options(host_pace_loopback=True, host_requests_per_s=0.01, host_burst=2)
+        site.answers["/feed"] = Answer(status=500)
+        assert Poller(database, feed_reader, options).failing(subscribed(database, site)) == "http_500"
+        assert len(site.requests) == 2
+
 
 class Line:
     """The batch loop over the fetch queue."""

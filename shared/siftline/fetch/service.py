@@ -136,9 +136,9 @@ class FetchSource:
         Raises ``HostBusyError`` besides what the fetcher raises, and ``BlockedBySiteError`` for a check for robots.
         """
         url = source.polled_url
-        self._pace.admit(url, who=source.id)
         try:
-            fetched = fetcher.fetch(source, validators(source, now, self._options))
+            with self._pace.asking(url, who=source.id):
+                fetched = fetcher.fetch(source, validators(source, now, self._options))
         except (TransientError, StatusRefusedError) as error:
             if isinstance(error, TransientError):
                 self._pace.told(url, error)

@@ -166,7 +166,7 @@ class SiteFetcher:
         A search has no turn of its own to wait for: it would begin with the page, and wait again, for ever.
         """
         try:
-            self._pace.admit(url, who=source.id)
+            with self._pace.asking(url, who=source.id):
+                return self._searching.get(url, max_bytes=self._max_bytes, accept=ACCEPT)
         except NotTriedError as error:
             raise SearchInterruptedError(error.detail) from error
-        return self._searching.get(url, max_bytes=self._max_bytes, accept=ACCEPT)

@@ -45,9 +45,9 @@ class AudioFiles:
         """Return the file, or the state that says why it cannot be had. Raises ``TransientError``."""
         if media.url is None:
             return TranscriptState.NONE
-        self._pace.admit(media.url, who=who)
         try:
-            answer = self._http.get(media.url, max_bytes=self._max_bytes, accept=_ACCEPT)
+            with self._pace.asking(media.url, who=who):
+                answer = self._http.get(media.url, max_bytes=self._max_bytes, accept=_ACCEPT)
         except StatusTransientError as error:
             self._pace.told(media.url, error)
             raise

@@ -164,9 +164,9 @@ class ContentReading:
     def _fetch(self, content: StoredContent) -> Reading:
         url = content.url
         media_types = MEDIA_TYPES - _UNNAMED if is_named(url) else MEDIA_TYPES
-        self._pace.admit(url, who=content.id)
         try:
-            response = self._http.get(url, max_bytes=self._page_max_bytes, accept=_ACCEPT, media_types=media_types)
+            with self._pace.asking(url, who=content.id):
+                response = self._http.get(url, max_bytes=self._page_max_bytes, accept=_ACCEPT, media_types=media_types)
         except UnsupportedMediaTypeError as error:
             kind = played(error.media_type, url)
             if kind is not None:

@@ -98,8 +98,8 @@ class Transcripts:
 
     def of_youtube(self, id_: str, *, who: UUID, facts: bool = True) -> tuple[Words, Video]:
         """Return the words of a video, and what else is known of it. Raises ``HostBusyError``."""
-        self._pace.admit(HOME, who=who)
-        video = self._youtube.video(id_, facts=facts)
+        with self._pace.asking(HOME, who=who):
+            video = self._youtube.video(id_, facts=facts)
         if video.refusal is not None:
             self._pace.told(HOME, video.refusal)
         words = video.words
@@ -132,8 +132,8 @@ class Transcripts:
 
     def _track(self, track: Track, state: TranscriptState, who: UUID) -> Words:
         try:
-            self._pace.admit(track.url, who=who)
-            answer = self._http.get(track.url, max_bytes=self._max_bytes, accept=_ACCEPT)
+            with self._pace.asking(track.url, who=who):
+                answer = self._http.get(track.url, max_bytes=self._max_bytes, accept=_ACCEPT)
             named = answer.headers.get("content-type", "") or track.media_type or ""
             return self._read(answer.body, named, Words(state, language=track.language, source=track.url))
         except (StatusRefusedError, StatusTransientError) as error:

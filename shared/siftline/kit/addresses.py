@@ -75,7 +75,7 @@ def refusal(address: Address, *, allow_loopback: bool = False) -> str | None:
 
 
 def reached(address: Address) -> Address:
-    """Return the address that a request to this one reaches: the IPv4 address within, if one is mapped or translated."""
+    """Return the address that a request to this one reaches: the IPv4 within, where there is one."""
     if isinstance(address, IPv4Address):
         return address
     if address in _NAT64:

@@ -2,7 +2,8 @@
 
 http and https only; each hop's name is resolved once, its address checked against the deny list and the connection
 pinned to it (``siftline.kit.http_network``); at most five redirects; one deadline for the whole request, retries and
-redirects included; a cap on decoded bytes. No proxy and no other part of the environment is read.
+redirects included, each of which takes a turn where a pace is kept (``siftline.kit.http_turns``); a cap on decoded
+bytes. No proxy and no other part of the environment is read.
 """
 
 import contextlib
@@ -17,6 +18,7 @@ import httpcore
 import httpx
 import tenacity
 
+from siftline.kit import http_turns
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.errors import SiftlineError
 from siftline.kit.http_askers import Resolver, resolve
@@ -149,11 +151,14 @@ class HttpClient:
     def _tried(self, url: str, request: Outgoing, retries: int) -> Response:
         """Make a request, and make it again where that may help, all within one deadline."""
         until_s = self._clock.monotonic() + self._limits.total_s
+        turns = http_turns.current()
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_worth_retrying),
             wait=self._wait_s,
             stop=lambda state: (
-                state.attempt_number > retries or self._clock.monotonic() + state.upcoming_sleep >= until_s
+                state.attempt_number > retries
+                or self._clock.monotonic() + state.upcoming_sleep >= until_s
+                or (turns is not None and not turns.again(url))
             ),
             sleep=self._sleep,
             reraise=True,
@@ -168,7 +173,7 @@ class HttpClient:
 
     def _follow(self, url: str, request: Outgoing) -> Response:
         """Make one try: the request and its redirects."""
-        current = validate_url(url)
+        current, turns = validate_url(url), http_turns.current()
         redirects: list[tuple[int, str]] = []
         while True:
             parts = urlsplit(current)
@@ -183,6 +188,8 @@ class HttpClient:
                 raise TooManyRedirectsError(f"The address redirects more than {self._limits.redirects} times.")
             current = _joined(current, location)
             request = redirected(request, status, same_origin=urlsplit(current)[:2] == parts[:2])
+            if turns is not None:
+                turns.onward(current)
             redirects.append((status, current))
 
     @contextlib.contextmanager

@@ -7,9 +7,10 @@ address that was asked for, whose own job waits, and so nothing is kept of it he
 
 import ipaddress
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from typing import Protocol
+from typing import NoReturn, Protocol
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from siftline.kit.clock import Clock
 from siftline.kit.db import Database, settled
 from siftline.kit.errors import NotTriedError, TransientError
 from siftline.kit.http_errors import StatusTransientError
+from siftline.kit.http_turns import in_turn
 from siftline.kit.log import logger
 from siftline.kit.pacing_store import Bucket, Turn
 from siftline.kit.rate_limits import reset_s, used_up
@@ -79,8 +81,8 @@ class PaceOptions(Protocol):
 class Pacing(Protocol):
     """What a room asks of a pace."""
 
-    def admit(self, url: str, *, who: UUID) -> None:
-        """Wait for the turn, or raise ``HostBusyError``."""
+    def asking(self, url: str, *, who: UUID) -> AbstractContextManager[None]:
+        """Wait for the turn, or raise ``HostBusyError``; within, redirects and repeats take turns as well."""
         ...
 
     def told(self, url: str, error: TransientError) -> None:
@@ -116,15 +118,66 @@ class Pace:
         bucket = self._bucket(url)
         if bucket is None:
             return
+        left_s = self._take(bucket, who)
+        if left_s is None:
+            self._stand_in_line(bucket, who)
+        else:
+            self._wait(left_s)
+
+    @contextmanager
+    def asking(self, url: str, *, who: UUID) -> Iterator[None]:
+        """Admit ``who``, and let each request that is made within take a turn of the host it goes to.
+
+        A redirect waits for its turn as ``admit`` does. Who came to the front of the line of where it leads, or was
+        let through to the same host before, does not stand in line anew, or would never arrive: those behind wait
+        longer instead. A request is made once more only if it has a turn at once.
+        """
+        self.admit(url, who=who)
+        bucket = self._bucket(url)
+        with in_turn(_Turns(self, who, set() if bucket is None else {bucket.scope})):
+            yield
+
+    def onward(self, url: str, *, who: UUID, asked: set[str]) -> None:
+        """Return when a redirect's target may be asked; ``asked`` is what was asked on the way there.
+
+        Raises ``HostBusyError``.
+        """
+        bucket = self._bucket(url)
+        if bucket is None:
+            return
+        left_s = self._take(bucket, who)
+        if left_s is None:
+            wait_s, known = self._options.host_wait_s, bucket.scope in asked
+            left_s = settled(
+                self._database,
+                lambda connection: pacing_store.owe(connection, bucket, who, wait_s=wait_s, known=known),
+            )
+        if left_s is None:
+            self._stand_in_line(bucket, who)
+        else:
+            asked.add(bucket.scope)
+            self._wait(left_s)
+
+    def again(self, url: str, *, who: UUID) -> bool:
+        """Return whether there is a turn within the wait to ask once more; it is then taken."""
+        bucket = self._bucket(url)
+        left_s = 0.0 if bucket is None else self._take(bucket, who)
+        self._wait(left_s or 0.0)
+        return left_s is not None
+
+    def _take(self, bucket: Bucket, who: UUID) -> float | None:
         wait_s = self._options.host_wait_s
-        left_s = settled(
+        return settled(
             self._database, lambda connection: pacing_store.take(connection, bucket, who, wait_s=wait_s), single=True
         )
-        if left_s is None:
-            turn = settled(self._database, lambda connection: pacing_store.stand_in_line(connection, bucket, who))
-            raise HostBusyError(_busy(bucket, turn), retry_after_s=turn.wait_s)
+
+    def _wait(self, left_s: float) -> None:
         if left_s > 0:
-            self._sleep(left_s)
+            self._sleep(min(left_s, self._options.host_wait_s))
+
+    def _stand_in_line(self, bucket: Bucket, who: UUID) -> NoReturn:
+        turn = settled(self._database, lambda connection: pacing_store.stand_in_line(connection, bucket, who))
+        raise HostBusyError(_busy(bucket, turn), retry_after_s=turn.wait_s)
 
     def told(self, url: str, error: TransientError) -> None:
         """Remember a 429: the host's pace widens, and its registrable domain is left alone for as long as it asks.
@@ -168,6 +221,23 @@ class Pace:
             if domain in domains:
                 return Bucket(domain, 60 / per_minute, 1, domains)
         return Bucket(host, 1 / self._options.host_requests_per_s, self._options.host_burst, domains)
+
+
+class _Turns:
+    """The turns of what one request becomes."""
+
+    def __init__(self, pace: Pace, who: UUID, asked: set[str]) -> None:
+        self._pace = pace
+        self._who = who
+        self._asked = asked
+
+    def onward(self, url: str) -> None:
+        """Wait for the turn of where a redirect leads."""
+        self._pace.onward(url, who=self._who, asked=self._asked)
+
+    def again(self, url: str) -> bool:
+        """Return whether there is a turn."""
+        return self._pace.again(url, who=self._who)
 
 
 def registrable_domain(host: str) -> str:

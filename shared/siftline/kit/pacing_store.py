@@ -14,8 +14,8 @@ from psycopg.rows import class_row, scalar_row
 
 from siftline.kit.db import Connection
 
-# Who did not come back so long after their turn has gone away.
-_TURN_KEPT = timedelta(minutes=10)
+# Who did not come back so long after their turn has gone away; until then they are let through before those behind.
+_TURN_KEPT = timedelta(hours=1)
 # A pace that was refused is not tried again for a day, and what lies a little above it is kept to.
 _REFUSED_KEPT = timedelta(days=1)
 _ABOVE_REFUSED_RATIO = 1.1
@@ -53,20 +53,22 @@ _BURST_S = "case when h.learned_s is null then %(burst_s)s else 0 end"
 # Who comes a little late for a turn, as delays are of whole seconds, does not push all behind them back.
 _LATE = f"least({_INTERVAL} * 0.05, 1) * interval '1 second'"
 _BLOCKED = "select max(b.blocked_until) from fetch_hosts b where b.scope = any(%(domains)s) and b.blocked_until > now()"
-_AHEAD = """
-ahead as (
-  select count(*) as others from fetch_turns t
-  where t.scope = %(scope)s and t.who <> %(who)s and t.turn_at > now() - %(turn_kept)s
+_FREE_AT = f"h.next_at - {_BURST_S} * interval '1 second'"
+# Whoever missed a turn by more than one interval is not waited for: the host would stand idle while others ask.
+_AHEAD = f"""
+  select count(*) from fetch_turns t
+  where t.scope = %(scope)s and t.who <> %(who)s and t.turn_at > now() - {_INTERVAL} * interval '1 second'
     and t.since < coalesce((select m.since from fetch_turns m where m.scope = %(scope)s and m.who = %(who)s),
-                           'infinity'))
-"""
+                           'infinity')
+"""  # noqa: S608  -- constants of ours
+# Of those ahead only who is due before the next request after this one would lose by it.
+_DUE = f"{_AHEAD} and t.turn_at < greatest(now(), {_FREE_AT}) + {_INTERVAL} * interval '1 second'"
 
-_TURN_AT = f"h.next_at + ((select others from ahead) * {_INTERVAL} - {_BURST_S}) * interval '1 second'"  # noqa: S608  -- constants of ours
+_TURN_AT = f"{_FREE_AT} + ({_DUE}) * {_INTERVAL} * interval '1 second'"
 
 # Who may ask now or within the wait takes the turn, by this one statement; nobody is told anything otherwise.
 _TAKE = f"""
-with {_AHEAD},
-taken as (
+with taken as (
   insert into fetch_hosts as h (scope, next_at, asked_at, updated_at)
   select %(scope)s, now() + %(interval_s)s * interval '1 second', now(), now()
   where set_config('synchronous_commit', 'off', true) is not null
@@ -91,24 +93,35 @@ on conflict (scope) do update set updated_at = excluded.updated_at
 """
 
 _STAND_IN_LINE = f"""
-with {_AHEAD},
-left_behind as (
+with left_behind as (
   delete from fetch_turns where scope = %(scope)s and who <> %(who)s and turn_at <= now() - %(turn_kept)s),
 host as (
-  select {_INTERVAL} as interval_s, greatest(h.next_at - {_BURST_S} * interval '1 second', ({_BLOCKED})) as free_at
+  select {_INTERVAL} as interval_s, greatest({_FREE_AT}, ({_BLOCKED})) as free_at, ({_AHEAD}) as ahead
   from fetch_hosts h where h.scope = %(scope)s),
 mine as (
   insert into fetch_turns (scope, who, since, turn_at)
   select %(scope)s, %(who)s,
     greatest(now(), (select max(since) from fetch_turns where scope = %(scope)s) + interval '1 microsecond'),
-    greatest(host.free_at + ahead.others * host.interval_s * interval '1 second', now())
-  from host, ahead
+    greatest(host.free_at + host.ahead * host.interval_s * interval '1 second', now())
+  from host
   on conflict (scope, who) do update set turn_at = excluded.turn_at
   returning turn_at)
 select extract(epoch from mine.turn_at - now())::float8 as wait_s, host.interval_s,
   (select b.blocked_reason from fetch_hosts b where b.scope = any(%(domains)s) and b.blocked_until > now()
    order by b.blocked_until desc limit 1) as reason
 from mine, host
+"""  # noqa: S608  -- as above
+
+# Who may not be sent away goes at once, and all behind them one interval later.
+_OWE = f"""
+with mine as (
+  delete from fetch_turns where scope = %(scope)s and who = %(who)s and turn_at <= now() + %(wait)s
+    and ({_BLOCKED}) is null
+  returning who)
+update fetch_hosts as h set
+  next_at = greatest(h.next_at, now()) + {_INTERVAL} * interval '1 second', asked_at = now(), updated_at = now()
+where h.scope = %(scope)s and (%(known)s or exists (select from mine)) and ({_BLOCKED}) is null
+returning extract(epoch from {_FREE_AT} - now())::float8 - {_INTERVAL}
 """  # noqa: S608  -- as above
 
 _LEARN = f"""
@@ -147,6 +160,17 @@ def take(connection: Connection, bucket: Bucket, who: UUID, *, wait_s: float) ->
     }
     with connection.cursor(row_factory=scalar_row) as cursor:
         left_s: float | None = cursor.execute(_TAKE, values).fetchone()
+    return left_s
+
+
+def owe(connection: Connection, bucket: Bucket, who: UUID, *, wait_s: float, known: bool) -> float | None:
+    """Let ``who`` through whose turn in line has come, or who was let through just now (``known``), before all others.
+
+    Returns the seconds until the host is free, which may be many; ``None`` for anybody else, and if it is blocked.
+    """
+    values = _values(bucket, who) | {"wait": timedelta(seconds=wait_s), "known": known}
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        left_s: float | None = cursor.execute(_OWE, values).fetchone()
     return left_s
 
 
