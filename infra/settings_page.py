@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "settings.md"
 _HEAD = """# Settings
 
-Written by `make settings` out of `shared/siftline/settings.py`, `shared_settings.py`, `media_settings.py`,
-`llm_settings.py` and `template.yaml`; do not edit it here.
+Written by `make settings` out of `shared/siftline/settings.py`, the `*_settings.py` beside it and `template.yaml`; do
+not edit it here.
 
 A setting is an environment variable. A wrong value, or none where there is no default, stops the function that asks for
 it, and its log names the setting. Lists and tables are written as JSON.
@@ -44,6 +44,7 @@ _SHARED = {
     "LlmSettings": "Language model",
     "PacingSettings": "Pacing",
     "ModelSettings": "Model",
+    "TopicSettings": "Topics",
     "VectorSettings": "Vectors",
 }
 _PROGRAMS = {"WorkerSettings": "worker", "LocalSettings": "make run"}

@@ -31,6 +31,7 @@ from siftline.shared_settings import (
     Settings,
     VectorSettings,
 )
+from siftline.topic_settings import TopicSettings
 
 __all__ = [
     "AnalyzeSettings",
@@ -53,6 +54,7 @@ __all__ = [
     "ScheduleSettings",
     "SearchSettings",
     "Settings",
+    "TopicSettings",
     "VectorSettings",
     "WorkerSettings",
     "environment",
@@ -268,12 +270,9 @@ class ApiSettings(ConsumerSettings):
     )
 
 
-class AnalyzeSettings(ConsumerSettings, ModelSettings, VectorSettings, LlmSettings, EntitySettings):
+class AnalyzeSettings(ConsumerSettings, ModelSettings, VectorSettings, TopicSettings, LlmSettings, EntitySettings):
     """The ``analyze`` function."""
 
-    topics_file: str = Field(default="", description="TOML of topics of one's own; empty for those shipped")
-    topic_threshold: float = Field(default=0.3, ge=0, le=1, description="a topic of a lower score does not count")
-    topics_max: int = Field(default=3, ge=1, le=20, description="topics of a content at most")
     tags_max: int = Field(default=6, ge=0, le=30, description="tags of a content at most")
     summary_sentences: int = Field(default=3, ge=1, le=10, description="sentences of a summary at most")
     text_letters_min: int = Field(default=120, ge=0, description="a text that says less gets no topics and no summary")

@@ -1,10 +1,13 @@
 import pytest
 
 from siftline.analyze.anchors import Shelf
+from siftline.analyze.cascade import Cascade, CascadeRule
 from siftline.analyze.labels import labels_of
 from siftline.analyze.language import LanguageDetector
 from siftline.analyze.reader import INSUFFICIENT, Article, Reader
+from siftline.analyze.topics import Topic
 from tests.models import WordEmbedder
+from tests.nli_models import Sayings
 
 LABELS = labels_of({"sport": "team, match, goal, coach", "economy": "bank, inflation, money, rates"})
 NEWS = {
@@ -49,7 +52,7 @@ def test_every_derived_value_names_what_made_it(reader):
 
     assert set(derivations) == {"language", "embedding", "topics", "summary", "tags"}
     assert derivations["embedding"].model_version == "words-1"
-    assert derivations["topics"].model_version == "words-1/topics-1"
+    assert derivations["topics"].model_version == "words-1/topics-2"
     assert derivations["language"].model_id == "lid.176.ftz"
     details = derivations["topics"].details
     assert details["margin"] > 0
@@ -68,6 +71,33 @@ def test_of_too_little_text_nothing_is_invented(reader, text):
     assert reading.vector is not None
     assert {derivation.kind for derivation in reading.derivations} == {"language", "embedding"}
     assert reading.best_topic is None
+
+
+def test_of_too_little_text_the_topics_are_those_that_its_source_writes_about_and_it_says_so(reader):
+    habits = (Topic("economy", 0.6), Topic("sport", 0.1))
+    article = Article("Number 7", "p. 1 \u240c")
+    reading = reader.read(article, reader.tongue(article), {}, habits)
+
+    assert reading.topics == (Topic("economy", 0.6),)
+    assert (reading.summary, reading.tags, reading.notice_code) == (None, (), INSUFFICIENT)
+    assert reading.best_topic is None, "the running mean learns from texts, not from a source's habit"
+    made = next(derivation for derivation in reading.derivations if derivation.kind == "topics")
+    assert (made.model_id, made.details["source"]) == ("source", [("economy", 0.6), ("sport", 0.1)])
+
+
+def test_the_derivation_of_topics_tells_both_passes_with_their_models(tmp_path):
+    embedder, judge = WordEmbedder(), Sayings({"team": 0.002, "bank": 0.998})
+    shelf = Shelf(embedder, LABELS, NEWS, lambda: [tmp_path])
+    cascade = Cascade(LABELS.labels, {}, judge, CascadeRule(margin=2.0))
+    both = Article(MATCH.title, f"{MATCH.text} The bank fears inflation, and the money of the bank earns better rates.")
+    reading = read(Reader(embedder, shelf, LanguageDetector(), cascade=cascade), both)
+
+    made = next(derivation for derivation in reading.derivations if derivation.kind == "topics")
+    assert made.details["first_pass"][0][0] == "sport"
+    assert made.details["ranking"][0][0] == "economy" == reading.best_topic
+    second = made.details["second_pass"]
+    assert (made.model_version, second["model_version"]) == ("words-1/topics-2", "sayings-1")
+    assert second["entailment"] == [["sport", 0.002], ["economy", 0.998]]
 
 
 def test_without_any_letter_there_is_no_vector(reader):

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from siftline.analyze.labels import LabelSet
+from siftline.analyze.labels import Label, LabelSet
 from siftline.kit.embedder import Embedder
 from siftline.kit.ids import new_id
 from siftline.kit.log import logger
@@ -65,6 +65,11 @@ class Shelf:
     def topics(self) -> tuple[str, ...]:
         """The topics' ids, in the order of the directions."""
         return self._labels.ids
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The topics, in the order of the directions."""
+        return self._labels.labels
 
     @property
     def languages(self) -> tuple[str, ...]:

@@ -69,6 +69,7 @@ class _TopicsFile(BaseModel):
 
 
 _NEWS: TypeAdapter[dict[Language, list[Words]]] = TypeAdapter(dict[Language, list[Words]])
+_HYPOTHESES: TypeAdapter[dict[Language, Words]] = TypeAdapter(dict[Language, Words])
 
 
 def terms_of(description: str) -> tuple[str, ...]:
@@ -107,6 +108,12 @@ def shipped_news() -> Mapping[str, tuple[str, ...]]:
     """Return the average news that come with Siftline: short texts by language."""
     news = _NEWS.validate_python(tomllib.loads(_shipped("news.toml")))
     return {language: tuple(texts) for language, texts in news.items()}
+
+
+@cache
+def shipped_hypotheses() -> Mapping[str, str]:
+    """Return how a topic is put to a model of inference, by language; ``{}`` stands for the topic's words."""
+    return _HYPOTHESES.validate_python(tomllib.loads(_shipped("hypotheses.toml")))
 
 
 def _shipped(name: str) -> str:

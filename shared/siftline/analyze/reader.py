@@ -3,7 +3,7 @@
 Below a minimum of text nothing is invented: no topics, no summary, no tags, only the vector of what is there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from siftline.analyze import language as languages
 from siftline.analyze.anchors import ANY, Shelf
+from siftline.analyze.cascade import Cascade, Decision
 from siftline.analyze.entities import Named
 from siftline.analyze.language import Detected, LanguageDetector, primary_language
 from siftline.analyze.means import MeanRule, Seen, mean_vector
@@ -22,8 +23,10 @@ from siftline.analyze.words import letters
 from siftline.kit.embedder import Embedder
 
 INSUFFICIENT = "insufficient_content"
+SOURCE = "source"
+"""The model id of topics that are no model's: those that the source mostly writes about."""
 # Go up when what they name is made in another way.
-TOPICS_VERSION = "1"
+TOPICS_VERSION = "2"
 SUMMARY_VERSION = "1"
 TAGS_VERSION = "1"
 _RANKED_KEPT = 5
@@ -83,8 +86,8 @@ class Reading:
 
     @property
     def best_topic(self) -> str | None:
-        """The topic whose share of the running mean learns from this article."""
-        return self.topics[0].topic if self.topics else None
+        """The topic whose share of the running mean learns from this article; none where the text told none."""
+        return self.topics[0].topic if self.topics and self.notice_code != INSUFFICIENT else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +111,11 @@ class Reader:
         shelf: Shelf,
         detector: LanguageDetector,
         rules: ReadingRules = ReadingRules(),
+        cascade: Cascade | None = None,
     ) -> None:
         self._embedder = embedder
         self._shelf = shelf
+        self._cascade = cascade or Cascade(shelf.labels, {}, None)
         self._detector = detector
         self._rules = rules
 
@@ -124,34 +129,43 @@ class Reader:
         detected = self._detector.detect(article.whole)
         return Tongue(detected.language if detected else primary_language(article.claimed_language), detected)
 
-    def read(self, article: Article, tongue: Tongue, seen: Mapping[str, Seen]) -> Reading:
-        """Read an article; ``seen`` is what the running mean of its language has learnt. Takes a good part of a second.
+    def read(self, article: Article, tongue: Tongue, seen: Mapping[str, Seen], prior: Sequence[Topic] = ()) -> Reading:
+        """Read an article. Takes a good part of a second, and more where the second pass is asked.
 
-        Raises ``UnusableVectorError`` or a ``ConfigurationError`` of the model.
+        ``seen`` is what the running mean of its language has learnt; ``prior`` what its source mostly writes about,
+        scored by its share: it counts where the text alone leaves the topic open, and instead of a text that says too
+        little. Raises ``UnusableVectorError`` or a ``ConfigurationError`` of a model.
         """
         derivations = [_language_derivation(tongue.detected)] if tongue.detected else []
         vector = self._embedder.embed_passage(article.whole) if letters(article.whole) else None
         if vector is not None:
             derivations.append(Derivation("embedding", self._embedder.model_id, self.model_version))
         if vector is None or letters(article.text) < self._rules.letters_min:
-            return Reading(tongue.language, vector, (), None, (), INSUFFICIENT, tuple(derivations))
+            topics = self._rules.topics.counted(prior)
+            derivations += [_source_derivation(prior)] if topics else []
+            return Reading(tongue.language, vector, topics, None, (), INSUFFICIENT, tuple(derivations))
         anchors = self._shelf.of(tongue.language)
         mean = mean_vector(anchors, self._shelf.topics, seen, self._rules.means)
         verdict = classify(vector, mean, self._shelf.topics, anchors.directions, self._rules.topics)
+        decision = self._cascade.decide(article.whole, tongue.language, verdict, prior, self._rules.topics)
         summary = summarize(article.text, vector, mean, self._embedder, tongue.language, self._rules.summary)
         phrases = find_phrases(article.title, article.text, tongue.language, self._rules.tags)
         tags = choose_tags(phrases, _direction(vector, mean), anchors.term_mean, self._embedder, self._rules.tags)
         derivations += [
-            self._topics_derivation(verdict, tongue, seen),
+            self._topics_derivation(verdict, decision, tongue, seen),
             self._derivation("summary", SUMMARY_VERSION, {"sentences": list(summary.places)}),
             self._derivation("tags", TAGS_VERSION, {"candidates": len(phrases)}),
         ]
-        return Reading(tongue.language, vector, verdict.topics, summary.text, tags, None, tuple(derivations))
+        return Reading(tongue.language, vector, decision.topics, summary.text, tags, None, tuple(derivations))
 
-    def _topics_derivation(self, verdict: Verdict, tongue: Tongue, seen: Mapping[str, Seen]) -> Derivation:
+    def _topics_derivation(
+        self, verdict: Verdict, decision: Decision, tongue: Tongue, seen: Mapping[str, Seen]
+    ) -> Derivation:
         details = {
             "margin": round(verdict.margin, 4),
-            "ranking": [[topic.topic, topic.score] for topic in verdict.ranking[:_RANKED_KEPT]],
+            "ranking": _pairs(decision.ranking[:_RANKED_KEPT]),
+            "first_pass": _pairs(verdict.ranking[:_RANKED_KEPT]),
+            **decision.details,
             "labels": self._shelf.digest(tongue.group),
             "mean_documents": sum(found.documents for found in seen.values()),
         }
@@ -159,6 +173,14 @@ class Reader:
 
     def _derivation(self, kind: str, version: str, details: Mapping[str, Any]) -> Derivation:
         return Derivation(kind, self._embedder.model_id, f"{self.model_version}/{kind}-{version}", details)
+
+
+def _pairs(topics: Sequence[Topic]) -> list[tuple[str, float]]:
+    return [(topic.topic, topic.score) for topic in topics]
+
+
+def _source_derivation(prior: Sequence[Topic]) -> Derivation:
+    return Derivation("topics", SOURCE, f"source/topics-{TOPICS_VERSION}", {"source": _pairs(prior)})
 
 
 def _language_derivation(detected: Detected) -> Derivation:

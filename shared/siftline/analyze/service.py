@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from siftline.analyze import store, twins_store
+from siftline.analyze import habits_store, store, twins_store
 from siftline.analyze.entity_step import EntityStep
 from siftline.analyze.llm_reader import LlmReader
 from siftline.analyze.reader import Article, Reader, Reading, Tongue
@@ -73,7 +73,7 @@ class AnalyzeContent:
     """
 
     job_type = JobType.ANALYZE_CONTENT
-    providers = frozenset({"entity_model", "llm", "model", "topics", "vectors"})
+    providers = frozenset({"entity_model", "llm", "model", "topic_model", "topics", "vectors"})
 
     def __init__(
         self,
@@ -136,7 +136,8 @@ class AnalyzeContent:
         tongue = self._reader.tongue(article)
         with self._database.transaction() as connection:
             seen = store.seen(connection, self._reader.model_version, tongue.group)
-        reading = self._reader.read(article, tongue, seen)
+            habits = habits_store.habits(connection, content_id)
+        reading = self._reader.read(article, tongue, seen, habits)
         told = None
         if self._llm is not None:
             improved = self._llm.improve(job, content_id, article, tongue, reading)
@@ -157,6 +158,7 @@ class AnalyzeContent:
         if not store.save(connection, work.content_id, work.version, reading):
             raise TextChangedError("The text changed while it was being analysed; it will be read again.")
         store.derive(connection, work.content_id, reading, work.input_sha256)
+        habits_store.learn(connection, work.content_id)
         if self._entities is not None:
             self._entities.write(connection, work.content_id, reading.entities, taken_from=work.taken_from)
         if work.taken_from is not None:

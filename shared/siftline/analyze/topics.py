@@ -1,7 +1,7 @@
 """What a text is about: cosine to each topic's direction after the mean is subtracted, as calibrated scores."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,15 @@ class Calibration:
     similarity: float = 20.0
     lead: float = 3.7
     offset: float = -3.0
+    offsets: Mapping[str, float] = field(default_factory=dict)
+    """What a topic by itself needs besides, by its id: some topics' directions are near to much, some to little."""
 
-    def scores(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+    def scores(self, cosines: NDArray[np.float64], topics: Sequence[str] = ()) -> NDArray[np.float64]:
         """Return the score of each topic, in (0, 1)."""
         order = np.sort(cosines)
         best_other = np.where(cosines == order[-1], order[-2], order[-1])
         logits = self.similarity * cosines + self.lead * (cosines - best_other) + self.offset
+        logits += np.array([self.offsets.get(topic, 0.0) for topic in topics]) if topics else 0.0
         scores: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-logits))
         return scores
 
@@ -56,6 +59,10 @@ class TopicRule:
     limit: int = 3
     calibration: Calibration = Calibration()
 
+    def counted(self, ranking: Sequence[Topic]) -> tuple[Topic, ...]:
+        """Return those of a ranking that count."""
+        return tuple(topic for topic in ranking[: self.limit] if topic.score >= self.threshold)
+
 
 def classify(
     vector: Vector, mean: Vector, topics: Sequence[str], directions: NDArray[np.float32], rule: TopicRule = TopicRule()
@@ -63,9 +70,8 @@ def classify(
     """Compare a text's unit vector with at least two topics' directions ([topics, dimensions], unit length)."""
     centred = vector.astype(np.float64) - mean
     cosines = directions.astype(np.float64) @ centred / max(float(np.linalg.norm(centred)), 1e-12)
-    scores = rule.calibration.scores(cosines)
+    scores = rule.calibration.scores(cosines, topics)
     order = np.argsort(-scores, kind="stable")
     ranking = tuple(Topic(topics[place], round(float(scores[place]), 4)) for place in order)
     margin = float(cosines[order[0]] - cosines[order[1]])
-    counted = tuple(topic for topic in ranking[: rule.limit] if topic.score >= rule.threshold)
-    return Verdict(ranking, counted, margin)
+    return Verdict(ranking, rule.counted(ranking), margin)

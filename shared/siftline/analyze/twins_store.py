@@ -7,7 +7,7 @@ from uuid import UUID
 import numpy as np
 from psycopg.rows import class_row
 
-from siftline.analyze.reader import Derivation, Reading
+from siftline.analyze.reader import SOURCE, Derivation, Reading
 from siftline.analyze.topics import Topic
 from siftline.kit.db import Connection
 
@@ -56,10 +56,12 @@ def taken(connection: Connection, content_id: UUID, model_version: str) -> Taken
         row = cursor.execute(_TWIN, {"id": content_id, "model_version": model_version}).fetchone()
     if row is None:
         return None
+    kept = [made for made in row.derivations if made["model_id"] != SOURCE]  # another source has other habits
+    told = row.topics if len(kept) == len(row.derivations) else []
     reading = Reading(
         language=row.lang,
         vector=None if row.vector is None else np.frombuffer(row.vector, "<f4"),
-        topics=tuple(Topic(topic["topic"], topic["score"]) for topic in row.topics),
+        topics=tuple(Topic(topic["topic"], topic["score"]) for topic in told),
         summary=row.summary,
         tags=tuple(row.tags),
         notice_code=row.notice_code,
@@ -67,7 +69,7 @@ def taken(connection: Connection, content_id: UUID, model_version: str) -> Taken
             Derivation(
                 made["kind"], made["model_id"], made["model_version"], made["details"] | {"taken_from": str(row.id)}
             )
-            for made in row.derivations
+            for made in kept
         ),
     )
     return Taken(row.id, reading, row.input_sha256)

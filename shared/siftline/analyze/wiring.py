@@ -3,10 +3,12 @@
 from pathlib import Path
 
 from siftline.analyze.anchors import Shelf
+from siftline.analyze.cascade import Cascade, CascadeRule
 from siftline.analyze.entity_wiring import open_entities
-from siftline.analyze.labels import load_labels, shipped_labels, shipped_news
+from siftline.analyze.labels import LabelSet, load_labels, shipped_hypotheses, shipped_labels, shipped_news
 from siftline.analyze.language import LanguageDetector
 from siftline.analyze.llm_wiring import open_llm
+from siftline.analyze.nli import open_entailment
 from siftline.analyze.reader import Reader, ReadingRules
 from siftline.analyze.service import AnalyzeContent
 from siftline.analyze.summary import SummaryRule
@@ -54,4 +56,22 @@ def open_reader(settings: AnalyzeSettings, embedder: OnnxEmbedder) -> Reader:
         summary=SummaryRule(sentences=settings.summary_sentences),
         tags=TagRule(limit=settings.tags_max),
     )
-    return Reader(embedder, shelf, LanguageDetector(), rules)
+    return Reader(embedder, shelf, LanguageDetector(), rules, open_cascade(settings, labels))
+
+
+def open_cascade(settings: AnalyzeSettings, labels: LabelSet) -> Cascade:
+    """Return what decides where the first pass is not sure; with no TOPIC_MODEL_URI it asks no model, and says so."""
+    judge = (
+        open_entailment(
+            settings.topic_model_uri,
+            settings.model_cache_dir,
+            tokens_max=settings.topic_model_tokens,
+            threads=settings.model_threads,
+        )
+        if settings.topic_model_uri
+        else None
+    )
+    rule = CascadeRule(
+        margin=settings.topic_margin, candidates=settings.topic_candidates, time_s=settings.topic_model_s
+    )
+    return Cascade(labels.labels, shipped_hypotheses(), judge, rule)

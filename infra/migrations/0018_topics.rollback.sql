@@ -1,0 +1,2 @@
+comment on column sources.granular_topics is null;
+drop index source_entries_newest;
