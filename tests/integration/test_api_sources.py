@@ -1,12 +1,14 @@
 """The sources resource, through API Gateway's events and on a real PostgreSQL."""
 
 import threading
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from siftline.contracts import Queue
+from siftline.contracts import JobType, Queue
+from siftline.jobs import lease_store
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from tests.api_client import ApiClient, World
@@ -58,6 +60,46 @@ def test_following_a_feed_queues_its_first_fetch(world: World) -> None:
     assert (source["title"], source["topics"], source["url"]) == ("News", ["World"], URL)
     assert (source["refresh_minutes"], source["own_refresh_minutes"], source["items"]) == (60, None, 0)
     assert world.sql("select first_import, priority from sources, jobs") == [("newest:10", 20)]
+
+
+def test_a_page_that_two_sources_list_is_an_item_of_both(world: World) -> None:
+    user, other = world.user(), world.user()
+    first = follow(user)
+    contents = bring(world, first, 3)
+    second = follow(user, f"{URL}?2")
+    follow(other, f"{URL}?2")
+    world.sql(
+        "insert into source_entries (source_id, entry_key, content_sha256, content_id)"
+        " select %s, entry_key, '', content_id from source_entries where source_id = %s and entry_key < '2'",
+        second,
+        first,
+    )
+    world.sql(  # an entry that is listed twice counts once, one whose page is gone not at all
+        "insert into source_entries (source_id, entry_key, content_sha256, content_id) values (%s, 'x', '', %s),"
+        " (%s, 'y', '', null)",
+        second,
+        contents[0],
+        second,
+    )
+    with world.database.transaction() as connection:
+        for content_id in contents:
+            connection.execute(
+                "insert into items (id, user_id, content_id, source_id) values (%s, %s, %s, %s)",
+                (new_id(), user.user_id, content_id, first),
+            )
+
+    def listed(source_id: str) -> list[str]:
+        found = [item["content_id"] for item in user.get("/v1/items", source_id=source_id).json["items"]]
+        assert user.get(f"/v1/sources/{source_id}").json["items"] == len(found)
+        return found
+
+    assert listed(first) == [str(one) for one in reversed(contents)]
+    assert listed(second) == [str(one) for one in reversed(contents[:2])]
+    assert other.get(f"/v1/sources/{second}").json["items"] == 0
+    # AND who follows it no longer is not told what it lists
+    user.delete(f"/v1/sources/{second}")
+    assert user.get("/v1/items", source_id=second).json["items"] == []
+    assert len(user.get("/v1/items", source_id=first).json["items"]) == 3
 
 
 def test_following_it_again_changes_nothing(world: World) -> None:
@@ -234,6 +276,78 @@ def test_a_source_shows_its_health(world: World) -> None:
     assert reset["status"] == "QUEUED"
 
 
+def told(source: Any) -> tuple[datetime | None, str]:
+    """Return when a source is said to be asked next, and why."""
+    at = source["next_fetch_at"]
+    return at and datetime.fromisoformat(at), source["next_fetch_reason"]
+
+
+def put_off(world: World, source_id: str, code: str, *, deferred: bool) -> datetime:
+    """Let a source's fetch wait."""
+    [(due_at,)] = world.sql(
+        "update jobs set due_at = now() + interval '10 min', published_at = null, error_message = 'Why.',"
+        " waits_for = %s, deferred_since = case when %s then now() end"
+        " where subject_id = %s and state = 'pending' returning due_at",
+        code,
+        deferred,
+        source_id,
+    )
+    assert isinstance(due_at, datetime)
+    return due_at
+
+
+def test_a_source_says_when_it_is_asked_next_while_its_fetch_waits(world: World) -> None:
+    user = world.user()
+    source_id = follow(user)
+    path = f"/v1/sources/{source_id}"
+    due_at = put_off(world, source_id, "http_429", deferred=True)
+    source = user.get(path).json
+    assert told(source) == (due_at, "the server asked to wait until then (429)")
+    assert (datetime.fromisoformat(source["waiting_until"]), source["waiting_reason"]) == (due_at, "Why.")
+    assert user.get("/v1/sources").json["sources"] == [source]
+    # AND it is not asked any sooner by hand
+    assert told(user.post(f"{path}/refresh").json) == told(source)
+    assert told(user.post(f"{path}/reset-health").json) == told(source)
+    due_at = put_off(world, source_id, "http_500", deferred=False)
+    assert told(user.get(path).json) == (due_at, "tried again after a failed try: Why.")
+    due_at = put_off(world, source_id, "host_busy", deferred=False)
+    assert told(user.get(path).json) == (due_at, "Why.")
+
+
+def test_a_source_whose_fetch_is_queued_or_in_work_is_asked_now(world: World) -> None:
+    user = world.user()
+    source_id = follow(user)
+    path = f"/v1/sources/{source_id}"
+    bring(world, source_id, 1)
+    world.sql("update sources set next_fetch_at = now() - interval '1 h', next_fetch_reason = 'long ago'")
+    [(before,)] = world.sql("select now()")
+    for how in ("refresh", "reset-health"):
+        at, why = told(user.post(f"{path}/{how}").json)
+        assert at is not None
+        assert (at >= before, why) == (True, "its fetch is queued")
+    [(job_id,)] = world.sql("select id from jobs where state = 'pending'")
+    with world.database.transaction() as connection:
+        assert lease_store.claim(connection, job_id, JobType.FETCH_SOURCE, lease_s=60, grace_s=1) is not None
+    at, why = told(user.get(path).json)
+    assert at is not None
+    assert (at >= before, why) == (True, "it is being fetched")
+    # AND once nothing is under way, its own plan counts
+    world.sql("update jobs set state = 'completed', lease_token = null, lease_until = null, finished_at = now()")
+    [planned] = world.sql("update sources set next_fetch_at = now() + interval '3 h' returning next_fetch_at")
+    source = user.get(path).json
+    assert told(source) == (*planned, "health was reset by hand")
+    assert (source["waiting_until"], source["waiting_reason"]) == (None, None)
+
+
+def test_a_source_that_is_switched_off_is_asked_at_no_time(world: World) -> None:
+    """Case F35: people read why a feed is polled no more."""
+    user = world.user()
+    path = f"/v1/sources/{follow(user)}"
+    assert told(user.post(f"{path}/deactivate").json) == (None, "switched off by hand")
+    world.sql("update sources set next_fetch_reason = 'the server says that the feed is gone for good'")
+    assert told(user.get(path).json) == (None, "the server says that the feed is gone for good")
+
+
 def test_a_source_can_be_fetched_by_hand(world: World) -> None:
     user = world.user()
     source_id = follow(user)
@@ -281,6 +395,7 @@ def test_a_source_that_one_does_not_follow_looks_like_one_that_is_not_there(
 ) -> None:
     owner, stranger = world.user(), world.user()
     source_id = follow(owner)
+    bring(world, source_id, 1)  # nothing is under way, so its next fetch stands
     before = owner.get(f"/v1/sources/{source_id}").json
     answers = [stranger.send(method, f"/v1/sources/{wanted}{path}", body=body) for wanted in (source_id, new_id(), "x")]
     assert {(answer.status, answer.code) for answer in answers} == {(404, "not_found")}

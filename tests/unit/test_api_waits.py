@@ -2,16 +2,22 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
 
 from siftline.api.details_store import LiveJobRow
-from siftline.api.waits import waiting_of
+from siftline.api.waits import waiting_of, why_then
 
 LATER = datetime(2026, 11, 28, 12, tzinfo=UTC)
 PENDING = LiveJobRow(
+    subject_id=UUID(int=1),
     state="pending",
     queue="analysis",
     due_at=LATER,
     put_off=False,
+    next_at=LATER,
+    deferred=False,
     published=False,
     lease_until=None,
     lease_expired=False,
@@ -21,6 +27,7 @@ PENDING = LiveJobRow(
     error_message=None,
     outstanding=1_000,
 )
+LATE = replace(PENDING, put_off=True, error_message="The server answered.")
 HELD = replace(PENDING, state="processing", lease_until=LATER)
 
 
@@ -72,3 +79,21 @@ def test_one_that_is_handed_out_waits_for_a_worker() -> None:
     waiting = waiting_of(replace(PENDING, published=True))
     assert waiting is not None
     assert (waiting.code, waiting.until) == ("handed_out", None)
+
+
+@pytest.mark.parametrize(
+    ("job", "why"),
+    [
+        (PENDING, "its fetch is queued"),
+        (HELD, "it is being fetched"),
+        (replace(LATE, waits_for="http_429", deferred=True), "the server asked to wait until then (429)"),
+        (replace(LATE, waits_for="http_500"), "tried again after a failed try: The server answered."),
+        (replace(LATE, waits_for="host_busy"), "The server answered."),
+        (replace(LATE, waits_for="breaker_open", deferred=True), "The server answered."),
+    ],
+    ids=["queued", "in work", "deferred", "retry", "pace", "breaker"],
+)
+def test_a_source_says_why_it_is_asked_then(job: LiveJobRow, why: str) -> None:
+    waiting = waiting_of(job)
+    assert waiting is not None
+    assert why_then(job, waiting) == why

@@ -1,6 +1,9 @@
-"""What is known of a content besides its own row: duplicates, what made its values, its jobs' walk."""
+"""What is known of a content besides its own row: duplicates, what made its values, its jobs' walk.
 
-from collections.abc import Mapping
+A source's live job too.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,6 +11,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
+from siftline.contracts import JobType
 from siftline.kit.db import Connection
 
 
@@ -18,6 +22,7 @@ class DuplicateRow:
     id: UUID
     url: str
     title: str | None
+    original: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +53,17 @@ class RecordingRow:
 
 @dataclass(frozen=True, slots=True)
 class LiveJobRow:
-    """The job by which a content goes on: the one in work, or else the next due."""
+    """The job by which a content or a source goes on: the one in work, or else the next due."""
 
+    subject_id: UUID
     state: str
     queue: str
     due_at: datetime
     put_off: bool
+    next_at: datetime
+    """When it is taken, at the earliest: now, unless it is put off."""
+    deferred: bool
+    """Whether it is put off without a try being used, as servers ask by Retry-After."""
     published: bool
     lease_until: datetime | None
     lease_expired: bool
@@ -81,7 +91,7 @@ class StepRow:
 
 
 _DUPLICATES = """
-select i.id, c.url, c.title
+select i.id, c.url, c.title, c.id = mine.original as original
 from (select id, coalesce(duplicate_of, id) as original from contents where id = %(content_id)s) mine
 join contents c on (c.id = mine.original or c.duplicate_of = mine.original) and c.id <> mine.id
 join items i on i.content_id = c.id and i.user_id = %(user_id)s
@@ -105,18 +115,27 @@ select media, (
 from contents where id = %(content_id)s and media is not null
 """
 
-_LIVE_JOB = """
-select state, queue, due_at, due_at > now() as put_off, published_at is not null as published, lease_until,
-  coalesce(lease_until < now(), false) as lease_expired, attempts, max_attempts, waits_for, error_message,
-  case when state = 'pending' and published_at is null and due_at <= now() then (
+_LIVE_JOBS = """
+with live as (
+  select distinct on (subject_id) subject_id, state, queue, due_at, state = 'pending' and due_at > now() as put_off,
+    case state when 'pending' then greatest(due_at, now()) else now() end as next_at,
+    deferred_since is not null as deferred, published_at is not null as published, lease_until,
+    coalesce(lease_until < now(), false) as lease_expired, attempts, max_attempts, waits_for, error_message,
+    state = 'pending' and published_at is null and due_at <= now() as in_turn
+  from jobs
+  where subject_id = any(%(subject_ids)b::uuid[]) and state in ('pending', 'processing')
+    and job_type = any(%(job_types)b::text[])
+  order by subject_id, state = 'processing' desc, due_at),
+out as materialized (
+  select queue, (
     select count(*)::int from (
       select from jobs other
-      where other.queue = jobs.queue and other.state = 'pending' and other.published_at is not null limit 10000) as out)
-  else 0 end as outstanding
-from jobs
-where subject_id = %(content_id)s and state in ('pending', 'processing')
-  and job_type in ('ingest_content', 'analyze_content')
-order by state = 'processing' desc, due_at limit 1
+      where other.queue = queues.queue and other.state = 'pending' and other.published_at is not null
+      limit 10000) as message) as messages
+  from (select distinct queue from live where in_turn) as queues)
+select subject_id, state, queue, due_at, put_off, next_at, deferred, published, lease_until, lease_expired, attempts,
+  max_attempts, waits_for, error_message, case when in_turn then coalesce(messages, 0) else 0 end as outstanding
+from live left join out using (queue)
 """
 
 _STEPS = """
@@ -153,11 +172,23 @@ def recording(connection: Connection, content_id: UUID) -> RecordingRow | None:
 
 def live_job(connection: Connection, content_id: UUID) -> LiveJobRow | None:
     """Return the job by which a content goes on, if there is one."""
-    with connection.cursor(row_factory=class_row(LiveJobRow)) as cursor:
-        return cursor.execute(_LIVE_JOB, {"content_id": content_id}).fetchone()
+    return _live_jobs(connection, [content_id], [JobType.INGEST_CONTENT, JobType.ANALYZE_CONTENT]).get(content_id)
+
+
+def live_polls(connection: Connection, source_ids: Sequence[UUID]) -> dict[UUID, LiveJobRow]:
+    """Return the jobs by which sources are polled next, by source, where there is one."""
+    return _live_jobs(connection, source_ids, [JobType.FETCH_SOURCE])
 
 
 def steps(connection: Connection, content_id: UUID) -> list[StepRow]:
     """Return the content's timeline, oldest first, at most a thousand lines."""
     with connection.cursor(row_factory=class_row(StepRow)) as cursor:
         return cursor.execute(_STEPS, {"content_id": content_id}).fetchall()
+
+
+def _live_jobs(
+    connection: Connection, subject_ids: Sequence[UUID], job_types: Sequence[JobType]
+) -> dict[UUID, LiveJobRow]:
+    values = {"subject_ids": list(subject_ids), "job_types": [job_type.value for job_type in job_types]}
+    with connection.cursor(row_factory=class_row(LiveJobRow)) as cursor:
+        return {row.subject_id: row for row in cursor.execute(_LIVE_JOBS, values)}

@@ -15,7 +15,9 @@ ByTag = Annotated[str | None, Query(max_length=64, description="A tag, yours or 
 ByEntity = Annotated[
     str | None, Query(max_length=200, description="One whom it names: a canonical id, or a temporary one")
 ]
-BySource = Annotated[UUID | None, Query(description="The source that brought it")]
+BySource = Annotated[
+    UUID | None, Query(description="The source that brought it, or one that you follow and that lists it too")
+]
 BySince = Annotated[Time | None, Query(description="Not older than this (`sort_at`)")]
 ByUntil = Annotated[Time | None, Query(description="Older than this (`sort_at`)")]
 ByUnread = Annotated[bool | None, Query(description="Only unread ones, or only read ones")]

@@ -88,7 +88,9 @@ where i.user_id = %(user_id)s
   and (%(status)s::text is null or c.status = %(status)s)
   and (%(topic)s::jsonb is null or c.topics @> %(topic)s)
   and (%(tag)s::text is null or %(tag)s = any(i.tags) or %(tag)s = any(c.tags))
-  and (%(source_id)s::uuid is null or i.source_id = %(source_id)s)
+  and (%(source_id)s::uuid is null or i.source_id = %(source_id)s or i.content_id in (
+    select e.content_id from source_entries e join subscriptions b on b.source_id = e.source_id
+    where e.source_id = %(source_id)s and b.user_id = %(user_id)s and e.content_id is not null))
   and (%(entity_ids)s::uuid[] is null or exists (select from content_entities named
     where named.content_id = c.id and named.entity_id = any(%(entity_ids)s)))
   and (%(since)s::timestamptz is null or c.sort_at >= %(since)s)

@@ -161,12 +161,18 @@ class Source(BaseModel):
     consecutive_failures: int
     last_fetch_at: datetime | None
     last_success_at: datetime | None
-    next_fetch_at: datetime
-    next_fetch_reason: str = Field(description="Why then", examples=["about 4 entries a day: every 3 hours"])
+    next_fetch_at: datetime | None = Field(
+        description="When it is asked next: now while its fetch is queued or in work; null while it is not polled"
+    )
+    next_fetch_reason: str = Field(
+        description="Why then, or why it is not polled", examples=["about 4 entries a day: every 3 hours"]
+    )
+    waiting_until: datetime | None = Field(description="When its fetch is tried next, or its worker counts as lost")
+    waiting_reason: str | None = Field(description="What its fetch waits for")
     last_error: Cause | None
     skipped_entries: int = Field(description="Entries of the last fetch that could not be used")
     imported_at: datetime | None = Field(description="When the first import was done")
-    items: int = Field(description="How many of the caller's items it brought")
+    items: int = Field(description="How many of the caller's items it brought or lists too")
     subscribed_at: datetime
 
 

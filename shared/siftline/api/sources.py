@@ -4,7 +4,6 @@ A source is shared by all who follow it. What is a subscriber's own (name, topic
 change; what touches everybody (switching it off) only its sole subscriber, or an operator.
 """
 
-from dataclasses import asdict
 from typing import Annotated
 from uuid import UUID
 
@@ -12,7 +11,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from siftline.api import following_store
+from siftline.api import details_store, following_store
 from siftline.api import sources_store as store
 from siftline.api.addresses import address_of
 from siftline.api.auth import CurrentCaller
@@ -20,7 +19,6 @@ from siftline.api.callers import Caller, Scope
 from siftline.api.following import Followed, Following
 from siftline.api.following_store import Wish
 from siftline.api.hand_out import HandOut
-from siftline.api.item_views import error_of
 from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.problems import Fault, conflict, faulty, not_found
 from siftline.api.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
@@ -33,6 +31,7 @@ from siftline.api.source_models import (
     Subscribe,
     Subscribed,
 )
+from siftline.api.source_views import source_of
 from siftline.contracts import Priority
 from siftline.jobs import store as jobs
 from siftline.kit.db import Connection, Database
@@ -147,8 +146,9 @@ class SourceRoutes:
         """List what the caller follows."""
         with self._database.transaction() as connection:
             rows = store.list_sources(connection, caller.user_id, after=decode(next), limit=limit + 1, health=health)
+            polls = details_store.live_polls(connection, [row.id for row in rows])
         shown, following = page(rows, limit, lambda row: Cursor(row.subscribed_at, row.subscription_id))
-        return Sources(sources=[_view(row) for row in shown], next=following)
+        return Sources(sources=[source_of(row, polls.get(row.id)) for row in shown], next=following)
 
     def show(self, source_id: UUID, caller: CurrentCaller) -> Source:
         """Show one source."""
@@ -224,11 +224,7 @@ class SourceRoutes:
         rows = store.list_sources(connection, caller.user_id, limit=1, source_id=source_id)
         if not rows:
             raise not_found("source")
-        return _view(rows[0])
-
-
-def _view(row: store.SourceRow) -> Source:
-    return Source.model_validate(asdict(row) | {"last_error": error_of(row.last_error_code, row.last_error_detail)})
+        return source_of(rows[0], details_store.live_polls(connection, [source_id]).get(source_id))
 
 
 def _followed(followed: Followed, row: Source) -> Response[Subscribed]:

@@ -91,7 +91,25 @@ update sources set health = 'inactive', fetch_status = 'IDLE', next_fetch_reason
 where id = %(source_id)s
 """
 
+# An item is of the source that brought it and of all that list its page too; each page is counted once a source.
 _LIST = """
+with shown as materialized (
+  select b.id, b.source_id from subscriptions b join sources s on s.id = b.source_id
+  where b.user_id = %(user_id)s
+    and (%(source_id)s::uuid is null or s.id = %(source_id)s)
+    and (%(health)s::text is null or s.health = %(health)s)
+    and (%(after_at)s::timestamptz is null or (b.created_at, b.id) < (%(after_at)s, %(after_id)s::uuid))
+  order by b.created_at desc, b.id desc limit %(limit)s),
+listed as materialized (
+  select source_id, count(*)::int as items
+  from (
+    select i.source_id, i.content_id from items i join shown on shown.source_id = i.source_id
+    where i.user_id = %(user_id)s
+    union
+    select e.source_id, i.content_id from source_entries e join shown on shown.source_id = e.source_id
+      join items i on i.content_id = e.content_id
+    where i.user_id = %(user_id)s) as pages
+  group by source_id)
 select b.id as subscription_id, s.id, s.kind, s.url, s.options ->> 'selector' as selector, s.feed_url, s.candidates,
   s.resolved_url, s.site_url, coalesce(b.title, s.title) as title, b.topics,
   s.refresh_minutes, b.refresh_minutes as own_refresh_minutes,
@@ -99,14 +117,11 @@ select b.id as subscription_id, s.id, s.kind, s.url, s.options ->> 'selector' as
   s.fetch_status as status, s.health,
   s.consecutive_failures, s.last_fetch_at, s.last_success_at, s.next_fetch_at, s.next_fetch_reason, s.last_error_code,
   s.last_error_detail, s.skipped_entries, s.imported_at,
-  (select count(*)::int from items i where i.source_id = s.id and i.user_id = b.user_id) as items,
+  coalesce(listed.items, 0) as items,
   b.created_at as subscribed_at
-from subscriptions b join sources s on s.id = b.source_id
-where b.user_id = %(user_id)s
-  and (%(source_id)s::uuid is null or s.id = %(source_id)s)
-  and (%(health)s::text is null or s.health = %(health)s)
-  and (%(after_at)s::timestamptz is null or (b.created_at, b.id) < (%(after_at)s, %(after_id)s::uuid))
-order by b.created_at desc, b.id desc limit %(limit)s
+from shown join subscriptions b on b.id = shown.id join sources s on s.id = shown.source_id
+  left join listed on listed.source_id = s.id
+order by b.created_at desc, b.id desc
 """
 
 

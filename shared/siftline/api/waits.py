@@ -1,9 +1,14 @@
-"""What an item waits for now, and until when: in words, from its live job or from what it lacks."""
+"""What an item or a source waits for now, and until when: in words, from its live job or from what it lacks."""
+
+import re
 
 from siftline.api.details_store import LiveJobRow
 from siftline.api.item_views import notice_of
 from siftline.api.shapes import Waiting
 from siftline.jobs.credits_store import NO_CREDIT
+
+# The code of ``siftline.kit.pacing``, which needs more than the API has.
+_HOST_BUSY = "host_busy"
 
 
 def waiting_of(job: LiveJobRow | None, *, notice_code: str | None = None) -> Waiting | None:
@@ -20,6 +25,20 @@ def waiting_of(job: LiveJobRow | None, *, notice_code: str | None = None) -> Wai
         return Waiting(code="handed_out", reason="Its message is on the queue; it is taken by the next free worker.")
     reason = f"It is handed out in its turn; {job.outstanding} messages of the queue {job.queue} are out now."
     return Waiting(code="in_turn", reason=reason)
+
+
+def why_then(job: LiveJobRow, waiting: Waiting) -> str:
+    """Return in a phrase why a source, whose live job waits so, is asked next when it is."""
+    if job.state == "processing":
+        return "it is being fetched"
+    if not job.put_off:
+        return "its fetch is queued"
+    asked = re.fullmatch(r"http_(\d+)", waiting.code)
+    if job.deferred and asked:
+        return f"the server asked to wait until then ({asked[1]})"
+    if job.deferred or waiting.code == _HOST_BUSY:
+        return waiting.reason
+    return f"tried again after a failed try: {waiting.reason}"
 
 
 def _held(job: LiveJobRow) -> Waiting:
