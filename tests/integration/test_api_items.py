@@ -326,8 +326,9 @@ def test_duplicates_are_the_callers_own_only(world: World) -> None:
     first, original = hold(world, user)
     second, _ = hold(world, user, duplicate_of=original)
     hold(world, other, duplicate_of=original)
-    assert [one["id"] for one in user.get(f"/v1/items/{first}").json["duplicates"]] == [str(second)]
-    assert [one["id"] for one in user.get(f"/v1/items/{second}").json["duplicates"]] == [str(first)]
+    [later], [earlier] = (user.get(f"/v1/items/{one}").json["duplicates"] for one in (first, second))
+    assert (later["id"], later["original"]) == (str(second), False)
+    assert (earlier["id"], earlier["original"]) == (str(first), True)
 
 
 def test_a_retried_item_says_until_when_it_waits_and_why(world: World) -> None:
@@ -337,6 +338,9 @@ def test_a_retried_item_says_until_when_it_waits_and_why(world: World) -> None:
     with world.database.transaction() as connection:
         job = lease_store.claim(connection, job_id, JobType.INGEST_CONTENT, lease_s=60, grace_s=1)
         assert job is not None
+    item = user.get(f"/v1/items/{saved['id']}").json
+    assert (item["waiting_until"], item["waiting_reason"]) == (None, "It is being read now.")
+    with world.database.transaction() as connection:
         error = TransientError("The site answered 503.", code="http_503")
         lease_store.retry(connection, job, error, delay_s=60, duration_ms=12)
     item = user.get(f"/v1/items/{saved['id']}").json
@@ -354,7 +358,7 @@ def test_personal_marks_change_only_what_is_named(world: World) -> None:
     user = world.user()
     item_id, _ = hold(world, user)
     path = f"/v1/items/{item_id}"
-    marked = user.patch(path, {"read": True, "starred": True, "tags": [" a ", "b"], "note": "x"}).json
+    marked = user.patch(path, {"read": True, "starred": True, "tags": [" a ", "b", "a"], "note": "x"}).json
     assert (marked["own_tags"], marked["note"]) == (["a", "b"], "x")
     assert marked["read_at"]
     assert marked["starred_at"]

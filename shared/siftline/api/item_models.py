@@ -5,13 +5,24 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from siftline.api.shapes import Asked, Cause, Label, Note, Waiting
 
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 _TIME = "2026-03-02T09:30:00Z"
 BATCH_MAX = 500
+
+
+_KINDS = ["article", "list", "video", "audio", "pdf", "note", "unsupported"]
+
+
+def _distinct(tags: list[str]) -> list[str]:
+    return list(dict.fromkeys(tags))
+
+
+Tags = Annotated[list[Label], Field(max_length=50), AfterValidator(_distinct)]
+"""Each once, in the order given."""
 
 
 class Status(StrEnum):
@@ -35,7 +46,7 @@ class SaveItem(Asked):
     url: str = Field(
         description="http or https", json_schema_extra={"maxLength": 8192}, examples=["https://example.org/story"]
     )
-    tags: list[Label] = Field(default=[], max_length=50, description="Your own tags; added to those it has")
+    tags: Tags = Field(default=[], description="Your own tags; added to those it has")
     note: Note | None = Field(default=None, description="Your own note")
 
 
@@ -89,7 +100,11 @@ class Item(BaseModel):
     author: str | None
     site_name: str | None
     image_url: str | None
-    kind: str = Field(examples=["article"])
+    kind: str = Field(
+        description="`list`: a page of links; `note`: an entry without a page; `unsupported`: nothing that is read",
+        json_schema_extra={"enum": [*_KINDS]},
+        examples=["article"],
+    )
     lang: str | None = Field(description="ISO 639-1", examples=["en"])
     word_count: int | None
     reading_minutes: int | None = Field(description="At 230 words a minute, or 500 characters of Chinese or Japanese")
@@ -117,6 +132,7 @@ class Duplicate(BaseModel):
     id: UUID
     url: str
     title: str | None
+    original: bool = Field(description="Whether it is the one that was first; the others of the group point to it")
 
 
 class Derivation(BaseModel):
@@ -209,7 +225,7 @@ class ChangeItem(Asked):
 
     read: bool = Field(default=False, description="Whether it has been read")
     starred: bool = Field(default=False, description="Whether it is starred")
-    tags: list[Label] = Field(default=[], max_length=50, description="Your own tags, replacing those before")
+    tags: Tags = Field(default=[], description="Your own tags, replacing those before")
     note: Note | None = Field(default=None, description="Your own note; null removes it")
 
     @model_validator(mode="after")

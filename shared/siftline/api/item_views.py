@@ -44,8 +44,7 @@ def detail_of(
     return ItemDetail.model_validate(
         _fields(row)
         | {
-            "waiting_until": waiting.until if waiting else None,
-            "waiting_reason": waiting.reason if waiting else None,
+            **_wait(waiting),
             "duplicates": [Duplicate(**asdict(one)) for one in duplicates],
             "entities": [_named(one) for one in named],
             "derivations": [Derivation(**asdict(one)) for one in derivations],
@@ -74,6 +73,13 @@ def reading_minutes(word_count: int | None, lang: str | None) -> int | None:
 
 def _named(row: NamedRow) -> Named:
     return Named(id=row.canonical_id or row.temporary_id, kind=row.kind, name=row.name, mentions=row.mentions)
+
+
+def _wait(waiting: Waiting | None) -> dict[str, object]:
+    """Return what an item waits for, without what is behind its reading: the timeline tells that."""
+    if waiting is not None and waiting.code == "in_work":
+        return {"waiting_until": None, "waiting_reason": "It is being read now."}
+    return {"waiting_until": waiting and waiting.until, "waiting_reason": waiting and waiting.reason}
 
 
 def _recording(row: RecordingRow) -> Recording:
