@@ -18,6 +18,7 @@ from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.http import HttpClient, HttpLimits
 from siftline.settings import JobSettings
+from tests.api_client import World
 from tests.factories import FakeContext, sqs_event
 from tests.fakes import FakeSender
 from tests.polling import Options, Poller, counts, item, rows, rss, source_of, subscribed
@@ -218,6 +219,26 @@ class TestFailuresOfOnePoll:
         assert [self._tried(database, feed_reader, source_id) for _ in range(6)] == [waits] * 6
         assert self._tried(database, feed_reader, source_id) == ("IDLE", 0, None)
         assert wait_of(source_of(database, source_id)) == timedelta(minutes=30)
+
+    def test_the_source_says_when_its_server_is_asked_again(
+        self, database: Database, site: LoopbackServer, feed_reader: FeedReader
+    ) -> None:
+        world = World(database, allow_loopback=True)
+        user = world.user()
+        source_id = UUID(user.post("/v1/sources", {"url": site.url("/feed")}).json["id"])
+        site.answers["/feed"] = [Answer(status=429, headers={"Retry-After": "600"}), Answer(status=500)]
+        for reason in ("the server asked to wait until then (429)", "tried again after a failed try: The server"):
+            self._tried(database, feed_reader, source_id)
+            [job] = rows(database, "select due_at from jobs where state = 'pending'")
+            source = user.get(f"/v1/sources/{source_id}").json
+            assert datetime.fromisoformat(source["next_fetch_at"]) == job["due_at"]
+            assert source["next_fetch_reason"].startswith(reason)
+            assert (source["health"], source["consecutive_failures"]) == ("active", 0)
+        site.answers["/feed"] = Answer(status=410)
+        self._tried(database, feed_reader, source_id)
+        source = user.get(f"/v1/sources/{source_id}").json
+        assert (source["next_fetch_at"], source["waiting_reason"]) == (None, None)
+        assert source["next_fetch_reason"] == "the server says that the feed is gone for good"
 
     @staticmethod
     def _tried(database: Database, feed_reader: FeedReader, source_id: UUID) -> tuple[str, int, str | None]:
