@@ -35,6 +35,10 @@ $(VENV)/.dev: infra/locks/dev.txt infra/locks/local.txt
 	@infra/local/venv.sh $(PYTHON) .local/tools infra/locks/tools.txt
 	@touch $@
 
+.local/export/.ready: infra/locks/export.txt
+	@infra/local/venv.sh $(PYTHON) .local/export infra/locks/export.txt || { echo 'siftline: on PyPI torch is built for CUDA: name the index or folder of its CPU builds (docs/models.md, "Exporting a model")' >&2; exit 1; }
+	@touch $@
+
 .local/model/manifest.json: $(VENV)/.local infra/locks/model.txt layers/model/*.py
 	@PYTHONPATH=shared:. $(BIN)/python -m layers.model.assemble --out .local/model
 	@touch $@
@@ -70,6 +74,11 @@ resolve: $(VENV)/.local ## ask who organisations are that have temporary ids: DR
 credits: $(VENV)/.local ## credits for a user: USER=name-or-id AMOUNT=100, or AMOUNT=unmetered
 	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.credits --user "$(if $(filter command,$(word 1,$(origin USER))),$(USER))" --amount="$(AMOUNT)"
 
+.PHONY: export-model
+export-model: $(VENV)/.local .local/export/.ready ## a model folder of any model: MODEL=<hub id or folder> OUT=… TASK=nli|embedding|token REDUCE_RANGE=1 UNPROVEN=1
+	@PYTHONPATH=shared:. $(BIN)/python -m layers.model.export --model "$(MODEL)" $(if $(OUT),--out "$(OUT)") $(if $(TASK),--task $(TASK)) \
+	  $(if $(filter 1,$(REDUCE_RANGE)),--reduce-range) $(if $(filter 1,$(UNPROVEN)),--unproven)
+
 .PHONY: invoke
 invoke: $(VENV)/.local ## one handler, one event: FUNCTION=ingest EVENT=events/ingest.ok.json
 	@PYTHONPATH=shared:. $(BIN)/python -m infra.local.invoke "$(FUNCTION)" "$(EVENT)"
@@ -95,7 +104,11 @@ check: lint .local/tools/.ready ## the fast gate: format, lint, types, unit and 
 
 .PHONY: test
 test: lint .local/ministack/.ready .local/tools/.ready .local/model/manifest.json ## set everything up and run all tests
-	@$(PYTEST) -n 2 --dist loadfile --cov --cov-report=term
+	@$(PYTEST) -n 2 --dist loadfile --ignore=tests/export --cov --cov-report=term
+
+.PHONY: test-export
+test-export: $(VENV)/.dev .local/export/.ready ## export a tiny model with torch and read it as the product does; not part of make test
+	@$(PYTEST) tests/export
 
 .PHONY: bench
 bench: $(VENV)/.local .local/ministack/.ready .local/model/manifest.json ## measure beside a floor of the same run: BENCH="poll walk"; BENCH=kills RUNS=10 QUICK=1

@@ -31,6 +31,13 @@ TOOLS = {
     # Peers of the fetch benchmarks.
     "reader": ("reader", "fastfeedparser"),
 }
+# Exports a model for layers/model/export.py: versions that were seen to work together.
+EXPORT = ("torch==2.13.0", "optimum==2.1.0", "optimum-onnx==0.1.0", "transformers==4.57.6", "onnxruntime==1.32.0")
+EXPORT_TOKENIZERS = ("tiktoken", "sentencepiece")  # for models whose tokenizer is kept in the older forms
+# On PyPI torch is built for CUDA and brings gigabytes of it. Only the builds for the processor that its project
+# publishes apart (2.13.0+cpu, Linux x86-64, Python 3.11) are let in, by these hashes; what CUDA needs is left out.
+EXPORT_TORCH = ("6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b",)
+CUDA = re.compile(r"(?:cuda|nvidia)-|triton==")
 # What a Lambda layer or function adds, and which packages are there already.
 RUNTIME = Path("layers/runtime/requirements.txt")
 INFERENCE = Path("layers/inference/requirements.txt")
@@ -58,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     uv += ["--upgrade"] if options.upgrade else []
     _environments([*uv, "--universal"])
     _tools([*uv, "--universal"])
+    _export([*uv, "--universal"])
     _packed([*uv, "--python-platform", "x86_64-manylinux_2_28"])
     return 0
 
@@ -73,6 +81,17 @@ def _tools(uv: Sequence[str]) -> None:
     for name, packages in TOOLS.items():
         with _requirements(packages) as source:
             _run([*uv, source.name, "--output-file", str(LOCKS / f"{name}.txt")])
+
+
+def _export(uv: Sequence[str]) -> None:
+    """Lock the environment that exports models, with torch for the processor and nothing of CUDA."""
+    lock = LOCKS / "export.txt"
+    with _requirements([*EXPORT, *EXPORT_TOKENIZERS]) as source:
+        _run([*uv, source.name, "--output-file", str(lock)])
+    pins = re.split(r"^(?=\S)", (ROOT / lock).read_text(), flags=re.MULTILINE)
+    hashes = " \\\n".join(f"    --hash=sha256:{digest}" for digest in EXPORT_TORCH)
+    kept = [re.sub(r"(?s)^(torch==\S+).*", rf"\1 \\\n{hashes}\n", pin) for pin in pins if not CUDA.match(pin)]
+    (ROOT / lock).write_text("".join(kept))
 
 
 def _packed(uv: Sequence[str]) -> None:

