@@ -21,7 +21,8 @@ from siftline.kit.errors import PermanentError
 from siftline.kit.http_errors import StatusRefusedError, StatusTransientError, UnsupportedMediaTypeError
 from siftline.kit.log import logger
 from siftline.kit.pacing import Pacing
-from siftline.kit.urls import canonical_url, same_site
+from siftline.kit.sites import speaks_for
+from siftline.kit.urls import canonical_url
 
 ENTRY_ENOUGH_CHARS = 2_000
 """A feed entry that brings this much is not fetched."""
@@ -185,7 +186,9 @@ class ContentReading:
         page = self._reader.page(response.body, content_type, response.url)
         if self._archive is not None and content_type.split(";", maxsplit=1)[0].strip().lower() in _HTML:
             self._archive.keep(content.id, response.body, content_type)
-        names = [name for name in (response.url, page.canonical_url) if name and same_site(url, name)]
+        # What a site redirects to elsewhere does not speak for it.
+        said = (page.canonical_url, (url, response.url)), (response.url, (url,))
+        names = [name for name, speakers in said if name and speaks_for(speakers, name)]
         keys = [key for key in dict.fromkeys(map(canonical_url, names)) if key != canonical_url(url)]
         return Reading(page, response.status, page.notice_code, url_keys=keys)
 
