@@ -12,7 +12,6 @@ import pytest
 from psycopg.rows import dict_row
 
 from siftline.analyze.anchors import Shelf
-from siftline.analyze.labels import labels_of
 from siftline.analyze.language import LanguageDetector
 from siftline.analyze.reader import Reader
 from siftline.analyze.service import AnalyzeContent, subject_of
@@ -28,14 +27,8 @@ from siftline.settings import JobSettings
 from tests.factories import FakeContext, make_content, make_item, make_job, make_user, sqs_event
 from tests.fakes import FakeSender
 from tests.models import WordEmbedder
+from tests.reading import LABELS, NEWS, TEXT, TITLE
 
-LABELS = labels_of({"sport": "team, match, goal, coach", "economy": "bank, inflation, money, rates"})
-NEWS = {"en": ["The team won a match by one goal.", "A bank fears inflation and wants money.", "It rained again."]}
-TITLE = "Late goal wins the match"
-TEXT = (
-    "The home team won the match with a goal in the last minute. The coach of the team praised the match. "
-    "Nobody in the stadium had expected such a goal. The team plays its next match on Saturday."
-)
 BANK = (
     "The central bank raised its rates because inflation grew. Money became dear, the bank said. "
     "Inflation has not been so high for years, and the bank fears that money loses its worth. Rates may rise again."

@@ -46,6 +46,7 @@ def open_llm(settings: AnalyzeSettings, database: Database) -> LlmReader | None:
     )
     rule = LlmRule(
         asked_for=settings.llm_for,
+        margin=settings.topic_margin,
         input_chars=settings.llm_input_chars,
         summary_language=settings.llm_summary_language or None,
         topic_threshold=settings.topic_threshold,
