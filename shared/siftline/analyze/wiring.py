@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from siftline.analyze.anchors import Shelf
+from siftline.analyze.calibration import calibration_for
 from siftline.analyze.cascade import Cascade, CascadeRule
 from siftline.analyze.entity_wiring import open_entities
 from siftline.analyze.labels import LabelSet, load_labels, shipped_hypotheses, shipped_labels, shipped_news
@@ -52,7 +53,11 @@ def open_reader(settings: AnalyzeSettings, embedder: OnnxEmbedder) -> Reader:
     shelf = Shelf(embedder, labels, shipped_news(), lambda: [embedder.folder.path(), Path(settings.model_cache_dir)])
     rules = ReadingRules(
         letters_min=settings.text_letters_min,
-        topics=TopicRule(threshold=settings.topic_threshold, limit=settings.topics_max),
+        topics=TopicRule(
+            threshold=settings.topic_threshold,
+            limit=settings.topics_max,
+            calibration=calibration_for(embedder.model_version, labels),
+        ),
         summary=SummaryRule(sentences=settings.summary_sentences),
         tags=TagRule(limit=settings.tags_max),
     )
