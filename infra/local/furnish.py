@@ -1,7 +1,7 @@
 """What the parts of the local stack need inside: tables, queues, a user with a token, the sample feeds followed."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from infra.local.samples import DEFAULT_PORT, HOST, SampleServer
 from infra.local.user import make_user
 from siftline.api.authorize import Authorizer
 from siftline.jobs.outbox_store import end_leases
-from siftline.kit.db import DatabaseUnavailableError, SingleConnection
+from siftline.kit.db import Database, DatabaseUnavailableError, SingleConnection
 from siftline.kit.log import logger
 
 if TYPE_CHECKING:
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from infra.local.state import State
 
 _log = logger("local")
+_SAMPLES_READ = """
+select count(*) filter (where contents.status = 'READY'),
+  count(*) filter (where contents.status not in ('READY', 'FAILED')),
+  (select count(*) from sources where url = any(%(urls)s) and imported_at is null)
+from sources join source_entries on source_entries.source_id = sources.id
+join contents on contents.id = source_entries.content_id
+where sources.url = any(%(urls)s)
+"""
 ALARMS = Path(__file__).resolve().parents[1] / "observability.yaml"
 
 
@@ -98,6 +106,23 @@ def follows_samples(machine: "Machine", state: "State") -> bool:
             ).fetchone()
             is not None
         )
+
+
+def connect(machine: "Machine") -> SingleConnection:
+    """Return a connection to the database, which the caller closes."""
+    return SingleConnection(machine.postgres.url(machine.database))
+
+
+def samples_ready(database: Database, urls: Sequence[str]) -> int | None:
+    """Return how many articles of the sample feeds are READY, once each is read; ``None`` before."""
+    try:
+        with database.transaction() as transaction:
+            row = transaction.execute(_SAMPLES_READ, {"urls": list(urls)}).fetchone()
+    except DatabaseUnavailableError as error:
+        _log.warning("samples_not_counted", error_code=error.error_code)
+        return None
+    ready, unread, unpolled = row or (0, 0, 1)
+    return None if unread or unpolled or not ready else int(ready)
 
 
 def meters(machine: "Machine", say: Callable[[str], None]) -> Meters:

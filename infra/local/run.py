@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from infra.local.samples import SampleServer
 
 _LOOK_EVERY_S = 0.2
+_SAMPLES_EVERY_S = 2.0
 MODEL = ROOT / ".local" / "model"
 
 
@@ -35,8 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
     state = State(options.folder)
     if not state.take():
         where = f", at {state.address}" if state.address else ""
-        print(f"Siftline already runs here{where}. Stop it where it was started, with Ctrl-C.")
-        return 0
+        print(f"Siftline already runs here{where}. Stop it where it was started, with Ctrl-C.", file=sys.stderr)
+        return 1
     _on_signal(_stop)
     run = Run(state)
     try:
@@ -109,6 +110,7 @@ class Run:
         self._machine: Machine | None = None
         self._samples: SampleServer | None = None
         self._meters: Meters | None = None
+        self._followed: list[str] = []
 
     def start(self, *, port: int, samples: bool) -> None:
         """Start everything and tell how to use it. Raises ``SetUpError``."""
@@ -133,11 +135,11 @@ class Run:
         token = furnish.token(machine, self._state)
         machine.wait_ready()
         machine.launch_worker()
-        followed = self._samples.urls() if self._samples and samples else []
-        for url in followed:
+        self._followed = self._samples.urls() if self._samples and samples else []
+        for url in self._followed:
             furnish.follow(machine, token, url)
         self._meters = furnish.meters(machine, _say)
-        _announce(machine, token, len(followed), self._samples.base_url if self._samples else None)
+        _announce(machine, token, len(self._followed), self._samples.base_url if self._samples else None)
 
     def _serve_samples(self, machine: Machine, *, asked: bool) -> None:
         """Serve the sample feeds where that was asked for, or where somebody follows them from an earlier run."""
@@ -170,9 +172,16 @@ class Run:
 
         watch = Watch(machine, _say, on_restart, on_end)
         make = Make.starter()
+        database, waiting, look_at_s = furnish.connect(machine), bool(self._followed), 0.0
         while make is None or not make.interrupted():
             time.sleep(_LOOK_EVERY_S)
             watch.look()
+            if waiting and time.monotonic() >= look_at_s:
+                ready = furnish.samples_ready(database, self._followed)
+                waiting, look_at_s = ready is None, time.monotonic() + _SAMPLES_EVERY_S
+                if ready is not None:
+                    database.close()
+                    _say(f"All {ready} sample articles are READY.")
 
     def shut_down(self) -> None:
         """Stop everything in order. A second signal cuts the draining short."""
@@ -202,10 +211,11 @@ def _announce(machine: Machine, token: str, followed: int, samples_url: str | No
     if samples_url:
         _say(f"sample feeds and pages  {samples_url}/")
     if followed:
-        _say(f"It follows {followed} sample feeds, whose articles become READY within a minute. First use:\n")
+        _say(f"It follows {followed} sample feeds; a line here says when their articles are READY. First use then:\n")
         rest = f"'{machine.url}/v1/items?status=READY&limit=5'"
     else:
-        _say("First use: save a page, then see it become READY in GET /v1/items.\n")
+        _say("First use: save a page of the internet, then see it become READY in GET /v1/items.")
+        _say("(Where there is none: make run SAMPLES=1 serves feeds and pages of its own.)\n")
         data = '{"url": "https://www.rfc-editor.org/rfc/rfc9457.html"}'
         rest = f"-H 'Content-Type: application/json' -d '{data}' {machine.url}/v1/items"
     _say(f"  curl -H 'Authorization: Bearer {token}' {rest}\n")

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from infra.local import furnish
 from infra.local.errors import SetUpError
 from infra.local.machine import Watch
 from infra.local.processes import end_pid, started_at, wait_until
 from infra.local.programs import Program, answers, open_log
 from infra.local.state import State
+from tests.factories import make_content, make_source
 
 ROOT = Path(__file__).resolve().parents[2]
 STUBBORN = (
@@ -244,14 +246,14 @@ def _run(*arguments):
     )
 
 
-def test_a_second_run_says_where_the_first_answers_and_that_is_no_error(tmp_path, open_state):
+def test_a_second_run_says_where_the_first_answers_and_that_it_is_none(tmp_path, open_state):
     state = open_state()
     assert state.take()
     state.set_address("http://127.0.0.1:8787")
     result = _run("--folder", str(tmp_path))
-    assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.count("\n") == 1
-    assert "http://127.0.0.1:8787" in result.stdout
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.count("\n") == 1
+    assert "http://127.0.0.1:8787" in result.stderr
 
 
 def test_a_taken_port_is_one_clear_line_that_says_what_to_do(tmp_path, sqs_endpoint):
@@ -311,3 +313,23 @@ def test_a_process_that_make_did_not_start_is_not_taken_for_one():
         check=True,
     )
     assert result.stdout == "None\n"
+
+
+def test_the_samples_are_ready_once_each_feed_was_polled_and_each_article_read(database):
+    urls = ["http://127.0.0.1:1/a", "http://127.0.0.1:1/b"]
+    with database.transaction() as connection:
+        sources = [make_source(connection, url=url) for url in urls]
+        contents = [make_content(connection, status=status) for status in ("READY", "PENDING")]
+        for source_id, content_id in zip(sources, contents, strict=True):
+            connection.execute(
+                "insert into source_entries (source_id, entry_key, content_id, content_sha256)"
+                " values (%s, 'x', %s, '')",
+                (source_id, content_id),
+            )
+    assert furnish.samples_ready(database, urls) is None
+    with database.transaction() as connection:
+        connection.execute("update contents set status = 'READY'")
+    assert furnish.samples_ready(database, urls) is None
+    with database.transaction() as connection:
+        connection.execute("update sources set imported_at = now()")
+    assert furnish.samples_ready(database, urls) == 2
