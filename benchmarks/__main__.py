@@ -18,6 +18,7 @@ from benchmarks import (
     poll,
     stories,
     sync,
+    topics,
     walk,
 )
 
@@ -35,6 +36,7 @@ _ALL: Mapping[str, Callable[[], object]] = {
     "extraction": extraction.main,
     "entities": entities.main,
     "stories": stories.main,
+    "topics": topics.main,
     "kills": kills.main,
 }
 _TAKES_OPTIONS = "kills"
