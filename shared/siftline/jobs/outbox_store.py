@@ -15,6 +15,9 @@ from siftline.kit.db import Connection
 
 # SQS can hold a message back for at most this long.
 SQS_DELAY_MAX_S = 900
+# What a job waits for that has a turn at a host (``siftline.kit.pacing``).
+_IN_TURN = "host_busy"
+_TOGETHER = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +57,11 @@ select count(*) from (
 # That a message was sent need not be on disk: were that lost with the server, the message would be sent once more.
 # Of each tenant only its share is handed out at a time: messages stand in SQS in the order they came, and nobody's can
 # pass a thousand of somebody else's there. Messages that SQS still holds back (due later) stand in nobody's way.
+# Who waits for a host's turn is handed out with it, for behind those that were never tried it would be missed; of
+# these no more than a share become due together.
 _TAKE = """
 with wanted as (
-  select id, queue, group_key,
+  select id, queue, group_key, due_at, waits_for,
     row_number() over (partition by queue, group_key order by priority desc, due_at, id) as place
   from jobs
   where id = any(%(ids)b::uuid[]) and state = 'pending' and published_at is null and due_at <= now() + %(ahead)s),
@@ -66,7 +71,11 @@ tenants as (
       and out.due_at <= now()) as already
   from (select distinct queue, group_key from wanted) one),
 chosen as (
-  select wanted.id from wanted join tenants using (queue, group_key) where place + already <= %(share)s)
+  select wanted.id from wanted join tenants using (queue, group_key)
+  where place + already <= %(share)s or (waits_for = %(in_turn)s and wanted.due_at > now()
+    and place + (select count(*) from jobs out where out.queue = wanted.queue and out.group_key = wanted.group_key
+      and out.state = 'pending' and out.published_at is not null
+      and out.due_at > wanted.due_at - %(together)s and out.due_at <= wanted.due_at) <= %(share)s))
 update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
 from chosen where jobs.id = chosen.id and jobs.state = 'pending' and jobs.published_at is null
   and set_config('synchronous_commit', 'off', true) is not null
@@ -199,7 +208,13 @@ def take(connection: Connection, ids: Sequence[UUID], *, share: int) -> list[Out
 
     No tenant gets more than ``share`` messages of a queue handed out and due; the rest wait for a turn.
     """
-    values = {"ids": list(ids), "share": share, "ahead": timedelta(seconds=SQS_DELAY_MAX_S)}
+    values = {
+        "ids": list(ids),
+        "share": share,
+        "ahead": timedelta(seconds=SQS_DELAY_MAX_S),
+        "in_turn": _IN_TURN,
+        "together": _TOGETHER,
+    }
     return _outgoing(connection, _TAKE, values)
 
 
