@@ -74,11 +74,15 @@ _ENTITY = re.compile(r"&(\w+);")
 
 def legal(text: str) -> str:
     """Return text without the characters that neither XML nor PostgreSQL takes."""
-    if text.isascii():
+    try:
         raw = text.encode()
-        kept = raw.translate(None, _ASCII_ILLEGAL)
-        return text if len(kept) == len(raw) else kept.decode()
-    return _ILLEGAL.sub("", text)
+    except UnicodeEncodeError:  # lone surrogates
+        return _ILLEGAL.sub("", text)
+    # Of the others those beyond ASCII begin with these two bytes; most text beyond ASCII has neither.
+    if b"\xc2" in raw or b"\xef" in raw:
+        return _ILLEGAL.sub("", text)
+    kept = raw.translate(None, _ASCII_ILLEGAL)
+    return text if len(kept) == len(raw) else kept.decode()
 
 
 def line(text: str, max_chars: int = TITLE_MAX_CHARS) -> str:
