@@ -9,12 +9,9 @@ import ipaddress
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache
 from typing import NoReturn, Protocol
 from urllib.parse import urlsplit
 from uuid import UUID
-
-from publicsuffixlist import PublicSuffixList
 
 from siftline.kit import pacing_store
 from siftline.kit.addresses import literal_address, reached
@@ -26,6 +23,7 @@ from siftline.kit.http_turns import in_turn
 from siftline.kit.log import logger
 from siftline.kit.pacing_store import Bucket, Turn
 from siftline.kit.rate_limits import reset_s, used_up
+from siftline.kit.sites import suffixes
 from siftline.kit.urls import validate_url
 
 _log = logger("pacing")
@@ -244,7 +242,7 @@ def registrable_domain(host: str) -> str:
     """Return what its owner registered: ``example.co.uk`` for ``feeds.example.co.uk``; an address for an address."""
     if _is_address(host):
         return host
-    return _suffixes().privatesuffix(host) or host
+    return suffixes().privatesuffix(host) or host
 
 
 def _domains(host: str) -> list[str]:
@@ -276,11 +274,6 @@ def _is_loopback(host: str) -> bool:
     if _is_address(host):
         return ipaddress.ip_address(host).is_loopback
     return host == _LOCALHOST or host.endswith(f".{_LOCALHOST}")
-
-
-@cache
-def _suffixes() -> PublicSuffixList:
-    return PublicSuffixList()
 
 
 def _busy(bucket: Bucket, turn: Turn) -> str:
