@@ -37,7 +37,8 @@ _SCHEMES = {"http", "https", "mailto"}
 _ATTRIBUTES = {tag: names - {"cite"} for tag, names in nh3.ALLOWED_ATTRIBUTES.items()}
 _CLEANER = nh3.Cleaner(attributes=_ATTRIBUTES, url_schemes=_SCHEMES, url_relative="pass_through")
 _STRIPPER = nh3.Cleaner(tags=set())
-_RELATIVE = re.compile(r' (?:href|src)="(?!https?:|mailto:)')
+# Looked for by its rarest part: prose has many spaces.
+_RELATIVE = re.compile(r'="(?!https?:|mailto:)(?:(?<= href=")|(?<= src="))')
 _IMAGE = re.compile(r'<img [^>]*?src="([^"]+)"')
 # Addresses that are already as validate_url would return them: nearly all, and so they need not go through it.
 _PLAIN_URL = re.compile(
