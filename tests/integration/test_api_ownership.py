@@ -13,7 +13,11 @@ from tests.api_client import ApiClient, World
 from tests.factories import make_content, make_item, make_source
 
 # What a route must be sent to get as far as looking for the thing.
-BODIES = {("PATCH", "/v1/items/{item_id}"): {"starred": True}, ("PATCH", "/v1/sources/{source_id}"): {"title": "Mine"}}
+BODIES = {
+    ("PATCH", "/v1/items/{item_id}"): {"starred": True},
+    ("PATCH", "/v1/sources/{source_id}"): {"title": "Mine"},
+    ("POST", "/v1/sources/{source_id}/choose"): {"url": "https://example.org/feed.xml"},
+}
 # The search function's; the same is shown where that is put together (test_search.py).
 ELSEWHERE = {("GET", "/v1/items/{item_id}/similar")}
 
@@ -23,9 +27,9 @@ def world(database: Database) -> World:
     return World(database)
 
 
-def things(world: World, user: ApiClient) -> dict[str, UUID]:
+def things(world: World, user: ApiClient) -> dict[str, UUID | str]:
     """Give a user one thing of each kind that a route's path can name; by the name of the parameter."""
-    ids = {name: new_id() for name in ("cluster_id", "token_id", "subscription", "run")}
+    ids = {name: new_id() for name in ("cluster_id", "token_id", "subscription", "run", "entity")}
     with world.database.transaction() as connection:
         content_id = make_content(connection, status="READY", text="text", topics="[]")
         ids["item_id"] = make_item(connection, user.user_id, content_id)
@@ -49,7 +53,16 @@ def things(world: World, user: ApiClient) -> dict[str, UUID]:
             (ids["cluster_id"], user.user_id, ids["run"]),
         )
         connection.execute("insert into cluster_memberships values (%s, %s, 0)", (ids["cluster_id"], content_id))
-    return ids
+        connection.execute(
+            "insert into entities (id, kind, name, temporary_id) values (%s, 'ORG', 'Acme', 'acme')", (ids["entity"],)
+        )
+        connection.execute(
+            "insert into entity_aliases (kind, temporary_id, entity_id, name, normalised)"
+            " values ('ORG', 'acme', %s, 'Acme', 'acme')",
+            (ids["entity"],),
+        )
+        connection.execute("insert into content_entities values (%s, %s, 1)", (content_id, ids["entity"]))
+    return {**ids, "entity_id": "acme"}
 
 
 def stored(world: World) -> list[object]:
@@ -58,7 +71,7 @@ def stored(world: World) -> list[object]:
 
 
 def test_another_users_thing_is_not_there_on_any_route_that_takes_an_id(world: World) -> None:
-    """Case S09: user B acts on A's item, source, cluster and token; nothing of A's is shown or changed."""
+    """Case S09: user B acts on A's item, source, cluster, entity and token; nothing of A's is shown or changed."""
     owner, other = world.user("read", "write"), world.user("read", "write", "admin")
     ids = things(world, owner)
     before = stored(world)
@@ -68,6 +81,7 @@ def test_another_users_thing_is_not_there_on_any_route_that_takes_an_id(world: W
         "source_id",
         "cluster_id",
         "token_id",
+        "entity_id",
     }
     answers = {
         (method, path): other.send(method, path.format(**ids), body=BODIES.get((method, path)))

@@ -23,14 +23,12 @@ class Fetched:
     """Of what is compared between polls; ``None`` with a 304."""
     options: Mapping[str, Any] | None = None
     """What to keep in the source's options instead of what stands there; ``None`` changes nothing."""
-    spoken_at: tuple[str, ...] = ()
-    """Where it was said, if that is elsewhere than at the addresses of the request and its redirects."""
 
     @property
     def speakers(self) -> tuple[str, ...]:
         """All addresses whose word the feed is: where it was asked for, and wherever that led."""
         hops = (address for _, address in self.response.redirects)
-        return self.spoken_at or (self.response.requested_url, *hops, self.response.url)
+        return (self.response.requested_url, *hops, self.response.url)
 
 
 @dataclass(frozen=True, slots=True)

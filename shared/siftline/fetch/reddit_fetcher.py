@@ -18,7 +18,7 @@ from siftline.fetch.reddit import NotAListingError, from_atom
 from siftline.kit.clock import Clock
 from siftline.kit.errors import PermanentError
 from siftline.kit.http import Response
-from siftline.kit.http_errors import StatusRefusedError
+from siftline.kit.http_errors import StatusRefusedError, StatusTransientError
 from siftline.kit.reddit_address import Listing, listing_of
 
 LIMIT = 100
@@ -113,14 +113,11 @@ class RedditFetcher:
     def _fetched(
         self, source: Source, response: Response, validators: Mapping[str, str], read: Callable[[], Feed]
     ) -> Fetched:
-        # Where Reddit leads on its own site is no new address of the source.
-        response = replace(response, redirects=())
         if response.status == 304:
             return unmodified(response, validators, self._clock)
         body_sha256 = hashlib.sha256(response.body).digest()
         feed = None if body_sha256 == source.body_sha256 else read()
-        # It is Reddit that speaks, wherever an operator has it asked.
-        return Fetched(response, feed, body_sha256, spoken_at=(source.url,))
+        return Fetched(response, feed, body_sha256)
 
     def _get(self, listing: Listing, path: str, more: str, validators: Mapping[str, str], accept: str) -> Response:
         query = f"{more}limit={LIMIT}" + (f"&{listing.query}" if listing.query else "")
@@ -132,9 +129,18 @@ class RedditFetcher:
             if reason is None:
                 raise
             raise _refused(listing, reason) from error
+        except StatusTransientError as error:
+            error.answer = replace(error.answer, url=self._as_reddit(error.answer.url, listing))
+            raise
         if urlsplit(response.url).path.startswith("/subreddits/search"):
             raise _refused(listing, "not_found")
-        return response
+        # Where Reddit leads on its own site is no new address of the source.
+        answered = self._as_reddit(response.url, listing)
+        return replace(response, url=answered, requested_url=listing.url, redirects=())
+
+    def _as_reddit(self, url: str, listing: Listing) -> str:
+        """Return whose answer it is that came from ``url``: Reddit's, wherever an operator has it asked."""
+        return listing.url if urlsplit(url).netloc == urlsplit(self._base_url).netloc else url
 
 
 def _reason(error: StatusRefusedError) -> str | None:
