@@ -6,7 +6,6 @@ text is read in windows that end with sentences where they can; a name is where 
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,8 +14,8 @@ import numpy as np
 from tokenizers import Encoding
 
 from siftline.analyze.entities import Kind, Mention
-from siftline.kit.models import ModelDamagedError, ModelFolder, ModelMissingError, ModelUnavailableError
-from siftline.kit.onnx_model import ModelUnfitError, OnnxModel
+from siftline.kit.models import ModelFolder, ModelUnavailableError
+from siftline.kit.onnx_model import ModelUnfitError, OnnxModel, model_errors_as
 
 _KINDS = {
     "ORG": Kind.ORGANISATION,
@@ -63,7 +62,7 @@ class OnnxRecognizer:
     """
 
     def __init__(self, uri: str, cache_folder: Path, *, tokens_max: int | None = None, threads: int = 2) -> None:
-        with _as_entity_model():
+        with model_errors_as(EntityModelUnfitError, EntityModelUnavailableError, "ENTITY_MODEL_URI"):
             folder = ModelFolder(uri, cache_folder)
         self._manifest = folder.manifest
         if self._manifest.task != "token":
@@ -86,7 +85,7 @@ class OnnxRecognizer:
         """Return the mentions in order, none overlapping another."""
         mentions: list[Mention] = []
         clean = _SURROGATES.sub("?", text)
-        with _as_entity_model():
+        with model_errors_as(EntityModelUnfitError, EntityModelUnavailableError, "ENTITY_MODEL_URI"):
             for start, encoding in self._windows(clean):
                 mentions += _mentions(clean, self._words(clean, start, encoding))
         return mentions
@@ -171,16 +170,3 @@ def _cut(window: str, fits: int) -> int:
 def open_recognizer(uri: str, cache_folder: str, *, tokens_max: int | None = None, threads: int = 2) -> OnnxRecognizer:
     """Return this process's model of names: its manifest is read now, its files at the first text."""
     return OnnxRecognizer(uri, Path(cache_folder), tokens_max=tokens_max, threads=threads)
-
-
-@contextmanager
-def _as_entity_model() -> Iterator[None]:
-    """Name the right provider, so that no other model's jobs wait."""
-    try:
-        yield
-    except EntityModelUnfitError:
-        raise
-    except (ModelMissingError, ModelDamagedError, ModelUnfitError) as error:
-        raise EntityModelUnfitError(f"ENTITY_MODEL_URI: {error.detail}", code=error.error_code) from error
-    except ModelUnavailableError as error:
-        raise EntityModelUnavailableError(error.detail) from error

@@ -4,16 +4,16 @@ Premise is the text, hypothesis a sentence with the topic's words; the answer is
 the other. A model folder says in its manifest which output means that (``task`` is ``nli``). Dear: one run a topic.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from siftline.kit.errors import PermanentError
-from siftline.kit.models import ModelDamagedError, ModelFolder, ModelMissingError, ModelUnavailableError
-from siftline.kit.onnx_model import ModelUnfitError, OnnxModel
+from siftline.kit.models import ModelFolder, ModelUnavailableError
+from siftline.kit.onnx_model import ModelUnfitError, OnnxModel, model_errors_as
+
+_NAME = "The second pass's model (TOPIC_MODEL_URI)"
 
 
 class TopicModelUnfitError(ModelUnfitError):
@@ -43,7 +43,7 @@ class EntailmentModel:
     """
 
     def __init__(self, uri: str, cache_folder: Path, *, tokens_max: int | None = None, threads: int = 2) -> None:
-        with _as_topic_model():
+        with model_errors_as(TopicModelUnfitError, TopicModelUnavailableError, _NAME):
             folder = ModelFolder(uri, cache_folder)
         self._manifest = folder.manifest
         if self._manifest.task != "nli":
@@ -71,7 +71,7 @@ class EntailmentModel:
         Weighed against contradiction alone where the model knows one, else against all other outputs. A premise that
         is too long is cut, never the hypothesis. Raises ``UnusableAnswerError``.
         """
-        with _as_topic_model():
+        with model_errors_as(TopicModelUnfitError, TopicModelUnavailableError, _NAME):
             logits = self._model.run(self._model.encode(premise, hypothesis)).astype(np.float64)
         manifest = self._manifest
         if logits.shape != (len(manifest.labels),) or manifest.entailment is None:
@@ -92,17 +92,3 @@ class EntailmentModel:
 def open_entailment(uri: str, cache_folder: str, *, tokens_max: int | None = None, threads: int = 2) -> EntailmentModel:
     """Return this process's model of inference: its manifest is read now, its files at the first question."""
     return EntailmentModel(uri, Path(cache_folder), tokens_max=tokens_max, threads=threads)
-
-
-@contextmanager
-def _as_topic_model() -> Iterator[None]:
-    """Name the right provider: what is wrong with this model says nothing about the one of embeddings."""
-    try:
-        yield
-    except TopicModelUnfitError:
-        raise
-    except (ModelMissingError, ModelDamagedError, ModelUnfitError) as error:
-        detail = f"The second pass's model (TOPIC_MODEL_URI): {error.detail}"
-        raise TopicModelUnfitError(detail, code=error.error_code) from error
-    except ModelUnavailableError as error:
-        raise TopicModelUnavailableError(error.detail) from error

@@ -5,6 +5,8 @@ batching gains nothing on the processors this runs on. Importing this module imp
 """
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from siftline.kit.errors import ConfigurationError
-from siftline.kit.models import ModelFolder
+from siftline.kit.models import ModelDamagedError, ModelFolder, ModelMissingError, ModelUnavailableError
 
 _INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 _CHARS_PER_TOKEN = 8  # no language has more on average; what lies beyond is cut before the tokenizer sees it
@@ -86,6 +88,21 @@ class OnnxModel:
         if not wanted <= _INPUTS:
             raise ModelUnfitError(f"The model asks for inputs that we cannot give: {', '.join(sorted(wanted))}.")
         return session, wanted
+
+
+@contextmanager
+def model_errors_as(
+    unfit: type[ModelUnfitError], unavailable: type[ModelUnavailableError], name: str
+) -> Iterator[None]:
+    """Give a model's errors the provider of its own, so that no other model's jobs wait for it."""
+    try:
+        yield
+    except unfit:
+        raise
+    except (ModelMissingError, ModelDamagedError, ModelUnfitError) as error:
+        raise unfit(f"{name}: {error.detail}", code=error.error_code) from error
+    except ModelUnavailableError as error:
+        raise unavailable(error.detail) from error
 
 
 def open_session(model: Path | bytes, *, threads: int) -> ort.InferenceSession:
