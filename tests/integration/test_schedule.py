@@ -93,7 +93,13 @@ def test_clean_up_takes_old_finished_jobs_and_keys_and_asks_for_ghosts(database:
                 "insert into fetch_hosts (scope, updated_at) values (%s, now() - %s::interval)", (host, age)
             )
     schedule, _ = make_schedule(database, ghosts=3)
-    assert schedule.run(Tick.CLEAN_UP) == {"jobs": 1, "idempotency_keys": 1, "hosts": 1, "ghost_vectors": 3}
+    assert schedule.run(Tick.CLEAN_UP) == {
+        "jobs": 1,
+        "idempotency_keys": 1,
+        "hosts": 1,
+        "entities": 0,
+        "ghost_vectors": 3,
+    }
     assert one(database, "select id from jobs") == young
     assert one(database, "select key from idempotency_keys") == "young"
     assert one(database, "select scope from fetch_hosts") == "young.example"
@@ -124,3 +130,51 @@ def test_an_extra_run_leaves_a_queue_alone_whose_jobs_are_put_off(database: Data
     schedule, sender = make_schedule(database, extra_run_pending=5)
     assert schedule.run(Tick.EXTRA_RUN) == {"handed_out": 0}
     assert sender.sent == {}
+
+
+def test_clean_up_forgets_whom_no_text_names_and_nobody_knows(database: Database) -> None:
+    names = {"orphan": None, "young": None, "known": "lei:1", "named": None, "asked": None}
+    ids = {name: new_id() for name in names}
+    with database.transaction() as connection:
+        for name, canonical_id in names.items():
+            connection.execute(
+                "insert into entities (id, kind, name, temporary_id, canonical_id, provider, created_at)"
+                " values (%s, 'ORG', %s, %s, %s, %s, now() - %s::interval)",
+                (ids[name], name, name, canonical_id, canonical_id and "csv", "1 h" if name == "young" else "2 days"),
+            )
+            connection.execute(
+                "insert into entity_aliases (kind, temporary_id, entity_id, name, normalised)"
+                " values ('ORG', %s, %s, %s, %s)",
+                (name, ids[name], name, name),
+            )
+        content_id = make_content(connection)
+        connection.execute("insert into content_entities values (%s, %s, 1)", (content_id, ids["named"]))
+    make_job(database, job_type=JobType.RESOLVE_ENTITY, subject_id=ids["asked"])
+    schedule, _ = make_schedule(database)
+
+    assert schedule.run(Tick.CLEAN_UP)["entities"] == 1
+    with database.transaction() as connection:
+        left = connection.execute("select name from entities order by name").fetchall()
+        aliases = connection.execute("select name from entity_aliases order by name").fetchall()
+    assert [name for (name,) in left] == ["asked", "known", "named", "young"]
+    assert aliases == left
+
+
+def test_clean_up_leaves_whom_somebody_is_about_to_name(database: Database) -> None:
+    entity_id = new_id()
+    with database.transaction() as connection:
+        connection.execute(
+            "insert into entities (id, kind, name, temporary_id, created_at)"
+            " values (%s, 'ORG', 'a', 'a', now() - interval '2 days')",
+            (entity_id,),
+        )
+        connection.execute(
+            "insert into entity_aliases (kind, temporary_id, entity_id, name, normalised)"
+            " values ('ORG', 'a', %s, 'a', 'a')",
+            (entity_id,),
+        )
+    schedule, _ = make_schedule(database)
+    with database.transaction() as naming:
+        naming.execute("select from entity_aliases for share")
+        assert schedule.run(Tick.CLEAN_UP)["entities"] == 0
+    assert schedule.run(Tick.CLEAN_UP)["entities"] == 1

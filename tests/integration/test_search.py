@@ -364,3 +364,28 @@ def test_the_local_service_takes_every_call_that_the_index_makes(qdrant: str):
     client = QdrantClient(url=qdrant, check_compatibility=False)
     client.delete_collection(index.collection)
     client.close()
+
+
+def test_a_search_may_be_for_whom_an_item_names_by_either_id(library: Library):
+    reader, stranger = library.user(), library.user()
+    named, other = library.content(PORT), library.content(GOAL)
+    for client in (reader, stranger):
+        library.hold(client, other)
+    library.hold(reader, named)
+    entity_id = new_id()
+    library.sql(
+        "insert into entities (id, kind, name, temporary_id, canonical_id, provider)"
+        " values (%s, 'ORG', 'Acme', 'tempacme', 'lei:1', 'csv')",
+        entity_id,
+    )
+    library.sql(
+        "insert into entity_aliases (kind, temporary_id, entity_id, name, normalised)"
+        " values ('ORG', 'tempacme', %s, 'Acme', 'acme')",
+        entity_id,
+    )
+    library.sql("insert into content_entities values (%s, %s, 1)", named, entity_id)
+
+    for word in ("lei:1", "tempacme"):
+        assert titles(reader.get("/v1/search", q=GOAL, entity=word)) == [PORT]
+        assert titles(stranger.get("/v1/search", q=GOAL, entity=word)) == []
+    assert titles(reader.get("/v1/search", q=GOAL, entity="nobody")) == []

@@ -11,7 +11,18 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field, StringConstraints
 
 from siftline.api.auth import CurrentCaller
-from siftline.api.filters import ByLang, BySince, BySource, ByStarred, ByTag, ByTopic, ByUnread, ByUntil, Filters
+from siftline.api.filters import (
+    ByEntity,
+    ByLang,
+    BySince,
+    BySource,
+    ByStarred,
+    ByTag,
+    ByTopic,
+    ByUnread,
+    ByUntil,
+    Filters,
+)
 from siftline.api.item_models import Topic
 from siftline.api.paging import DEFAULT_LIMIT, Limit
 from siftline.api.problems import not_found
@@ -27,6 +38,7 @@ class Wanted(Filters):
     """Which of the caller's items may be found; ``None`` means any."""
 
     lang: str | None = None
+    entity: str | None = None
 
 
 class Found(Protocol):
@@ -119,6 +131,7 @@ class SearchRoutes:
         topic: ByTopic = None,
         tag: ByTag = None,
         source_id: BySource = None,
+        entity: ByEntity = None,
         since: BySince = None,
         until: ByUntil = None,
         unread: ByUnread = None,
@@ -126,7 +139,7 @@ class SearchRoutes:
         limit: Limit = DEFAULT_LIMIT,
     ) -> FoundItems:
         """Find what is nearest to a query in meaning."""
-        wanted = Wanted(topic, tag, source_id, since, until, unread, starred, lang)
+        wanted = Wanted(topic, tag, source_id, since, until, unread, starred, lang, entity)
         found = self._finder.search(caller.user_id, q, wanted, limit=limit)
         return FoundItems.model_validate(found, from_attributes=True)
 

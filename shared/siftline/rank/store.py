@@ -34,6 +34,11 @@ class Filters(Protocol):
         ...
 
     @property
+    def entity(self) -> str | None:
+        """That name this one, by its canonical id or a temporary one."""
+        ...
+
+    @property
     def source_id(self) -> UUID | None:
         """Brought by this source."""
         ...
@@ -95,6 +100,10 @@ where i.user_id = %(user_id)s and c.status = 'READY'
   and (%(source_id)s::uuid is null or i.source_id = %(source_id)s or i.content_id in (
     select e.content_id from source_entries e join subscriptions b on b.source_id = e.source_id
     where e.source_id = %(source_id)s and b.user_id = %(user_id)s and e.content_id is not null))
+  and (%(entity)s::text is null or exists (select from content_entities named
+    where named.content_id = c.id and named.entity_id in (
+      select id from entities where canonical_id = %(entity)s
+      union select entity_id from entity_aliases where temporary_id = %(entity)s)))
   and (%(since)s::timestamptz is null or c.sort_at >= %(since)s)
   and (%(until)s::timestamptz is null or c.sort_at < %(until)s)
   and (%(unread)s::boolean is null or (i.read_at is null) = %(unread)s)
@@ -200,6 +209,7 @@ def _values(filters: Filters) -> dict[str, Any]:
         "topic": Jsonb([{"topic": filters.topic}]) if filters.topic is not None else None,
         "tag": filters.tag,
         "source_id": filters.source_id,
+        "entity": filters.entity,
         "since": filters.since,
         "until": filters.until,
         "unread": filters.unread,

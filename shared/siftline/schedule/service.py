@@ -23,6 +23,7 @@ from siftline.settings import ScheduleSettings
 _log = logger("schedule")
 _CLEAN_UP_BATCH = 1_000
 _EXTRA_CAPS = 2
+_ORPHAN_AGE_S = 86_400.0  # a text that is read again loses its names for a moment
 
 
 class QueueDepths(Protocol):
@@ -136,7 +137,7 @@ class Schedule:
         return {"enqueued": len(ids)}
 
     def clean_up(self) -> dict[str, int]:
-        """Delete finished jobs, idempotency keys and hosts past their age, and vectors of contents that are gone.
+        """Delete finished jobs, idempotency keys, hosts and entities past their use, and vectors whose content is gone.
 
         Each in batches, until none is left or time is up. Raises ``TickIncompleteError`` when one of them failed.
         """
@@ -146,6 +147,7 @@ class Schedule:
                 "jobs": lambda: steps.repeat(self._clean_up_jobs, full=_CLEAN_UP_BATCH),
                 "idempotency_keys": lambda: steps.repeat(self._forget_keys, full=_CLEAN_UP_BATCH),
                 "hosts": lambda: steps.repeat(self._forget_hosts, full=_CLEAN_UP_BATCH),
+                "entities": lambda: steps.repeat(self._forget_entities, full=_CLEAN_UP_BATCH),
                 "ghost_vectors": self._remove_ghosts,
             }
         )
@@ -187,6 +189,10 @@ class Schedule:
     def _forget_hosts(self) -> int:
         with self._database.transaction() as connection:
             return pacing_store.forget(connection, age_s=self._settings.keep_hosts_s, limit=_CLEAN_UP_BATCH)
+
+    def _forget_entities(self) -> int:
+        with self._database.transaction() as connection:
+            return store.forget_entities(connection, age_s=_ORPHAN_AGE_S, limit=_CLEAN_UP_BATCH)
 
     def _can_accept(self, queue: Queue) -> bool:
         depth = self._depths.depth(queue)

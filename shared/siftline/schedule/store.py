@@ -43,6 +43,28 @@ delete from idempotency_keys using old
 where idempotency_keys.user_id = old.user_id and idempotency_keys.key = old.key
 """
 
+# Whom no content names any more, and nobody told who it is; the aliases go with it. One that is being named just now is
+# younger than this, or its alias is held by who names it, and it is left for the next time.
+_ORPHANS = """
+with orphans as (
+  select id from entities
+  where canonical_id is null and created_at < now() - %(age)s
+    and not exists (select from content_entities where content_entities.entity_id = entities.id)
+    and not exists (select from jobs where jobs.job_type = 'resolve_entity' and jobs.subject_id = entities.id
+      and jobs.state in ('pending', 'processing'))
+  limit %(limit)s),
+held as (
+  select entity_aliases.kind, entity_aliases.temporary_id, entity_aliases.entity_id from entity_aliases
+  join orphans on orphans.id = entity_aliases.entity_id
+  order by kind, temporary_id for update of entity_aliases skip locked),
+free as (
+  select orphans.id from orphans
+  where (select count(*) from held where held.entity_id = orphans.id)
+    = (select count(*) from entity_aliases where entity_aliases.entity_id = orphans.id))
+delete from entities using free where entities.id = free.id
+  and not exists (select from content_entities where content_entities.entity_id = entities.id)
+"""
+
 
 def due_sources(connection: Connection, *, limit: int) -> list[DueSource]:
     """Return subscribed sources whose poll is due and not yet under way, longest overdue first."""
@@ -59,3 +81,11 @@ def due_clusterings(connection: Connection, *, limit: int) -> list[UUID]:
 def forget_idempotency_keys(connection: Connection, *, age_s: float, limit: int) -> int:
     """Delete idempotency keys older than ``age_s``; returns how many."""
     return connection.execute(_OLD_KEYS, {"age": timedelta(seconds=age_s), "limit": limit}).rowcount
+
+
+def forget_entities(connection: Connection, *, age_s: float, limit: int) -> int:
+    """Delete entities older than ``age_s`` that no content names and that have no canonical id; returns how many.
+
+    What a provider told is kept: it answers for the name when it is met again.
+    """
+    return connection.execute(_ORPHANS, {"age": timedelta(seconds=age_s), "limit": limit}).rowcount
