@@ -26,7 +26,7 @@ from siftline.analyze.anchors import ANY, Shelf
 from siftline.analyze.cascade import Cascade, CascadeRule
 from siftline.analyze.labels import LabelSet, labels_of, shipped_hypotheses, shipped_labels, shipped_news
 from siftline.analyze.language import LanguageDetector
-from siftline.analyze.means import Seen, mean_vector
+from siftline.analyze.means import Seen, mean_vector, read_directions
 from siftline.analyze.nli import open_entailment
 from siftline.analyze.reader import Article
 from siftline.analyze.topics import TopicRule, Verdict, classify
@@ -59,7 +59,8 @@ class Stream:
         anchors, learnt = self.shelf.of(language), self._seen.setdefault(language, {})
         vector = self.embedder.embed_passage(article.whole)
         mean_here = mean_vector(anchors, self.shelf.topics, learnt)
-        verdict = classify(vector, mean_here, self.shelf.topics, anchors.directions)
+        directions = read_directions(anchors, mean_here, self.shelf.topics, learnt)
+        verdict = classify(vector, mean_here, self.shelf.topics, directions)
         if verdict.topics and learning:
             best = verdict.topics[0].topic
             before = learnt.get(best, Seen(0, np.zeros(vector.size)))

@@ -52,7 +52,7 @@ def test_every_derived_value_names_what_made_it(reader):
 
     assert set(derivations) == {"language", "embedding", "topics", "summary", "tags"}
     assert derivations["embedding"].model_version == "words-1"
-    assert derivations["topics"].model_version == "words-1/topics-2"
+    assert derivations["topics"].model_version == "words-1/topics-3"
     assert derivations["language"].model_id == "lid.176.ftz"
     details = derivations["topics"].details
     assert details["margin"] > 0
@@ -96,7 +96,7 @@ def test_the_derivation_of_topics_tells_both_passes_with_their_models(tmp_path):
     assert made.details["first_pass"][0][0] == "sport"
     assert made.details["ranking"][0][0] == "economy" == reading.best_topic
     second = made.details["second_pass"]
-    assert (made.model_version, second["model_version"]) == ("words-1/topics-2", "sayings-1")
+    assert (made.model_version, second["model_version"]) == ("words-1/topics-3", "sayings-1")
     assert second["entailment"] == [["sport", 0.002], ["economy", 0.998]]
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siftline.analyze.anchors import Anchors
-from siftline.analyze.means import MeanRule, Seen, mean_vector
+from siftline.analyze.means import MeanRule, Seen, mean_vector, read_directions
 from siftline.analyze.topics import Calibration, TopicRule, classify
 
 TOPICS = ("sport", "economy", "health", "weather")
@@ -109,3 +109,45 @@ def test_topics_that_are_no_longer_in_the_set_are_left_out_of_the_mean():
     gone = {"astrology": seen(1_000, np.ones(8))}
 
     assert mean_vector(anchors(), TOPICS, gone, MeanRule()) == pytest.approx(MEAN)
+
+
+def towards(*weights):
+    vector = np.zeros(8)
+    vector[: len(weights)] = weights
+    return MEAN + vector
+
+
+def test_with_nothing_read_or_one_topic_only_directions_are_those_of_the_descriptions():
+    alone = {"sport": seen(500, towards(0, 0, 0, 0, 0.4))}
+
+    assert np.array_equal(read_directions(anchors(), MEAN, TOPICS, {}), DIRECTIONS)
+    assert np.array_equal(read_directions(anchors(), MEAN, TOPICS, alone), DIRECTIONS)
+
+
+def test_directions_are_drawn_towards_what_sets_their_texts_apart_from_those_of_other_topics():
+    common = 0.5  # the style of this source, in all its texts
+    learnt = {
+        "sport": seen(50, towards(0.3, 0, 0, 0, 0.4, 0, 0, common)),
+        "economy": seen(50, towards(0, 0.3, 0, 0, 0, 0.4, 0, common)),
+        "health": seen(50, towards(0, 0, 0.3, 0, 0, 0, 0.4, common)),
+    }
+    drawn = read_directions(anchors(), MEAN, TOPICS, learnt)
+
+    assert np.linalg.norm(drawn, axis=1) == pytest.approx(np.ones(4), abs=1e-5)
+    assert drawn[0, 4] > 0.2
+    assert abs(drawn[0, 7]) < 0.01, "what all texts have in common draws nothing"
+    assert np.array_equal(drawn[3], DIRECTIONS[3]), "of a topic that was not read nothing is learnt"
+    assert (np.diag(drawn[:, :4]) > 0.5).all(), "the description still counts most"
+
+
+def test_a_few_texts_draw_little_and_a_topic_read_all_day_draws_less_than_its_share():
+    two, fifty, thousand = towards(0.3, 0, 0, 0, 0.4), towards(0, 0.3, 0, 0, 0, 0.4), towards(0, 0, 0.3, 0, 0, 0, 0.4)
+    even = read_directions(
+        anchors(), MEAN, TOPICS, {"sport": seen(2, two), "economy": seen(50, fifty), "health": seen(50, thousand)}
+    )
+    uneven = read_directions(
+        anchors(), MEAN, TOPICS, {"sport": seen(2, two), "economy": seen(50, fifty), "health": seen(5_000, thousand)}
+    )
+
+    assert even[0, 4] < 0.5 * even[1, 5]
+    assert uneven[2, 6] < 0.5 * even[2, 6]

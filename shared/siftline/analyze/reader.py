@@ -15,7 +15,7 @@ from siftline.analyze.anchors import ANY, Shelf
 from siftline.analyze.cascade import Cascade, Decision
 from siftline.analyze.entities import Named
 from siftline.analyze.language import Detected, LanguageDetector, primary_language
-from siftline.analyze.means import MeanRule, Seen, mean_vector
+from siftline.analyze.means import MeanRule, PullRule, Seen, mean_vector, read_directions
 from siftline.analyze.summary import SummaryRule, summarize
 from siftline.analyze.tags import TagRule, choose_tags, find_phrases
 from siftline.analyze.topics import Topic, TopicRule, Verdict, classify
@@ -26,7 +26,7 @@ INSUFFICIENT = "insufficient_content"
 SOURCE = "source"
 """The model id of topics that are no model's: those that the source mostly writes about."""
 # Go up when what they name is made in another way.
-TOPICS_VERSION = "2"
+TOPICS_VERSION = "3"
 SUMMARY_VERSION = "1"
 TAGS_VERSION = "1"
 _RANKED_KEPT = 5
@@ -98,6 +98,7 @@ class ReadingRules:
     """A text that says less (in letters) is insufficient."""
     topics: TopicRule = field(default_factory=TopicRule)
     means: MeanRule = field(default_factory=MeanRule)
+    pull: PullRule = field(default_factory=PullRule)
     summary: SummaryRule = field(default_factory=SummaryRule)
     tags: TagRule = field(default_factory=TagRule)
 
@@ -146,7 +147,8 @@ class Reader:
             return Reading(tongue.language, vector, topics, None, (), INSUFFICIENT, tuple(derivations))
         anchors = self._shelf.of(tongue.language)
         mean = mean_vector(anchors, self._shelf.topics, seen, self._rules.means)
-        verdict = classify(vector, mean, self._shelf.topics, anchors.directions, self._rules.topics)
+        directions = read_directions(anchors, mean, self._shelf.topics, seen, self._rules.pull)
+        verdict = classify(vector, mean, self._shelf.topics, directions, self._rules.topics)
         decision = self._cascade.decide(article.whole, tongue.language, verdict, prior, self._rules.topics)
         summary = summarize(article.text, vector, mean, self._embedder, tongue.language, self._rules.summary)
         phrases = find_phrases(article.title, article.text, tongue.language, self._rules.tags)
