@@ -36,14 +36,23 @@ class Sayings:
         return next(answer for word, answer in self.answers.items() if word in hypothesis)
 
 
-def tiny_graph(words: Sequence[str], outputs: int = len(LABELS)) -> bytes:
-    """Return a graph that knows ``SPECIAL`` and these words and says how many of them the two have in common."""
+def tiny_graph(
+    words: Sequence[str],
+    outputs: int = len(LABELS),
+    *,
+    step: float = 4.0,
+    start: tuple[float, float, float] = (2.0, 0.0, 0.0),
+) -> bytes:
+    """Return a graph that knows ``SPECIAL`` and these words and says how many of them the two have in common.
+
+    Its logits are ``start``, and ``step`` more for entailment a common word.
+    """
     vocabulary = len(SPECIAL) + len(words)
     counts = np.array([0.0] * len(SPECIAL) + [1.0] * len(words), np.float32)[:, None]
     weights = {
         "one_hot": np.eye(vocabulary, dtype=np.float32),
-        "counts": np.hstack([counts * 0, counts, counts * 0])[:, :outputs] * 4.0,
-        "start": np.array([[2.0, 0.0, 0.0]], np.float32)[:, :outputs],
+        "counts": np.hstack([counts * 0, counts, counts * 0])[:, :outputs] * np.float32(step),
+        "start": np.array([start], np.float32)[:, :outputs],
         "last": np.array([-1], np.int64),
     }
     nodes = [

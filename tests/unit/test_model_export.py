@@ -83,8 +83,11 @@ def test_a_model_that_fails_the_golden_set_is_refused_and_leaves_nothing(raw, tm
     assert [path.name for path in tmp_path.iterdir()] == ["raw"]
 
 
-def test_a_model_that_passes_the_golden_set_is_kept(raw, tmp_path):
-    """To this model all words that only one topic's texts and sentences have are one word."""
+def taught(folder, **answers):
+    """Make the float32 graph one that knows the golden texts' topics; ``answers`` say how sure it is of them.
+
+    To it all words that only one topic's texts and sentences have are one word.
+    """
     of_topic = {
         topic: set(
             words_of(
@@ -94,16 +97,45 @@ def test_a_model_that_passes_the_golden_set_is_kept(raw, tmp_path):
         )
         for topic in ASKED
     }
-    (raw / "model.onnx").write_bytes(tiny_graph(ASKED))
+    (folder / "model.onnx").write_bytes(tiny_graph(ASKED, **answers))
     tokenizer = json.loads(tiny_tokenizer(ASKED).to_str())
     for topic, words in of_topic.items():
         own = words.difference(*(other for name, other in of_topic.items() if name != topic))
         tokenizer["model"]["vocab"] |= dict.fromkeys(own, tokenizer["model"]["vocab"][topic])
-    (raw / "tokenizer.json").write_text(json.dumps(tokenizer))
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+
+
+def test_a_model_that_passes_the_golden_set_is_kept(raw, tmp_path):
+    taught(raw)
 
     report = made(raw, tmp_path / "out")[0].report
     assert report["golden"] >= 0.7
     assert report["apart"] >= 0.2
+
+
+@pytest.mark.parametrize(
+    ("answers", "least", "most"),
+    [
+        pytest.param({"step": 0.4, "start": (0.0, -0.5, 0.5)}, 0.1, 0.5, id="under-confident"),
+        pytest.param({"step": 1.0, "start": (0.0, 5.0, -1.0)}, 0.98, 1.0, id="all-of-them-at-.99"),
+    ],
+)
+def test_a_model_that_ranks_rightly_but_hardly_tells_topics_apart_is_refused(raw, tmp_path, answers, least, most):
+    """Case A13: under-confident as some quantised models are, or sure of everything; no label's score means a thing."""
+    taught(raw, **answers)
+    report = made(raw, tmp_path / "kept", proven=False)[0].report
+    assert report["golden"] >= 0.7
+    judge = EntailmentModel(str(tmp_path / "kept"), tmp_path)
+    said = [
+        judge.entailment(golden.text, CASCADE.hypothesis(topic, golden.language, judge.template))
+        for golden in GOLDEN
+        for topic in ASKED
+    ]
+    assert least <= min(said) <= max(said) <= most
+
+    with pytest.raises(AssemblyError, match=r"tells topics apart by 0\.0"):
+        made(raw, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_outputs_without_entailment_are_no_model_of_inference(raw, tmp_path):
