@@ -69,7 +69,7 @@ build-SearchFunction:
 build-ScheduleFunction:
 	$(PACK) --function schedule --lock infra/locks/vectors.txt
 
-.PHONY: build-FetchFunction build-IngestFunction build-AnalyzeFunction build-ResolveFunction build-ClusterFunction
+.PHONY: build-FetchFunction build-IngestFunction build-AnalyzeFunction build-ResolveFunction build-ClusterFunction build-BriefFunction
 build-FetchFunction:
 	$(PACK) --function fetch --lock infra/locks/fetch.txt
 build-IngestFunction:
@@ -80,3 +80,5 @@ build-ResolveFunction:
 	$(PACK) --function resolve --lock infra/locks/fetch.txt
 build-ClusterFunction:
 	$(PACK) --function cluster --lock infra/locks/cluster.txt
+build-BriefFunction:
+	$(PACK) --function brief --lock infra/locks/brief.txt

@@ -12,7 +12,15 @@ from tests.fakes import FakeSender
 
 _PLACES = {
     f"{name}_{kind}_url": f"http://127.0.0.1:1/000000000000/siftline-local-{name.replace('_', '-')}-{kind}"
-    for name in ("fetch", "content_processing", "content_background", "analysis", "resolution", "clustering")
+    for name in (
+        "fetch",
+        "content_processing",
+        "content_background",
+        "analysis",
+        "resolution",
+        "clustering",
+        "briefing",
+    )
     for kind in ("queue", "dlq")
 }
 

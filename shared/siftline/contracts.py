@@ -16,6 +16,8 @@ class JobType(StrEnum):
     ANALYZE_CONTENT = "analyze_content"
     RESOLVE_ENTITY = "resolve_entity"
     CLUSTER_USER = "cluster_user"
+    RUN_BRIEFING = "run_briefing"
+    DELIVER_BRIEFING = "deliver_briefing"
 
 
 class Queue(StrEnum):
@@ -27,6 +29,7 @@ class Queue(StrEnum):
     ANALYSIS = "analysis"
     RESOLUTION = "resolution"
     CLUSTERING = "clustering"
+    BRIEFING = "briefing"
 
 
 # Where a job type goes unless its maker says otherwise: what a feed brings takes CONTENT_BACKGROUND.
@@ -37,6 +40,8 @@ QUEUE_OF = {
     JobType.ANALYZE_CONTENT: Queue.ANALYSIS,
     JobType.RESOLVE_ENTITY: Queue.RESOLUTION,
     JobType.CLUSTER_USER: Queue.CLUSTERING,
+    JobType.RUN_BRIEFING: Queue.BRIEFING,
+    JobType.DELIVER_BRIEFING: Queue.BRIEFING,
 }
 
 
@@ -131,7 +136,40 @@ class ClusterUser(_Message):
         return self.user_id
 
 
-_Known = FetchSource | IngestContent | TranscribeContent | AnalyzeContent | ResolveEntity | ClusterUser
+class RunBriefing(_Message):
+    """Make the edition of one briefing that is due."""
+
+    job_type: Literal[JobType.RUN_BRIEFING] = JobType.RUN_BRIEFING
+    briefing_id: UUID
+
+    @property
+    def subject_id(self) -> UUID:
+        """The briefing."""
+        return self.briefing_id
+
+
+class DeliverBriefing(_Message):
+    """Send one edition by one channel."""
+
+    job_type: Literal[JobType.DELIVER_BRIEFING] = JobType.DELIVER_BRIEFING
+    delivery_id: UUID
+
+    @property
+    def subject_id(self) -> UUID:
+        """The delivery."""
+        return self.delivery_id
+
+
+_Known = (
+    FetchSource
+    | IngestContent
+    | TranscribeContent
+    | AnalyzeContent
+    | ResolveEntity
+    | ClusterUser
+    | RunBriefing
+    | DeliverBriefing
+)
 Message = Annotated[_Known, Field(discriminator="job_type")]
 MESSAGE: TypeAdapter[_Known] = TypeAdapter(Message)
 
@@ -143,6 +181,8 @@ SUBJECT_FIELD = {
     JobType.ANALYZE_CONTENT: "shared_content_id",
     JobType.RESOLVE_ENTITY: "entity_id",
     JobType.CLUSTER_USER: "user_id",
+    JobType.RUN_BRIEFING: "briefing_id",
+    JobType.DELIVER_BRIEFING: "delivery_id",
 }
 
 
@@ -153,6 +193,7 @@ class Tick(StrEnum):
     SWEEP = "sweep"
     RESOLUTIONS = "resolutions"
     CLUSTERINGS = "clusterings"
+    DUE_BRIEFINGS = "due_briefings"
     CLEAN_UP = "clean_up"
     EXTRA_RUN = "extra_run"
 

@@ -14,6 +14,7 @@ from typing import Self
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
+from siftline.brief_settings import BriefSettings
 from siftline.contracts import Tick
 from siftline.entity_settings import EntitySettings, ResolutionSettings
 from siftline.llm_settings import LlmSettings
@@ -37,6 +38,7 @@ __all__ = [
     "AnalyzeSettings",
     "ApiSettings",
     "AuthorizeSettings",
+    "BriefSettings",
     "ClusterSettings",
     "ConsumerSettings",
     "DatabaseSettings",
@@ -66,7 +68,7 @@ class WorkerSettings(Settings):
     """The long-poll worker: threads a function, patience, and how it stops."""
 
     worker_threads: dict[str, int] = Field(
-        default={"fetch": 4, "ingest": 4, "analyze": 2, "resolve": 1, "cluster": 1},
+        default={"fetch": 4, "ingest": 4, "analyze": 2, "resolve": 1, "cluster": 1, "brief": 2},
         description="batches at a time of each queue, by queue or else by function; 1 for any other",
     )
     worker_poll_s: int = Field(default=20, ge=0, le=20, description="how long a receive waits for the first message")
@@ -86,6 +88,7 @@ class WorkerSettings(Settings):
     siftline_sweep_enabled: bool = Field(default=True, description="off: nothing heals")
     siftline_resolutions_enabled: bool = Field(default=True, description="off: nobody is asked who organisations are")
     siftline_clusterings_enabled: bool = Field(default=True, description="off: no nightly clustering")
+    siftline_due_briefings_enabled: bool = Field(default=True, description="off: no edition is made by itself")
     siftline_clean_up_enabled: bool = Field(default=True, description="off: finished jobs stay")
     siftline_extra_run_enabled: bool = Field(
         default=False, description="on: every five minutes a deep queue is handed more than its cap"
@@ -222,6 +225,7 @@ class ScheduleSettings(ConsumerSettings, VectorSettings):
 
     due_sources_per_tick: int = Field(default=100, ge=1, description="polls that one tick enqueues at most")
     clusterings_per_tick: int = Field(default=1_000, ge=1, description="clusterings that one tick enqueues at most")
+    briefings_per_tick: int = Field(default=50, ge=1, description="editions that one tick enqueues at most")
     resolutions_per_tick: int = Field(default=100, ge=1, description="organisations that one tick hands out at most")
     backpressure_messages: int = Field(
         default=1_000, ge=1, description="a queue this deep gets nothing more from a tick"

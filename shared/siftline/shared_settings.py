@@ -35,6 +35,7 @@ class QueueSettings(Settings):
     analysis_queue_url: str = Field(description="URL of the queue of texts to read")
     resolution_queue_url: str = Field(description="URL of the queue of organisations to tell who they are")
     clustering_queue_url: str = Field(description="URL of the queue of users whose contents are to be grouped")
+    briefing_queue_url: str = Field(description="URL of the queue of briefings to make and deliver")
 
     def queue_urls(self) -> dict[Queue, str]:
         """Return the URL of each queue."""
@@ -45,6 +46,7 @@ class QueueSettings(Settings):
             Queue.ANALYSIS: self.analysis_queue_url,
             Queue.RESOLUTION: self.resolution_queue_url,
             Queue.CLUSTERING: self.clustering_queue_url,
+            Queue.BRIEFING: self.briefing_queue_url,
         }
 
 
@@ -57,6 +59,7 @@ class DeadLetterSettings(Settings):
     analysis_dlq_url: str = Field(description="URL of the analysis queue's dead-letter queue")
     resolution_dlq_url: str = Field(description="URL of the resolution queue's dead-letter queue")
     clustering_dlq_url: str = Field(description="URL of the clustering queue's dead-letter queue")
+    briefing_dlq_url: str = Field(description="URL of the briefing queue's dead-letter queue")
 
     def dead_letter_urls(self) -> dict[Queue, str]:
         """Return the URL of each queue's dead-letter queue."""
@@ -67,6 +70,7 @@ class DeadLetterSettings(Settings):
             Queue.ANALYSIS: self.analysis_dlq_url,
             Queue.RESOLUTION: self.resolution_dlq_url,
             Queue.CLUSTERING: self.clustering_dlq_url,
+            Queue.BRIEFING: self.briefing_dlq_url,
         }
 
 

@@ -6,18 +6,27 @@ import pytest
 
 from tests.house.reading import FUNCTION_NAMES, ROOT, SOURCE, imported, python_files, relative
 
-ROOMS = frozenset({"api", "fetch", "ingest", "analyze", "resolve", "cluster", "rank", "schedule"})
+ROOMS = frozenset({"api", "fetch", "ingest", "analyze", "resolve", "cluster", "rank", "brief", "schedule"})
 SHARED = frozenset({"contracts", "settings", "kit"})
 # What a part may import besides itself. ``worker`` hosts the handlers of ``functions``, by name, at run time.
 ALLOWED = {
     "contracts": frozenset(),
     "shared_settings": frozenset({"contracts"}),
     "llm_settings": frozenset({"shared_settings"}),
+    "brief_settings": frozenset({"shared_settings"}),
     "entity_settings": frozenset({"shared_settings"}),
     "media_settings": frozenset({"shared_settings"}),
     "topic_settings": frozenset({"shared_settings"}),
     "settings": frozenset(
-        {"contracts", "entity_settings", "llm_settings", "media_settings", "shared_settings", "topic_settings"}
+        {
+            "brief_settings",
+            "contracts",
+            "entity_settings",
+            "llm_settings",
+            "media_settings",
+            "shared_settings",
+            "topic_settings",
+        }
     ),
     "kit": frozenset({"settings"}),
     "jobs": SHARED,

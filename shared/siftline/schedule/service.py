@@ -71,6 +71,7 @@ class Schedule:
             Tick.SWEEP: self.sweep,
             Tick.RESOLUTIONS: self.resolutions,
             Tick.CLUSTERINGS: self.clusterings,
+            Tick.DUE_BRIEFINGS: self.due_briefings,
             Tick.CLEAN_UP: self.clean_up,
             Tick.EXTRA_RUN: self.extra_run,
         }[tick]()
@@ -131,6 +132,20 @@ class Schedule:
                     NewJob(job_type=JobType.CLUSTER_USER, subject_id=user_id, group_key=f"user:{user_id}")
                     for user_id in users
                 ],
+                max_attempts=self._settings.job_max_attempts,
+            )
+        self._publisher.publish(ids)
+        return {"enqueued": len(ids)}
+
+    def due_briefings(self) -> dict[str, int]:
+        """Enqueue the making of each edition that is due."""
+        if not self._can_accept(Queue.BRIEFING):
+            return {"enqueued": 0}
+        with self._database.transaction() as connection:
+            due = store.due_briefings(connection, limit=self._settings.briefings_per_tick)
+            ids = jobs.enqueue(
+                connection,
+                [NewJob(JobType.RUN_BRIEFING, briefing.id, f"user:{briefing.user_id}") for briefing in due],
                 max_attempts=self._settings.job_max_attempts,
             )
         self._publisher.publish(ids)

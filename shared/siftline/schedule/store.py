@@ -17,6 +17,14 @@ class DueSource:
     url: str
 
 
+@dataclass(frozen=True, slots=True)
+class DueBriefing:
+    """A briefing whose next edition is due, or that is to be told when it is."""
+
+    id: UUID
+    user_id: UUID
+
+
 _DUE_SOURCES = """
 select id, coalesce(adopted_url, feed_url, url) as url from sources
 where health <> 'inactive' and next_fetch_at <= now()
@@ -35,6 +43,14 @@ where exists (
     and embeddings.made_at > coalesce((select max(made_at) from cluster_runs where cluster_runs.user_id = users.id),
                                       '-infinity'))
 order by users.id limit %(limit)s
+"""
+
+_DUE_BRIEFINGS = """
+select id, user_id from briefings
+where enabled and (next_due_at is null or next_due_at <= now())
+  and not exists (select from jobs where jobs.job_type = 'run_briefing' and jobs.subject_id = briefings.id
+    and jobs.state in ('pending', 'processing'))
+order by next_due_at nulls first limit %(limit)s
 """
 
 _OLD_KEYS = """
@@ -76,6 +92,12 @@ def due_clusterings(connection: Connection, *, limit: int) -> list[UUID]:
     """Return users with contents that no clustering has seen."""
     with connection.cursor(row_factory=scalar_row) as cursor:
         return cursor.execute(_DUE_CLUSTERINGS, {"limit": limit}).fetchall()
+
+
+def due_briefings(connection: Connection, *, limit: int) -> list[DueBriefing]:
+    """Return briefings whose edition is due and not yet under way, longest overdue first."""
+    with connection.cursor(row_factory=class_row(DueBriefing)) as cursor:
+        return cursor.execute(_DUE_BRIEFINGS, {"limit": limit}).fetchall()
 
 
 def forget_idempotency_keys(connection: Connection, *, age_s: float, limit: int) -> int:

@@ -1,0 +1,1 @@
+"""Makes editions at each reader's own time, freezes them and delivers them."""

@@ -1,0 +1,120 @@
+"""The frozen document of an edition: everything that every channel shows, in one place and of one moment."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from siftline.brief.model import Briefing, Candidate, Choice, Coverage, Slot, ToldRow
+
+FORMAT = 1
+"""Goes up when the document's shape changes; editions keep theirs."""
+CITED_MAX = 8
+"""So many other contents of a story are cited; of more it is said how many."""
+_SUMMARY_CHARS = 600
+_REASONS_MAX = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What an edition looks at: what came in after ``start``, until ``end`` (aware)."""
+
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Where things are read: made of the configured address, never of a request's Host header."""
+
+    base_url: str
+
+    def edition(self, edition_id: UUID) -> str:
+        """Return where an edition is read."""
+        return f"{self.base_url}/v1/editions/{edition_id}"
+
+    def unsubscribe(self, token: str) -> str:
+        """Return where a briefing is stopped with one click."""
+        return f"{self.base_url}/v1/unsubscribe/{token}"
+
+
+def document(
+    edition_id: UUID,
+    briefing: Briefing,
+    period_key: str,
+    window: Window,
+    choice: Choice,
+    coverage: Coverage,
+    links: Links,
+) -> dict[str, Any]:
+    """Return the document, of JSON's own types only: times are RFC 3339 in UTC."""
+    return {
+        "format": FORMAT,
+        "id": str(edition_id),
+        "briefing": {"id": str(briefing.id), "name": briefing.name},
+        "period": period_key,
+        "frequency": briefing.frequency,
+        "time_zone": briefing.time_zone,
+        "window": {"from": _time(window.start), "until": _time(window.end)},
+        "empty": not choice.slots,
+        "stories": [_story(place, slot) for place, slot in enumerate(choice.slots, 1)],
+        "coverage": {
+            "sources_read": coverage.sources_read,
+            "sources_failed": coverage.sources_failed,
+            "sources_skipped": coverage.sources_skipped,
+            "failed": [{"title": one.title, "error_code": one.error_code} for one in coverage.failed],
+            "items_seen": choice.seen,
+            "stories_told_before": choice.told_before,
+            "stories_left_out": choice.left_out,
+        },
+        "links": {"edition": links.edition(edition_id)},
+    }
+
+
+def _story(place: int, slot: Slot) -> Mapping[str, Any]:
+    lead = slot.lead
+    return {
+        "place": place,
+        "story_key": str(slot.story_key),
+        "update": slot.update,
+        **_content(lead),
+        "summary": _cut(lead.summary),
+        "topics": list(lead.topics),
+        "score": lead.score,
+        "reasons": list(lead.reasons[:_REASONS_MAX]),
+        "citations": [_content(one) for one in slot.others[:CITED_MAX]],
+        "more": max(0, len(slot.others) - CITED_MAX),
+    }
+
+
+def _content(one: Candidate) -> dict[str, Any]:
+    return {
+        "content_id": str(one.content_id),
+        "item_id": str(one.item_id),
+        "title": one.title,
+        "url": one.url,
+        "site": one.site,
+        "lang": one.lang,
+        "published_at": _time(one.published_at) if one.published_at else None,
+    }
+
+
+def _cut(text: str | None) -> str | None:
+    """Return at most ``_SUMMARY_CHARS`` of a summary, cut between words."""
+    if text is None or len(text) <= _SUMMARY_CHARS:
+        return text
+    return text[:_SUMMARY_CHARS].rpartition(" ")[0].rstrip(",;:") + " \u2026"
+
+
+def _time(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def told_rows(choice: Choice) -> Sequence[ToldRow]:
+    """Return what an edition tells, a row a content."""
+    return [
+        ToldRow(one.content_id, slot.story_key, one.site, place, one is slot.lead, slot.update)
+        for place, slot in enumerate(choice.slots, 1)
+        for one in (slot.lead, *slot.others)
+    ]

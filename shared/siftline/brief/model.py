@@ -1,0 +1,125 @@
+"""What an edition is made of. Frozen: what is made stays as it was."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, time
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """A briefing as a run finds it, with what came before."""
+
+    id: UUID
+    user_id: UUID
+    name: str
+    interests: str
+    frequency: str
+    weekday: int
+    at: time
+    time_zone: str
+    """The briefing's own, or the user's."""
+    on_empty: str
+    stories_max: int
+    channel: str
+    destination: str | None
+    stopped_code: str | None
+    enabled: bool
+    rhythm_since: datetime
+    last_due_at: datetime | None
+    """When the newest period that was dealt with was due; ``None`` before the first."""
+    asked_at: datetime | None
+    """When somebody asked for an edition out of turn that is not made yet."""
+    unsubscribe_token: str
+    window_from: datetime | None
+    """The end of the newest edition's window; ``None`` before the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A content that came in during the window, or that belongs to a story that one of these continues."""
+
+    content_id: UUID
+    item_id: UUID
+    story_key: UUID
+    """Its story; a content of none is a story of its own, under its own id."""
+    title: str
+    url: str
+    site: str
+    """Where it stands: the source's title as the user has it, the page's site, or the address's host."""
+    source_id: UUID | None
+    lang: str | None
+    summary: str | None
+    topics: Sequence[str]
+    published_at: datetime | None
+    sort_at: datetime
+    score: float | None
+    """Its relevance for the user, in [0, 1]; ``None`` where nothing has scored it."""
+    reasons: Sequence[str]
+    """Why it has this score, in sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What earlier editions of the briefing told of a story."""
+
+    story_key: UUID
+    content_ids: frozenset[UUID]
+    sources: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One place in an edition: a story, told by its best content, the others cited."""
+
+    story_key: UUID
+    lead: Candidate
+    others: Sequence[Candidate]
+    """The rest, best first; all of them count as told."""
+    update: bool
+    """Whether it was told before and has changed materially since."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What an edition tells, and what it leaves out."""
+
+    slots: Sequence[Slot]
+    seen: int
+    """Contents that came in during the window."""
+    told_before: int
+    """Stories left out because they were told and have not changed materially."""
+    left_out: int
+    """Stories for which there was no place."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToldRow:
+    """A content that an edition tells, or cites."""
+
+    content_id: UUID
+    story_key: UUID
+    site: str
+    place: int
+    lead: bool
+    is_update: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FailedSource:
+    """A source that could not be read in the window."""
+
+    title: str
+    error_code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How the user's sources did during the window."""
+
+    sources_read: int
+    sources_failed: int
+    sources_skipped: int
+    """Not asked at all: paused, or not due."""
+    failed: Sequence[FailedSource]
+    """The first of those that failed, by title."""

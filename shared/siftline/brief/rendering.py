@@ -1,0 +1,134 @@
+"""Renders the frozen document of an edition: one HTML for page and mail, one plain text. The same in, the same out.
+
+The HTML keeps to what large mail clients show (tables, inline styles, one style block, no script, no image), to
+``prefers-color-scheme`` for the dark, and to ``HTML_MAX_BYTES``, for Gmail clips a longer mail.
+"""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+HTML_MAX_BYTES = 100_000
+_WIDTH = 72
+_INDENT = "   "
+# What an edition too long for a mail leaves out, step by step: cited contents, characters of a summary, stories.
+_STEPS = ((8, 600, 50), (4, 400, 50), (2, 280, 50), (0, 200, 50), (0, 0, 50), (0, 0, 20), (0, 0, 10), (0, 0, 5))
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """An edition as it is read."""
+
+    html: str
+    plain: str
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("siftline.brief"),
+        autoescape=select_autoescape(enabled_extensions=("html.j2",), default=False),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    environment.filters["wrapped"] = _wrapped
+    return environment
+
+
+def render(document: Mapping[str, Any], *, unsubscribe_url: str, zone: ZoneInfo) -> Rendered:
+    """Return an edition as HTML of at most ``HTML_MAX_BYTES`` and as plain text; times are those of ``zone``."""
+    for cited, chars, places in _STEPS:
+        values = _values(document, zone, unsubscribe_url, cited=cited, chars=chars, places=places)
+        html = _environment().get_template("edition.html.j2").render(values)
+        if len(html.encode()) <= HTML_MAX_BYTES:
+            break
+    return Rendered(html, _environment().get_template("edition.txt.j2").render(values))
+
+
+def subject(document: Mapping[str, Any]) -> str:
+    """Return a mail's subject: the briefing, and what comes first."""
+    stories = document["stories"]
+    name = document["briefing"]["name"]
+    if not stories:
+        return f"{name}: nothing new"
+    more = f" and {len(stories) - 1} more" if len(stories) > 1 else ""
+    return f"{name}: {textwrap.shorten(stories[0]['title'], 90, placeholder=' …')}{more}"
+
+
+def _values(
+    document: Mapping[str, Any], zone: ZoneInfo, unsubscribe_url: str, *, cited: int, chars: int, places: int
+) -> Mapping[str, Any]:
+    window = document["window"]
+    until = datetime.fromisoformat(window["until"]).astimezone(zone)
+    stories = document["stories"]
+    left = len(stories) - places
+    return {
+        "briefing": document["briefing"]["name"],
+        "day": _day(until),
+        "lede": _lede(stories, datetime.fromisoformat(window["from"]).astimezone(zone), until),
+        "stories": [_story(story, zone, cited, chars) for story in stories[:places]],
+        "cut": f"{_counted(left, 'story', 'stories')} more would make this too long for a mail." if left > 0 else "",
+        "coverage": _coverage(document["coverage"]),
+        "failed": document["coverage"]["failed"],
+        "unsubscribe_url": unsubscribe_url,
+    }
+
+
+def _story(story: Mapping[str, Any], zone: ZoneInfo, cited: int, chars: int) -> Mapping[str, Any]:
+    citations = story["citations"]
+    summary = story["summary"]
+    return {
+        **story,
+        "when": _when(story["published_at"], zone),
+        "summary": textwrap.shorten(summary, chars, placeholder=" …") if summary and chars else None,
+        "citations": citations[:cited],
+        "more": story["more"] + max(0, len(citations) - cited),
+    }
+
+
+def _lede(stories: Sequence[Mapping[str, Any]], start: datetime, end: datetime) -> str:
+    since = f"{start:%A} {start:%H:%M}" if (end - start).days < 6 else f"{start.day} {start:%B} {start:%H:%M}"
+    return f"{_counted(len(stories), 'story', 'stories')} of what came in since {since}."
+
+
+def _coverage(coverage: Mapping[str, Any]) -> str:
+    parts = [f"{_counted(coverage['items_seen'], 'article', 'articles')} looked at"]
+    parts.append(f"{_counted(coverage['sources_read'], 'source', 'sources')} read")
+    parts += [f"{coverage['sources_failed']} failed"] if coverage["sources_failed"] else []
+    parts += [f"{coverage['sources_skipped']} not asked"] if coverage["sources_skipped"] else []
+    before = coverage["stories_told_before"]
+    parts += [f"{_counted(before, 'story', 'stories')} told before left out"] if before else []
+    parts += [f"{coverage['stories_left_out']} for which there was no place"] if coverage["stories_left_out"] else []
+    return ", ".join(parts) + "."
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment:%A}, {moment.day} {moment:%B} {moment.year}"
+
+
+def _when(published_at: str | None, zone: ZoneInfo) -> str | None:
+    if published_at is None:
+        return None
+    moment = datetime.fromisoformat(published_at).astimezone(zone)
+    return f"{moment.day} {moment:%b} {moment:%H:%M}"
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(
+        text,
+        _WIDTH,
+        initial_indent=_INDENT,
+        subsequent_indent=_INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

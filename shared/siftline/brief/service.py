@@ -1,0 +1,177 @@
+"""The work of ``run_briefing``: one edition of a briefing, made of what came in, frozen, and handed on for delivery."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from siftline.brief import store
+from siftline.brief.calendar import Frequency, Period, Rhythm, following, missed
+from siftline.brief.edition import Links, Window, document, told_rows
+from siftline.brief.model import Briefing, Choice, Coverage
+from siftline.brief.rendering import render
+from siftline.brief.selection import choose
+from siftline.contracts import JobType, Message
+from siftline.contracts import RunBriefing as RunMessage
+from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.kit.clock import Clock
+from siftline.kit.db import Connection, Database
+from siftline.kit.errors import PermanentError, SiftlineError
+from siftline.kit.ids import new_id
+from siftline.kit.zones import zone
+
+_FIRST_WINDOW = {Frequency.DAILY: timedelta(days=1), Frequency.WEEKLY: timedelta(days=7)}
+_CANDIDATES_MAX = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """What a run works on, all of one moment."""
+
+    briefing: Briefing
+    rhythm: Rhythm
+    period: Period
+    asked: bool
+    window: Window
+    choice: Choice
+    coverage: Coverage
+
+
+class RunBriefing:
+    """Makes the edition that is due, or one that was asked for.
+
+    Whatever is missed, one run makes one edition, of the newest period (``siftline.brief.calendar``). Its window
+    reaches from the end of the edition before to the moment at which everything is read. A period is claimed by its
+    row as the job completes: a second run of the same period, at once or after a crash, writes nothing.
+    """
+
+    job_type = JobType.RUN_BRIEFING
+    providers: frozenset[str] = frozenset()
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        links: Links,
+        *,
+        news_max_age: timedelta = timedelta(days=7),
+        make_id: Callable[[], UUID] = new_id,
+    ) -> None:
+        """What was published ``news_max_age`` before the window is no news, unless it was saved by hand."""
+        self._database = database
+        self._clock = clock
+        self._links = links
+        self._news_max_age = news_max_age
+        self._make_id = make_id
+
+    def process(self, job: ClaimedJob) -> Done:
+        """Make the edition of the job's briefing, if one is due. Raises ``UnknownZoneError``."""
+        with self._database.transaction() as connection:
+            end = store.snapshot(connection)
+            briefing = store.load(connection, job.subject_id)
+            if briefing is None or not briefing.enabled:
+                return Done(result={"outcome": "gone" if briefing is None else "off"})
+            found = self._input(connection, briefing, end)
+        next_due_at = following(_rhythm(briefing), self._clock.now()).due_at
+        if found is None:
+            return Done(
+                lambda connection: store.settle(connection, briefing.id, next_due_at=next_due_at),
+                result={"outcome": "nothing_due"},
+            )
+        return self._done(found, next_due_at)
+
+    def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
+        """Say on the briefing why there is no edition; after the last try the next period has its turn."""
+        briefing = store.load(connection, job.subject_id)
+        if briefing is None:
+            return
+        last = isinstance(error, PermanentError) or job.attempts >= job.max_attempts
+        next_due_at = self._next_after_failure(briefing) if last else None
+        store.fail(connection, briefing.id, code=error.error_code, detail=error.detail, next_due_at=next_due_at)
+
+    def _next_after_failure(self, briefing: Briefing) -> datetime:
+        try:
+            return following(_rhythm(briefing), self._clock.now()).due_at
+        except PermanentError:  # the zone itself is what is wrong: looked at again in a day, or when it is changed
+            return self._clock.now() + timedelta(days=1)
+
+    def _input(self, connection: Connection, briefing: Briefing, end: datetime) -> _Input | None:
+        rhythm = _rhythm(briefing)
+        now = self._clock.now()
+        since = max(filter(None, (briefing.rhythm_since, briefing.last_due_at)))
+        period = missed(rhythm, now, since=since)
+        if period is not None and store.made(connection, briefing.id, [period.key]):
+            period = None
+        asked = period is None and briefing.asked_at is not None
+        if asked and briefing.asked_at is not None:
+            period = Period(briefing.asked_at, f"asked {briefing.asked_at.isoformat()}")
+        if period is None:
+            return None
+        start = briefing.window_from or min(since, end - _FIRST_WINDOW[rhythm.frequency])
+        window = Window(min(start, end), end)
+        candidates = store.candidates(
+            connection, briefing, window.start, end, oldest=window.start - self._news_max_age, limit=_CANDIDATES_MAX
+        )
+        told = store.told(connection, briefing.id, list({one.story_key for one in candidates}))
+        choice = choose(candidates, told, places=briefing.stories_max)
+        coverage = store.coverage(connection, briefing.user_id, window.start)
+        return _Input(briefing, rhythm, period, asked, window, choice, coverage)
+
+    def _done(self, found: _Input, next_due_at: datetime) -> Done:
+        briefing, period = found.briefing, found.period
+        empty = not found.choice.slots
+        dealt_with = None if found.asked else period.due_at
+        # A wish that came before the edition is met by it, whichever it is.
+        asked_at = briefing.asked_at
+
+        def settle(connection: Connection) -> None:
+            store.settle(connection, briefing.id, next_due_at=next_due_at, dealt_with=dealt_with, asked_at=asked_at)
+
+        if empty and briefing.on_empty == "skip":
+            return Done(settle, result={"outcome": "empty", "period": period.key})
+        edition = self._edition(found)
+        delivery_id = self._make_id() if briefing.channel != "none" and briefing.stopped_code is None else None
+
+        def write(connection: Connection) -> None:
+            if store.freeze(connection, edition, told_rows(found.choice)) and delivery_id is not None:
+                store.add_delivery(connection, delivery_id, edition, briefing.channel, briefing.destination or "")
+            settle(connection)
+
+        follow = [NewJob(JobType.DELIVER_BRIEFING, delivery_id, f"user:{briefing.user_id}")] if delivery_id else []
+        result = {"outcome": "made", "period": period.key, "edition_id": str(edition.id)}
+        return Done(write, follow, {**result, "stories": len(found.choice.slots)})
+
+    def _edition(self, found: _Input) -> store.Edition:
+        briefing = found.briefing
+        edition_id = self._make_id()
+        frozen = document(
+            edition_id, briefing, found.period.key, found.window, found.choice, found.coverage, self._links
+        )
+        rendered = render(
+            frozen, unsubscribe_url=self._links.unsubscribe(briefing.unsubscribe_token), zone=found.rhythm.zone
+        )
+        return store.Edition(
+            id=edition_id,
+            briefing_id=briefing.id,
+            user_id=briefing.user_id,
+            period_key=found.period.key,
+            asked=found.asked,
+            due_at=found.period.due_at,
+            start=found.window.start,
+            end=found.window.end,
+            document=frozen,
+            html=rendered.html,
+            plain=rendered.plain,
+        )
+
+
+def subject_of(connection: Connection, message: Message) -> UUID | None:
+    """Return the briefing that a message without a job means, if it is there."""
+    if not isinstance(message, RunMessage):
+        return None
+    found = store.load(connection, message.briefing_id)
+    return None if found is None else found.id
+
+
+def _rhythm(briefing: Briefing) -> Rhythm:
+    return Rhythm(Frequency(briefing.frequency), briefing.at, zone(briefing.time_zone), briefing.weekday)

@@ -1,0 +1,252 @@
+"""One edition a period, frozen, of what came in since the one before: real PostgreSQL, real loop, moved time."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, time, timedelta
+
+import pytest
+
+from tests.briefing import Desk
+from tests.factories import make_source, make_user
+from tests.simulated_time import simulated_time
+
+
+@pytest.fixture
+def desk(make_database) -> Iterator[Desk]:
+    """Simulated time begins on 27 November 2026, a Friday, at 12:00 UTC."""
+    with simulated_time(make_database) as (clock, database):
+        yield Desk(database, clock)
+
+
+def test_what_came_in_since_the_last_edition_is_told_once_at_the_readers_time(desk):
+    briefing = desk.brief(last_due_at=datetime(2026, 11, 27, 6, tzinfo=UTC))
+    desk.item("Ferry runs again")
+    assert desk.run(briefing)["result"] == {"outcome": "nothing_due"}  # 13:00 in Berlin: tomorrow's is not due
+
+    desk.at("2026-11-28 06:00")
+    job = desk.run(briefing)
+
+    assert job["state"] == "completed"
+    (edition,) = desk.editions(briefing)
+    assert (edition["period_key"], edition["stories"]) == ("2026-11-28", 1)
+    assert edition["window_until"] == datetime(2026, 11, 28, 6, tzinfo=UTC)
+    assert desk.titles(briefing) == [["Ferry runs again"]]
+    (row,) = desk.rows("select status, next_due_at, last_due_at from briefings")
+    assert row["next_due_at"] == datetime(2026, 11, 29, 6, tzinfo=UTC)
+
+    desk.at("2026-11-29 06:00")
+    desk.item("Bridge closes")
+    desk.run(briefing)
+    assert desk.titles(briefing) == [["Ferry runs again"], ["Bridge closes"]]
+
+
+def test_the_window_begins_where_the_last_one_ended_however_late_a_run_is(desk):  # D07, D15
+    briefing = desk.brief(frequency="WEEKLY", weekday=1, last_due_at=datetime(2026, 11, 23, 6, tzinfo=UTC))
+    desk.at("2026-11-29 20:00")
+    desk.item("Sunday night")
+    desk.at("2026-11-30 05:30")
+    desk.item("Monday morning")
+    desk.at("2026-11-30 08:00")  # two hours late
+    desk.run(briefing)
+    desk.item("Monday noon")
+    desk.at("2026-12-07 06:00")
+    desk.run(briefing)
+
+    first, second = desk.titles(briefing)
+    assert sorted(first) == ["Monday morning", "Sunday night"]
+    assert second == ["Monday noon"]
+    one, two = desk.editions(briefing)
+    assert two["window_from"] == one["window_until"]
+
+
+def test_two_triggers_at_once_make_one_edition(desk):  # D08
+    briefing = desk.brief()
+    desk.item("Ferry runs again")
+    jobs = []
+    for _ in range(4):
+        jobs.append(desk.enqueue(briefing))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda job: desk.deliver(briefing, job), jobs))
+    assert len(set(jobs)) == 1
+    assert len(desk.editions(briefing)) == 1
+
+
+def test_a_period_that_another_run_made_meanwhile_is_not_made_again(desk):
+    briefing = desk.brief()
+    desk.item("Ferry runs again")
+    desk.run(briefing)
+    with (
+        desk.database.transaction() as connection
+    ):  # as after a restore: the briefing has forgotten, the edition stands
+        connection.execute("update briefings set last_due_at = null, next_due_at = null")
+    desk.item("Bridge closes")
+    desk.run(briefing)
+    assert desk.titles(briefing) == [["Ferry runs again"]]
+
+
+def test_a_three_day_outage_ends_in_one_edition_of_all_that_came_in(desk):
+    briefing = desk.brief(last_due_at=datetime(2026, 11, 27, 6, tzinfo=UTC))
+    for day in (28, 29, 30):
+        desk.at(f"2026-11-{day} 10:00")
+        desk.item(f"On the {day}th")
+    desk.at("2026-12-01 05:59")
+    desk.run(briefing)
+    desk.run(briefing)
+    (edition,) = desk.editions(briefing)
+    assert edition["period_key"] == "2026-11-30"
+    assert sorted(desk.titles(briefing)[0]) == ["On the 28th", "On the 29th", "On the 30th"]
+
+
+@pytest.mark.parametrize(("policy", "editions"), [("skip", 0), ("say", 1)])
+def test_an_edition_of_nothing_is_skipped_or_says_so(desk, policy, editions):  # D09
+    briefing = desk.brief(on_empty=policy)
+    job = desk.run(briefing)
+    assert len(desk.editions(briefing)) == editions
+    assert job["result"]["outcome"] == ("empty" if policy == "skip" else "made")
+    for edition in desk.editions(briefing):
+        assert edition["document"]["empty"] is True
+        assert "Nothing new came in." in edition["html"]
+        assert "Nothing new came in." in edition["plain"]
+    assert desk.run(briefing)["result"] == {"outcome": "nothing_due"}
+
+
+def test_every_rendering_shows_what_the_document_counts_and_stays(desk):  # D09, D11
+    briefing = desk.brief()
+    gone, stays = desk.item("Deleted before", sort_at=desk.clock.now()), desk.item("Stays")
+    with desk.database.transaction() as connection:
+        connection.execute("delete from contents where id = %s", [gone])
+    desk.run(briefing)
+    desk.item("Comes between")
+    with desk.database.transaction() as connection:
+        connection.execute("update contents set title = 'Edited later' where id = %s", [stays])
+    (edition,) = desk.editions(briefing)
+    assert [story["title"] for story in edition["document"]["stories"]] == ["Stays"]
+    assert edition["document"]["coverage"]["items_seen"] == edition["stories"] == 1
+    for rendering in (edition["html"], edition["plain"]):
+        assert "1 story of what came in" in rendering
+        assert "Stays" in rendering
+        assert "Deleted before" not in rendering
+        assert "Comes between" not in rendering
+
+
+def test_what_is_read_told_or_old_news_is_left_out_but_not_what_was_saved(desk):
+    now = desk.clock.now()
+    briefing = desk.brief()
+    desk.item("Read already")
+    with desk.database.transaction() as connection:
+        connection.execute("update items set read_at = now()")
+    desk.item("Old when it came", saved=False, sort_at=now - timedelta(days=30))
+    desk.item("Old but saved", sort_at=now - timedelta(days=30))
+    desk.item("New", saved=False)
+    desk.item("Not read yet", status="PENDING")
+    desk.run(briefing)
+    assert sorted(desk.titles(briefing)[0]) == ["New", "Old but saved"]
+
+
+def test_what_becomes_ready_after_an_edition_is_in_the_next(desk):
+    briefing = desk.brief()
+    late = desk.item("Slow page", status="PROCESSING")
+    desk.item("Quick page")
+    desk.run(briefing)
+    desk.at("2026-11-27 15:00")
+    with desk.database.transaction() as connection:
+        connection.execute("update contents set status = 'READY' where id = %s", [late])
+    desk.at("2026-11-28 06:00")
+    desk.run(briefing)
+    assert desk.titles(briefing) == [["Quick page"], ["Slow page"]]
+
+
+def test_another_users_contents_are_never_told(desk):
+    briefing = desk.brief()
+    with desk.database.transaction() as connection:
+        other = make_user(connection, name="other")
+    desk.item("Mine")
+    desk.item("Theirs", user_id=other)
+    desk.run(briefing)
+    assert desk.titles(briefing) == [["Mine"]]
+
+
+def test_an_edition_asked_for_out_of_turn_comes_at_once_and_leaves_the_days_own(desk):
+    briefing = desk.brief(last_due_at=datetime(2026, 11, 27, 6, tzinfo=UTC))
+    desk.item("Ferry runs again")
+    with desk.database.transaction() as connection:
+        connection.execute("update briefings set asked_at = now()")
+    desk.run(briefing)
+    desk.run(briefing)
+    desk.at("2026-11-28 06:00")
+    desk.item("Bridge closes")
+    desk.run(briefing)
+    assert desk.titles(briefing) == [["Ferry runs again"], ["Bridge closes"]]
+    assert [one["asked"] for one in desk.editions(briefing)] == [True, False]
+
+
+def test_a_new_zone_moves_the_time_and_nothing_before_it_is_missed(desk):
+    briefing = desk.brief(time_zone=None)
+    with desk.database.transaction() as connection:
+        connection.execute("update users set time_zone = 'Asia/Tokyo'")
+    desk.item("Ferry runs again")
+    assert desk.run(briefing)["result"] == {"outcome": "nothing_due"}
+    (row,) = desk.rows("select next_due_at from briefings")
+    assert row["next_due_at"] == datetime(2026, 11, 27, 22, tzinfo=UTC)
+
+
+def test_a_zone_that_is_none_is_told_and_does_not_stop_others(desk):
+    wrong, right = desk.brief(time_zone="Mars/Olympus"), desk.brief()
+    desk.item("Ferry runs again")
+    assert desk.run(wrong)["state"] == "failed"
+    assert desk.run(right)["state"] == "completed"
+    told = {row["id"]: row for row in desk.rows("select id, status, error_code, next_due_at from briefings")}
+    assert (told[wrong]["status"], told[wrong]["error_code"]) == ("ERROR", "unknown_time_zone")
+    assert told[wrong]["next_due_at"] > desk.clock.now()
+    assert (told[right]["status"], told[right]["error_code"]) == ("ACTIVE", None)
+
+
+def test_coverage_tells_which_sources_were_read_failed_or_not_asked(desk):
+    now = desk.clock.now()
+    briefing = desk.brief()
+    states = {
+        "Read": {"last_fetch_at": now, "last_success_at": now},
+        "Broken": {"last_fetch_at": now, "last_error_code": "http_500"},
+        "Idle": {"last_fetch_at": now - timedelta(days=9), "last_success_at": now - timedelta(days=9)},
+    }
+    with desk.database.transaction() as connection:
+        for title, columns in states.items():
+            source = make_source(connection, title=title, **columns)
+            connection.execute(
+                "insert into subscriptions (id, user_id, source_id) values (gen_random_uuid(), %s, %s)",
+                (desk.user_id, source),
+            )
+    desk.item("Ferry runs again")
+    desk.run(briefing)
+    coverage = desk.editions(briefing)[0]["document"]["coverage"]
+    assert (coverage["sources_read"], coverage["sources_failed"], coverage["sources_skipped"]) == (1, 1, 1)
+    assert coverage["failed"] == [{"title": "Broken", "error_code": "http_500"}]
+
+
+def test_a_delivery_is_written_with_the_edition_and_not_once_it_is_stopped(desk):
+    mail = desk.brief(channel="email", destination="reader@news.example")
+    stopped = desk.brief(channel="email", destination="reader@news.example", stopped_code="unsubscribed", at=time(6))
+    desk.item("Ferry runs again")
+    desk.run(mail)
+    desk.run(stopped)
+    assert len(desk.editions(mail)) == len(desk.editions(stopped)) == 1
+    (delivery,) = desk.rows("select edition_id, channel, destination, state from deliveries")
+    assert delivery["edition_id"] == desk.editions(mail)[0]["id"]
+    assert desk.rows("select count(*) as n from jobs where job_type = 'deliver_briefing'") == [{"n": 1}]
+
+
+def test_ten_thousand_items_make_an_edition_of_ten(desk):
+    briefing = desk.brief()
+    with desk.database.transaction() as connection:
+        connection.execute(
+            "insert into contents (id, url, url_key, title, status, sort_at)"
+            " select gen_random_uuid(), url, url, url, 'READY', now()"
+            " from (select 'https://a.example/' || n as url from generate_series(1, 10000) n) as made"
+        )
+        connection.execute(
+            "insert into items (id, user_id, content_id, created_at)"
+            " select gen_random_uuid(), %s, id, now() from contents",
+            [desk.user_id],
+        )
+    assert desk.run(briefing)["state"] == "completed"
+    assert len(desk.titles(briefing)[0]) == 10
