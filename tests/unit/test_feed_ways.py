@@ -55,7 +55,7 @@ def feeds(draw: st.DrawFn) -> str:
 
 
 @given(feeds())
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 def test_whatever_a_feed_is_made_of_both_ways_say_the_same(text: str) -> None:
     fast = parse_xml_fast(text.encode(), url=URL, content_type="")
     if fast is not None:
@@ -77,6 +77,28 @@ def test_whatever_a_feed_is_made_of_both_ways_say_the_same(text: str) -> None:
 )
 def test_the_fast_way_doubts_what_it_might_read_otherwise(text: str) -> None:
     assert parse_xml_fast(text.encode(), url=URL, content_type="") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}<rss><channel><item><title>A</title></item></channel></rss>",
+        "<rss><channel><item>{}<title>A</title></item></channel></rss>",
+        "<rss><channel><item><title>A{}b</title></item></channel></rss>",
+        "<rss><channel><item><title><![CDATA[A{}b]]></title></item></channel></rss>",
+        "<rss><channel><item><title>A</title><!-- {} --></item></channel></rss>",
+        "<rss><channel><item><title>A</title><?p {}?></item></channel></rss>",
+        "<rss><channel><item><title>A</title><category domain='{}'>b</category></item></channel></rss>",
+        "<rss><channel><item><title>A</title></item></channel></rss>{}",
+    ],
+    ids=["start", "between", "text", "cdata", "comment", "instruction", "attribute", "end"],
+)
+def test_a_control_character_is_dropped_wherever_it_stands(text: str) -> None:
+    sound = parse_xml_fast(text.format("").encode(), url=URL, content_type="")
+    assert sound is not None
+    for code in range(1, 32):  # a NUL would look like UTF-16
+        if chr(code) not in "\t\n\r\x1b":
+            assert parse_xml_fast(text.format(chr(code)).encode(), url=URL, content_type="") == sound
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1", "windows-1252"])

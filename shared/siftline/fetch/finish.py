@@ -59,7 +59,9 @@ def _entry(draft: EntryDraft, feed_url: str, *, inherited: str | None, is_atom: 
     if link is None and not title and not content:
         return None
     enclosures = media.enclosures(draft, feed_url)
-    runs_s = media.duration_s(draft.duration) or next((file.duration_s for file in enclosures if file.duration_s), None)
+    runs_s = media.duration_s(draft.duration)
+    if runs_s is None and enclosures:
+        runs_s = next((file.duration_s for file in enclosures if file.duration_s), None)
     return Entry(
         guid=markup.legal(draft.guid).strip()[:GUID_MAX_CHARS] or None,
         link=link,
@@ -73,7 +75,7 @@ def _entry(draft: EntryDraft, feed_url: str, *, inherited: str | None, is_atom: 
         image_url=media.image_url(draft, content, feed_url),
         enclosures=enclosures,
         tags=_tags(draft),
-        transcripts=media.transcripts(draft.transcripts, feed_url),
+        transcripts=media.transcripts(draft.transcripts, feed_url) if draft.transcripts else (),
         duration_s=runs_s,
         comments_url=_comments_url(draft, feed_url),
     )

@@ -3,9 +3,8 @@
 The common forms are read here, quickly and with their offsets kept; the rest is left to feedparser's forty.
 """
 
-import contextlib
 import re
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 _MONTHS = {
     "jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11,
@@ -16,6 +15,9 @@ _ZONES = {
     "": 0, "z": 0, "ut": 0, "utc": 0, "gmt": 0, "edt": -4, "est": -5, "cdt": -5, "cst": -6, "mdt": -6, "mst": -7,
     "pdt": -7, "pst": -8,
 }  # fmt: skip
+_DAY_MIN = 24 * 60
+# What nearly all of RSS writes, and what it means in ISO 8601.
+_USUAL = re.compile(r"[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) (GMT|[+-]\d{4})", re.ASCII)
 _RFC_3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)? ?(?:([Zz])|([+-])(\d\d):?(\d\d))?)?",
     re.ASCII,
@@ -33,15 +35,29 @@ def instant(text: str) -> datetime | None:
     Without an offset, or without a time of day, it counts as UTC.
     """
     if text[4:5] == "-" and text[10:11] == "T":
-        with contextlib.suppress(ValueError, OverflowError):
-            moment = datetime.fromisoformat(text)
-            moment = moment.replace(microsecond=0, tzinfo=moment.tzinfo or UTC)
-            return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+        moment = _strictly(text)
+    elif (match := _USUAL.fullmatch(text)) and (month := _MONTHS.get(match[2].lower())):
+        day, _, year, time, zone = match.groups()
+        moment = _strictly(f"{year}-{month:02}-{day}T{time}{'Z' if zone == 'GMT' else zone}")
+    else:
+        moment = None
+    if moment is not None:
+        return moment
     return _loosely(" ".join(text.split()))
 
 
+def _strictly(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.microsecond or moment.tzinfo is None:
+            moment = moment.replace(microsecond=0, tzinfo=moment.tzinfo or UTC)
+        return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
 def _loosely(text: str) -> datetime | None:
-    match = _RFC_3339.fullmatch(text)
+    match = _RFC_3339.fullmatch(text) if text[4:5] == "-" else None
     if match:
         year, month, day, hour, minute, second, _, sign, hours, minutes = match.groups()
         offset_min = int(hours) * 60 + int(minutes) if sign else 0
@@ -57,13 +73,14 @@ def _loosely(text: str) -> datetime | None:
         month_number = _MONTHS[month.lower()]
         offset_min = int(hours) * 60 + int(minutes) if sign else abs(zone_hours) * 60
         sign = sign or ("-" if zone_hours < 0 else "+")
+    if offset_min >= _DAY_MIN:
+        return None
     if sign == "-":
         offset_min = -offset_min
     try:
-        zone_info = timezone(timedelta(minutes=offset_min)) if offset_min else UTC
         moment = datetime(
-            int(year), month_number, int(day), int(hour or 0), int(minute or 0), int(second or 0), tzinfo=zone_info
+            int(year), month_number, int(day), int(hour or 0), int(minute or 0), int(second or 0), tzinfo=UTC
         )
-        return moment.astimezone(UTC) if offset_min else moment
+        return moment - timedelta(minutes=offset_min) if offset_min else moment
     except (ValueError, OverflowError):
         return None

@@ -20,6 +20,9 @@ HTML_ATTRIBUTES_MAX = 5_000
 # What neither XML nor PostgreSQL takes in text: control characters, lone surrogates, non-characters.
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _ASCII_ILLEGAL = bytes(code for code in range(128) if _ILLEGAL.match(chr(code)))
+_SHORT_CHARS = 500
+# A reference that may be one to such a character: most are to the punctuation and the letters of these ranges.
+_ODD_REFERENCE = re.compile(r"&#(?!(?:3[2-9]|[4-9][0-9]|1[01][0-9]|12[0-6]|1[6-9][0-9]|[2-9][0-9]{2}|[1-9][0-9]{3});)")
 _BREAK = re.compile(
     r"<(?:br|/?(?:p|div|li|ul|ol|h[1-6]|tr|td|blockquote|pre|figure|figcaption))\b[^<>]*>", re.IGNORECASE
 )
@@ -42,11 +45,11 @@ _RELATIVE = re.compile(r'="(?!https?:|mailto:)(?:(?<= href=")|(?<= src="))')
 _IMAGE = re.compile(r'<img [^>]*?src="([^"]+)"')
 # Addresses that are already as validate_url would return them: nearly all, and so they need not go through it.
 _PLAIN_URL = re.compile(
-    r"https?://(?:(?:[a-z0-9][a-z0-9_-]{0,62}\.){1,8}[a-z]{2,24}|[0-9]{1,3}(?:\.[0-9]{1,3}){3})"
+    r"https?://(?:(?:[a-z0-9][a-z0-9_-]{0,62}+\.){1,8}+[a-z]{2,24}+|[0-9]{1,3}(?:\.[0-9]{1,3}){3})"
     r"(?::[1-9][0-9]{0,3}|:[1-5][0-9]{4})?"
-    r"/(?:[A-Za-z0-9._~/!$&'()*+,=:@-]|%[0-9A-Fa-f]{2})*"
-    r"(?:\?(?:[A-Za-z0-9._~/!$&'()*+,=:@?-]|%[0-9A-Fa-f]{2})+)?"
-    r"(?:#(?:[A-Za-z0-9._~/!$&'()*+,=:@?-]|%[0-9A-Fa-f]{2})+)?"
+    r"/(?:[A-Za-z0-9._~/!$&'()*+,=:@-]++|%[0-9A-Fa-f]{2})*+"
+    r"(?:\?(?:[A-Za-z0-9._~/!$&'()*+,=:@?-]++|%[0-9A-Fa-f]{2})++)?"
+    r"(?:#(?:[A-Za-z0-9._~/!$&'()*+,=:@?-]++|%[0-9A-Fa-f]{2})++)?"
 )
 _PLAIN_URL_MAX_CHARS = 2_000
 # Addresses within a site that need nothing but the site put before them: no dot segments, nothing to be dropped.
@@ -75,6 +78,8 @@ _ENTITY = re.compile(r"&(\w+);")
 
 def legal(text: str) -> str:
     """Return text without the characters that neither XML nor PostgreSQL takes."""
+    if len(text) <= _SHORT_CHARS and text.isprintable():
+        return text
     try:
         raw = text.encode()
     except UnicodeEncodeError:  # lone surrogates
@@ -88,9 +93,12 @@ def legal(text: str) -> str:
 
 def line(text: str, max_chars: int = TITLE_MAX_CHARS) -> str:
     """Return plain text as one line."""
-    if not (text.isascii() and text.isprintable()):
-        text = legal(text)
-    return " ".join(text.split())[:max_chars].rstrip()
+    # Printable text has no control character, and no white space but the space.
+    if not text.isprintable():
+        text = " ".join(legal(text).split())
+    elif "  " in text:
+        text = " ".join(text.split())
+    return text.strip()[:max_chars].rstrip()
 
 
 def text_of(markup: str, max_chars: int = TITLE_MAX_CHARS) -> str:
@@ -120,9 +128,9 @@ def looks_like_html(text: str) -> bool:
     """Return whether text that is called plain is HTML: it closes elements or names entities, all of them known."""
     if ("</" not in text and "&" not in text) or not _CLOSING.search(text):
         return False
-    return all(name.lower() in _ELEMENTS for name in _ELEMENT.findall(text)) and all(
-        name in name2codepoint for name in _ENTITY.findall(text)
-    )
+    if "<" in text and not all(name.lower() in _ELEMENTS for name in _ELEMENT.findall(text)):
+        return False
+    return "&" not in text or all(name in name2codepoint for name in _ENTITY.findall(text))
 
 
 def escaped(text: str) -> str:
@@ -150,9 +158,11 @@ def sanitised(markup: str, base_url: str | None) -> str:
             url_relative=("rewrite_with_base", base_url) if base_url else "deny",
         )
         clean = _cleaned(based, text)
-    safe = legal(clean)
-    # A reference to a character that goes may have stood within an address: what the rest of it is, is judged again.
-    return (safe if len(safe) == len(clean) else sanitised(safe, base_url)).strip()
+    if _ODD_REFERENCE.search(text):
+        safe = legal(clean)
+        # It may have stood within an address: what the rest of that is, is judged again.
+        clean = safe if len(safe) == len(clean) else sanitised(safe, base_url)
+    return clean.strip()
 
 
 def _cleaned(cleaner: nh3.Cleaner, markup: str) -> str:
@@ -185,10 +195,12 @@ def _hurts(markup: str) -> bool:
 
 def absolute(address: object, base_url: str | None = None) -> str | None:
     """Return an address as an absolute http(s) URL, or ``None`` when it is none."""
-    if not isinstance(address, str) or not address.strip():
+    if not isinstance(address, str):
         return None
     if is_plain_url(address):
         return address
+    if not address.strip():
+        return None
     try:
         return validate_url(resolved(base_url or "", address.strip()))
     except (ValueError, PermanentError):
@@ -218,5 +230,6 @@ def is_plain_url(address: str) -> bool:
 
 def first_image(clean_html: str) -> str | None:
     """Return the address of the first image in sanitised HTML."""
-    found = _IMAGE.search(clean_html) if "<img" in clean_html else None
-    return absolute(html.unescape(found[1])) if found else None
+    at = clean_html.find("<img ")
+    found = _IMAGE.search(clean_html, at) if at >= 0 else None
+    return absolute(html.unescape(found[1]) if "&" in found[1] else found[1]) if found else None

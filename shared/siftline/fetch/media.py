@@ -16,7 +16,7 @@ _PICTURE_NAME = re.compile(r"\.(?:avif|gif|jpe?g|png|webp)(?:[?#]|$)", re.IGNORE
 
 def duration_s(text: str) -> int | None:
     """Return a running time: seconds, ``MM:SS`` or ``HH:MM:SS`` (itunes:duration, Media RSS); ``None`` for others."""
-    match = _DURATION.fullmatch(text.strip())
+    match = _DURATION.fullmatch(text.strip()) if text else None
     if match is None:
         return None
     hours, minutes, seconds = (int(part or 0) for part in match.groups())
@@ -75,16 +75,22 @@ def transcripts(parts: Iterable[Mapping[str, str]], feed_url: str) -> tuple[Tran
 
 def image_url(draft: EntryDraft, clean_html: str, feed_url: str) -> str | None:
     """Return the picture of an entry: the widest it names, else a thumbnail, its icon, or the first within its body."""
-    pictures = [part for part in draft.media if _is_picture(part)] if draft.media else []
-    if len(pictures) > 1:
-        pictures.sort(key=lambda part: -(size_bytes(part.get("width", "")) or 0))
-    addresses = [part.get("url", "") for part in pictures]
-    addresses += [link.href for link in draft.links if link.media_type[:6] == "image/"]
-    addresses += [*draft.thumbnails, draft.image]
-    for address in addresses:
+    for address in _pictures(draft):
         if address and (url := markup.absolute(address, feed_url)):
             return url
     return markup.first_image(clean_html)
+
+
+def _pictures(draft: EntryDraft) -> list[str]:
+    found: list[str] = []
+    if draft.media:
+        pictures = [part for part in draft.media if _is_picture(part)]
+        pictures.sort(key=lambda part: -(size_bytes(part.get("width", "")) or 0))
+        found = [part.get("url", "") for part in pictures]
+    for link in draft.links:
+        if link.media_type.startswith("image/"):
+            found.append(link.href)
+    return [*found, *draft.thumbnails, draft.image] if draft.thumbnails or draft.image else found
 
 
 def _is_picture(part: Mapping[str, str]) -> bool:
@@ -103,7 +109,10 @@ def page_url(links: Sequence[Link], others: Iterable[str], feed_url: str) -> str
     alternates = [link for link in links if link.rel == "alternate" and link.href]
     if len(alternates) > 1:
         alternates.sort(key=lambda link: not is_page(link))
-    for address in (*[link.href for link in alternates], *others):
+    for link in alternates:
+        if url := markup.absolute(link.href, feed_url):
+            return url
+    for address in others:
         if address and (url := markup.absolute(address, feed_url)):
             return url
     return None

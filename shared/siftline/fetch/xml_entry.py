@@ -34,12 +34,14 @@ class EntryPart(Part):
         self._has_summary = self.walk.has_content = False
         self._tags, self._tagged = [], set()
         self.walk.title_level = -1
-        if element.get("lastmod") or element.get("href"):
-            raise DoubtError
-        draft.guid = element.get(_RDF_ABOUT) or ""
+        if element.keys():
+            if element.get("lastmod") or element.get("href"):
+                raise DoubtError
+            draft.guid = element.get(_RDF_ABOUT) or ""
         self.read(element, base)
         self.walk.has_content = False
-        draft.tags = [Tag(term, label) for term, _, label in self._tags]
+        if self._tags:
+            draft.tags = [Tag(term, label) for term, _, label in self._tags]
         return draft
 
     def title(self, element: Element, base: str) -> None:

@@ -52,7 +52,15 @@ def _read(body: bytes, url: str, content_type: str, max_entries: int) -> FeedDra
 def _fast(body: bytes, url: str, content_type: str, max_entries: int) -> FeedDraft | None:
     if body.startswith(_WIDE):
         return None
-    body = _bare(body)
+    # XML without such characters is the rule, and to look for them takes as long as to find that there are none.
+    body = body.removeprefix(codecs.BOM_UTF8).lstrip()
+    draft = _as_it_is(body, url, content_type, max_entries)
+    if draft is None and len(bare := _bare(body)) < len(body):
+        draft = _as_it_is(bare, url, content_type, max_entries)
+    return draft
+
+
+def _as_it_is(body: bytes, url: str, content_type: str, max_entries: int) -> FeedDraft | None:
     alphabet = _alphabet(body, content_type)
     if alphabet is not None:
         if not _COMMON_ALPHABET.fullmatch(alphabet):

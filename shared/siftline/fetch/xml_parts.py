@@ -4,16 +4,18 @@ Every rule here is feedparser's, so that the result is the same; where its rule 
 """
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from lxml import etree
 
-from siftline.fetch.draft import HTML, PLAIN, Link, Text
+from siftline.fetch.draft import HTML, PLAIN, XHTML, Link, Text
 from siftline.fetch.xml_text import construct
 from siftline.fetch.xml_tree import XML_NAMESPACE, DoubtError, attributes_of, joined, leaf, mended, name_of, text_in
 
 Element: TypeAlias = etree._Element  # noqa: SLF001 - lxml has no public name for what it makes
-Handler = Callable[[Element, str], None]
+# A method of a ``Part`` and not one bound to it: a part that held those of its own would be a circle, and what it has
+# read would stay until the garbage collector comes.
+Handler = Callable[[Any, Element, str], None]
 
 # Unknown elements become members of feedparser's entries under their names: these would replace others.
 _COLLIDING = frozenset({
@@ -66,7 +68,7 @@ class Part:
         self.level = level
         self.links: list[Link] = []
         self.authors: list[str] = []
-        self.handlers: dict[str, Handler] = {name: getattr(self, method) for name, method in methods.items()}
+        self.handlers: dict[str, Handler] = {name: getattr(type(self), method) for name, method in methods.items()}
         self._by_tag: dict[str, Handler] = {}
 
     def read(self, element: Element, base: str) -> None:
@@ -76,11 +78,19 @@ class Part:
             tag = child.tag
             handler = by_tag.get(tag)
             if handler is None:
-                handler = by_tag[tag] = self.handlers.get(self.walk.name(child), self._unknown)
-            handler(child, base if base_of is None else base_of(child, base))
+                handler = by_tag[tag] = self._handler(child)
+            handler(self, child, base if base_of is None else base_of(child, base))
+
+    def _handler(self, element: Element) -> Handler:
+        """Return what reads elements of this name. Raises ``DoubtError`` for those that ``pass_over`` doubts."""
+        name = self.walk.name(element)
+        if name not in self.handlers and name in _COLLIDING:
+            raise DoubtError
+        return self.handlers.get(name, Part._unknown)
 
     def _unknown(self, element: Element, base: str) -> None:  # noqa: ARG002 - a handler
-        self.pass_over(element, self.walk.name(element))
+        if len(element):
+            self.pass_over(element, self.walk.name(element))
 
     def pass_over(self, element: Element, name: str) -> None:
         """Leave an element that says nothing to us, unless something within it would be taken for an entry's own."""
@@ -101,6 +111,8 @@ class Part:
 
     def text(self, element: Element, base: str, default: str) -> Text:
         """Return a text construct; its base is empty where that is the document's."""
+        if default != XHTML and not len(element) and not element.keys():
+            return Text(text_in(element), default, base)
         return construct(element, base, default, is_atom=self.walk.is_atom)
 
     def new_title(self, element: Element, base: str, *, level: int, counts: bool = True) -> Text | None:
@@ -116,9 +128,11 @@ class Part:
         if len(element):
             raise DoubtError
         attributes = attributes_of(element)
-        rel = attributes.get("rel", "alternate")
-        media_type = attributes.get("type", "application/atom+xml" if rel == "self" else HTML)
-        href = attributes.get("url", attributes.get("uri", attributes.get("href"))) or attributes.get("href")
+        rel, media_type, href = "alternate", HTML, None
+        if attributes:
+            rel = attributes.get("rel", "alternate")
+            media_type = attributes.get("type", "application/atom+xml" if rel == "self" else HTML)
+            href = attributes.get("url", attributes.get("uri", attributes.get("href"))) or attributes.get("href")
         if href is None:
             href = mended(address(element, base)).replace("&amp;", "&")
             if "&" in href and ";" in href:

@@ -64,7 +64,8 @@ _NAMESPACES_UNCHECKED = ATTRIBUTES_MAX
 _NO_ATTRIBUTES: Mapping[str, str] = MappingProxyType({})
 _NAME = re.compile(r"(?:tag|urn|uuid):[^\s\[\]]*")
 _ROOT = re.compile(rb"<[A-Za-z_]")
-_FLOODED = etree.XPath(f"boolean(//*[@*[{ATTRIBUTES_MAX + 1}]])")
+_DECLARATION = re.compile(rb"xmlns")
+_FLOODED = etree.XPath(f"boolean(descendant-or-self::*/@*[{ATTRIBUTES_MAX + 1}])")
 _SCHEME_SLASHES = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)/+")
 _C1 = re.compile("[\x80-\x9f]")
 # Attributes that mean something wherever they stand; of a foreign namespace they would be mistaken for ours.
@@ -72,6 +73,12 @@ _MEANT = frozenset({
     "base", "domain", "href", "ispermalink", "label", "lang", "language", "length", "mode", "rel", "scheme", "src",
     "term", "text", "type", "uri", "url", "version",
 })  # fmt: skip
+# Those that are written as we look for them, and nearly all that there are.
+_USUAL = frozenset({
+    "domain", "duration", "height", "href", "ispermalink", "label", "language", "length", "medium", "rel", "scheme",
+    "term", "title", "type", "url", "width",
+})  # fmt: skip
+_KEYWORDS = ("rel", "type")
 
 
 def tree_of(body: bytes) -> etree._Element:
@@ -99,7 +106,7 @@ def tree_of(body: bytes) -> etree._Element:
         raise DoubtError from error
     if _FLOODED(root):
         raise DoubtError
-    if body.count(b"xmlns") > _NAMESPACES_UNCHECKED:
+    if len(_DECLARATION.findall(body)) > _NAMESPACES_UNCHECKED:
         check_shape(body)
     return root
 
@@ -138,6 +145,13 @@ def attributes_of(element: etree._Element) -> Mapping[str, str]:
     items = element.items()
     if not items:
         return _NO_ATTRIBUTES
+    found = dict(items)
+    if _USUAL.issuperset(found):
+        if "rel" in found:
+            found["rel"] = found["rel"].lower()
+        if "type" in found:
+            found["type"] = found["type"].lower()
+        return found
     found = {}
     for name, value in items:
         if name[0] == "{":
@@ -147,7 +161,7 @@ def attributes_of(element: etree._Element) -> Mapping[str, str]:
                 raise DoubtError
             continue
         key = name.lower()
-        found[key] = value.lower() if key in {"rel", "type"} else value
+        found[key] = value.lower() if key in _KEYWORDS else value
     return found
 
 
