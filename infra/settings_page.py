@@ -45,6 +45,8 @@ _SHARED = {
     "PacingSettings": "Pacing",
     "ModelSettings": "Model",
     "TopicSettings": "Topics",
+    "SwitchSettings": "Schedules",
+    "ReprocessSettings": "Reading again",
     "VectorSettings": "Vectors",
 }
 _PROGRAMS = {"WorkerSettings": "worker", "LocalSettings": "make run"}
@@ -88,7 +90,8 @@ def _section(title: str, described: type[BaseSettings], users: dict[str, Functio
     if shared:
         lines += ["", f"Besides: {', '.join(shared)}."]
     elif described.__name__ in _SHARED:
-        lines += ["", f"Taken by: {', '.join(f'`{name}`' for name in users)}."]
+        programs = [title for name, title in _PROGRAMS.items() if issubclass(_class(name), described)]
+        lines += ["", f"Taken by: {', '.join(f'`{name}`' for name in [*users, *programs])}."]
     own = {name: field for name, field in described.model_fields.items() if name in described.__annotations__}
     if own:
         lines += ["", "| variable | default | allowed | meaning |", "|---|---|---|---|"]

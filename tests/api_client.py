@@ -64,6 +64,10 @@ class ApiClient:
         """Send a POST."""
         return self.send("POST", path, body=body, headers=headers)
 
+    def put(self, path: str, body: Any) -> Answered:
+        """Send a PUT."""
+        return self.send("PUT", path, body=body)
+
     def patch(self, path: str, body: Any) -> Answered:
         """Send a PATCH."""
         return self.send("PATCH", path, body=body)

@@ -18,6 +18,7 @@ class JobType(StrEnum):
     CLUSTER_USER = "cluster_user"
     RUN_BRIEFING = "run_briefing"
     DELIVER_BRIEFING = "deliver_briefing"
+    LABEL_USER = "label_user"
 
 
 class Queue(StrEnum):
@@ -42,6 +43,7 @@ QUEUE_OF = {
     JobType.CLUSTER_USER: Queue.CLUSTERING,
     JobType.RUN_BRIEFING: Queue.BRIEFING,
     JobType.DELIVER_BRIEFING: Queue.BRIEFING,
+    JobType.LABEL_USER: Queue.ANALYSIS,
 }
 
 
@@ -52,6 +54,7 @@ class Priority:
     UNDER_24_HOURS = 10
     UNDER_72_HOURS = 5
     OLDER = 0
+    AGAIN = -1
 
 
 class _Message(BaseModel):
@@ -160,6 +163,18 @@ class DeliverBriefing(_Message):
         return self.delivery_id
 
 
+class LabelUser(_Message):
+    """Compare one user's contents with their own topics."""
+
+    job_type: Literal[JobType.LABEL_USER] = JobType.LABEL_USER
+    user_id: UUID
+
+    @property
+    def subject_id(self) -> UUID:
+        """The user."""
+        return self.user_id
+
+
 _Known = (
     FetchSource
     | IngestContent
@@ -169,6 +184,7 @@ _Known = (
     | ClusterUser
     | RunBriefing
     | DeliverBriefing
+    | LabelUser
 )
 Message = Annotated[_Known, Field(discriminator="job_type")]
 MESSAGE: TypeAdapter[_Known] = TypeAdapter(Message)
@@ -183,6 +199,7 @@ SUBJECT_FIELD = {
     JobType.CLUSTER_USER: "user_id",
     JobType.RUN_BRIEFING: "briefing_id",
     JobType.DELIVER_BRIEFING: "delivery_id",
+    JobType.LABEL_USER: "user_id",
 }
 
 
@@ -196,6 +213,7 @@ class Tick(StrEnum):
     DUE_BRIEFINGS = "due_briefings"
     CLEAN_UP = "clean_up"
     EXTRA_RUN = "extra_run"
+    BACKGROUND = "background"
 
 
 class ScheduleEvent(BaseModel):

@@ -15,10 +15,10 @@ from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 from siftline.brief_settings import BriefSettings
-from siftline.contracts import Tick
 from siftline.entity_settings import EntitySettings, ResolutionSettings
 from siftline.llm_settings import LlmSettings
 from siftline.media_settings import MediaSettings
+from siftline.schedule_settings import ReprocessSettings, SwitchSettings
 from siftline.shared_settings import (
     ConsumerSettings,
     DatabaseSettings,
@@ -64,7 +64,7 @@ __all__ = [
 ]
 
 
-class WorkerSettings(Settings):
+class WorkerSettings(SwitchSettings):
     """The long-poll worker: threads a function, patience, and how it stops."""
 
     worker_threads: dict[str, int] = Field(
@@ -84,24 +84,6 @@ class WorkerSettings(Settings):
     worker_stalled_s: float = Field(
         default=300.0, gt=0, description="a queue not polled for this long makes the worker unhealthy"
     )
-    siftline_due_sources_enabled: bool = Field(default=True, description="off: no poll is due by itself")
-    siftline_sweep_enabled: bool = Field(default=True, description="off: nothing heals")
-    siftline_resolutions_enabled: bool = Field(default=True, description="off: nobody is asked who organisations are")
-    siftline_clusterings_enabled: bool = Field(default=True, description="off: no nightly clustering")
-    siftline_due_briefings_enabled: bool = Field(default=True, description="off: no edition is made by itself")
-    siftline_clean_up_enabled: bool = Field(default=True, description="off: finished jobs stay")
-    siftline_extra_run_enabled: bool = Field(
-        default=False, description="on: every five minutes a deep queue is handed more than its cap"
-    )
-
-    def switches(self) -> dict[str, str]:
-        """Return the schedules' switches as the template's parameters."""
-        return {
-            f"{''.join(word.title() for word in tick.split('_'))}Enabled": str(
-                getattr(self, f"siftline_{tick}_enabled")
-            ).lower()
-            for tick in Tick
-        }
 
 
 class LocalSettings(Settings):
@@ -220,7 +202,7 @@ class IngestSettings(ConsumerSettings, HttpSettings, PacingSettings, MediaSettin
     )
 
 
-class ScheduleSettings(ConsumerSettings, VectorSettings):
+class ScheduleSettings(ConsumerSettings, VectorSettings, ReprocessSettings):
     """The ``schedule`` function: what each tick may do."""
 
     due_sources_per_tick: int = Field(default=100, ge=1, description="polls that one tick enqueues at most")

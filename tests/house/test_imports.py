@@ -17,6 +17,7 @@ ALLOWED = {
     "entity_settings": frozenset({"shared_settings"}),
     "media_settings": frozenset({"shared_settings"}),
     "topic_settings": frozenset({"shared_settings"}),
+    "schedule_settings": frozenset({"contracts", "shared_settings"}),
     "settings": frozenset(
         {
             "brief_settings",
@@ -24,6 +25,7 @@ ALLOWED = {
             "entity_settings",
             "llm_settings",
             "media_settings",
+            "schedule_settings",
             "shared_settings",
             "topic_settings",
         }

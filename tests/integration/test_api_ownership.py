@@ -16,6 +16,7 @@ from tests.factories import make_content, make_item, make_source
 BODIES = {
     ("PATCH", "/v1/items/{item_id}"): {"starred": True},
     ("PATCH", "/v1/sources/{source_id}"): {"title": "Mine"},
+    ("PUT", "/v1/sources/{source_id}/topics"): {"topics": []},
     ("POST", "/v1/sources/{source_id}/choose"): {"url": "https://example.org/feed.xml"},
 }
 # The search function's; the same is shown where that is put together (test_search.py).

@@ -98,7 +98,7 @@ class Shelf:
     def _make(self, language: str) -> Anchors:
         directions, term_mean = self._directions(language)
         if any(label.examples for label in self._labels.labels):
-            directions = _unit(directions + self._pulls())
+            directions = unit(directions + self._pulls())
         anchors = Anchors(directions, self._mean(language), term_mean, language in self._news)
         self._write(language, anchors)
         return anchors
@@ -118,7 +118,7 @@ class Shelf:
         described = self._labels.languages
         spoken = [name for name in dict.fromkeys((_FIRST, language)) if name in described] or described[:1]
         read = [self._terms(name) for name in spoken]
-        return _unit(np.sum([topics for topics, _ in read], axis=0)), read[-1][1]
+        return unit(np.sum([topics for topics, _ in read], axis=0)), read[-1][1]
 
     def _terms(self, language: str) -> tuple[Matrix, Vector]:
         """Return each topic's mean term in a language less what all topics' terms have in common, and that."""
@@ -128,7 +128,7 @@ class Shelf:
                 for label in self._labels.labels
             ]
             common = np.mean([terms.mean(axis=0) for terms in topics], axis=0).astype(np.float32)
-            centred = np.stack([_unit(terms - common).mean(axis=0) for terms in topics])
+            centred = np.stack([unit(terms - common).mean(axis=0) for terms in topics])
             self._described[language] = (centred, common)
         return self._described[language]
 
@@ -139,8 +139,8 @@ class Shelf:
             for language, texts in label.examples.items():
                 mean = self._mean(language if language in self._news else ANY)
                 vectors = np.array([self._embedder.embed_passage(text) for text in texts])
-                pulls[row] += _unit(vectors - mean).sum(axis=0)
-        return _unit(pulls)
+                pulls[row] += unit(vectors - mean).sum(axis=0)
+        return unit(pulls)
 
     def _file(self, folder: Path, language: str) -> Path:
         return folder / f"anchors-{language}-{self.digest(language)}.npz"
@@ -170,7 +170,8 @@ class Shelf:
         half.replace(self._file(folder, language))
 
 
-def _unit(rows: Matrix) -> Matrix:
+def unit(rows: Matrix) -> Matrix:
+    """Return vectors at unit length."""
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
-    unit: Matrix = (rows / np.maximum(lengths, 1e-12)).astype(np.float32)
-    return unit
+    scaled: Matrix = (rows / np.maximum(lengths, 1e-12)).astype(np.float32)
+    return scaled

@@ -16,6 +16,7 @@ from siftline.analyze.cascade import Cascade, Decision
 from siftline.analyze.entities import Named
 from siftline.analyze.language import Detected, LanguageDetector, primary_language
 from siftline.analyze.means import MeanRule, PullRule, Seen, mean_vector, read_directions
+from siftline.analyze.own_topics import OwnTopics
 from siftline.analyze.summary import SummaryRule, summarize
 from siftline.analyze.tags import TagRule, choose_tags, find_phrases
 from siftline.analyze.topics import Topic, TopicRule, Verdict, classify
@@ -124,6 +125,10 @@ class Reader:
     def model_version(self) -> str:
         """The version of the vectors."""
         return self._embedder.model_version
+
+    def own_topics(self) -> OwnTopics:
+        """Return what compares texts with topics of a user's own, beside the default ones."""
+        return OwnTopics(self._embedder, self._shelf, self._rules.topics, self._rules.means, self._rules.pull)
 
     def tongue(self, article: Article) -> Tongue:
         """Return the language an article is read in."""

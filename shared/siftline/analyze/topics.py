@@ -25,9 +25,13 @@ class Calibration:
     """What a topic by itself needs besides, by its id: some topics' directions are near to much, some to little."""
 
     def scores(self, cosines: NDArray[np.float64], topics: Sequence[str] = ()) -> NDArray[np.float64]:
-        """Return the score of each topic, in (0, 1)."""
-        order = np.sort(cosines)
-        best_other = np.where(cosines == order[-1], order[-2], order[-1])
+        """Return the score of each topic, in (0, 1), by cosines of one text or of several ([texts, topics]).
+
+        A topic that stands alone leads by nothing.
+        """
+        order = np.sort(cosines, axis=-1)
+        best, second = order[..., -1:], order[..., -2:-1] if cosines.shape[-1] > 1 else order
+        best_other = np.where(cosines == best, second, best)
         logits = self.similarity * cosines + self.lead * (cosines - best_other) + self.offset
         logits += np.array([self.offsets.get(topic, 0.0) for topic in topics]) if topics else 0.0
         scores: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-logits))

@@ -10,7 +10,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from siftline.api.paging import Time
 
 ByLang = Annotated[str | None, Query(max_length=16, description="A language: ISO 639-1")]
-ByTopic = Annotated[str | None, Query(max_length=200, description="A topic")]
+ByTopic = Annotated[str | None, Query(max_length=200, description="A topic, everybody's or your own")]
 ByTag = Annotated[str | None, Query(max_length=64, description="A tag, yours or found by reading")]
 ByEntity = Annotated[
     str | None, Query(max_length=200, description="One whom it names: a canonical id, or a temporary one")

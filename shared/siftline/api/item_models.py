@@ -112,7 +112,12 @@ class Item(BaseModel):
     first_seen_at: datetime
     sort_at: datetime = Field(description="The earlier of the two; lists are sorted by it, newest first")
     summary: str | None
-    topics: list[Topic] | None = Field(description="Best first; null until analysed")
+    topics: list[Topic] | None = Field(
+        description="Everybody's, best first; null until analysed; none where your set of its source takes their place"
+    )
+    own_topics: list[Topic] | None = Field(
+        description="By your own topics (`/v1/topics`), best first; null without any, or until they were compared"
+    )
     tags: list[str] = Field(description="The caller's own, then those found by reading")
     own_tags: list[str] = Field(description="The caller's own")
     note: str | None

@@ -36,6 +36,9 @@ class ItemRow:
     sort_at: datetime
     summary: str | None
     topics: list[dict[str, Any]] | None
+    """The shared ones; none where the user's set of its source takes their place."""
+    own_topics: list[dict[str, Any]] | None
+    """By the user's own sets; ``None`` where they have none, or nothing was compared yet."""
     content_tags: list[str]
     own_tags: list[str]
     note: str | None
@@ -80,13 +83,15 @@ class StatusRow:
 
 _LIST = """
 select i.id, i.content_id, c.url, c.status, c.title, c.author, c.site_name, c.image_url, c.kind, c.lang, c.word_count,
-  c.published_at, c.first_seen_at, c.sort_at, c.summary, c.topics, c.tags as content_tags, i.tags as own_tags, i.note,
+  c.published_at, c.first_seen_at, c.sort_at, c.summary, case when r.replaces then '[]' else c.topics end as topics,
+  case when r.made_at is not null then r.topics end as own_topics, c.tags as content_tags, i.tags as own_tags, i.note,
   i.source_id, i.saved, i.read_at, i.starred_at, c.notice_code, c.error_code, c.error_detail, i.created_at,
   greatest(i.updated_at, c.updated_at) as updated_at
 from items i join contents c on c.id = i.content_id
+left join readings r on r.user_id = i.user_id and r.content_id = i.content_id
 where i.user_id = %(user_id)s
   and (%(status)s::text is null or c.status = %(status)s)
-  and (%(topic)s::jsonb is null or c.topics @> %(topic)s)
+  and (%(topic)s::jsonb is null or r.topics @> %(topic)s or (c.topics @> %(topic)s and r.replaces is not true))
   and (%(tag)s::text is null or %(tag)s = any(i.tags) or %(tag)s = any(c.tags))
   and (%(source_id)s::uuid is null or i.source_id = %(source_id)s or i.content_id in (
     select e.content_id from source_entries e join subscriptions b on b.source_id = e.source_id
@@ -103,11 +108,13 @@ order by c.sort_at desc, i.id desc limit %(limit)s
 
 _ONE = """
 select i.id, i.content_id, c.url, c.status, c.title, c.author, c.site_name, c.image_url, c.kind, c.lang, c.word_count,
-  c.published_at, c.first_seen_at, c.sort_at, c.summary, c.topics, c.tags as content_tags, i.tags as own_tags, i.note,
+  c.published_at, c.first_seen_at, c.sort_at, c.summary, case when r.replaces then '[]' else c.topics end as topics,
+  case when r.made_at is not null then r.topics end as own_topics, c.tags as content_tags, i.tags as own_tags, i.note,
   i.source_id, i.saved, i.read_at, i.starred_at, c.notice_code, c.error_code, c.error_detail, i.created_at,
   greatest(i.updated_at, c.updated_at) as updated_at,
   c.description, c.text
 from items i join contents c on c.id = i.content_id
+left join readings r on r.user_id = i.user_id and r.content_id = i.content_id
 where i.id = %(id)s and i.user_id = %(user_id)s
 """
 

@@ -82,7 +82,8 @@ class FoundItem(BaseModel):
     score: float = Field(description="By vectors: cosine similarity; by text: the share of the words that match")
     lang: str | None = Field(description="ISO 639-1", examples=["en"])
     summary: str | None
-    topics: list[Topic] | None = Field(description="Best first")
+    topics: list[Topic] | None = Field(description="Everybody's, best first")
+    own_topics: list[Topic] | None = Field(description="By your own topics, best first; null without any")
     published_at: datetime | None = Field(description="As the page claims")
     source_id: UUID | None = Field(description="The source that brought it")
 

@@ -22,6 +22,7 @@ from siftline.api.saves import SaveRoutes, SaveUrls
 from siftline.api.search import SearchRoutes
 from siftline.api.sources import SourceRoutes
 from siftline.api.token_routes import TokenRoutes
+from siftline.api.topics import TopicRoutes
 from siftline.api.usage import UsageRoutes
 from siftline.api.walk import WalkRoutes
 from siftline.contracts import Queue
@@ -77,6 +78,7 @@ def http_api(
         ),
         ClusterRoutes(parts.database, hand_out, max_attempts=max_attempts),
         EntityRoutes(parts.database),
+        TopicRoutes(parts.database, hand_out, max_attempts=max_attempts),
         TokenRoutes(parts.database, parts.clock),
         MeRoutes(parts.database),
         UsageRoutes(parts.database, parts.clock),

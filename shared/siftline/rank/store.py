@@ -75,6 +75,7 @@ class Row:
     lang: str | None
     summary: str | None
     topics: list[dict[str, Any]] | None
+    own_topics: list[dict[str, Any]] | None
     published_at: datetime | None
     source_id: UUID | None
     thin: bool = False
@@ -93,9 +94,10 @@ class Asked:
 
 _FILTERED = """
 from items i join contents c on c.id = i.content_id
+left join readings r on r.user_id = i.user_id and r.content_id = i.content_id
 where i.user_id = %(user_id)s and c.status = 'READY'
   and (%(lang)s::text is null or c.lang = %(lang)s)
-  and (%(topic)s::jsonb is null or c.topics @> %(topic)s)
+  and (%(topic)s::jsonb is null or r.topics @> %(topic)s or (c.topics @> %(topic)s and r.replaces is not true))
   and (%(tag)s::text is null or %(tag)s = any(i.tags) or %(tag)s = any(c.tags))
   and (%(source_id)s::uuid is null or i.source_id = %(source_id)s or i.content_id in (
     select e.content_id from source_entries e join subscriptions b on b.source_id = e.source_id
@@ -111,7 +113,9 @@ where i.user_id = %(user_id)s and c.status = 'READY'
 """
 
 _COLUMNS = """
-select i.id, i.content_id, c.title, c.url, c.lang, c.summary, c.topics, c.published_at, i.source_id,
+select i.id, i.content_id, c.title, c.url, c.lang, c.summary,
+  case when r.replaces then '[]' else c.topics end as topics,
+  case when r.made_at is not null then r.topics end as own_topics, c.published_at, i.source_id,
   c.notice_code is not distinct from 'insufficient_content' or (c.notice_code is not null and c.summary is null) as thin
 """
 
@@ -121,7 +125,7 @@ _ROWS = f"{_COLUMNS} {_FILTERED} and c.id = any(%(ids)b::uuid[])"
 
 # A word in the title says three times what one in the summary or the text does.
 _MATCHES = f"""
-select id, content_id, title, url, lang, summary, topics, published_at, source_id, thin,
+select id, content_id, title, url, lang, summary, topics, own_topics, published_at, source_id, thin,
   weight::float8 / (3 * cardinality(%(patterns)b::text[])) as score
 from (
   {_COLUMNS}, c.sort_at, (

@@ -74,6 +74,7 @@ class Schedule:
             Tick.DUE_BRIEFINGS: self.due_briefings,
             Tick.CLEAN_UP: self.clean_up,
             Tick.EXTRA_RUN: self.extra_run,
+            Tick.BACKGROUND: self.background,
         }[tick]()
         _log.info("tick_done", extra={"tick": tick.value, **done})
         return done
@@ -167,6 +168,11 @@ class Schedule:
             }
         )
 
+    def background(self) -> dict[str, int]:
+        """Enqueue what nobody waits for: the comparing of users' contents with their own topics."""
+        steps = Steps(Tick.BACKGROUND, self._clock, work_s=self._settings.tick_work_s)
+        return steps.run({"labellings": self._labellings})
+
     def extra_run(self) -> dict[str, int]:
         """Hand out up to twice the cap of each queue in which more due jobs wait than ``extra_run_pending``.
 
@@ -181,6 +187,14 @@ class Schedule:
         steps = Steps(Tick.EXTRA_RUN, self._clock, work_s=self._settings.tick_work_s)
         done = steps.run({queue: self._extra(Queue(queue), jobs) for queue, jobs in due.items() if jobs > limit})
         return {"handed_out": sum(done.values())}
+
+    def _labellings(self) -> int:
+        with self._database.transaction() as connection:
+            users = store.due_labellings(connection, limit=self._settings.clusterings_per_tick)
+            wanted = [NewJob(JobType.LABEL_USER, user_id, f"user:{user_id}") for user_id in users]
+            ids = jobs.enqueue(connection, wanted, max_attempts=self._settings.job_max_attempts)
+        self._publisher.publish(ids)
+        return len(ids)
 
     def _extra(self, queue: Queue, due: int) -> Callable[[], int]:
         def hand_out() -> int:

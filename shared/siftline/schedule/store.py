@@ -53,6 +53,17 @@ where enabled and (next_due_at is null or next_due_at <= now())
 order by next_due_at nulls first limit %(limit)s
 """
 
+# What is marked as due waits for it; a run that failed is not followed by another at once.
+_DUE_LABELLINGS = """
+select distinct sets.user_id from topic_sets as sets
+where (sets.version <> sets.spread_version
+    or exists (select from readings where readings.user_id = sets.user_id and readings.due))
+  and not exists (select from jobs where jobs.job_type = 'label_user' and jobs.subject_id = sets.user_id
+    and (jobs.state in ('pending', 'processing')
+      or (jobs.state = 'failed' and jobs.finished_at > now() - interval '1 hour')))
+order by sets.user_id limit %(limit)s
+"""
+
 _OLD_KEYS = """
 with old as (select user_id, key from idempotency_keys where created_at < now() - %(age)s limit %(limit)s)
 delete from idempotency_keys using old
@@ -98,6 +109,12 @@ def due_briefings(connection: Connection, *, limit: int) -> list[DueBriefing]:
     """Return briefings whose edition is due and not yet under way, longest overdue first."""
     with connection.cursor(row_factory=class_row(DueBriefing)) as cursor:
         return cursor.execute(_DUE_BRIEFINGS, {"limit": limit}).fetchall()
+
+
+def due_labellings(connection: Connection, *, limit: int) -> list[UUID]:
+    """Return users who hold something that is to be compared with their own topics."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return cursor.execute(_DUE_LABELLINGS, {"limit": limit}).fetchall()
 
 
 def forget_idempotency_keys(connection: Connection, *, age_s: float, limit: int) -> int:

@@ -1,0 +1,13 @@
+drop table reprocess_contents;
+drop table reprocess_runs;
+drop index derivations_made_by;
+drop table reading_profile;
+drop trigger embeddings_changed on embeddings;
+drop trigger embeddings_added on embeddings;
+drop function readings_of_vectors();
+drop trigger items_to_read on items;
+drop function readings_of_items();
+drop table readings;
+drop table topic_set_vectors;
+drop table topic_sets;
+drop function readings_without_set();

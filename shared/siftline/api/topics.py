@@ -1,0 +1,148 @@
+"""Topics of one's own: for all one holds, and for what one source brings. Nobody else sees them or what they found."""
+
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler.api_gateway import Router
+
+from siftline.api import sources_store, topics_store
+from siftline.api.auth import CurrentCaller
+from siftline.api.hand_out import HandOut
+from siftline.api.problems import Fault, faulty, not_found
+from siftline.api.routing import BODY_PROBLEMS, new_router, responses
+from siftline.api.topic_models import (
+    ChangeSourceTopics,
+    ChangeTopics,
+    DefaultTopic,
+    OwnTopic,
+    SourceTopicsView,
+    TopicsView,
+    faults_of,
+)
+from siftline.contracts import JobType, Priority
+from siftline.jobs import reading_profile_store
+from siftline.jobs import store as jobs
+from siftline.jobs.model import NewJob
+from siftline.kit.db import Connection, Database
+
+
+class TopicRoutes:
+    """``/v1/topics`` and ``/v1/sources/{source_id}/topics``."""
+
+    def __init__(self, database: Database, hand_out: HandOut, *, max_attempts: int) -> None:
+        self._database = database
+        self._hand_out = hand_out
+        self._max_attempts = max_attempts
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        own, of_source = "/v1/topics", "/v1/sources/<source_id>/topics"
+        shown = (200, TopicsView, "The topics as they are now")
+        router.get(own, summary="Show the default topics and your own", responses=responses(shown), tags=["topics"])(
+            self.show
+        )
+        router.put(
+            own,
+            summary="Replace your own topics; your items are compared with them in the background",
+            responses=responses(shown, problems=BODY_PROBLEMS),
+            tags=["topics"],
+        )(self.replace)
+        of_one = (200, SourceTopicsView, "What counts for this source now")
+        router.get(
+            of_source,
+            summary="Show which topics count for a source",
+            responses=responses(of_one, problems=(404,)),
+            tags=["topics"],
+        )(self.show_source)
+        router.put(
+            of_source,
+            summary="Say which topics alone count for a source, and which of your own are for it only",
+            responses=responses(of_one, problems=(*BODY_PROBLEMS, 404)),
+            tags=["topics"],
+        )(self.replace_source)
+        return router
+
+    def show(self, caller: CurrentCaller) -> TopicsView:
+        """Show the caller's topics."""
+        with self._database.transaction() as connection:
+            return self._view(connection, caller.user_id)
+
+    def replace(self, body: ChangeTopics, caller: CurrentCaller) -> TopicsView:
+        """Replace the caller's own topics."""
+        if faults := list(faults_of(body.topics)):
+            raise faulty(faults)
+        with self._database.transaction() as connection:
+            job_ids = self._put(connection, caller.user_id, None, body.topics, None)
+            view = self._view(connection, caller.user_id)
+        self._hand_out(job_ids)
+        return view
+
+    def show_source(self, source_id: UUID, caller: CurrentCaller) -> SourceTopicsView:
+        """Show what counts for a source that the caller follows."""
+        with self._database.transaction() as connection:
+            self._follows(connection, caller.user_id, source_id)
+            return _source_view(topics_store.find_set(connection, caller.user_id, source_id))
+
+    def replace_source(self, source_id: UUID, body: ChangeSourceTopics, caller: CurrentCaller) -> SourceTopicsView:
+        """Replace what counts for a source that the caller follows."""
+        faults = list(faults_of(body.topics))
+        with self._database.transaction() as connection:
+            self._follows(connection, caller.user_id, source_id)
+            faults += self._unknown(connection, caller.user_id, body)
+            if faults:
+                raise faulty(faults)
+            only = None if body.only is None else list(dict.fromkeys(body.only))
+            job_ids = self._put(connection, caller.user_id, source_id, body.topics, only)
+            view = _source_view(topics_store.find_set(connection, caller.user_id, source_id))
+        self._hand_out(job_ids)
+        return view
+
+    def _put(
+        self,
+        connection: Connection,
+        user_id: UUID,
+        source_id: UUID | None,
+        topics: list[OwnTopic],
+        only: list[str] | None,
+    ) -> list[UUID]:
+        """Replace a set; return the job that compares what the user holds with it, where it changed."""
+        if not topics_store.put_set(connection, user_id, source_id, [one.model_dump() for one in topics], only):
+            return []
+        job = NewJob(JobType.LABEL_USER, user_id, f"user:{user_id}", priority=Priority.SAVED)
+        return jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
+
+    @staticmethod
+    def _follows(connection: Connection, user_id: UUID, source_id: UUID) -> None:
+        if not sources_store.list_sources(connection, user_id, limit=1, source_id=source_id):
+            raise not_found("source")
+
+    @staticmethod
+    def _unknown(connection: Connection, user_id: UUID, body: ChangeSourceTopics) -> list[Fault]:
+        """Return what is wrong with the topics that alone are to count."""
+        profile = reading_profile_store.told(connection)
+        known = topics_store.own_ids(connection, user_id) | {topic.id for topic in body.topics}
+        known |= frozenset() if profile is None else profile.topic_ids
+        detail = "There is no such topic among the default ones and your own"
+        return [
+            Fault(code="unknown_topic", detail=detail, pointer=f"#/only/{place}")
+            for place, topic in enumerate(body.only or [])
+            if topic not in known
+        ]
+
+    @staticmethod
+    def _view(connection: Connection, user_id: UUID) -> TopicsView:
+        profile = reading_profile_store.told(connection)
+        found = topics_store.find_set(connection, user_id)
+        return TopicsView(
+            default=[] if profile is None else [DefaultTopic.model_validate(topic) for topic in profile.topics],
+            own=[] if found is None else [OwnTopic.model_validate(topic) for topic in found.topics],
+            updated_at=found and found.updated_at,
+            pending=topics_store.pending(connection, user_id),
+        )
+
+
+def _source_view(found: topics_store.SetRow | None) -> SourceTopicsView:
+    if found is None:
+        return SourceTopicsView(only=None, topics=[], updated_at=None)
+    topics = [OwnTopic.model_validate(topic) for topic in found.topics]
+    return SourceTopicsView(only=found.only_topics, topics=topics, updated_at=found.updated_at)
