@@ -18,6 +18,7 @@ BODIES = {
     ("PATCH", "/v1/sources/{source_id}"): {"title": "Mine"},
     ("PUT", "/v1/sources/{source_id}/topics"): {"topics": []},
     ("POST", "/v1/sources/{source_id}/choose"): {"url": "https://example.org/feed.xml"},
+    ("PATCH", "/v1/briefings/{briefing_id}"): {"name": "Mine"},
 }
 # The search function's; the same is shown where that is put together (test_search.py).
 ELSEWHERE = {("GET", "/v1/items/{item_id}/similar")}
@@ -30,7 +31,10 @@ def world(database: Database) -> World:
 
 def things(world: World, user: ApiClient) -> dict[str, UUID | str]:
     """Give a user one thing of each kind that a route's path can name; by the name of the parameter."""
-    ids = {name: new_id() for name in ("cluster_id", "token_id", "subscription", "run", "entity")}
+    ids = {
+        name: new_id()
+        for name in ("cluster_id", "token_id", "subscription", "run", "entity", "briefing_id", "edition_id")
+    }
     with world.database.transaction() as connection:
         content_id = make_content(connection, status="READY", text="text", topics="[]")
         ids["item_id"] = make_item(connection, user.user_id, content_id)
@@ -63,16 +67,27 @@ def things(world: World, user: ApiClient) -> dict[str, UUID | str]:
             (ids["entity"],),
         )
         connection.execute("insert into content_entities values (%s, %s, 1)", (content_id, ids["entity"]))
+        connection.execute(
+            "insert into briefings (id, user_id, name, frequency, at, unsubscribe_token)"
+            " values (%s, %s, 'Morning', 'DAILY', '07:00', 'stop')",
+            (ids["briefing_id"], user.user_id),
+        )
+        connection.execute(
+            "insert into editions (id, briefing_id, user_id, period_key, due_at, window_from, window_until, stories,"
+            " document, html, plain) values (%s, %s, %s, '2026-11-28', now(), now(), now(), 0, %s, '', '')",
+            (ids["edition_id"], ids["briefing_id"], user.user_id, '{"briefing": {"name": "Morning"}}'),
+        )
     return {**ids, "entity_id": "acme"}
 
 
 def stored(world: World) -> list[object]:
     tables = ("items", "contents", "sources", "subscriptions", "access_tokens", "clusters", "jobs", "item_tombstones")
+    tables += ("briefings", "editions")
     return [world.sql(f"select * from {table} order by 1, 2") for table in tables]
 
 
 def test_another_users_thing_is_not_there_on_any_route_that_takes_an_id(world: World) -> None:
-    """Case S09: user B acts on A's item, source, cluster, entity and token; nothing of A's is shown or changed."""
+    """Case S09: user B acts on what is A's, of every kind that a path names; nothing of it is shown or changed."""
     owner, other = world.user("read", "write"), world.user("read", "write", "admin")
     ids = things(world, owner)
     before = stored(world)
@@ -83,6 +98,8 @@ def test_another_users_thing_is_not_there_on_any_route_that_takes_an_id(world: W
         "cluster_id",
         "token_id",
         "entity_id",
+        "briefing_id",
+        "edition_id",
     }
     answers = {
         (method, path): other.send(method, path.format(**ids), body=BODIES.get((method, path)))

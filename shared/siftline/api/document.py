@@ -23,7 +23,19 @@ Siftline takes in what people follow and save, reads it for them, and hands it b
 Send `Authorization: Bearer <token>`. Each route names the scope it needs: `read`, `write` or `ops`. What goes wrong is
 a problem document (RFC 9457) with a stable `code`. Lists continue with `next`. Times are RFC 3339 in UTC.
 """
-_TAGS = ["items", "sources", "search", "clusters", "entities", "tokens", "me", "operations", "health", "documents"]
+_TAGS = [
+    "items",
+    "sources",
+    "search",
+    "clusters",
+    "entities",
+    "briefings",
+    "tokens",
+    "me",
+    "operations",
+    "health",
+    "documents",
+]
 # The page may run what stands in it and call this API; it can load nothing from anywhere.
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; "

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from aws_lambda_powertools import Logger
 
 from siftline.api.authorize import Authorizer
+from siftline.api.briefings import BriefingRoutes
 from siftline.api.clusters import ClusterRoutes
 from siftline.api.dead_letters import DeadLetterRoutes
 from siftline.api.document import DocumentRoutes
+from siftline.api.editions import EditionRoutes
 from siftline.api.entities import EntityRoutes
 from siftline.api.hand_out import HandOut, Publisher
 from siftline.api.health import HealthRoutes
@@ -79,6 +81,8 @@ def http_api(
         ClusterRoutes(parts.database, hand_out, max_attempts=max_attempts),
         EntityRoutes(parts.database),
         TopicRoutes(parts.database, hand_out, max_attempts=max_attempts),
+        BriefingRoutes(parts.database, hand_out, allow_loopback=allow_loopback, max_attempts=max_attempts),
+        EditionRoutes(parts.database),
         TokenRoutes(parts.database, parts.clock),
         MeRoutes(parts.database),
         UsageRoutes(parts.database, parts.clock),

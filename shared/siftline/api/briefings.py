@@ -1,0 +1,199 @@
+"""The briefings resource: what one wants told when, and an edition now."""
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.api_gateway import Router
+
+from siftline.api import briefings_store as store
+from siftline.api.auth import CurrentCaller
+from siftline.api.briefing_models import (
+    Briefing,
+    Briefings,
+    BriefingStatus,
+    ChangeBriefing,
+    Channel,
+    Delivery,
+    MadeBriefing,
+    NewBriefing,
+    Run,
+    ShownDelivery,
+    Stopped,
+)
+from siftline.api.callers import Caller
+from siftline.api.destinations import check_destination
+from siftline.api.hand_out import HandOut
+from siftline.api.problems import Fault, conflict, faulty, not_found
+from siftline.api.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
+from siftline.api.shapes import Cause
+from siftline.contracts import JobType, Priority
+from siftline.jobs import store as jobs
+from siftline.jobs.model import NewJob
+from siftline.kit.db import Connection, Database
+from siftline.kit.errors import PermanentError
+from siftline.kit.ids import new_id
+from siftline.kit.zones import zone_names
+
+BRIEFINGS_MAX = 50
+_STATES = {"pending": BriefingStatus.QUEUED, "processing": BriefingStatus.PROCESSING}
+
+
+class BriefingRoutes:
+    """``/v1/briefings``."""
+
+    def __init__(self, database: Database, hand_out: HandOut, *, allow_loopback: bool, max_attempts: int) -> None:
+        self._database = database
+        self._hand_out = hand_out
+        self._allow_loopback = allow_loopback
+        self._max_attempts = max_attempts
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        tags, one = ["briefings"], "/v1/briefings/<briefing_id>"
+        router.post(
+            "/v1/briefings",
+            summary="Have what came in told every day or week",
+            responses=responses((201, MadeBriefing, "Made"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}),
+            tags=tags,
+        )(self.make)
+        router.get(
+            "/v1/briefings", summary="List your briefings", responses=responses((200, Briefings, "All")), tags=tags
+        )(self.browse)
+        router.get(
+            one, summary="Show a briefing", responses=responses((200, Briefing, "It"), problems=(404,)), tags=tags
+        )(self.show)
+        router.patch(
+            one,
+            summary="Change when, about what and whereto",
+            responses=responses((200, MadeBriefing, "As it is now"), problems=(*BODY_PROBLEMS, 404)),
+            tags=tags,
+        )(self.change)
+        router.delete(
+            one,
+            summary="Delete a briefing and its editions",
+            responses=responses(NO_CONTENT, problems=(404,)),
+            tags=tags,
+        )(self.delete)
+        router.post(
+            f"{one}/run",
+            summary="Make an edition now",
+            responses=responses((202, Run, "It will be made"), problems=(404, 409)),
+            tags=tags,
+        )(self.run)
+        return router
+
+    def make(self, body: NewBriefing, caller: CurrentCaller) -> Response[MadeBriefing]:
+        """Make a briefing; its first edition is the next one due."""
+        delivery = self._checked(body.delivery, "#/delivery/destination")
+        _check_zone(body.time_zone)
+        values = {
+            "id": new_id(),
+            **body.model_dump(exclude={"delivery"}),
+            **delivery,
+            "unsubscribe_token": secrets.token_urlsafe(32),
+        }
+        with self._database.transaction() as connection:
+            if not store.add_briefing(connection, caller.user_id, values, at_most=BRIEFINGS_MAX):
+                raise conflict("too_many_briefings", f"You have {BRIEFINGS_MAX} briefings, which is the most.")
+            made = self._find(connection, caller, values["id"])
+        shown = MadeBriefing(**made.model_dump(), signing_key=delivery["signing_key"])
+        return answer(201, shown, location=f"/v1/briefings/{made.id}")
+
+    def browse(self, caller: CurrentCaller) -> Briefings:
+        """List the caller's briefings."""
+        with self._database.transaction() as connection:
+            return Briefings(items=[_shown(row) for row in store.list_briefings(connection, caller.user_id)])
+
+    def show(self, briefing_id: UUID, caller: CurrentCaller) -> Briefing:
+        """Show one briefing."""
+        with self._database.transaction() as connection:
+            return self._find(connection, caller, briefing_id)
+
+    def change(self, briefing_id: UUID, body: ChangeBriefing, caller: CurrentCaller) -> MadeBriefing:
+        """Change a briefing. A new time begins with the next edition due by it."""
+        changes: dict[str, Any] = body.model_dump(include=body.model_fields_set - {"delivery"})
+        if "time_zone" in changes:
+            _check_zone(changes["time_zone"])
+        if "delivery" in body.model_fields_set:
+            changes |= self._checked(body.delivery, "#/delivery/destination")
+        with self._database.transaction() as connection:
+            self._find(connection, caller, briefing_id)
+            store.change_briefing(connection, caller.user_id, briefing_id, changes)
+            changed = self._find(connection, caller, briefing_id)
+        return MadeBriefing(**changed.model_dump(), signing_key=changes.get("signing_key"))
+
+    def delete(self, briefing_id: UUID, caller: CurrentCaller) -> Response[None]:
+        """Delete a briefing with its editions; what is under way for it is called off."""
+        with self._database.transaction() as connection:
+            subjects = store.delete_briefing(connection, caller.user_id, briefing_id)
+            if subjects is None:
+                raise not_found("briefing")
+            jobs.cancel(connection, list(subjects))
+        return Response(status_code=204)
+
+    def run(self, briefing_id: UUID, caller: CurrentCaller) -> Response[Run]:
+        """Queue an edition of what came in since the last one."""
+        job = NewJob(JobType.RUN_BRIEFING, briefing_id, f"user:{caller.user_id}", priority=Priority.SAVED, asked=True)
+        with self._database.transaction() as connection:
+            if not self._find(connection, caller, briefing_id).enabled:
+                raise conflict("briefing_off", "This briefing is switched off; enable it first.")
+            store.ask(connection, caller.user_id, briefing_id)
+            job_ids = jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
+        self._hand_out(job_ids)
+        return answer(202, Run(job_id=job_ids[0]))
+
+    def _checked(self, delivery: Delivery, pointer: str) -> Mapping[str, Any]:
+        """Return the columns of a delivery; a webhook gets a new key each time it is set."""
+        destination, signing_key = delivery.destination, None
+        if delivery.channel == Channel.WEBHOOK:
+            try:
+                destination = check_destination(destination or "", allow_loopback=self._allow_loopback)
+            except PermanentError as error:
+                raise faulty([Fault(code=error.error_code, detail=error.detail, pointer=pointer)]) from error
+            signing_key = secrets.token_urlsafe(32)
+        return {"channel": delivery.channel, "destination": destination, "signing_key": signing_key}
+
+    @staticmethod
+    def _find(connection: Connection, caller: Caller, briefing_id: UUID) -> Briefing:
+        row = store.find_briefing(connection, caller.user_id, briefing_id)
+        if row is None:
+            raise not_found("briefing")
+        return _shown(row)
+
+
+def _check_zone(name: str | None) -> None:
+    if name is not None and name not in zone_names():
+        detail = "There is no such time zone; use a name such as Europe/Berlin or UTC"
+        raise faulty([Fault(code="unknown_time_zone", detail=detail, pointer="#/time_zone")])
+
+
+def _shown(row: store.BriefingRow) -> Briefing:
+    status = _STATES.get(row.state or "", BriefingStatus(row.status))
+    return Briefing(
+        id=row.id,
+        name=row.name,
+        frequency=row.frequency,
+        weekday=row.weekday if row.frequency == "WEEKLY" else None,
+        at=f"{row.at:%H:%M}",
+        time_zone=row.time_zone,
+        own_time_zone=row.own_time_zone,
+        interests=row.interests,
+        stories_max=row.stories_max,
+        on_empty=row.on_empty,
+        delivery=ShownDelivery(
+            channel=row.channel,
+            destination=row.destination,
+            stopped=Stopped(code=row.stopped_code) if row.stopped_code else None,
+        ),
+        enabled=row.enabled,
+        status=status,
+        error=Cause(code=row.error_code, detail=row.error_detail or "") if row.error_code else None,
+        next_due_at=row.next_due_at,
+        last_edition_id=row.last_edition_id,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )

@@ -1,0 +1,121 @@
+"""The editions resource: what was made and frozen, as JSON, as a page and as text."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.api_gateway import Router
+from aws_lambda_powertools.event_handler.openapi.params import Header, Query
+
+from siftline.api import briefings_store as store
+from siftline.api.auth import CurrentCaller
+from siftline.api.briefing_models import DeliveryState, Edition, EditionDetail, Editions
+from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
+from siftline.api.problems import not_found
+from siftline.api.routing import answer, new_router, responses
+from siftline.api.shapes import Cause
+from siftline.kit.db import Database
+
+# The page is ours, and what stands in it was escaped; it can load and run nothing.
+_PAGE_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_FORMS = {"text/html": "html", "text/plain": "plain", "application/json": "document", "*/*": "document"}
+
+
+class EditionRoutes:
+    """``/v1/editions``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        router.get(
+            "/v1/editions",
+            summary="List your editions, newest first",
+            responses=responses((200, Editions, "A page of the list")),
+            tags=["briefings"],
+        )(self.browse)
+        router.get(
+            "/v1/editions/<edition_id>",
+            summary="Show an edition: as JSON, or what Accept prefers of text/html and text/plain",
+            responses=responses((200, EditionDetail, "The edition, as it was frozen"), problems=(404,)),
+            tags=["briefings"],
+        )(self.show)
+        return router
+
+    def browse(
+        self,
+        caller: CurrentCaller,
+        *,
+        briefing_id: Annotated[UUID | None, Query(description="Only editions of this briefing")] = None,
+        limit: Limit = DEFAULT_LIMIT,
+        next: Next = None,  # noqa: A002  # the parameter's name in the API
+    ) -> Editions:
+        """List editions."""
+        with self._database.transaction() as connection:
+            rows = store.list_editions(connection, caller.user_id, briefing_id, decode(next), limit + 1)
+        shown, following = page(rows, limit, lambda row: Cursor(row.made_at, row.id))
+        return Editions(items=[Edition(**_fields(row)) for row in shown], next=following)
+
+    def show(
+        self,
+        edition_id: UUID,
+        caller: CurrentCaller,
+        accept: Annotated[str, Header(description="`text/html` for the page, `text/plain` for the text")] = "*/*",
+    ) -> Response[Any]:
+        """Show one edition in the form that is asked for."""
+        form = preferred(accept)
+        with self._database.transaction() as connection:
+            row = store.find_edition(connection, caller.user_id, edition_id)
+            if row is None:
+                raise not_found("edition")
+            body = store.rendering(connection, caller.user_id, edition_id, form)
+        if form == "document":
+            return answer(200, EditionDetail(**_fields(row), document=body))
+        media_type = "text/html" if form == "html" else "text/plain"
+        headers = {"Content-Security-Policy": _PAGE_POLICY, "Vary": "Accept"}
+        return Response(200, content_type=f"{media_type}; charset=utf-8", body=body, headers=headers)
+
+
+def preferred(accept: str) -> str:
+    """Return the form that an Accept header prefers (RFC 9110, section 12.5.1); JSON where it names none of ours.
+
+    >>> preferred("text/html,application/xhtml+xml,*/*;q=0.8"), preferred("application/json, text/html;q=0.5")
+    ('html', 'document')
+    """
+    wanted = []
+    for place, part in enumerate(accept.split(",")):
+        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        quality = next((piece[2:] for piece in parameters if piece.startswith("q=")), "1")
+        if name in _FORMS and (weight := _weight(quality)) > 0:
+            wanted.append((-weight, place, _FORMS[name]))
+    return min(wanted)[2] if wanted else "document"
+
+
+def _weight(quality: str) -> float:
+    try:
+        return min(1.0, max(0.0, float(quality)))
+    except ValueError:
+        return 0.0
+
+
+def _fields(row: store.EditionRow) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "briefing_id": row.briefing_id,
+        "name": row.name,
+        "period": row.period,
+        "made_at": row.made_at,
+        "window_from": row.window_from,
+        "window_until": row.window_until,
+        "stories": row.stories,
+        "deliveries": [_delivery(one) for one in row.deliveries],
+    }
+
+
+def _delivery(one: dict[str, Any]) -> DeliveryState:
+    code, detail = one.pop("error_code"), one.pop("error_detail")
+    return DeliveryState(**one, error=Cause(code=code, detail=detail or "") if code else None)
