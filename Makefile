@@ -31,6 +31,10 @@ $(VENV)/.dev: infra/locks/dev.txt infra/locks/local.txt
 	@infra/local/venv.sh $(PYTHON) .local/ministack infra/locks/ministack.txt
 	@touch $@
 
+.local/chromium.ready: infra/local/chromium.sh
+	@infra/local/chromium.sh
+	@mkdir -p .local && touch $@
+
 .local/tools/.ready: infra/locks/tools.txt
 	@infra/local/venv.sh $(PYTHON) .local/tools infra/locks/tools.txt
 	@touch $@
@@ -103,7 +107,7 @@ check: lint .local/tools/.ready ## the fast gate: format, lint, types, unit and 
 	@$(PYTEST) -n auto tests/unit tests/house -m "not slow"
 
 .PHONY: test
-test: lint .local/ministack/.ready .local/tools/.ready .local/model/manifest.json ## set everything up and run all tests
+test: lint .local/ministack/.ready .local/tools/.ready .local/chromium.ready .local/model/manifest.json ## set everything up and run all tests
 	@$(PYTEST) -n 2 --dist loadfile --ignore=tests/export --cov --cov-report=term
 
 .PHONY: test-export
