@@ -16,6 +16,7 @@ from benchmarks import (
     million,
     parse,
     poll,
+    score,
     stories,
     sync,
     topics,
@@ -36,6 +37,7 @@ _ALL: Mapping[str, Callable[[], object]] = {
     "extraction": extraction.main,
     "entities": entities.main,
     "stories": stories.main,
+    "score": score.main,
     "topics": topics.main,
     "kills": kills.main,
 }

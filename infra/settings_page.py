@@ -44,6 +44,8 @@ _SHARED = {
     "LlmSettings": "Language model",
     "PacingSettings": "Pacing",
     "ModelSettings": "Model",
+    "RelevanceSettings": "Relevance",
+    "ScoreSettings": "Scores",
     "TopicSettings": "Topics",
     "SwitchSettings": "Schedules",
     "ReprocessSettings": "Reading again",

@@ -16,6 +16,7 @@ class JobType(StrEnum):
     ANALYZE_CONTENT = "analyze_content"
     RESOLVE_ENTITY = "resolve_entity"
     CLUSTER_USER = "cluster_user"
+    SCORE_USER = "score_user"
     RUN_BRIEFING = "run_briefing"
     DELIVER_BRIEFING = "deliver_briefing"
     LABEL_USER = "label_user"
@@ -41,6 +42,7 @@ QUEUE_OF = {
     JobType.ANALYZE_CONTENT: Queue.ANALYSIS,
     JobType.RESOLVE_ENTITY: Queue.RESOLUTION,
     JobType.CLUSTER_USER: Queue.CLUSTERING,
+    JobType.SCORE_USER: Queue.ANALYSIS,
     JobType.RUN_BRIEFING: Queue.BRIEFING,
     JobType.DELIVER_BRIEFING: Queue.BRIEFING,
     JobType.LABEL_USER: Queue.ANALYSIS,
@@ -139,6 +141,18 @@ class ClusterUser(_Message):
         return self.user_id
 
 
+class ScoreUser(_Message):
+    """Judge how relevant one user's items are to that user."""
+
+    job_type: Literal[JobType.SCORE_USER] = JobType.SCORE_USER
+    user_id: UUID
+
+    @property
+    def subject_id(self) -> UUID:
+        """The user."""
+        return self.user_id
+
+
 class RunBriefing(_Message):
     """Make the edition of one briefing that is due."""
 
@@ -182,6 +196,7 @@ _Known = (
     | AnalyzeContent
     | ResolveEntity
     | ClusterUser
+    | ScoreUser
     | RunBriefing
     | DeliverBriefing
     | LabelUser
@@ -197,6 +212,7 @@ SUBJECT_FIELD = {
     JobType.ANALYZE_CONTENT: "shared_content_id",
     JobType.RESOLVE_ENTITY: "entity_id",
     JobType.CLUSTER_USER: "user_id",
+    JobType.SCORE_USER: "user_id",
     JobType.RUN_BRIEFING: "briefing_id",
     JobType.DELIVER_BRIEFING: "delivery_id",
     JobType.LABEL_USER: "user_id",

@@ -19,6 +19,7 @@ from siftline.entity_settings import EntitySettings, ResolutionSettings
 from siftline.llm_settings import LlmSettings
 from siftline.media_settings import MediaSettings
 from siftline.schedule_settings import ReprocessSettings, SwitchSettings
+from siftline.score_settings import RelevanceSettings, ScoreSettings
 from siftline.shared_settings import (
     ConsumerSettings,
     DatabaseSettings,
@@ -235,7 +236,7 @@ class AuthorizeSettings(DatabaseSettings):
     """The HTTP API's authorizer."""
 
 
-class ApiSettings(ConsumerSettings):
+class ApiSettings(ConsumerSettings, RelevanceSettings):
     """The HTTP API. It only makes jobs, but it also shows how deep the queues and their dead-letter queues are."""
 
     http_allow_loopback: bool = Field(
@@ -256,7 +257,9 @@ class ApiSettings(ConsumerSettings):
     )
 
 
-class AnalyzeSettings(ConsumerSettings, ModelSettings, VectorSettings, TopicSettings, LlmSettings, EntitySettings):
+class AnalyzeSettings(
+    ConsumerSettings, ModelSettings, VectorSettings, TopicSettings, LlmSettings, EntitySettings, ScoreSettings
+):
     """The ``analyze`` function."""
 
     tags_max: int = Field(default=6, ge=0, le=30, description="tags of a content at most")

@@ -16,6 +16,7 @@ ALLOWED = {
     "brief_settings": frozenset({"shared_settings"}),
     "entity_settings": frozenset({"shared_settings"}),
     "media_settings": frozenset({"shared_settings"}),
+    "score_settings": frozenset({"shared_settings"}),
     "topic_settings": frozenset({"shared_settings"}),
     "schedule_settings": frozenset({"contracts", "shared_settings"}),
     "settings": frozenset(
@@ -26,6 +27,7 @@ ALLOWED = {
             "llm_settings",
             "media_settings",
             "schedule_settings",
+            "score_settings",
             "shared_settings",
             "topic_settings",
         }

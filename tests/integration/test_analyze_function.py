@@ -11,11 +11,12 @@ from functions.analyze import app
 from siftline.kit.db import Database
 from siftline.kit.vectors import VectorIndex
 from siftline.settings import environment
-from tests.factories import FakeContext, make_content
+from tests.factories import FakeContext, make_content, make_item
 from tests.functions import cold, parked_code, sample_event
 from tests.models import CORPUS, HIDDEN, tiny_embedder
 
 CONTENT = UUID("018f4e5a-7b1c-7000-8000-0000000000a1")
+USER = UUID("018f4e5a-7b1c-7000-8000-000000000001")
 
 
 @pytest.fixture
@@ -85,3 +86,18 @@ def test_topics_of_ones_own_are_taken_from_the_file_that_is_named(variables, dat
     with database.transaction() as connection:
         topics = connection.execute("select topics from contents").fetchone()[0]
     assert {topic["topic"] for topic in topics} == {"ball-games", "money"}
+
+
+def test_a_users_items_are_scored_by_the_same_model(variables, database):
+    make_text(database)
+    with database.transaction() as connection:
+        connection.execute("insert into users (id, name, interests) values (%s, 'reader', 'football')", (USER,))
+        make_item(connection, USER, CONTENT)
+    assert handled("analyze.ok", variables) == {"batchItemFailures": []}
+
+    assert handled("analyze.score", variables) == {"batchItemFailures": []}
+
+    with database.transaction() as connection:
+        score, reasons = connection.execute("select score, score_reasons from items").fetchone()
+    assert 0 < score <= 1
+    assert reasons[0]["about"] == "football"

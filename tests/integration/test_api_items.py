@@ -274,7 +274,7 @@ def test_items_can_be_filtered(world: World) -> None:
         ({"since": "2026-01-01T00:00:00"}, "since"),
         ({"unread": "perhaps"}, "unread"),
         ({"source_id": "1"}, "source_id"),
-        ({"sort": "score"}, "sort"),
+        ({"sort": "best"}, "sort"),
         ({"tag": "a\x00b"}, "tag"),
     ],
 )

@@ -18,6 +18,8 @@ from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError, SiftlineError, TransientError
 from siftline.kit.vectors import Point
 
+SCORED_AT_ONCE = 200
+"""Holders whose scores are asked for in the moment a content is READY; of more, the next sweep asks."""
 _GONE = "The item was deleted before it was analysed."
 
 
@@ -106,12 +108,14 @@ class AnalyzeContent:
         with self._database.transaction() as connection:
             version = store.version_of(connection, work.content_id)
             users = self._users_to_cluster(connection, work) if version == work.version else []
+            holders = store.holders(connection, work.content_id, limit=SCORED_AT_ONCE)
         if version is None:
             raise ContentGoneError(_GONE)
         if version != work.version:
             again = NewJob(JobType.ANALYZE_CONTENT, job.subject_id, job.group_key, priority=job.priority)
             return Done(lambda connection: store.wait(connection, work.content_id), [again], {"stale": True})
         follow = [NewJob(JobType.CLUSTER_USER, user, f"user:{user}") for user in users]
+        follow += [NewJob(JobType.SCORE_USER, holder, f"user:{holder}", priority=job.priority) for holder in holders]
         return Done(lambda connection: self._write(connection, job, work), follow, _result(work))
 
     def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:

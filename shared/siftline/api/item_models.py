@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from siftline.api.scores import Reason
 from siftline.api.shapes import Asked, Cause, Label, Note, Waiting
 
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
@@ -125,6 +126,10 @@ class Item(BaseModel):
     saved: bool = Field(description="Whether the caller saved it by hand")
     read_at: datetime | None
     starred_at: datetime | None
+    score: float | None = Field(
+        description="How relevant it is to the caller at this moment, from 0 to 1; null: not scored yet",
+        examples=[0.62],
+    )
     notice: Cause | None = Field(description="What limits what could be read")
     error: Cause | None = Field(description="Why it is FAILED")
     created_at: datetime
@@ -210,6 +215,7 @@ class ItemDetail(Item):
     recording: Recording | None = Field(description="The video or audio that the page is about")
     waiting_until: datetime | None = Field(description="When it is tried next, if it waits for a time")
     waiting_reason: str | None = Field(description="What it waits for")
+    reasons: list[Reason] = Field(description="What its score is made up of; empty where there is none yet")
     entities: list[Named] = Field(description="Whom the text names, the most often named first")
     duplicates: list[Duplicate]
     derivations: list[Derivation]

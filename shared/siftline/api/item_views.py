@@ -7,7 +7,8 @@ from dataclasses import asdict
 from siftline.api.details_store import DerivationRow, DuplicateRow, RecordingRow, VectorRow
 from siftline.api.entities_store import NamedRow
 from siftline.api.item_models import Derivation, Duplicate, Item, ItemDetail, Named, Recording, Transcript, Vector
-from siftline.api.items_store import ItemRow
+from siftline.api.items_store import Freshness, ItemRow
+from siftline.api.scores import reasons_of
 from siftline.api.shapes import Cause, Waiting
 from siftline.jobs.credits_store import NO_CREDIT, NO_CREDIT_DETAIL
 
@@ -39,12 +40,14 @@ def detail_of(
     named: Sequence[NamedRow],
     vector: VectorRow | None,
     recording: RecordingRow | None,
+    freshness: Freshness,
 ) -> ItemDetail:
     """Return a row and what is known besides it as one item."""
     return ItemDetail.model_validate(
         _fields(row)
         | {
             **_wait(waiting),
+            "reasons": reasons_of(row, freshness),
             "duplicates": [Duplicate(**asdict(one)) for one in duplicates],
             "entities": [_named(one) for one in named],
             "derivations": [Derivation(**asdict(one)) for one in derivations],
@@ -102,6 +105,7 @@ def _fields(row: ItemRow) -> dict[str, object]:
     return asdict(row) | {
         "reading_minutes": reading_minutes(row.word_count, row.lang),
         "tags": list(dict.fromkeys([*row.own_tags, *row.content_tags])),
+        "score": None if row.score is None else round(row.score, 4),
         "notice": notice_of(row.notice_code),
         "error": error_of(row.error_code, row.error_detail),
     }

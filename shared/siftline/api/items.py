@@ -7,14 +7,17 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from siftline.api import details_store, entities_store, items_store
+from siftline.api import details_store, entities_store, items_store, listing_store
 from siftline.api.auth import CurrentCaller
 from siftline.api.filters import ByEntity, BySince, BySource, ByStarred, ByTag, ByTopic, ByUnread, ByUntil
 from siftline.api.item_models import ChangeItem, ItemDetail, Items, Status
 from siftline.api.item_views import detail_of, item_of
-from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
+from siftline.api.items_store import ItemRow
+from siftline.api.listing_store import UNRANKED, Listed
+from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, RankCursor, decode, decode_ranked, page
 from siftline.api.problems import not_found
 from siftline.api.routing import BODY_PROBLEMS, NO_CONTENT, new_router, responses
+from siftline.api.scores import Scores
 from siftline.api.waits import waiting_of
 from siftline.jobs import store as jobs
 from siftline.kit.db import Connection, Database
@@ -23,8 +26,9 @@ from siftline.kit.db import Connection, Database
 class ItemRoutes:
     """``/v1/items``, but for saving."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, scores: Scores) -> None:
         self._database = database
+        self._scores = scores
 
     def router(self) -> Router:
         """Return the routes."""
@@ -32,7 +36,7 @@ class ItemRoutes:
         one = "/v1/items/<item_id>"
         router.get(
             "/v1/items",
-            summary="List what you hold, newest first",
+            summary="List what you hold, newest or most relevant first",
             responses=responses((200, Items, "A page of the list")),
             tags=["items"],
         )(self.browse)
@@ -69,8 +73,8 @@ class ItemRoutes:
         until: ByUntil = None,
         unread: ByUnread = None,
         starred: ByStarred = None,
-        sort: Annotated[  # noqa: ARG002  # one order so far; it is checked, so that others may join
-            str, Query(pattern="^recent$", description="`recent`: newest first")
+        sort: Annotated[
+            str, Query(pattern="^(recent|score)$", description="`recent`: newest first; `score`: most relevant first")
         ] = "recent",
         limit: Limit = DEFAULT_LIMIT,
         next: Next = None,  # noqa: A002  # the parameter's name in the API
@@ -78,10 +82,11 @@ class ItemRoutes:
         """List items."""
         with self._database.transaction() as connection:
             entity_ids = None if entity is None else entities_store.ids_of(connection, entity)
-            filters = items_store.Listed(
-                topic, tag, source_id, since, until, unread, starred, status, entity_ids=entity_ids
-            )
-            rows = items_store.list_items(connection, caller.user_id, filters, decode(next), limit + 1)
+            filters = Listed(topic, tag, source_id, since, until, unread, starred, status, entity_ids=entity_ids)
+            if sort == "score":
+                return self._best(connection, caller.user_id, filters, decode_ranked(next), limit)
+            freshness = self._scores.freshness(connection)
+            rows = listing_store.list_items(connection, caller.user_id, filters, freshness, decode(next), limit + 1)
         shown, following = page(rows, limit, lambda row: Cursor(row.sort_at, row.id))
         return Items(items=[item_of(row) for row in shown], next=following)
 
@@ -94,9 +99,13 @@ class ItemRoutes:
         """Change what is personal about an item."""
         with self._database.transaction() as connection:
             changes = body.model_dump(include=body.model_fields_set)
-            if not items_store.change_item(connection, caller.user_id, item_id, changes):
+            before = items_store.find_item(connection, caller.user_id, item_id)
+            if before is None or not items_store.change_item(connection, caller.user_id, item_id, changes):
                 raise not_found("item")
-            return self._detail(connection, caller.user_id, item_id)
+            scoring = self._scores.learn(connection, caller.user_id, before, changes)
+            shown = self._detail(connection, caller.user_id, item_id)
+        self._scores.hand_out(scoring)
+        return shown
 
     def delete(self, item_id: UUID, caller: CurrentCaller) -> Response[None]:
         """Remove an item from the caller, and its page where nobody else holds it."""
@@ -109,12 +118,27 @@ class ItemRoutes:
                 jobs.cancel(connection, [content_id])
         return Response(status_code=204)
 
+    def _best(
+        self, connection: Connection, user_id: UUID, filters: Listed, after: RankCursor | None, limit: int
+    ) -> Items:
+        """List items by their scores, as they were at the first page: what is shown later begins behind them."""
+        freshness = self._scores.rule.freshness(after.at) if after else self._scores.freshness(connection)
+        rows = listing_store.best_items(connection, user_id, filters, freshness, after, limit + 1)
+
+        def place(row: ItemRow) -> RankCursor:
+            return RankCursor(freshness.at, UNRANKED if row.score is None else row.score, row.id)
+
+        shown, following = page(rows, limit, place)
+        return Items(items=[item_of(row) for row in shown], next=following)
+
     def _detail(self, connection: Connection, user_id: UUID, item_id: UUID) -> ItemDetail:
-        row = items_store.find_item(connection, user_id, item_id)
+        freshness = self._scores.freshness(connection)
+        row = items_store.find_item(connection, user_id, item_id, freshness)
         if row is None:
             raise not_found("item")
         return detail_of(
             row,
+            freshness=freshness,
             waiting=waiting_of(details_store.live_job(connection, row.content_id), notice_code=row.notice_code),
             duplicates=details_store.duplicates(connection, user_id, row.content_id),
             derivations=details_store.derivations(connection, row.content_id),

@@ -3,22 +3,19 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
-from psycopg.types.json import Jsonb
 
-from siftline.api.filters import Filters
-from siftline.api.paging import Cursor
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
 
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """One item with its content; ``text`` and ``description`` are left empty in lists."""
+    """One item with its content; from ``description`` on, what is left empty in lists."""
 
     id: UUID
     content_id: UUID
@@ -51,16 +48,26 @@ class ItemRow:
     error_detail: str | None
     created_at: datetime
     updated_at: datetime
+    score: float | None
+    """With freshness, in [0, 1]; ``None`` where it is not scored yet."""
     description: str | None = None
     text: str | None = None
+    relevance: float | None = None
+    """The score without freshness."""
+    score_reasons: list[dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Listed(Filters):
-    """Which items to list; ``None`` means any."""
+class Freshness:
+    """What freshness counts in a score, from when backwards, and in how many seconds it halves."""
 
-    status: str | None = None
-    entity_ids: Sequence[UUID] | None = None
+    at: datetime
+    freshness_weight: float
+    half_life_s: float
+
+
+FRESHLESS = Freshness(datetime(1970, 1, 1, tzinfo=UTC), 0.0, 1.0)
+"""For who does not ask for scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,38 +88,16 @@ class StatusRow:
     status: str
 
 
-_LIST = """
-select i.id, i.content_id, c.url, c.status, c.title, c.author, c.site_name, c.image_url, c.kind, c.lang, c.word_count,
-  c.published_at, c.first_seen_at, c.sort_at, c.summary, case when r.replaces then '[]' else c.topics end as topics,
-  case when r.made_at is not null then r.topics end as own_topics, c.tags as content_tags, i.tags as own_tags, i.note,
-  i.source_id, i.saved, i.read_at, i.starred_at, c.notice_code, c.error_code, c.error_detail, i.created_at,
-  greatest(i.updated_at, c.updated_at) as updated_at
-from items i join contents c on c.id = i.content_id
-left join readings r on r.user_id = i.user_id and r.content_id = i.content_id
-where i.user_id = %(user_id)s
-  and (%(status)s::text is null or c.status = %(status)s)
-  and (%(topic)s::jsonb is null or r.topics @> %(topic)s or (c.topics @> %(topic)s and r.replaces is not true))
-  and (%(tag)s::text is null or %(tag)s = any(i.tags) or %(tag)s = any(c.tags))
-  and (%(source_id)s::uuid is null or i.source_id = %(source_id)s or i.content_id in (
-    select e.content_id from source_entries e join subscriptions b on b.source_id = e.source_id
-    where e.source_id = %(source_id)s and b.user_id = %(user_id)s and e.content_id is not null))
-  and (%(entity_ids)s::uuid[] is null or exists (select from content_entities named
-    where named.content_id = c.id and named.entity_id = any(%(entity_ids)s)))
-  and (%(since)s::timestamptz is null or c.sort_at >= %(since)s)
-  and (%(until)s::timestamptz is null or c.sort_at < %(until)s)
-  and (%(unread)s::boolean is null or (i.read_at is null) = %(unread)s)
-  and (%(starred)s::boolean is null or (i.starred_at is not null) = %(starred)s)
-  and (%(after_at)s::timestamptz is null or (c.sort_at, i.id) < (%(after_at)s, %(after_id)s::uuid))
-order by c.sort_at desc, i.id desc limit %(limit)s
-"""
-
-_ONE = """
+COLUMNS = """
 select i.id, i.content_id, c.url, c.status, c.title, c.author, c.site_name, c.image_url, c.kind, c.lang, c.word_count,
   c.published_at, c.first_seen_at, c.sort_at, c.summary, case when r.replaces then '[]' else c.topics end as topics,
   case when r.made_at is not null then r.topics end as own_topics, c.tags as content_tags, i.tags as own_tags, i.note,
   i.source_id, i.saved, i.read_at, i.starred_at, c.notice_code, c.error_code, c.error_detail, i.created_at,
   greatest(i.updated_at, c.updated_at) as updated_at,
-  c.description, c.text
+  item_rank(i.score, c.sort_at, %(at)s, %(freshness_weight)s, %(half_life_s)s) as score
+"""
+_ONE = f"""
+{COLUMNS}, c.description, c.text, i.score as relevance, i.score_reasons
 from items i join contents c on c.id = i.content_id
 left join readings r on r.user_id = i.user_id and r.content_id = i.content_id
 where i.id = %(id)s and i.user_id = %(user_id)s
@@ -183,25 +168,10 @@ select id from jobs where subject_id = any(%(subjects)b::uuid[]) and state = 'pe
 """
 
 
-def list_items(
-    connection: Connection, user_id: UUID, filters: Listed, after: Cursor | None, limit: int
-) -> list[ItemRow]:
-    """Return a user's items, newest first, at most ``limit``, beginning behind ``after``."""
-    values = asdict(filters) | {
-        "user_id": user_id,
-        "topic": None if filters.topic is None else Jsonb([{"topic": filters.topic}]),
-        "after_at": after.at if after else None,
-        "after_id": after.id if after else None,
-        "limit": limit,
-    }
-    with connection.cursor(row_factory=class_row(ItemRow)) as cursor:
-        return cursor.execute(_LIST, values).fetchall()
-
-
-def find_item(connection: Connection, user_id: UUID, item_id: UUID) -> ItemRow | None:
+def find_item(connection: Connection, user_id: UUID, item_id: UUID, freshness: Freshness = FRESHLESS) -> ItemRow | None:
     """Return one item with its text, or ``None`` if this user holds none of this id."""
     with connection.cursor(row_factory=class_row(ItemRow)) as cursor:
-        return cursor.execute(_ONE, {"id": item_id, "user_id": user_id}).fetchone()
+        return cursor.execute(_ONE, {"id": item_id, "user_id": user_id, **asdict(freshness)}).fetchone()
 
 
 def find_held(connection: Connection, user_id: UUID, item_id: UUID) -> Held | None:
@@ -264,3 +234,10 @@ def unpublished_jobs(connection: Connection, content_ids: Sequence[UUID]) -> lis
     """Return the contents' jobs that still have to be handed out."""
     with connection.cursor(row_factory=scalar_row) as cursor:
         return cursor.execute(_UNPUBLISHED, {"subjects": list(content_ids)}).fetchall()
+
+
+def now(connection: Connection) -> datetime:
+    """Return the time at which this transaction began."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        [moment] = cursor.execute("select now()").fetchall()
+    return moment  # type: ignore[no-any-return]  # a column of any type

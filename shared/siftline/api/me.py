@@ -14,6 +14,7 @@ from siftline.api.callers import Caller, Scope
 from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.problems import Fault, faulty
 from siftline.api.routing import BODY_PROBLEMS, new_router, responses
+from siftline.api.scores import Scores
 from siftline.api.shapes import Asked, Name
 from siftline.kit.db import Connection, Database
 
@@ -88,7 +89,12 @@ class ChangeMe(Asked):
 
     name: Name = Field(default="", validate_default=False, examples=["Ada"])
     time_zone: str = Field(default="", max_length=64, description="IANA name", examples=["Europe/Berlin"])
-    interests: str = Field(default="", max_length=10_000, examples=["solar energy, chess"])
+    interests: str = Field(
+        default="",
+        max_length=10_000,
+        description="In any language, parted by commas or lines; your items are scored by them anew",
+        examples=["solar energy, chess"],
+    )
 
     @model_validator(mode="after")
     def _something(self) -> "ChangeMe":
@@ -100,8 +106,9 @@ class ChangeMe(Asked):
 class MeRoutes:
     """``/v1/me``."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, scores: Scores) -> None:
         self._database = database
+        self._scores = scores
 
     def router(self) -> Router:
         """Return the routes."""
@@ -136,7 +143,10 @@ class MeRoutes:
                 detail = "There is no such time zone; use a name such as Europe/Berlin or UTC"
                 raise faulty([Fault(code="unknown_time_zone", detail=detail, pointer="#/time_zone")])
             me_store.change_user(connection, caller.user_id, changes)
-            return self._view(connection, caller)
+            shown = self._view(connection, caller)
+            scoring = self._scores.ask(connection, caller.user_id) if "interests" in changes else []
+        self._scores.hand_out(scoring)
+        return shown
 
     def ledger(
         self,

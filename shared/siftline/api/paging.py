@@ -6,17 +6,18 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import AfterValidator, AwareDatetime
 
-from siftline.api.problems import Fault, faulty
+from siftline.api.problems import Fault, ProblemError, faulty
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
 T = TypeVar("T")
+_FAULTS = (binascii.Error, ValueError, TypeError, AttributeError, OverflowError)
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many to return at most")]
 Next = Annotated[
@@ -29,6 +30,24 @@ def _utc(time: datetime) -> datetime:
         return time.astimezone(UTC)
     except OverflowError as error:
         raise ValueError("is before the year 1 or after 9999 in UTC") from error
+
+
+def _encoded(place: list[Any]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(place, separators=(",", ":")).encode()).decode().rstrip("=")
+
+
+def _decoded(word: str) -> Any:
+    return json.loads(base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True))
+
+
+def _is_rank(number: Any) -> bool:
+    return isinstance(number, int | float) and not isinstance(number, bool) and abs(number) < 2**31
+
+
+def _no_cursor() -> ProblemError:
+    return faulty(
+        [Fault(code="invalid_cursor", detail="This is not the `next` of a page.", parameter="next")], "invalid_cursor"
+    )
 
 
 Time = Annotated[AwareDatetime, AfterValidator(_utc)]
@@ -44,8 +63,7 @@ class Cursor:
 
     def encode(self) -> str:
         """Return it as an opaque word that needs no escaping in a URL."""
-        text = json.dumps([self.at.astimezone(UTC).isoformat(), self.id.hex], separators=(",", ":"))
-        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+        return _encoded([self.at.astimezone(UTC).isoformat(), self.id.hex])
 
 
 def decode(word: str | None) -> Cursor | None:
@@ -53,20 +71,45 @@ def decode(word: str | None) -> Cursor | None:
     if word is None:
         return None
     try:
-        at, key = json.loads(base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True))
+        at, key = _decoded(word)
         time = datetime.fromisoformat(at)
         if time.utcoffset() is None:
             raise ValueError(at)
         return Cursor(time.astimezone(UTC), UUID(hex=key))
-    except (binascii.Error, ValueError, TypeError, AttributeError, OverflowError) as error:
-        fault = Fault(code="invalid_cursor", detail="This is not the `next` of a page.", parameter="next")
-        raise faulty([fault], "invalid_cursor") from error
+    except _FAULTS as error:
+        raise _no_cursor() from error
+
+
+@dataclass(frozen=True, slots=True)
+class RankCursor:
+    """The place of a row in an order by rank and id, as the ranks were at a moment: they change as time passes."""
+
+    at: datetime
+    rank: float
+    id: UUID
+
+    def encode(self) -> str:
+        """Return it as an opaque word that needs no escaping in a URL."""
+        return _encoded([self.at.astimezone(UTC).isoformat(), self.rank, self.id.hex])
+
+
+def decode_ranked(word: str | None) -> RankCursor | None:
+    """Return the cursor that ``RankCursor.encode`` wrote; ``None`` for none. Raises 422 for anything else."""
+    if word is None:
+        return None
+    try:
+        at, rank, key = _decoded(word)
+        time = datetime.fromisoformat(at)
+        if time.utcoffset() is None or not _is_rank(rank):
+            raise ValueError(word)
+        return RankCursor(time.astimezone(UTC), rank, UUID(hex=key))
+    except _FAULTS as error:
+        raise _no_cursor() from error
 
 
 def encode_rank(number: float, key: UUID) -> str:
     """Return the place after a row in an order by number and id, as an opaque word."""
-    text = json.dumps([number, key.hex], separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    return _encoded([number, key.hex])
 
 
 def decode_rank(word: str | None) -> tuple[float, UUID] | None:
@@ -74,16 +117,15 @@ def decode_rank(word: str | None) -> tuple[float, UUID] | None:
     if word is None:
         return None
     try:
-        number, key = json.loads(base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True))
-        if isinstance(number, bool) or not isinstance(number, int | float) or not abs(number) < 2**31:
+        number, key = _decoded(word)
+        if not _is_rank(number):
             raise ValueError(number)
         return number, UUID(hex=key)
-    except (binascii.Error, ValueError, TypeError, AttributeError) as error:
-        fault = Fault(code="invalid_cursor", detail="This is not the `next` of a page.", parameter="next")
-        raise faulty([fault], "invalid_cursor") from error
+    except _FAULTS as error:
+        raise _no_cursor() from error
 
 
-def page(rows: Sequence[T], limit: int, place: Callable[[T], Cursor]) -> tuple[Sequence[T], str | None]:
+def page(rows: Sequence[T], limit: int, place: Callable[[T], Cursor | RankCursor]) -> tuple[Sequence[T], str | None]:
     """Split ``limit + 1`` rows asked for into the page and the word for the next one, if there is one."""
     if len(rows) <= limit:
         return rows, None

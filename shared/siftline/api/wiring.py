@@ -21,6 +21,7 @@ from siftline.api.ops import Depths, OpsRoutes
 from siftline.api.resolver import HttpApi
 from siftline.api.routing import Resource
 from siftline.api.saves import SaveRoutes, SaveUrls
+from siftline.api.scores import ScoreRule, Scores
 from siftline.api.search import SearchRoutes
 from siftline.api.sources import SourceRoutes
 from siftline.api.token_routes import TokenRoutes
@@ -56,10 +57,16 @@ class Parts:
 
 
 def http_api(
-    parts: Parts, *, allow_loopback: bool, max_attempts: int, opml_limits: OpmlLimits | None = None
+    parts: Parts,
+    *,
+    allow_loopback: bool,
+    max_attempts: int,
+    opml_limits: OpmlLimits | None = None,
+    score_rule: ScoreRule | None = None,
 ) -> HttpApi:
     """Return the API over these parts."""
     hand_out = HandOut(parts.publisher, parts.log)
+    scores = Scores(hand_out, score_rule or ScoreRule(), max_attempts=max_attempts)
     dead_letters = DeadLetters(parts.database, parts.dead_letter_queues, hand_out, parts.clock)
     checks = {
         "database": lambda: _check_database(parts.database),
@@ -68,7 +75,7 @@ def http_api(
     }
     resources: list[Resource] = [
         SaveRoutes(parts.database, parts.save_urls, hand_out, allow_loopback=allow_loopback),
-        ItemRoutes(parts.database),
+        ItemRoutes(parts.database, scores),
         WalkRoutes(parts.database, hand_out, max_attempts=max_attempts),
         SourceRoutes(parts.database, hand_out, allow_loopback=allow_loopback, max_attempts=max_attempts),
         OpmlRoutes(
@@ -84,7 +91,7 @@ def http_api(
         BriefingRoutes(parts.database, hand_out, allow_loopback=allow_loopback, max_attempts=max_attempts),
         EditionRoutes(parts.database),
         TokenRoutes(parts.database, parts.clock),
-        MeRoutes(parts.database),
+        MeRoutes(parts.database, scores),
         UsageRoutes(parts.database, parts.clock),
         OpsRoutes(parts.database, parts.queues),
         DeadLetterRoutes(dead_letters, parts.queues, parts.clock),
@@ -117,6 +124,12 @@ def open_api(settings: ApiSettings, save_urls: SaveUrls, log: Logger) -> HttpApi
             max_bytes=settings.opml_max_bytes,
             max_outlines=settings.opml_max_outlines,
             max_exported=settings.opml_max_exported,
+        ),
+        score_rule=ScoreRule(
+            freshness_weight=settings.score_freshness_weight,
+            half_life_s=settings.score_half_life_h * 3_600,
+            evidence_min=settings.score_evidence_min,
+            gather_s=settings.score_gather_s,
         ),
     )
 

@@ -61,6 +61,18 @@ class Recovery:
 
         return self._recover("source", find)
 
+    def scores(self, *, limit: int) -> int:
+        """Have items scored that nobody asked to have scored; returns for how many users.
+
+        Who makes an item READY without its analysis, or gives one to a user, need not know of scores.
+        """
+        with self._database.transaction() as connection:
+            users = recovery_store.unscored_users(connection, limit=limit)
+            jobs = [NewJob(JobType.SCORE_USER, user_id, f"user:{user_id}") for user_id in users]
+            ids = store.enqueue(connection, jobs, max_attempts=self._settings.job_max_attempts)
+        self._publisher.publish(ids)
+        return len(users)
+
     def _recover(self, kind: str, find: Callable[[Connection], Sequence[Recovered]]) -> int:
         with self._database.transaction() as connection:
             found = find(connection)

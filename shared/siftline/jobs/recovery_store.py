@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from psycopg.rows import class_row
+from psycopg.rows import class_row, scalar_row
 
 from siftline.kit.db import Connection
 
@@ -78,6 +78,20 @@ where sources.fetch_status in ('QUEUED', 'FETCHING') and sources.updated_at < no
 order by sources.updated_at limit %(limit)s for update of sources skip locked
 """
 
+# Whose job waits already is left out, and so is who read little: that waits for more, or for the next day.
+_UNSCORED_USERS = """
+select users.id from users
+where (
+  exists (select from items join contents on contents.id = items.content_id
+    where items.user_id = users.id and items.score_wanted <> items.score_made
+      and contents.status in ('READY', 'FAILED'))
+  or exists (select from score_profiles where score_profiles.user_id = users.id and score_profiles.evidence > 0
+    and score_profiles.made_at < now() - interval '1 day'))
+and not exists (select from jobs where jobs.job_type = 'score_user' and jobs.subject_id = users.id
+  and jobs.state in ('pending', 'processing'))
+order by users.id limit %(limit)s
+"""
+
 _IDLE = "update sources set fetch_status = 'IDLE', updated_at = now() where id = any(%(ids)b::uuid[])"
 
 # The line that the new job's enqueueing wrote in this very transaction says why it came to be.
@@ -101,6 +115,12 @@ def stuck_sources(connection: Connection, *, unchanged_s: float, limit: int) -> 
     values = {"unchanged": timedelta(seconds=unchanged_s), "limit": limit}
     with connection.cursor(row_factory=class_row(StuckSource)) as cursor:
         return cursor.execute(_STUCK_SOURCES, values).fetchall()
+
+
+def unscored_users(connection: Connection, *, limit: int) -> list[UUID]:
+    """Return users without a job that scores, though there is something for it to do."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return cursor.execute(_UNSCORED_USERS, {"limit": limit}).fetchall()
 
 
 def idle(connection: Connection, source_ids: Sequence[UUID]) -> None:

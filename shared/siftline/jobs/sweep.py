@@ -36,6 +36,8 @@ class SweepResult:
     """Jobs whose lease had run out on their last attempt."""
     stuck: int
     """Sources and items on their way without a job, brought back on it."""
+    unscored: int
+    """Users who hold what is not scored yet, or who did something since that is worth a new profile."""
     parked: int
     resumed: int
     """Contents that had waited for credit, on their way again."""
@@ -76,6 +78,7 @@ class Sweep:
             "recover_lost": lambda: steps.repeat(lambda: self._recover_lost(lost), full=_BATCH),
             "recover_items": lambda: steps.repeat(lambda: self._recovery.contents(limit=_BATCH), full=_BATCH),
             "recover_sources": lambda: steps.repeat(lambda: self._recovery.sources(limit=_BATCH), full=_BATCH),
+            "score": lambda: steps.repeat(lambda: self._recovery.scores(limit=_BATCH), full=_BATCH),
             "park": self._park,
             "resume": lambda: steps.repeat(self._resume, full=_RESUME_BATCH),
             **{f"hand_out {queue}": self._handing_out(queue) for queue in Queue},
@@ -88,6 +91,7 @@ class Sweep:
             recovered=lost["recovered"],
             failed=lost["failed"],
             stuck=done["recover_items"] + done["recover_sources"],
+            unscored=done["score"],
             parked=done["park"],
             resumed=done["resume"],
             handed_out=sum(done[f"hand_out {queue}"] for queue in Queue),

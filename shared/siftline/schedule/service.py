@@ -108,6 +108,7 @@ class Schedule:
             "recovered": swept.recovered,
             "failed": swept.failed,
             "stuck": swept.stuck,
+            "unscored": swept.unscored,
             "parked": swept.parked,
             "resumed": swept.resumed,
             "handed_out": swept.handed_out,

@@ -1,0 +1,18 @@
+drop trigger items_score_due_by_reading on readings;
+drop function items_score_due_by_reading();
+drop trigger items_score_due_by_follower on subscriptions;
+drop function items_score_due_by_follower();
+drop trigger items_score_due_by_source on sources;
+drop function items_score_due_by_source();
+drop trigger items_score_due_by_vector on embeddings;
+drop function items_score_due_by_vector();
+drop trigger items_score_due_by_content on contents;
+drop function items_score_due_by_content();
+drop function item_rank(double precision, timestamptz, timestamptz, double precision, double precision);
+drop table score_profiles;
+drop index items_score_due;
+alter table items drop column score_made;
+alter table items drop column score_wanted;
+alter table items drop column scored_with;
+alter table items drop column score_reasons;
+alter table items drop column score;

@@ -1,0 +1,158 @@
+"""Scores as the API shows them: what they are made up of, in words and numbers, and having them made anew."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from siftline.api import items_store, taste_store
+from siftline.api.hand_out import HandOut
+from siftline.api.items_store import Freshness, ItemRow
+from siftline.contracts import JobType, Priority
+from siftline.jobs import store as jobs
+from siftline.jobs.model import NewJob
+from siftline.kit.db import Connection
+
+_DIGITS = 4
+_NOT_READ = "Its text was not read, so {}."
+_STANDS_IN = {
+    "interest": "what its source writes about stands in for its likeness to your interests",
+    "history": "what its source writes about stands in for its likeness to what you starred and read",
+    "topics": "nothing is known of its topics",
+    "source": "nothing is known of its source",
+}
+
+
+class Reason(BaseModel):
+    """One part of a score."""
+
+    code: str = Field(
+        description="`interest`, `history`, `topics`, `source` or `freshness`; others may come", examples=["interest"]
+    )
+    detail: str = Field(description="In words", examples=['Near to your interest "solar energy" (likeness 0.24).'])
+    weight: float = Field(description="What it counts; all weights together are 1", examples=[0.2975])
+    value: float = Field(description="From 0 to 1", examples=[0.97])
+    points: float = Field(description="What it adds: `weight` times `value`; the score is their sum", examples=[0.2886])
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRule:
+    """What freshness counts and how fast it goes; what a user does counts once it comes to so much, after so long."""
+
+    freshness_weight: float = 0.15
+    half_life_s: float = 259_200.0
+    evidence_min: float = 1.0
+    gather_s: float = 30.0
+
+    def freshness(self, at: datetime) -> Freshness:
+        """Return what scores are read with at a moment."""
+        return Freshness(at, self.freshness_weight, self.half_life_s)
+
+
+class Scores:
+    """Has a user's items scored anew: one live job a user, however often it is asked for."""
+
+    def __init__(self, hand_out: HandOut, rule: ScoreRule, *, max_attempts: int) -> None:
+        self._hand_out = hand_out
+        self._max_attempts = max_attempts
+        self.rule = rule
+
+    def freshness(self, connection: Connection) -> Freshness:
+        """Return what scores are read with now, by the database's clock as all that items are dated with."""
+        return self.rule.freshness(items_store.now(connection))
+
+    def ask(self, connection: Connection, user_id: UUID, *, wait_s: float = 0.0) -> list[UUID]:
+        """Enqueue a scoring in the caller's transaction; returns what to hand out after its commit."""
+        due_at = items_store.now(connection) + timedelta(seconds=wait_s) if wait_s else None
+        job = NewJob(JobType.SCORE_USER, user_id, f"user:{user_id}", priority=Priority.SAVED, due_at=due_at)
+        return jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
+
+    def learn(self, connection: Connection, user_id: UUID, before: ItemRow, changes: Mapping[str, Any]) -> list[UUID]:
+        """Count what a change of an item says of the user's taste; returns what to hand out after the commit."""
+        evidence = 0.0
+        if "starred" in changes and changes["starred"] != (before.starred_at is not None):
+            evidence += taste_store.STAR
+        if changes.get("read") and before.read_at is None:
+            evidence += taste_store.READING
+        if not evidence:
+            return []
+        gathered = taste_store.add_evidence(connection, user_id, evidence)
+        if gathered is not None and gathered < self.rule.evidence_min:
+            return []
+        return self.ask(connection, user_id, wait_s=self.rule.gather_s)
+
+    def hand_out(self, job_ids: Sequence[UUID]) -> None:
+        """Hand out what was committed."""
+        self._hand_out(job_ids)
+
+
+def reasons_of(row: ItemRow, freshness: Freshness) -> list[Reason]:
+    """Return what an item's score is made up of, freshness last; nothing where it is not scored yet."""
+    if row.score_reasons is None or row.relevance is None:
+        return []
+    share = 1.0 - freshness.freshness_weight
+    reasons = [
+        _reason(part["code"], _detail(part), share * part["weight"], part["value"]) for part in row.score_reasons
+    ]
+    age_s = max((freshness.at - row.sort_at).total_seconds(), 0.0)
+    fresh = 0.5 ** min(age_s / freshness.half_life_s, 1_000.0)
+    if freshness.freshness_weight:
+        detail = f"It is {_age(age_s)} old; its freshness halves every {_age(freshness.half_life_s)}."
+        reasons.append(_reason("freshness", detail, freshness.freshness_weight, fresh))
+    return reasons
+
+
+def _reason(code: str, detail: str, weight: float, value: float) -> Reason:
+    points = round(weight * value, 6)
+    return Reason(code=code, detail=detail, weight=round(weight, 6), value=round(value, _DIGITS), points=points)
+
+
+def _detail(part: Mapping[str, Any]) -> str:
+    code = part["code"]
+    if part.get("known") is False:
+        return _NOT_READ.format(_STANDS_IN.get(code, "nothing is known of it"))
+    if code == "interest":
+        near = _grade(part["value"], "Near to", "Somewhat near to", "Far from")
+        return f'{near} your interest "{part["about"]}" (likeness {part["cosine"]:.2f}).'
+    if code == "history":
+        alike = _grade(part["value"], "Much like", "Somewhat like", "Little like")
+        return f"{alike} the {_many(part['liked'], 'item')} that you starred or read (likeness {part['cosine']:.2f})."
+    return _topics(part) if code == "topics" else _source(part)
+
+
+def _topics(part: Mapping[str, Any]) -> str:
+    whose = "Its source mostly writes" if part["by"] == "source" else "It is"
+    if "topic" in part:
+        why = "which your interests name" if part["why"] == "interests" else "which you read more of than of all else"
+        return f"{whose} about {part['topic']}, {why}."
+    if not part["topics"]:
+        return "It is about none of the topics."
+    return f"{whose} about {', '.join(part['topics'])}, which neither your interests nor your history name."
+
+
+def _source(part: Mapping[str, Any]) -> str:
+    if part.get("saved"):
+        return "You saved it yourself."
+    starred, brought = part["starred"], _many(part["brought"], "item")
+    opened = starred + part["read"]
+    often = "more often than" if part["value"] > 0.5 else "less often than" if part["value"] < 0.5 else "as often as"
+    return f"You opened {opened} of the last {brought} that its source brought, {starred} with a star: {often} usual."
+
+
+def _grade(value: float, high: str, middle: str, low: str) -> str:
+    return high if value >= 0.6 else middle if value >= 0.3 else low
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _age(seconds: float) -> str:
+    hours = seconds / 3_600
+    if hours < 1:
+        return _many(math.floor(seconds / 60), "minute")
+    return _many(math.floor(hours), "hour") if hours < 72 else _many(math.floor(hours / 24), "day")
