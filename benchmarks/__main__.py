@@ -16,6 +16,7 @@ from benchmarks import (
     million,
     parse,
     poll,
+    quality,
     score,
     stories,
     sync,
@@ -39,6 +40,7 @@ _ALL: Mapping[str, Callable[[], object]] = {
     "stories": stories.main,
     "score": score.main,
     "topics": topics.main,
+    "quality": quality.main,
     "kills": kills.main,
 }
 _TAKES_OPTIONS = "kills"

