@@ -33,6 +33,8 @@ class PaceOptions:
     host_requests_per_s: float = 2.0
     host_burst: int = 10
     host_per_minute: Mapping[str, float] = field(default_factory=dict)
+    host_at_once: int = 2
+    host_lease_s: float = 120.0
     host_wait_s: float = 0.0
     host_refused_s: float = 60.0
     host_interval_max_s: float = 3_600.0

@@ -96,6 +96,12 @@ class JobSettings(Settings):
     job_tenant_share: int = Field(
         default=40, ge=1, description="messages of one tenant that a queue may hold: another's wait behind no more"
     )
+    job_tenant_threads: int = Field(
+        default=2,
+        ge=1,
+        description="threads of a process that one tenant's jobs may hold which wait for slow servers, of each queue",
+    )
+    job_slow_s: float = Field(default=3.0, gt=0, description="a job that takes longer waits for a slow server")
     job_outstanding_max: int = Field(
         default=1_000, ge=1, description="messages a queue may hold before handing out stops"
     )
@@ -142,6 +148,15 @@ class PacingSettings(Settings):
         default={"reddit.com": 10.0},
         description="requests a minute to a domain and all its sub-domains as one, evenly; replaces the two before",
     )
+    host_at_once: int = Field(
+        default=2,
+        ge=1,
+        le=100,
+        description="requests of one queue that one owner's hosts have in work at once; at most half of the threads",
+    )
+    host_lease_s: float = Field(
+        default=120.0, gt=0, le=3_600, description="a request that ends by no word of its worker's is over after this"
+    )
     host_wait_s: float = Field(default=1.0, ge=0, le=10, description="a turn within this is waited for by the worker")
     host_refused_s: float = Field(
         default=60.0, gt=0, le=86_400, description="a domain that answers 429 and names no time is left alone this long"
@@ -176,6 +191,9 @@ class VectorSettings(Settings):
     qdrant_url: str = Field(description="where Qdrant answers; version 1.16 or newer")
     qdrant_api_key: SecretStr = Field(
         default=SecretStr(""), description="the key, secretsmanager://<secret id> whose text is one, or none"
+    )
+    embedding_keep_old_s: int = Field(
+        default=3_600, ge=0, description="a model's vectors are dropped so long after another's took their place"
     )
 
 

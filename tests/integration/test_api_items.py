@@ -8,7 +8,9 @@ from uuid import UUID
 import pytest
 from psycopg.types.json import Jsonb
 
+from siftline.api.item_models import TAGS_MAX
 from siftline.contracts import JobType, Queue
+from siftline.ingest.store import OWN_TAGS_MAX
 from siftline.jobs import lease_store
 from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
@@ -120,6 +122,23 @@ def test_a_repeated_idempotency_key_makes_nothing_new(world: World) -> None:
     again = user.post("/v1/items", {"url": URL}, headers)
     assert (first.status, again.status) == (202, 200)
     assert first.json["id"] == again.json["id"]
+
+
+def test_an_item_keeps_its_newest_fifty_tags_however_often_it_is_saved(world: World) -> None:
+    user = world.user()
+    for start in range(0, 200, 25):
+        answer = user.post("/v1/items", {"url": URL, "tags": [f"t{number}" for number in range(start, start + 25)]})
+        assert answer.status in (200, 202)
+    item = user.get(f"/v1/items/{answer.json['id']}").json
+    assert item["own_tags"] == [f"t{number}" for number in range(150, 200)]
+    user.post("/v1/items", {"url": URL, "tags": ["t150", "new"]})
+    item = user.get(f"/v1/items/{answer.json['id']}").json
+    assert item["own_tags"] == ["t150", *(f"t{number}" for number in range(152, 200)), "new"]
+    entries = [{"url": URL, "tags": [f"{start}-{number}" for number in range(50)]} for start in range(3)]
+    user.post("/v1/items/batch", {"items": entries})
+    item = user.get(f"/v1/items/{answer.json['id']}").json
+    assert item["own_tags"] == [f"2-{number}" for number in range(50)]
+    assert TAGS_MAX == OWN_TAGS_MAX == 50
 
 
 def test_an_idempotency_key_cannot_be_used_for_another_request(world: World) -> None:

@@ -88,6 +88,16 @@ def test_a_feed_saved_as_a_page_says_how_it_is_followed(works: Works, site: Loop
     assert "Follow it instead: POST /v1/sources" in row["error_detail"]
 
 
+@pytest.mark.parametrize("version", ["https://jsonfeed.org/version/1.1", "https:\\/\\/jsonfeed.org\\/version\\/1"])
+def test_a_json_feed_that_is_sent_as_any_json_says_so_too(works: Works, site: LoopbackServer, version: str) -> None:
+    body = f'{{"title": "T", "items": [], "version" : "{version}"}}'.encode()
+    site.answers["/feed"] = file("application/json; charset=utf-8", body)
+    assert "Follow it instead" in works.work(works.saved(site.url("/feed")))["error_detail"]
+    site.answers["/data"] = file("application/json", b'{"version": "1.1", "items": []}')
+    row = works.work(works.saved(site.url("/data")))
+    assert row["error_detail"] == "The address holds application/json, which cannot be read as text."
+
+
 def refreshing(content: str, body: str = "<p>Redirecting...</p>") -> Answer:
     markup = f'<html><head><meta http-equiv="Refresh" content="{content}"></head><body>{body}</body></html>'
     return Answer(markup.encode(), headers={"Content-Type": "text/html"})

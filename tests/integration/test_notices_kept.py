@@ -11,9 +11,12 @@ from siftline.analyze.labels import labels_of
 from siftline.analyze.language import LanguageDetector
 from siftline.analyze.reader import Reader
 from siftline.analyze.service import AnalyzeContent
+from siftline.api import items_store
 from siftline.contracts import JobType
 from siftline.ingest.reader import PageReader
 from siftline.jobs import store
+from siftline.jobs.credits import resume_waiting
+from siftline.jobs.credits_store import grant
 from siftline.jobs.model import NewJob
 from siftline.kit.db import Database
 from siftline.kit.http import HttpClient, HttpLimits
@@ -131,6 +134,25 @@ def test_that_a_feed_stands_in_for_a_page_is_still_said_of_a_ready_item(
 def test_why_a_text_is_short_goes_before_that_it_is(works: Works, site: LoopbackServer) -> None:
     assert notice(works, works.saved(site.url("/teaser"))) == ("READY", "paywalled")
     assert notice(works, works.saved(site.url("/short"))) == ("READY", "insufficient_content")
+
+
+def test_what_a_page_keeps_back_is_still_said_once_its_credit_has_come(works: Works, site: LoopbackServer) -> None:
+    content_id = works.saved(site.url("/paywalled"))
+    (holder,) = works.rows("select user_id from items where content_id = %s", content_id)
+    with works.database.transaction() as connection:
+        grant(connection, holder["user_id"], 0)
+    row = works.work(content_id)
+    assert (row["status"], row["notice_code"], row["reading_notice_code"]) == ("NEW", "no_credit", "paywalled")
+    item_id = works.rows("select id from items where content_id = %s", content_id)[0]["id"]
+    with works.database.transaction() as connection:
+        item = items_store.find_item(connection, holder["user_id"], item_id)
+    assert item is not None
+    assert (item.shown_notice_code, item.notice_code) == ("paywalled", "no_credit")
+    with works.database.transaction() as connection:
+        grant(connection, holder["user_id"], 1)
+    assert resume_waiting(works.database, limit=10, max_attempts=4) == 1
+    row = works.work(content_id, JobType.ANALYZE_CONTENT)
+    assert (row["status"], row["notice_code"], row["reading_notice_code"]) == ("READY", "paywalled", None)
 
 
 def test_an_analysis_clears_its_own_notice_and_no_other(works: Works, site: LoopbackServer) -> None:

@@ -27,6 +27,8 @@ class Options:
     host_requests_per_s: float = 0.1
     host_burst: int = 1
     host_per_minute: Mapping[str, float] = field(default_factory=lambda: {"reddit.com": 10.0})
+    host_at_once: int = 2
+    host_lease_s: float = 120.0
     host_wait_s: float = 0.0
     host_refused_s: float = 60.0
     host_interval_max_s: float = 3_600.0

@@ -107,6 +107,19 @@ class TestReading:
         [found] = outlines(f'<outline text="R&D &nbsp; &amp; &#228; more" xmlUrl="{FEED}?a=1&b=2&copy=3"/>')
         assert (found.title, found.url) == ("R&D &nbsp; & ä more", f"{FEED}?a=1&b=2&copy=3")
 
+    @pytest.mark.parametrize(
+        "label", ["windows-31j", "Windows-31J", "x-sjis", "ISO-2022-JP", "euc-jp", "big5", "utf-16"]
+    )
+    @pytest.mark.parametrize("address", ["https://a.example/?a=1&amp;b=2", "https://a.example/?a=1&b=2"])
+    def test_the_labels_that_browsers_know_are_known(self, label: str, address: str) -> None:
+        name = {"big5": "中文"}.get(label, "日本語")
+        text = f'<?xml version="1.0" encoding="{label}"?><opml><body><outline text="{name}" xmlUrl="{address}"/>'
+        encoding = "cp932" if label.lower() in {"windows-31j", "x-sjis"} else label
+        body = f"{text}</body></opml>".encode(encoding)
+        for given in (None, label):
+            [outline] = outlines(body, encoding=given)
+            assert (outline.title, outline.url) == (name, "https://a.example/?a=1&b=2")
+
     @pytest.mark.parametrize("encoding", ["iso-8859-1", "utf-16", "koi8-r", "shift_jis", "gb2312"])
     def test_a_file_is_read_in_the_encoding_that_it_names(self, encoding: str) -> None:
         name = {"iso-8859-1": "Grüße", "shift_jis": "日本語", "gb2312": "中文"}.get(encoding, "Привет")

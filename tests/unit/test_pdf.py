@@ -81,6 +81,20 @@ def test_a_scanned_pdf_keeps_what_is_known_of_it() -> None:
     assert (page.title, page.author, page.kind) == ("dredging report", "A. Writer", "pdf")
 
 
+@pytest.mark.parametrize(
+    "junk", ["~ # % $ @ ! = + * ^ ~~ ## %%", "\x95 \x86 \x87 \xa7 \xb6 \xa4"], ids=["ascii", "signs"]
+)
+def test_a_pdf_of_signs_that_say_nothing_is_one_without_text(junk: str) -> None:
+    page = read(pdf([f"{junk} " * 4] * 30, [f"{junk} abc"] * 30))
+    assert (page.text, page.word_count, page.notice_code) == ("", 0, "pdf_without_text")
+    assert page.title == "dredging report"
+
+
+@pytest.mark.parametrize("line", ["12 34 56 | 78 90 12 | 34 56", "f(x) = a + b * c - (d / e) ** 2 + {[g]} <> h"])
+def test_tables_and_formulas_are_text(line: str) -> None:
+    assert read(pdf([line] * 12)).notice_code is None
+
+
 def test_a_pdf_behind_a_password_says_so() -> None:
     encrypt = f"/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <{'41' * 32}> /U <{'42' * 32}> >> /ID [<00> <00>]"
     assert failure(pdf([SENTENCE], encrypt=encrypt)) == "pdf_encrypted"

@@ -13,6 +13,8 @@ from siftline.api.shapes import Asked, Cause, Label, Note, Waiting
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 _TIME = "2026-03-02T09:30:00Z"
 BATCH_MAX = 500
+TAGS_MAX = 50
+"""Of one item; as many as ``siftline.ingest.store`` keeps."""
 
 
 _KINDS = ["article", "list", "video", "audio", "pdf", "note", "unsupported"]
@@ -22,7 +24,7 @@ def _distinct(tags: list[str]) -> list[str]:
     return list(dict.fromkeys(tags))
 
 
-Tags = Annotated[list[Label], Field(max_length=50), AfterValidator(_distinct)]
+Tags = Annotated[list[Label], Field(max_length=TAGS_MAX), AfterValidator(_distinct)]
 """Each once, in the order given."""
 
 
@@ -47,7 +49,7 @@ class SaveItem(Asked):
     url: str = Field(
         description="http or https", json_schema_extra={"maxLength": 8192}, examples=["https://example.org/story"]
     )
-    tags: Tags = Field(default=[], description="Your own tags; added to those it has")
+    tags: Tags = Field(default=[], description=f"Your own tags; added to those it has; the newest {TAGS_MAX} stay")
     note: Note | None = Field(default=None, description="Your own note")
 
 

@@ -106,6 +106,6 @@ def _fields(row: ItemRow) -> dict[str, object]:
         "reading_minutes": reading_minutes(row.word_count, row.lang),
         "tags": list(dict.fromkeys([*row.own_tags, *row.content_tags])),
         "score": None if row.score is None else round(row.score, 4),
-        "notice": notice_of(row.notice_code),
+        "notice": notice_of(row.shown_notice_code),
         "error": error_of(row.error_code, row.error_detail),
     }

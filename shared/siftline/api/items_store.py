@@ -44,6 +44,8 @@ class ItemRow:
     read_at: datetime | None
     starred_at: datetime | None
     notice_code: str | None
+    reading_notice_code: str | None
+    """What its reading said, where the notice says that it waits for credit."""
     error_code: str | None
     error_detail: str | None
     created_at: datetime
@@ -55,6 +57,11 @@ class ItemRow:
     relevance: float | None = None
     """The score without freshness."""
     score_reasons: list[dict[str, Any]] | None = None
+
+    @property
+    def shown_notice_code(self) -> str | None:
+        """What limits its reading; that it waits for credit is told where that is what it waits for."""
+        return self.reading_notice_code or self.notice_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +99,8 @@ COLUMNS = """
 select i.id, i.content_id, c.url, c.status, c.title, c.author, c.site_name, c.image_url, c.kind, c.lang, c.word_count,
   c.published_at, c.first_seen_at, c.sort_at, c.summary, case when r.replaces then '[]' else c.topics end as topics,
   case when r.made_at is not null then r.topics end as own_topics, c.tags as content_tags, i.tags as own_tags, i.note,
-  i.source_id, i.saved, i.read_at, i.starred_at, c.notice_code, c.error_code, c.error_detail, i.created_at,
-  greatest(i.updated_at, c.updated_at) as updated_at,
+  i.source_id, i.saved, i.read_at, i.starred_at, c.notice_code, c.reading_notice_code, c.error_code, c.error_detail,
+  i.created_at, greatest(i.updated_at, c.updated_at) as updated_at,
   item_rank(i.score, c.sort_at, %(at)s, %(freshness_weight)s, %(half_life_s)s) as score
 """
 _ONE = f"""

@@ -5,6 +5,7 @@ several folders has several topics. What other readers have no word for (a page 
 selector, how often) stands in attributes of our own namespace.
 """
 
+import codecs
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
 from siftline.api.problems import ProblemError
+from siftline.kit.charsets import ONE_BYTE, codec
 
 NAMESPACE = "urn:siftline:opml"
 TITLE_MAX_CHARS, TOPIC_MAX_CHARS, TOPICS_MAX = 200, 64, 20
@@ -22,6 +24,9 @@ _ATTRIBUTES_MAX = 100
 # What is no reference by XML's own names: in feeds' lists an ampersand seldom is one.
 _DECLARED = re.compile(rb"""\s*<\?xml\s[^<>]*?encoding\s*=\s*["']([\w:.-]{1,40})""", re.IGNORECASE)
 _BARE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9a-fA-F]{1,6});)")
+_MARKS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+# What expat reads and where an ampersand is the one byte that it is in ASCII.
+_LIKE_ASCII = ONE_BYTE | {"utf-8"}
 # Types of outlines that lead somewhere without being subscriptions (OPML 2.0, "Other special types").
 _BOOKMARKS = frozenset({"link", "include"})
 _ADDRESSES = frozenset({"siftline:url", "xmlurl", "htmlurl", "url"})
@@ -105,23 +110,35 @@ def read(body: bytes, *, encoding: str | None, most: int) -> list[Outline]:
     """
     try:
         return _Reading(most).of(body, encoding)
-    except expat.ExpatError:
-        mended = _BARE.sub(b"&amp;", body)
-    except (ValueError, LookupError):  # an encoding that expat cannot read
-        mended, encoding = _BARE.sub(b"&amp;", _as_utf8(body, encoding)), "utf-8"
+    except (expat.ExpatError, ValueError, LookupError) as error:
+        named = _named(body, encoding)
+        # What has several bytes a character is unknown to expat, or broken XML.
+        if named in _LIKE_ASCII and isinstance(error, expat.ExpatError):
+            mended = _BARE.sub(b"&amp;", body)
+        else:
+            mended, encoding = _BARE.sub(b"&amp;", _as_utf8(body, named)), "utf-8"
     try:
         return _Reading(most).of(mended, encoding)
     except (expat.ExpatError, ValueError, LookupError) as error:
         raise _no_opml("The body is not well-formed XML.") from error
 
 
-def _as_utf8(body: bytes, encoding: str | None) -> bytes:
+def _named(body: bytes, encoding: str | None) -> str | None:
+    """Return a file's codec by its byte order mark, else by what is given or declared; ``None`` for none we know."""
+    marked = next((name for mark, name in _MARKS if body.startswith(mark)), None)
+    if marked is not None:
+        return marked
     declared = _DECLARED.match(body)
-    name = encoding or (declared[1].decode() if declared else "utf-8")
+    return codec(encoding or (declared[1].decode() if declared else "utf-8"))
+
+
+def _as_utf8(body: bytes, named: str | None) -> bytes:
     try:
-        return body.decode(name).encode()
-    except (LookupError, ValueError) as error:
-        raise _no_opml("The body is not in the character encoding that it names, or that one is unknown.") from error
+        if named is not None:
+            return body.decode(named).encode()
+    except ValueError as error:
+        raise _no_opml("The body is not in the character encoding that it names.") from error
+    raise _no_opml("The character encoding that the body names is unknown.")
 
 
 def write(sources: Iterable[Followed], *, title: str) -> str:

@@ -7,8 +7,8 @@ from siftline.api.item_views import notice_of
 from siftline.api.shapes import Waiting
 from siftline.jobs.credits_store import NO_CREDIT
 
-# The code of ``siftline.kit.pacing``, which needs more than the API has.
-_HOST_BUSY = "host_busy"
+# The codes of ``siftline.kit.pacing`` and ``siftline.jobs.tenants``, which need more than the API has.
+_IN_TURN = frozenset({"host_busy", "tenant_busy"})
 
 
 def waiting_of(job: LiveJobRow | None, *, notice_code: str | None = None) -> Waiting | None:
@@ -36,7 +36,7 @@ def why_then(job: LiveJobRow, waiting: Waiting) -> str:
     asked = re.fullmatch(r"http_(\d+)", waiting.code)
     if job.deferred and asked:
         return f"the server asked to wait until then ({asked[1]})"
-    if job.deferred or waiting.code == _HOST_BUSY:
+    if job.deferred or waiting.code in _IN_TURN:
         return waiting.reason
     return f"tried again after a failed try: {waiting.reason}"
 

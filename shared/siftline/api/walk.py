@@ -61,7 +61,7 @@ class WalkRoutes:
             id=row.id,
             status=Status(row.status),
             waiting=waiting_of(job, notice_code=row.notice_code),
-            notice=notice_of(row.notice_code),
+            notice=notice_of(row.shown_notice_code),
             error=error_of(row.error_code, row.error_detail),
             steps=[
                 Step(

@@ -156,6 +156,7 @@ class Intake:
             self._group_key,
             priority=priority(published_at, self._now),
             queue=Queue.CONTENT_BACKGROUND,
+            payload={"source_id": str(self._source.id)},
         )
 
 

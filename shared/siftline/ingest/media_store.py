@@ -37,7 +37,7 @@ class StoredMedia:
 
 _LOAD = """
 select id, url, kind, status, text, word_count, title, author, site_name, image_url, description, lang, published_at,
-  http_status, notice_code, media
+  http_status, coalesce(reading_notice_code, notice_code) as notice_code, media
 from contents where id = %(id)s
 """
 _LOAD_WORDS = "select state, text, word_count, language, source from transcripts where content_id = %(id)s"

@@ -10,6 +10,7 @@ MEDIA_TYPES = frozenset(
     {
         *("text/html", "application/xhtml+xml", "application/xml", "text/xml", "text/plain"),
         *("application/pdf", "application/x-pdf", "application/octet-stream"),
+        "application/json",  # of which only feeds are told apart, to say so
     }
 )
 """The media types of what can be read (``siftline.ingest.page``); an answer that names none is looked at too."""

@@ -40,6 +40,9 @@ _LOOKS_HTML = re.compile(
     rf"{_BEFORE}<(?:!doctype\s+html|html|head|body|title|article|main|div|p|h1)\b", re.IGNORECASE | re.DOTALL
 )
 _LOOKS_FEED = re.compile(rf"{_BEFORE}<(?:rss|feed|rdf:RDF)\b", re.IGNORECASE | re.DOTALL)
+_JSON = "application/json"
+# The address that a JSON Feed names as its version (jsonfeed.org, "Top-level"), its slashes escaped or not.
+_JSON_FEED = re.compile(r""""version"\s*+:\s*+"https?:\\?/\\?/jsonfeed\.org\\?/version""")
 _SENT_ON_WORDS = 25
 """A page that says more than this is one, even if it sends its visitors on."""
 
@@ -60,8 +63,10 @@ def read_page(body: bytes, content_type: str, url: str) -> Page:
     text = decode(body, content_type)
     if media_type == "text/plain":
         return _plain_page(text, url)
-    if _LOOKS_FEED.match(text[:4_096]):
+    if _LOOKS_FEED.match(text[:4_096]) or (media_type == _JSON and _JSON_FEED.search(text)):
         raise UnsupportedContentTypeError(A_FEED)
+    if media_type == _JSON:
+        raise UnsupportedContentTypeError("The address holds application/json, which cannot be read as text.")
     if media_type in _MAYBE_HTML and not _LOOKS_HTML.match(text[:4_096]):
         if not text.strip():
             raise EmptyContentError("The page is empty.")

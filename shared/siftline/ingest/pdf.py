@@ -23,13 +23,15 @@ PAGES_MAX = 1_000
 CHARS_MAX = 2 * MAX_TEXT_CHARS
 """What comes after so many characters is not read: more than is kept, because headers and footers go."""
 PDF_WITHOUT_TEXT = "pdf_without_text"
-"""The notice of a PDF that holds only pictures of its pages."""
+"""The notice of a PDF that holds only pictures of its pages, or signs that say nothing."""
 
 _TITLE_MAX_CHARS = 500
 _AUTHOR_MAX_CHARS = 300
 _DESCRIPTION_MAX_CHARS = 2_000
 # A stamp or a page number on each page is no text.
 _LETTERS_A_PAGE = 20
+# Formulas and tables full of lines have more signs than letters; what has fewer than this says nothing.
+_LETTERS_MIN_RATIO = 0.2
 _MARK = re.compile(rb"%PDF-\d")
 _MARK_BYTES = 1_024
 """Readers look this far for it, for many a file begins with something else (ISO 32000-1, annex H, note 13)."""
@@ -47,7 +49,7 @@ def is_pdf(body: bytes) -> bool:
 
 
 def read_pdf(body: bytes, url: str) -> Page:
-    """Return what a PDF holds; a scanned one without text has the notice ``pdf_without_text``.
+    """Return what a PDF holds; one without text, scanned or of signs alone, has the notice ``pdf_without_text``.
 
     Raises ``PdfEncryptedError`` and ``PdfUnreadableError``.
     """
@@ -61,7 +63,7 @@ def read_pdf(body: bytes, url: str) -> Page:
             raise PdfEncryptedError("The PDF is protected by a password.") from error
         raise PdfUnreadableError("The PDF is damaged and cannot be read.") from error
     paragraphs = [text for paragraph in paragraphs_of(pages) if (text := clean_text(paragraph))]
-    if sum(map(len, paragraphs)) < _LETTERS_A_PAGE * min(count, 10):
+    if not _says_something(paragraphs, count):
         paragraphs = []
     text = "\n\n".join(paragraphs)
     return Page(
@@ -74,6 +76,13 @@ def read_pdf(body: bytes, url: str) -> Page:
         word_count=count_words(text),
         notice_code=None if paragraphs else PDF_WITHOUT_TEXT,
     )
+
+
+def _says_something(paragraphs: list[str], pages: int) -> bool:
+    """Return whether this is text: fonts that do not say which letters their signs are give signs without end."""
+    signs = sum(len(text) - text.count(" ") - text.count("\n") for text in paragraphs)
+    letters = sum(sign.isalnum() for text in paragraphs for sign in text)
+    return letters >= max(_LETTERS_A_PAGE * min(pages, 10), _LETTERS_MIN_RATIO * signs)
 
 
 def _pages(document: pypdfium2.PdfDocument) -> Iterator[list[Line]]:

@@ -12,6 +12,9 @@ from psycopg.types.json import Jsonb
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
 
+OWN_TAGS_MAX = 50
+"""Of one item; as many as the API takes at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredContent:
@@ -107,6 +110,7 @@ update contents set
   status = %(status)s, error_code = null, error_detail = null,
   notice_code = coalesce(%(notice_code)s,
     case when %(status)s = 'READY' and contents.notice_code = 'insufficient_content' then contents.notice_code end),
+  reading_notice_code = null,
   version = contents.version + old.changed::int,
   text = %(text)s, content_sha256 = %(content_sha256)b, word_count = %(word_count)s,
   kind = case when old.from_feed and contents.kind not in ('article', 'unsupported') then contents.kind
@@ -145,7 +149,12 @@ from unnest(%(ids)b::uuid[], %(content_ids)b::uuid[], %(tags)b::jsonb[], %(notes
 order by content_id
 on conflict (user_id, content_id) do update set
   saved = true, note = coalesce(excluded.note, items.note), updated_at = now(),
-  tags = items.tags || array(select tag from unnest(excluded.tags) as tag where tag <> all(items.tags))
+  tags = array(select tag from (
+      select tag, place
+      from unnest(items.tags || array(select tag from unnest(excluded.tags) as tag where tag <> all(items.tags)))
+        with ordinality as own (tag, place)
+      order by tag = any(excluded.tags) desc, place desc limit %(tags_max)s) as kept
+    order by place)
 returning content_id, id, xmax = 0 as created
 """
 
@@ -220,13 +229,15 @@ def hold_items(
 ) -> dict[UUID, HeldItem]:
     """Return the user's item on each content of ``marks``, made when there is none.
 
-    The tags that are given for it are added, a note replaces the old one.
+    The tags that are given for it are added, a note replaces the old one. Of more than ``OWN_TAGS_MAX`` tags the ones
+    that were given first go.
     """
     values = {
         "user_id": user_id,
         "ids": [new_id() for _ in marks],
         "content_ids": list(marks),
-        "tags": [Jsonb(list(dict.fromkeys(tags))) for tags, _ in marks.values()],
+        "tags": [Jsonb(list(dict.fromkeys(tags))[-OWN_TAGS_MAX:]) for tags, _ in marks.values()],
+        "tags_max": OWN_TAGS_MAX,
         "notes": [note for _, note in marks.values()],
     }
     with connection.cursor(row_factory=class_row(HeldItem)) as cursor:

@@ -13,11 +13,13 @@ from siftline.jobs.backoff import delay_s
 from siftline.jobs.model import ClaimedJob, Done, Processor
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import QueueUnavailableError
+from siftline.jobs.tenants import Tenants
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database, settled, settled_after
 from siftline.kit.errors import ConfigurationError, NotTriedError, PermanentError, SiftlineError, TransientError
 from siftline.kit.heartbeat import Heartbeat
 from siftline.kit.ids import new_id
+from siftline.kit.lanes import in_lane
 from siftline.kit.log import logger
 from siftline.kit.metrics import COUNT, MILLISECONDS, emit
 from siftline.settings import JobSettings
@@ -87,6 +89,7 @@ class Attempts:
         self._settings = settings
         self._clock = clock
         self._heartbeat = Heartbeat()
+        self._tenants = Tenants(settings, clock)
         self._rng = random.Random()  # noqa: S311 - jitter, not a secret
 
     def claim(self, connection: Connection, job_id: UUID, job_type: JobType) -> Claim | None:
@@ -130,7 +133,11 @@ class Attempts:
         if claim.held_up_by is not None:
             return self._failed_try(claim, _held_up(claim.held_up_by), self._since(started))
         try:
-            with self._heartbeat.hold(lambda: self._renew(job), every_s=self._settings.job_lease_s / 3):
+            with (
+                self._tenants.place(job),
+                in_lane(job.queue.value),
+                self._heartbeat.hold(lambda: self._renew(job), every_s=self._settings.job_lease_s / 3),
+            ):
                 done = self._processors[job.job_type].process(job)
             duration_ms = self._since(started)
             fresh = settled_after(

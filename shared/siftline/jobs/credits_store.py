@@ -109,6 +109,7 @@ event as (
   insert into job_events (job_id, event, attempt, error_code, detail)
   select id, 'cancelled', attempts, %(code)s, %(detail)s from held)
 update contents set status = case when topics is null then 'NEW' else 'READY' end, notice_code = %(code)s,
+  reading_notice_code = coalesce(nullif(notice_code, %(code)s), reading_notice_code),
   error_code = null, error_detail = null, updated_at = now()
 from held
 where contents.id = held.subject_id

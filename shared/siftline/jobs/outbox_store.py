@@ -15,8 +15,8 @@ from siftline.kit.db import Connection
 
 # SQS can hold a message back for at most this long.
 SQS_DELAY_MAX_S = 900
-# What a job waits for that has a turn at a host (``siftline.kit.pacing``).
-_IN_TURN = "host_busy"
+# What a job waits for that has a turn: at a host (``siftline.kit.pacing``), among its tenant's (``jobs.tenants``).
+_IN_TURN = ["host_busy", "tenant_busy"]
 _TOGETHER = timedelta(seconds=10)
 
 
@@ -72,7 +72,7 @@ tenants as (
   from (select distinct queue, group_key from wanted) one),
 chosen as (
   select wanted.id from wanted join tenants using (queue, group_key)
-  where place + already <= %(share)s or (waits_for = %(in_turn)s and wanted.due_at > now()
+  where place + already <= %(share)s or (waits_for = any(%(in_turn)s) and wanted.due_at > now()
     and place + (select count(*) from jobs out where out.queue = wanted.queue and out.group_key = wanted.group_key
       and out.state = 'pending' and out.published_at is not null
       and out.due_at > wanted.due_at - %(together)s and out.due_at <= wanted.due_at) <= %(share)s))

@@ -18,17 +18,19 @@ _IN = (
     " 'analyze_content') and jobs.state = '{}')"
 )
 _IN_WORK, _WAITS = _IN.format("processing"), _IN.format("pending")
-# What waited for credit does so no longer.
+# What waited for credit does so no longer, and says again what its reading said.
+_NOTICE = """
+  notice_code = case when notice_code = 'no_credit' then reading_notice_code else notice_code end,
+  reading_notice_code = null"""
 _CONTENTS_WAITING = f"""
 update contents set status = case when {_IN_WORK} then 'PROCESSING' else 'PENDING' end,
-  error_code = null, error_detail = null, notice_code = nullif(notice_code, 'no_credit'), updated_at = now()
+  error_code = null, error_detail = null, {_NOTICE}, updated_at = now()
 where id = any(%(ids)b::uuid[]) and (status <> 'PENDING' or {_IN_WORK})
 """  # noqa: S608  -- constants of ours
-_CONTENTS_ENQUEUED = """
-update contents set status = 'PENDING', error_code = null, error_detail = null,
-  notice_code = nullif(notice_code, 'no_credit'), updated_at = now()
+_CONTENTS_ENQUEUED = f"""
+update contents set status = 'PENDING', error_code = null, error_detail = null, {_NOTICE}, updated_at = now()
 where id = any(%(ids)b::uuid[]) and status not in ('PENDING', 'PROCESSING')
-"""
+"""  # noqa: S608  -- constants of ours
 # A worker has the job: parts of the very statement that claims it, beside its rows in ``claimed``.
 CLAIMED = """
 content as (

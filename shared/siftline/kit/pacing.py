@@ -1,43 +1,37 @@
-"""How often a host is asked: one pace for all workers together, a line for who must wait, a memory for refusals.
+"""How often a host is asked, and by how many at once: for all workers together, with lines for who must wait.
 
 Every host has its own pace; the domains of ``host_per_minute`` are paced with all their sub-domains as one. A 429 makes
 the host's pace slower and leaves its whole registrable domain alone for as long as it asks; a 503 concerns the one
 address that was asked for, whose own job waits, and so nothing is kept of it here.
+
+Requests of one queue to what one owner runs have a few places between them, so that a server that never answers holds a
+few workers and no more; a job that finds none free is put off as one that waits for its turn.
 """
 
-import ipaddress
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import NoReturn, Protocol
-from urllib.parse import urlsplit
+from typing import Protocol
 from uuid import UUID
 
 from siftline.kit import pacing_store
-from siftline.kit.addresses import literal_address, reached
+from siftline.kit.asking import Asking, AskingOptions, HostBusyError
 from siftline.kit.clock import Clock
-from siftline.kit.db import Database, settled
-from siftline.kit.errors import NotTriedError, TransientError
+from siftline.kit.db import Database
+from siftline.kit.errors import TransientError
+from siftline.kit.hosts import domains, host_of, is_loopback, registrable_domain
 from siftline.kit.http_errors import StatusTransientError
 from siftline.kit.http_turns import in_turn
 from siftline.kit.log import logger
-from siftline.kit.pacing_store import Bucket, Turn
+from siftline.kit.pacing_store import Bucket
 from siftline.kit.rate_limits import reset_s, used_up
-from siftline.kit.sites import suffixes
-from siftline.kit.urls import validate_url
+
+__all__ = ["HostBusyError", "Pace", "PaceOptions", "Pacing"]
 
 _log = logger("pacing")
-_LOCALHOST = "localhost"
 
 
-class HostBusyError(NotTriedError):
-    """The host is asked no more often than it stands; whoever waits has a turn of their own, ``retry_after_s`` away."""
-
-    code = "host_busy"
-    in_turn = True
-
-
-class PaceOptions(Protocol):
+class PaceOptions(AskingOptions, Protocol):
     """The settings of a pace (``siftline.settings.PacingSettings``)."""
 
     @property
@@ -53,11 +47,6 @@ class PaceOptions(Protocol):
     @property
     def host_per_minute(self) -> Mapping[str, float]:
         """Requests a minute of a domain and all its sub-domains together."""
-        ...
-
-    @property
-    def host_wait_s(self) -> float:
-        """A turn that comes within this is waited for in the process."""
         ...
 
     @property
@@ -111,71 +100,28 @@ class Pace:
         """Return when the host of ``url`` may be asked; a turn that is a moment away is waited for here.
 
         Raises ``HostBusyError`` where it is further away: it is then kept for ``who`` (a source, a content), who comes
-        back at that time and asks again.
+        back at that time and asks again. No place is taken.
         """
-        bucket = self._bucket(url)
-        if bucket is None:
-            return
-        left_s = self._take(bucket, who)
-        if left_s is None:
-            self._stand_in_line(bucket, who)
-        else:
-            self._wait(left_s)
+        self._asking(who, places=False).begin(url)
 
     @contextmanager
     def asking(self, url: str, *, who: UUID) -> Iterator[None]:
-        """Admit ``who``, and let each request that is made within take a turn of the host it goes to.
+        """Admit ``who``, and let each request that is made within take a turn of the host it goes to, and a place.
 
         A redirect waits for its turn as ``admit`` does. Who came to the front of the line of where it leads, or was
         let through to the same host before, does not stand in line anew, or would never arrive: those behind wait
-        longer instead. A request is made once more only if it has a turn at once.
+        longer instead. A request is made once more only if it has a turn at once. Places are given back at the end.
         """
-        self.admit(url, who=who)
-        bucket = self._bucket(url)
-        with in_turn(_Turns(self, who, set() if bucket is None else {bucket.scope})):
-            yield
+        asking = self._asking(who)
+        try:
+            asking.begin(url)
+            with in_turn(asking):
+                yield
+        finally:
+            asking.end()
 
-    def onward(self, url: str, *, who: UUID, asked: set[str]) -> None:
-        """Return when a redirect's target may be asked; ``asked`` is what was asked on the way there.
-
-        Raises ``HostBusyError``.
-        """
-        bucket = self._bucket(url)
-        if bucket is None:
-            return
-        left_s = self._take(bucket, who)
-        if left_s is None:
-            wait_s, known = self._options.host_wait_s, bucket.scope in asked
-            left_s = settled(
-                self._database,
-                lambda connection: pacing_store.owe(connection, bucket, who, wait_s=wait_s, known=known),
-            )
-        if left_s is None:
-            self._stand_in_line(bucket, who)
-        else:
-            asked.add(bucket.scope)
-            self._wait(left_s)
-
-    def again(self, url: str, *, who: UUID) -> bool:
-        """Return whether there is a turn within the wait to ask once more; it is then taken."""
-        bucket = self._bucket(url)
-        left_s = 0.0 if bucket is None else self._take(bucket, who)
-        self._wait(left_s or 0.0)
-        return left_s is not None
-
-    def _take(self, bucket: Bucket, who: UUID) -> float | None:
-        wait_s = self._options.host_wait_s
-        return settled(
-            self._database, lambda connection: pacing_store.take(connection, bucket, who, wait_s=wait_s), single=True
-        )
-
-    def _wait(self, left_s: float) -> None:
-        if left_s > 0:
-            self._sleep(min(left_s, self._options.host_wait_s))
-
-    def _stand_in_line(self, bucket: Bucket, who: UUID) -> NoReturn:
-        turn = settled(self._database, lambda connection: pacing_store.stand_in_line(connection, bucket, who))
-        raise HostBusyError(_busy(bucket, turn), retry_after_s=turn.wait_s)
+    def _asking(self, who: UUID, *, places: bool = True) -> Asking:
+        return Asking(self._database, self._options, self._bucket, who, places=places, sleep=self._sleep)
 
     def told(self, url: str, error: TransientError) -> None:
         """Remember a 429: the host's pace widens, and its registrable domain is left alone for as long as it asks.
@@ -211,73 +157,11 @@ class Pace:
 
     def _bucket(self, url: str) -> Bucket | None:
         """Return what is paced together with ``url``, however its host is spelled; ``None`` if nothing is."""
-        host = _plain((urlsplit(validate_url(url)).hostname or "").rstrip("."))
-        if not host or (_is_loopback(host) and not self._options.host_pace_loopback):
+        host = host_of(url)
+        if not host or (is_loopback(host) and not self._options.host_pace_loopback):
             return None
-        domains = _domains(host)
+        above = domains(host)
         for domain, per_minute in self._options.host_per_minute.items():
-            if domain in domains:
-                return Bucket(domain, 60 / per_minute, 1, domains)
-        return Bucket(host, 1 / self._options.host_requests_per_s, self._options.host_burst, domains)
-
-
-class _Turns:
-    """The turns of what one request becomes."""
-
-    def __init__(self, pace: Pace, who: UUID, asked: set[str]) -> None:
-        self._pace = pace
-        self._who = who
-        self._asked = asked
-
-    def onward(self, url: str) -> None:
-        """Wait for the turn of where a redirect leads."""
-        self._pace.onward(url, who=self._who, asked=self._asked)
-
-    def again(self, url: str) -> bool:
-        """Return whether there is a turn."""
-        return self._pace.again(url, who=self._who)
-
-
-def registrable_domain(host: str) -> str:
-    """Return what its owner registered: ``example.co.uk`` for ``feeds.example.co.uk``; an address for an address."""
-    if _is_address(host):
-        return host
-    return suffixes().privatesuffix(host) or host
-
-
-def _domains(host: str) -> list[str]:
-    """Return a host and the domains above it that have at least one dot."""
-    if _is_address(host):
-        return [host]
-    labels = host.split(".")
-    return [host, *(".".join(labels[place:]) for place in range(1, len(labels) - 1))]
-
-
-def _plain(host: str) -> str:
-    """Return the one spelling of an address; a name, or what would be an address and is none, as it is."""
-    try:
-        address = literal_address(host)
-    except ValueError:
-        return host
-    return host if address is None else str(reached(address))
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_loopback(host: str) -> bool:
-    if _is_address(host):
-        return ipaddress.ip_address(host).is_loopback
-    return host == _LOCALHOST or host.endswith(f".{_LOCALHOST}")
-
-
-def _busy(bucket: Bucket, turn: Turn) -> str:
-    if turn.reason is not None:
-        return f"{bucket.scope} is left alone for a while: {turn.reason}."
-    every = f"{turn.interval_s:.0f} s" if turn.interval_s >= 2 else f"{turn.interval_s:.1f} s"
-    return f"{bucket.scope} is asked no more often than every {every}, and others come first."
+            if domain in above:
+                return Bucket(domain, 60 / per_minute, 1, above)
+        return Bucket(host, 1 / self._options.host_requests_per_s, self._options.host_burst, above)

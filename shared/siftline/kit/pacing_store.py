@@ -13,9 +13,9 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 
 from siftline.kit.db import Connection
+from siftline.kit.lines_store import TURN_KEPT, ahead, lock, standing
+from siftline.kit.places_store import HAS_PLACE, NO_PLACE, TAKING, Place
 
-# Who did not come back so long after their turn has gone away; until then they are let through before those behind.
-_TURN_KEPT = timedelta(hours=1)
 # A pace that was refused is not tried again for a day, and what lies a little above it is kept to.
 _REFUSED_KEPT = timedelta(days=1)
 _ABOVE_REFUSED_RATIO = 1.1
@@ -47,6 +47,14 @@ class Turn:
     """Why the host is left alone; ``None`` when only its pace is in the way."""
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What came of asking: the seconds until the turn, ``None`` for none; and whether there was a place."""
+
+    left_s: float | None
+    placed: bool
+
+
 _INTERVAL = "greatest(coalesce(h.learned_s, 0), %(interval_s)s)"
 # A pace that was learned lets no burst through.
 _BURST_S = "case when h.learned_s is null then %(burst_s)s else 0 end"
@@ -54,24 +62,20 @@ _BURST_S = "case when h.learned_s is null then %(burst_s)s else 0 end"
 _LATE = f"least({_INTERVAL} * 0.05, 1) * interval '1 second'"
 _BLOCKED = "select max(b.blocked_until) from fetch_hosts b where b.scope = any(%(domains)s) and b.blocked_until > now()"
 _FREE_AT = f"h.next_at - {_BURST_S} * interval '1 second'"
-# Whoever missed a turn by more than one interval is not waited for: the host would stand idle while others ask.
-_AHEAD = f"""
-  select count(*) from fetch_turns t
-  where t.scope = %(scope)s and t.who <> %(who)s and t.turn_at > now() - {_INTERVAL} * interval '1 second'
-    and t.since < coalesce((select m.since from fetch_turns m where m.scope = %(scope)s and m.who = %(who)s),
-                           'infinity')
-"""  # noqa: S608  -- constants of ours
+_AHEAD = ahead("%(scope)s", _INTERVAL)
 # Of those ahead only who is due before the next request after this one would lose by it.
 _DUE = f"{_AHEAD} and t.turn_at < greatest(now(), {_FREE_AT}) + {_INTERVAL} * interval '1 second'"
 
 _TURN_AT = f"{_FREE_AT} + ({_DUE}) * {_INTERVAL} * interval '1 second'"
 
-# Who may ask now or within the wait takes the turn, by this one statement; nobody is told anything otherwise.
+# Who may ask now or within the wait takes the turn, and a place where one is wanted, by this one statement. A place
+# that was taken in vain, as there was no turn, is given back by who took it.
 _TAKE = f"""
-with taken as (
+with {TAKING},
+taken as (
   insert into fetch_hosts as h (scope, next_at, asked_at, updated_at)
   select %(scope)s, now() + %(interval_s)s * interval '1 second', now(), now()
-  where set_config('synchronous_commit', 'off', true) is not null
+  where set_config('synchronous_commit', 'off', true) is not null and {HAS_PLACE}
     and not exists (select from ({_BLOCKED}) as blocked (until) where until > now() + %(wait)s)
   on conflict (scope) do update set
     asked_at = greatest(now(), {_TURN_AT}),
@@ -83,34 +87,14 @@ with taken as (
   where {_TURN_AT} <= now() + %(wait)s
   returning asked_at),
 gone as (delete from fetch_turns where scope = %(scope)s and who = %(who)s and exists (select from taken))
-select extract(epoch from asked_at - now())::float8 from taken
+select (select extract(epoch from asked_at - now())::float8 from taken) as left_s, {HAS_PLACE} as placed
 """  # noqa: S608  -- constants of ours
 
-# Taken before the line is read, so that nobody else can be writing to it.
-_LOCK = """
-insert into fetch_hosts (scope, updated_at) values (%(scope)s, now())
-on conflict (scope) do update set updated_at = excluded.updated_at
-"""
-
-_STAND_IN_LINE = f"""
-with left_behind as (
-  delete from fetch_turns where scope = %(scope)s and who <> %(who)s and turn_at <= now() - %(turn_kept)s),
-host as (
-  select {_INTERVAL} as interval_s, greatest({_FREE_AT}, ({_BLOCKED})) as free_at, ({_AHEAD}) as ahead
-  from fetch_hosts h where h.scope = %(scope)s),
-mine as (
-  insert into fetch_turns (scope, who, since, turn_at)
-  select %(scope)s, %(who)s,
-    greatest(now(), (select max(since) from fetch_turns where scope = %(scope)s) + interval '1 microsecond'),
-    greatest(host.free_at + host.ahead * host.interval_s * interval '1 second', now())
-  from host
-  on conflict (scope, who) do update set turn_at = excluded.turn_at
-  returning turn_at)
-select extract(epoch from mine.turn_at - now())::float8 as wait_s, host.interval_s,
-  (select b.blocked_reason from fetch_hosts b where b.scope = any(%(domains)s) and b.blocked_until > now()
-   order by b.blocked_until desc limit 1) as reason
-from mine, host
-"""  # noqa: S608  -- as above
+_LOCK = lock("%(scope)s")
+_STAND_IN_LINE = standing(
+    "%(scope)s",
+    f"{_INTERVAL} as interval_s, greatest({_FREE_AT}, ({_BLOCKED})) as free_at, ({_AHEAD}) as ahead",
+)
 
 # Who may not be sent away goes at once, and all behind them one interval later.
 _OWE = f"""
@@ -150,17 +134,18 @@ delete from fetch_hosts using old where fetch_hosts.scope = old.scope
 """
 
 
-def take(connection: Connection, bucket: Bucket, who: UUID, *, wait_s: float) -> float | None:
-    """Take the next turn if it comes within ``wait_s``, and return the seconds until it; else ``None``."""
+def take(connection: Connection, bucket: Bucket, who: UUID, *, wait_s: float, place: Place | None = None) -> Taken:
+    """Take the next turn if it comes within ``wait_s``, and with it the ``place``, if one is asked for."""
     values = _values(bucket, who) | {
         "wait": timedelta(seconds=wait_s),
         "narrower": _NARROWER_RATIO,
         "above": _ABOVE_REFUSED_RATIO,
         "refused_kept": _REFUSED_KEPT,
+        **(NO_PLACE if place is None else place.values()),
     }
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        left_s: float | None = cursor.execute(_TAKE, values).fetchone()
-    return left_s
+    with connection.cursor(row_factory=class_row(Taken)) as cursor:
+        [taken] = cursor.execute(_TAKE, values).fetchall()
+    return taken
 
 
 def owe(connection: Connection, bucket: Bucket, who: UUID, *, wait_s: float, known: bool) -> float | None:
@@ -214,5 +199,5 @@ def _values(bucket: Bucket, who: UUID) -> dict[str, Any]:
         "who": who,
         "interval_s": bucket.interval_s,
         "burst_s": (bucket.burst - 1) * bucket.interval_s,
-        "turn_kept": _TURN_KEPT,
+        "turn_kept": TURN_KEPT,
     }

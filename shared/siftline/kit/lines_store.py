@@ -1,0 +1,52 @@
+"""The order of who waits, in ``fetch_turns``: the SQL that all lines have in common, each with times of its own."""
+
+from datetime import timedelta
+
+# Who did not come back so long after their turn has gone away; until then they are let through before those behind.
+TURN_KEPT = timedelta(hours=1)
+
+
+def ahead(scope: str, interval_s: str) -> str:
+    """Return the query that counts who stands before ``%(who)s`` in the line of a scope.
+
+    Whoever missed a turn by more than one interval is not waited for: what they wait for would stand idle meanwhile.
+    Both arguments are SQL of ours.
+    """
+    return f"""
+  select count(*) from fetch_turns t
+  where t.scope = {scope} and t.who <> %(who)s and t.turn_at > now() - {interval_s} * interval '1 second'
+    and t.since < coalesce((select m.since from fetch_turns m where m.scope = {scope} and m.who = %(who)s),
+                           'infinity')
+"""  # noqa: S608  -- constants of ours
+
+
+def standing(scope: str, times: str) -> str:
+    """Return the statement that keeps a turn for ``%(who)s``, and says when it comes.
+
+    ``times`` selects ``interval_s``, ``free_at`` and ``ahead`` from ``fetch_hosts h``; the caller holds the row's lock.
+    """
+    return f"""
+with left_behind as (
+  delete from fetch_turns where scope = {scope} and who <> %(who)s and turn_at <= now() - %(turn_kept)s),
+host as (select {times} from fetch_hosts h where h.scope = {scope}),
+mine as (
+  insert into fetch_turns (scope, who, since, turn_at)
+  select {scope}, %(who)s,
+    greatest(now(), (select max(since) from fetch_turns where scope = {scope}) + interval '1 microsecond'),
+    greatest(host.free_at + host.ahead * host.interval_s * interval '1 second', now())
+  from host
+  on conflict (scope, who) do update set turn_at = excluded.turn_at
+  returning turn_at)
+select extract(epoch from mine.turn_at - now())::float8 as wait_s, host.interval_s,
+  (select b.blocked_reason from fetch_hosts b where b.scope = any(%(domains)s) and b.blocked_until > now()
+   order by b.blocked_until desc limit 1) as reason
+from mine, host
+"""  # noqa: S608  -- as above
+
+
+def lock(scope: str) -> str:
+    """Return the statement that locks a row, before its line is read: nobody else can be writing to it then."""
+    return f"""
+insert into fetch_hosts (scope, updated_at) values ({scope}, now())
+on conflict (scope) do update set updated_at = excluded.updated_at
+"""  # noqa: S608  -- as above
