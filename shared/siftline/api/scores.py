@@ -1,6 +1,5 @@
 """Scores as the API shows them: what they are made up of, in words and numbers, and having them made anew."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,15 +15,9 @@ from siftline.contracts import JobType, Priority
 from siftline.jobs import store as jobs
 from siftline.jobs.model import NewJob
 from siftline.kit.db import Connection
+from siftline.kit.score_words import age, sentence
 
 _DIGITS = 4
-_NOT_READ = "Its text was not read, so {}."
-_STANDS_IN = {
-    "interest": "what its source writes about stands in for its likeness to your interests",
-    "history": "what its source writes about stands in for its likeness to what you starred and read",
-    "topics": "nothing is known of its topics",
-    "source": "nothing is known of its source",
-}
 
 
 class Reason(BaseModel):
@@ -96,12 +89,12 @@ def reasons_of(row: ItemRow, freshness: Freshness) -> list[Reason]:
         return []
     share = 1.0 - freshness.freshness_weight
     reasons = [
-        _reason(part["code"], _detail(part), share * part["weight"], part["value"]) for part in row.score_reasons
+        _reason(part["code"], sentence(part), share * part["weight"], part["value"]) for part in row.score_reasons
     ]
     age_s = max((freshness.at - row.sort_at).total_seconds(), 0.0)
     fresh = 0.5 ** min(age_s / freshness.half_life_s, 1_000.0)
     if freshness.freshness_weight:
-        detail = f"It is {_age(age_s)} old; its freshness halves every {_age(freshness.half_life_s)}."
+        detail = f"It is {age(age_s)} old; its freshness halves every {age(freshness.half_life_s)}."
         reasons.append(_reason("freshness", detail, freshness.freshness_weight, fresh))
     return reasons
 
@@ -109,50 +102,3 @@ def reasons_of(row: ItemRow, freshness: Freshness) -> list[Reason]:
 def _reason(code: str, detail: str, weight: float, value: float) -> Reason:
     points = round(weight * value, 6)
     return Reason(code=code, detail=detail, weight=round(weight, 6), value=round(value, _DIGITS), points=points)
-
-
-def _detail(part: Mapping[str, Any]) -> str:
-    code = part["code"]
-    if part.get("known") is False:
-        return _NOT_READ.format(_STANDS_IN.get(code, "nothing is known of it"))
-    if code == "interest":
-        near = _grade(part["value"], "Near to", "Somewhat near to", "Far from")
-        return f'{near} your interest "{part["about"]}" (likeness {part["cosine"]:.2f}).'
-    if code == "history":
-        alike = _grade(part["value"], "Much like", "Somewhat like", "Little like")
-        return f"{alike} the {_many(part['liked'], 'item')} that you starred or read (likeness {part['cosine']:.2f})."
-    return _topics(part) if code == "topics" else _source(part)
-
-
-def _topics(part: Mapping[str, Any]) -> str:
-    whose = "Its source mostly writes" if part["by"] == "source" else "It is"
-    if "topic" in part:
-        why = "which your interests name" if part["why"] == "interests" else "which you read more of than of all else"
-        return f"{whose} about {part['topic']}, {why}."
-    if not part["topics"]:
-        return "It is about none of the topics."
-    return f"{whose} about {', '.join(part['topics'])}, which neither your interests nor your history name."
-
-
-def _source(part: Mapping[str, Any]) -> str:
-    if part.get("saved"):
-        return "You saved it yourself."
-    starred, brought = part["starred"], _many(part["brought"], "item")
-    opened = starred + part["read"]
-    often = "more often than" if part["value"] > 0.5 else "less often than" if part["value"] < 0.5 else "as often as"
-    return f"You opened {opened} of the last {brought} that its source brought, {starred} with a star: {often} usual."
-
-
-def _grade(value: float, high: str, middle: str, low: str) -> str:
-    return high if value >= 0.6 else middle if value >= 0.3 else low
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-def _age(seconds: float) -> str:
-    hours = seconds / 3_600
-    if hours < 1:
-        return _many(math.floor(seconds / 60), "minute")
-    return _many(math.floor(hours), "hour") if hours < 72 else _many(math.floor(hours / 24), "day")

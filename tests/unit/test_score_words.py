@@ -1,0 +1,56 @@
+"""What is kept of a score, in words."""
+
+from typing import Any
+
+import pytest
+
+from siftline.kit.score_words import age, sentence
+
+TOLD: list[tuple[dict[str, Any], str]] = [
+    (
+        {"code": "interest", "value": 0.99, "about": "solar energy", "cosine": 0.241},
+        'Near to your interest "solar energy" (likeness 0.24).',
+    ),
+    (
+        {"code": "interest", "value": 0.1, "about": "opera", "cosine": -0.02},
+        'Far from your interest "opera" (likeness -0.02).',
+    ),
+    (
+        {"code": "history", "value": 0.5, "liked": 1, "cosine": 0.12},
+        "Somewhat like the 1 item that you starred or read (likeness 0.12).",
+    ),
+    (
+        {"code": "topics", "value": 0.8, "by": "text", "topic": "sport", "why": "history"},
+        "It is about sport, which you read more of than of all else.",
+    ),
+    ({"code": "topics", "value": 0.0, "by": "text", "topics": []}, "It is about none of the topics."),
+    (
+        {"code": "topics", "value": 0.0, "by": "source", "topics": ["food", "travel"]},
+        "Its source mostly writes about food, travel, which neither your interests nor your history name.",
+    ),
+    ({"code": "source", "value": 1.0, "saved": True}, "You saved it yourself."),
+    (
+        {"code": "source", "value": 0.5, "starred": 0, "read": 0, "brought": 1},
+        "You opened 0 of the last 1 item that its source brought, 0 with a star: as often as usual.",
+    ),
+    (
+        {"code": "topics", "value": 0.2, "known": False},
+        "Its text was not read, and nothing is known of what its source writes about.",
+    ),
+    ({"code": "later", "value": 0.2, "known": False}, "Nothing is known of it."),
+]
+
+
+@pytest.mark.parametrize(
+    ("part", "words"), TOLD, ids=[f"{part['code']} {place}" for place, (part, _) in enumerate(TOLD)]
+)
+def test_a_part_of_a_score_is_a_sentence(part: dict[str, Any], words: str) -> None:
+    assert sentence(part) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0, "0 minutes"), (60, "1 minute"), (3_600, "1 hour"), (259_199, "71 hours"), (259_200, "3 days")],
+)
+def test_an_age_is_told_in_the_largest_fitting_unit(seconds: float, words: str) -> None:
+    assert age(seconds) == words
