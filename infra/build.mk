@@ -65,7 +65,7 @@ build-AuthorizeFunction:
 build-ApiFunction:
 	$(PACK) --function api
 build-SearchFunction:
-	$(PACK) --function search --lock infra/locks/vectors.txt
+	$(PACK) --function search --lock infra/locks/analyze.txt
 build-ScheduleFunction:
 	$(PACK) --function schedule --lock infra/locks/vectors.txt
 

@@ -46,6 +46,7 @@ _SHARED = {
     "ModelSettings": "Model",
     "RelevanceSettings": "Relevance",
     "ScoreSettings": "Scores",
+    "EmbeddingSettings": "Embeddings",
     "TopicSettings": "Topics",
     "SwitchSettings": "Schedules",
     "ReprocessSettings": "Reading again",

@@ -9,6 +9,7 @@ from psycopg.rows import dict_row
 
 from siftline.analyze import llm_guard
 from siftline.analyze.anchors import Shelf
+from siftline.analyze.desk import Desk
 from siftline.analyze.entity_step import EntityStep
 from siftline.analyze.labels import LabelSet, labels_of
 from siftline.analyze.language import LanguageDetector
@@ -77,13 +78,14 @@ class ReadingBench:
         asking = Asking(database, model, PRICE, asking_rule, clock or SystemClock(), judge)
         llm = LlmReader(database, asking, labels.labels, detector, rule)
         reader = Reader(embedder, shelf, detector)
+        self.desk = Desk.of(reader, Points())
         settings = JobSettings()
         self.consumer = BatchConsumer(
             queues={"siftline-local-analysis-queue": Queue.ANALYSIS},
             database=database,
             publisher=Publisher(database, self.sender, settings),
             sender=self.sender,
-            processors=[AnalyzeContent(database, reader, Points(), llm=llm, entities=entities)],
+            processors=[AnalyzeContent(database, lambda: self.desk, llm=llm, entities=entities)],
             subjects={JobType.ANALYZE_CONTENT: subject_of},
             settings=settings,
             clock=clock or SystemClock(),

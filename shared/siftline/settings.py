@@ -15,6 +15,7 @@ from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 from siftline.brief_settings import BriefSettings
+from siftline.embedding_settings import EmbeddingSettings
 from siftline.entity_settings import EntitySettings, ResolutionSettings
 from siftline.llm_settings import LlmSettings
 from siftline.media_settings import MediaSettings
@@ -44,6 +45,7 @@ __all__ = [
     "ConsumerSettings",
     "DatabaseSettings",
     "DeadLetterSettings",
+    "EmbeddingSettings",
     "FetchSettings",
     "HttpSettings",
     "IngestSettings",
@@ -115,11 +117,9 @@ def environment(values: Mapping[str, str]) -> Iterator[None]:
         try:
             yield
         finally:
-            for name, value in before.items():
-                if value is None:
-                    os.environ.pop(name, None)
-                else:
-                    os.environ[name] = value
+            for name in before:
+                os.environ.pop(name, None)
+            os.environ.update({name: value for name, value in before.items() if value is not None})
 
 
 class FetchSettings(ConsumerSettings, HttpSettings, PacingSettings):
@@ -258,7 +258,7 @@ class ApiSettings(ConsumerSettings, RelevanceSettings):
 
 
 class AnalyzeSettings(
-    ConsumerSettings, ModelSettings, VectorSettings, TopicSettings, LlmSettings, EntitySettings, ScoreSettings
+    ConsumerSettings, EmbeddingSettings, TopicSettings, LlmSettings, EntitySettings, ScoreSettings
 ):
     """The ``analyze`` function."""
 
@@ -282,7 +282,7 @@ class ClusterSettings(ConsumerSettings):
     cluster_user_s: float = Field(default=100.0, gt=0, description="the longest that grouping one user may take")
 
 
-class SearchSettings(DatabaseSettings, ModelSettings, VectorSettings):
+class SearchSettings(DatabaseSettings, EmbeddingSettings):
     """The ``search`` function."""
 
     search_timeout_s: int = Field(default=5, ge=1, le=20, description="the longest wait for one answer of Qdrant")

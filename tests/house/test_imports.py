@@ -12,6 +12,7 @@ SHARED = frozenset({"contracts", "settings", "kit"})
 ALLOWED = {
     "contracts": frozenset(),
     "shared_settings": frozenset({"contracts"}),
+    "embedding_settings": frozenset({"shared_settings"}),
     "llm_settings": frozenset({"shared_settings"}),
     "brief_settings": frozenset({"shared_settings"}),
     "entity_settings": frozenset({"shared_settings"}),
@@ -23,6 +24,7 @@ ALLOWED = {
         {
             "brief_settings",
             "contracts",
+            "embedding_settings",
             "entity_settings",
             "llm_settings",
             "media_settings",

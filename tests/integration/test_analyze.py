@@ -12,6 +12,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from siftline.analyze.anchors import Shelf
+from siftline.analyze.desk import Desk
 from siftline.analyze.language import LanguageDetector
 from siftline.analyze.reader import Reader
 from siftline.analyze.service import AnalyzeContent, subject_of
@@ -61,7 +62,8 @@ class Bench:
         self.index = FakeIndex()
         embedder = WordEmbedder()
         reader = Reader(embedder, Shelf(embedder, LABELS, NEWS, lambda: [folder]), LanguageDetector())
-        self.work = AnalyzeContent(database, reader, self.index, cluster_every=cluster_every)
+        self.desk = Desk.of(reader, self.index)
+        self.work = AnalyzeContent(database, lambda: self.desk, cluster_every=cluster_every)
         settings = JobSettings()
         self.consumer = BatchConsumer(
             queues={"siftline-local-analysis-queue": Queue.ANALYSIS},

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from siftline.analyze.anchors import Shelf
+from siftline.analyze.desk import Desk
 from siftline.analyze.labels import labels_of
 from siftline.analyze.language import LanguageDetector
 from siftline.analyze.reader import Reader
@@ -102,7 +103,8 @@ def works(database: Database, http: HttpClient, page_reader: PageReader, tmp_pat
     labels = labels_of({"sport": "team, match, goal", "economy": "bank, inflation, money"})
     news = {"en": ["The team won a match.", "A bank fears inflation.", "It rained again."]}
     reader = Reader(embedder, Shelf(embedder, labels, news, lambda: [tmp_path]), LanguageDetector())
-    return Works(database, ingest_content(database, http, page_reader), AnalyzeContent(database, reader, _Index()))
+    desk = Desk.of(reader, _Index())
+    return Works(database, ingest_content(database, http, page_reader), AnalyzeContent(database, lambda: desk))
 
 
 def notice(works: Works, content_id: UUID) -> tuple[str, str | None]:

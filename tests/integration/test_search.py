@@ -46,7 +46,7 @@ class Library:
         self.meaning: Meaning | Exception = Meaning(self.embedder, self.index)
         self.api = HttpApi([SearchRoutes(Search(database, self._open))], logger("search"))
 
-    def _open(self) -> Meaning:
+    def _open(self, user_id: uuid.UUID) -> Meaning:
         if isinstance(self.meaning, Exception):
             raise self.meaning
         return self.meaning

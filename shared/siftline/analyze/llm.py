@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from siftline.kit.clock import Clock
 from siftline.kit.errors import ConfigurationError, SiftlineError, TransientError
-from siftline.kit.http_errors import retry_after_s
-from siftline.kit.openai_client import WRONG_SET_UP, OpenAiOpener
+from siftline.kit.openai_client import FailureKind, OpenAiOpener, count_of, failure_of
 
 if TYPE_CHECKING:
     from openai import OpenAIError
@@ -19,11 +18,8 @@ if TYPE_CHECKING:
 PROVIDER = "llm"
 BUSY_S = 60.0
 """A model that answers 429 and names no time, or that cannot be reached at all, is left alone this long."""
-_OF_THE_TEXT = frozenset(
-    {"content_filter", "content_policy_violation", "context_length_exceeded", "string_above_max_length"}
-)
-"""Codes of refusals that are about this text and no other."""
-_SET_UP_WORDS = ("support", "unrecognized", "unknown", "not permitted", "extra inputs", "response_format")
+_SET_UP_WORDS = ("response_format",)
+"""What else the refusal of a call that is set up wrongly speaks of."""
 
 Message = Mapping[str, str]
 
@@ -126,23 +122,23 @@ class LanguageModel:
 
     def _meaning(self, error: "OpenAIError") -> Exception:
         """Return what an error of the library means for the job."""
-        from openai import APIConnectionError, APIStatusError  # noqa: PLC0415 - loaded already
-
-        if isinstance(error, APIConnectionError):
-            return _not_answered(error)
-        if not isinstance(error, APIStatusError):
-            return LlmUnavailableError("The language model's answer could not be read.", billed=True)
-        status = error.status_code
-        if status in {401, 403, 404} or 300 <= status < 400 or error.code in WRONG_SET_UP:
-            return self._misconfigured(status, error.code)
-        if status == 429:
-            wait_s = retry_after_s(error.response.headers, self._clock.now())
-            return LlmBusyError("The language model wants to be asked later.", retry_after_s=wait_s or BUSY_S)
-        if status in {408, 409} or status >= 500:
-            return LlmUnavailableError(f"The language model answered {status}.", billed=status in {408, 504})
-        if error.code in _OF_THE_TEXT or not _about_set_up(error.param, error.message):
-            return LlmRefusedError(f"The language model does not take this text (it answered {status}).")
-        return self._misconfigured(status, error.code or error.param)
+        failure = failure_of(error, self._clock.now(), text_field="messages", set_up_words=_SET_UP_WORDS)
+        status = failure.status
+        match failure.kind:
+            case FailureKind.AWAY:
+                return LlmAwayError("The language model cannot be reached.", retry_after_s=BUSY_S)
+            case FailureKind.SILENT:
+                return LlmUnavailableError("The language model did not answer in time.", billed=True)
+            case FailureKind.UNREADABLE:
+                return LlmUnavailableError("The language model's answer could not be read.", billed=True)
+            case FailureKind.BUSY:
+                wait_s = failure.retry_after_s or BUSY_S
+                return LlmBusyError("The language model wants to be asked later.", retry_after_s=wait_s)
+            case FailureKind.FAILED:
+                return LlmUnavailableError(f"The language model answered {status}.", billed=failure.billed)
+            case FailureKind.TEXT_REFUSED:
+                return LlmRefusedError(f"The language model does not take this text (it answered {status}).")
+        return self._misconfigured(status, failure.code)
 
     def _misconfigured(self, status: int, code: str | None) -> SiftlineError:
         asked = f"{self.options.reply_format}, {self.options.tokens_field}"
@@ -150,20 +146,6 @@ class LanguageModel:
             f"The language model {self.model} refused the call with {status} ({code or 'no code'}; asked: {asked})."
         )
         return LlmMisconfiguredError(detail)
-
-
-def _not_answered(error: Exception) -> SiftlineError:
-    import httpx2  # noqa: PLC0415 - loaded already
-
-    if isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout):
-        return LlmAwayError("The language model cannot be reached.", retry_after_s=BUSY_S)
-    return LlmUnavailableError("The language model did not answer in time.", billed=True)
-
-
-def _about_set_up(param: str | None, message: str) -> bool:
-    if param is not None and not param.startswith("messages"):
-        return True
-    return any(word in message.lower() for word in _SET_UP_WORDS)
 
 
 def _answer(body: Any) -> Answer:
@@ -178,10 +160,6 @@ def _answer(body: Any) -> Answer:
         text=text if isinstance(text, str) else "",
         cut_off=choice.get("finish_reason") == "length",
         refused=bool(message.get("refusal")) or choice.get("finish_reason") == "content_filter",
-        tokens_in=_count(counted.get("prompt_tokens")),
-        tokens_out=_count(counted.get("completion_tokens")),
+        tokens_in=count_of(counted.get("prompt_tokens")),
+        tokens_out=count_of(counted.get("completion_tokens")),
     )
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and value >= 0 else None

@@ -27,7 +27,7 @@ from siftline.analyze.llm_prices import Price
 from siftline.analyze.llm_prompt import Marks, Question, messages_of, repair_of, schema_of
 from siftline.analyze.llm_reply import Reply, UnusableReplyError, read_reply
 from siftline.analyze.llm_store import Asked, KeptReply
-from siftline.jobs import spending_store
+from siftline.jobs import pauses_store, spending_store
 from siftline.jobs.model import ClaimedJob
 from siftline.jobs.spending_store import Cap, Caps, Spending
 from siftline.kit.clock import Clock
@@ -201,7 +201,7 @@ class Asking:
     def _reserved(self, job: ClaimedJob, asked: Asked, texts: Sequence[str]) -> Spending:
         most = self._price.most_micro_usd(texts, self._rule.output_tokens)
         with self._database.transaction() as connection:
-            paused_s = llm_store.paused_s(connection, PROVIDER)
+            paused_s = pauses_store.paused_s(connection, PROVIDER)
             if paused_s is not None and not self._waited_out(job):
                 raise LlmPausedError("The language model wants to be asked later.", retry_after_s=max(paused_s, 1.0))
             lost = spending_store.unsettled(connection, kind=PROVIDER, subject_id=asked.content_id, job_id=job.id)
@@ -219,7 +219,7 @@ class Asking:
         with self._database.transaction() as connection:
             spending_store.release(connection, spending.id)
             if pause_s is not None:
-                llm_store.pause(connection, PROVIDER, pause_s)
+                pauses_store.pause(connection, PROVIDER, pause_s)
 
     def _settle(self, paid: _Paid, asked: Asked | None = None, kept: KeptReply | None = None) -> None:
         """Replace what was set aside by what was counted, and keep what came of it, in one transaction."""

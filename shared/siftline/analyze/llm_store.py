@@ -1,12 +1,11 @@
-"""What a language model replied for a content, and until when it is to be left alone, in PostgreSQL."""
+"""What a language model replied for a content, in PostgreSQL."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row, scalar_row
+from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from siftline.kit.db import Connection
@@ -23,13 +22,6 @@ from contents where id = %(content_id)s
 on conflict (content_id) do update set input_sha256 = excluded.input_sha256,
   prompt_version = excluded.prompt_version, model = excluded.model, reply = excluded.reply, reason = excluded.reason,
   made_at = now()
-"""
-_PAUSED = """
-select extract(epoch from until - now())::float8 from provider_pauses where provider = %(provider)s and until > now()
-"""
-_PAUSE = """
-insert into provider_pauses as known (provider, until) values (%(provider)s, now() + %(pause)s)
-on conflict (provider) do update set until = greatest(known.until, excluded.until)
 """
 
 
@@ -61,18 +53,6 @@ def keep_reply(connection: Connection, asked: Asked, kept: KeptReply) -> None:
     """Keep what a question brought, in place of what the content's last one did; nothing where the content is gone."""
     reply = None if kept.reply is None else Jsonb(kept.reply)
     connection.execute(_KEEP, {**_columns(asked), "reply": reply, "reason": kept.reason})
-
-
-def paused_s(connection: Connection, provider: str) -> float | None:
-    """Return for how many seconds a provider is still to be left alone, or ``None``."""
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        left: float | None = cursor.execute(_PAUSED, {"provider": provider}).fetchone()
-    return left
-
-
-def pause(connection: Connection, provider: str, pause_s: float) -> None:
-    """Have every worker leave a provider alone for so long, if it is not for longer already."""
-    connection.execute(_PAUSE, {"provider": provider, "pause": timedelta(seconds=pause_s)})
 
 
 def _columns(asked: Asked) -> Mapping[str, Any]:

@@ -126,6 +126,11 @@ class Reader:
         """The version of the vectors."""
         return self._embedder.model_version
 
+    @property
+    def dimensions(self) -> int:
+        """The length of the vectors."""
+        return self._embedder.dimensions
+
     def own_topics(self) -> OwnTopics:
         """Return what compares texts with topics of a user's own, beside the default ones."""
         return OwnTopics(self._embedder, self._shelf, self._rules.topics, self._rules.means, self._rules.pull)

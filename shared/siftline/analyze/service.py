@@ -1,19 +1,23 @@
 """The work of ``analyze_content``: a stored text in; a READY content, its derived values and its vector out."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
+import numpy as np
+from numpy.typing import NDArray
+
 from siftline.analyze import habits_store, store, twins_store
+from siftline.analyze.desk import Desk
 from siftline.analyze.entity_step import EntityStep
 from siftline.analyze.llm_reader import LlmReader
-from siftline.analyze.reader import Article, Reader, Reading, Tongue
+from siftline.analyze.reader import Article, Reading, Tongue
 from siftline.contracts import AnalyzeContent as AnalyzeMessage
 from siftline.contracts import JobType, Message
-from siftline.jobs import credits_store
+from siftline.jobs import credits_store, embedding_store, spending_store
 from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.jobs.priced_embedder import Payment
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError, SiftlineError, TransientError
 from siftline.kit.vectors import Point
@@ -45,22 +49,17 @@ class TextChangedError(TransientError):
     code = "text_changed"
 
 
-class VectorIndex(Protocol):
-    """Where vectors are found again; ``siftline.kit.vectors.VectorIndex`` is one."""
-
-    def upsert(self, points: Sequence[Point]) -> None:
-        """Store points, replacing those with the same ids but of no later version; durable when it returns."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Work:
+    desk: Desk
     content_id: UUID
     version: int
     reading: Reading
     input_sha256: bytes
     tongue: Tongue | None
     """``None`` where nothing was read here."""
+    vector: NDArray[np.float32] | None
+    """The one that is kept."""
     taken_from: UUID | None = None
     """Whose reading it is, where the very same text was read before."""
 
@@ -71,25 +70,24 @@ class AnalyzeContent:
     The vector is indexed before the transaction that makes the content READY, under the content's id: a repeat after a
     crash in between writes the same point again, and the point of an older text replaces no newer one's. An analysis of
     a text that has changed meanwhile is thrown away, and another is asked for. What was read of the very same text
-    elsewhere is taken over, at nobody's cost.
+    elsewhere is taken over, at nobody's cost. With what is read, and whose vectors are kept, is asked before each text
+    (``open_desk``): where that has changed when its analysis is to be written, the text is read again.
     """
 
     job_type = JobType.ANALYZE_CONTENT
-    providers = frozenset({"entity_model", "llm", "model", "topic_model", "topics", "vectors"})
+    providers = frozenset({"embedding", "entity_model", "llm", "model", "topic_model", "topics", "vectors"})
 
     def __init__(
         self,
         database: Database,
-        reader: Reader,
-        index: VectorIndex,
+        open_desk: Callable[[], Desk],
         *,
         llm: LlmReader | None = None,
         cluster_every: int = 20,
         entities: EntityStep | None = None,
     ) -> None:
         self._database = database
-        self._reader = reader
-        self._index = index
+        self._open_desk = open_desk
         self._llm = llm
         self._cluster_every = cluster_every
         self._entities = entities
@@ -102,9 +100,9 @@ class AnalyzeContent:
         """
         work = self._read(job)
         reading = work.reading
-        if reading.vector is not None:
+        if work.vector is not None:
             payload = {"lang": reading.language, "topics": [topic.topic for topic in reading.topics]}
-            self._index.upsert([Point(work.content_id, reading.vector, payload, work.version)])
+            work.desk.index.upsert([Point(work.content_id, work.vector, payload, work.version)])
         with self._database.transaction() as connection:
             version = store.version_of(connection, work.content_id)
             users = self._users_to_cluster(connection, work) if version == work.version else []
@@ -132,16 +130,19 @@ class AnalyzeContent:
             raise IngestFailedError(failure.error_message, code=failure.error_code)
         if stored.text is None:
             raise NotIngestedYetError("The page has not been read yet, so there is nothing to analyse.")
+        desk = self._open_desk()
         with self._database.transaction() as connection:
-            taken = twins_store.taken(connection, content_id, self._reader.model_version)
+            taken = twins_store.taken(connection, content_id, desk.version.model_version)
         if taken is not None:
-            return _Work(content_id, stored.version, taken.reading, taken.input_sha256, None, taken.twin_id)
+            reading, digest = taken.reading, taken.input_sha256
+            return _Work(desk, content_id, stored.version, reading, digest, None, reading.vector, taken.twin_id)
         article = Article(stored.title or "", stored.text, stored.lang)
-        tongue = self._reader.tongue(article)
+        tongue = desk.reader.tongue(article)
         with self._database.transaction() as connection:
-            seen = store.seen(connection, self._reader.model_version, tongue.group)
+            seen = store.seen(connection, desk.reader.model_version, tongue.group)
             habits = habits_store.habits(connection, content_id)
-        reading = self._reader.read(article, tongue, seen, habits)
+        reading = desk.reader.read(article, tongue, seen, habits)
+        reading, vector = self._kept(desk, job, article, reading)
         told = None
         if self._llm is not None:
             improved = self._llm.improve(job, content_id, article, tongue, reading)
@@ -149,16 +150,28 @@ class AnalyzeContent:
         if self._entities is not None:
             reading = self._entities.added(article, reading, told)
         digest = hashlib.sha256(f"{article.title}\0{article.text}".encode("utf-8", "surrogatepass")).digest()
-        return _Work(content_id, stored.version, reading, digest, tongue)
+        return _Work(desk, content_id, stored.version, reading, digest, tongue, vector)
+
+    def _kept(
+        self, desk: Desk, job: ClaimedJob, article: Article, reading: Reading
+    ) -> tuple[Reading, NDArray[np.float32] | None]:
+        """Return the vector that is kept, and the reading with what made it."""
+        if desk.keeper is None or reading.vector is None:
+            return reading, reading.vector
+        with self._database.transaction() as connection:
+            payer = spending_store.payer(connection, content_id=job.subject_id, job_id=job.id)
+        return desk.kept(article, reading, Payment(job.subject_id, payer, job.id))
 
     def _users_to_cluster(self, connection: Connection, work: _Work) -> Sequence[UUID]:
-        if work.reading.vector is None:
+        if work.vector is None:
             return []
-        return store.users_to_cluster(connection, work.content_id, self._reader.model_version, self._cluster_every)
+        version = work.desk.version.model_version
+        return store.users_to_cluster(connection, work.content_id, version, self._cluster_every)
 
     def _write(self, connection: Connection, job: ClaimedJob, work: _Work) -> None:
         """Write everything, in the transaction that completes the job."""
-        reading, model_version = work.reading, self._reader.model_version
+        reading, desk = work.reading, work.desk
+        embedding_store.hold(connection, desk.version)
         if not store.save(connection, work.content_id, work.version, reading):
             raise TextChangedError("The text changed while it was being analysed; it will be read again.")
         store.derive(connection, work.content_id, reading, work.input_sha256)
@@ -167,11 +180,11 @@ class AnalyzeContent:
             self._entities.write(connection, work.content_id, reading.entities, taken_from=work.taken_from)
         if work.taken_from is not None:
             credits_store.waive(connection, job.id)
-        if reading.vector is None:
+        if work.vector is None or reading.vector is None:
             return
-        fresh = store.embed(connection, work.content_id, model_version, reading.vector)
+        fresh = store.embed(connection, work.content_id, desk.version.model_version, work.vector, work.version)
         if fresh and reading.best_topic is not None and work.tongue is not None:
-            store.learn(connection, model_version, work.tongue.group, reading.best_topic, reading.vector)
+            store.learn(connection, desk.reader.model_version, work.tongue.group, reading.best_topic, reading.vector)
 
 
 def subject_of(connection: Connection, message: Message) -> UUID | None:

@@ -52,9 +52,10 @@ delete from derivations
 where content_id = %(id)s and kind = any(%(ours)b::text[]) and not kind = any(%(kinds)b::text[])
 """
 _EMBED = """
-insert into embeddings as kept (content_id, model_version, dimensions, vector, indexed_at)
-values (%(id)s, %(model_version)s, %(dimensions)s, %(vector)b, now())
-on conflict (content_id, model_version) do update set vector = excluded.vector, indexed_at = excluded.indexed_at
+insert into embeddings as kept (content_id, model_version, dimensions, vector, text_version, indexed_at)
+values (%(id)s, %(model_version)s, %(dimensions)s, %(vector)b, %(text_version)s, now())
+on conflict (content_id, model_version) do update
+set vector = excluded.vector, text_version = excluded.text_version, indexed_at = excluded.indexed_at
 returning xmax = 0 as fresh
 """
 _OPEN_MEAN = """
@@ -191,13 +192,16 @@ def derive(connection: Connection, content_id: UUID, reading: Reading, input_sha
     )
 
 
-def embed(connection: Connection, content_id: UUID, model_version: str, vector: NDArray[np.float32]) -> bool:
-    """Keep a content's vector; return whether it is its first by this model."""
+def embed(
+    connection: Connection, content_id: UUID, model_version: str, vector: NDArray[np.float32], text_version: int
+) -> bool:
+    """Keep a content's vector, made of this version of its text; return whether it is its first by this model."""
     values = {
         "id": content_id,
         "model_version": model_version,
         "dimensions": vector.size,
         "vector": vector.astype("<f4").tobytes(),
+        "text_version": text_version,
     }
     row = connection.execute(_EMBED, values).fetchone()
     return row is not None and bool(row[0])

@@ -1,11 +1,13 @@
 """Where the parts of reading are put together."""
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 from siftline.analyze.anchors import Shelf
 from siftline.analyze.calibration import calibration_for
 from siftline.analyze.cascade import Cascade, CascadeRule
+from siftline.analyze.desk import Desk
 from siftline.analyze.directions import Directions
 from siftline.analyze.entity_wiring import open_entities
 from siftline.analyze.labels import LabelSet, load_labels, shipped_hypotheses, shipped_labels, shipped_news
@@ -17,32 +19,48 @@ from siftline.analyze.service import AnalyzeContent
 from siftline.analyze.summary import SummaryRule
 from siftline.analyze.tags import TagRule
 from siftline.analyze.topics import TopicRule
-from siftline.kit.aws import secret
+from siftline.jobs.embedding_models import EmbeddingModels, Opened
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
-from siftline.kit.embedder import OnnxEmbedder, open_embedder
-from siftline.kit.vectors import VectorIndex
+from siftline.kit.embedder import OnnxEmbedder
 from siftline.settings import AnalyzeSettings
 
 
 def open_analysis(settings: AnalyzeSettings, database: Database) -> AnalyzeContent:
-    """Return the work of ``analyze_content``; the model's manifest is read now, its files at the first text."""
-    embedder = _embedder(settings)
-    index = VectorIndex(
-        settings.qdrant_url,
-        model_version=embedder.model_version,
-        dimensions=embedder.dimensions,
-        api_key=secret(settings.qdrant_api_key.get_secret_value()),
-    )
-    reader = open_reader(settings, embedder)
+    """Return the work of ``analyze_content``; which model's vectors count is asked before each text."""
+    desks = Desks(settings, database)
+    desks.open()
     return AnalyzeContent(
         database,
-        reader,
-        index,
+        desks.open,
         llm=open_llm(settings, database),
         cluster_every=settings.cluster_every,
         entities=open_entities(settings),
     )
+
+
+class Desks:
+    """Opens what texts are read with, and keeps it for as long as the same model's vectors count. Thread-safe."""
+
+    def __init__(self, settings: AnalyzeSettings, database: Database) -> None:
+        self._settings = settings
+        self._models = EmbeddingModels(settings, database)
+        self._desk: tuple[Opened, Desk] | None = None
+        self._lock = threading.Lock()
+
+    def open(self) -> Desk:
+        """Return what texts are read with now. Raises what opening the models raises."""
+        opened = self._models.active()
+        with self._lock:
+            if self._desk is None or self._desk[0] is not opened:
+                self._desk = (opened, self._made(opened))
+            return self._desk[1]
+
+    def _made(self, opened: Opened) -> Desk:
+        if isinstance(opened.embedder, OnnxEmbedder):
+            return Desk(opened.version, open_reader(self._settings, opened.embedder), opened.index)
+        reader = open_reader(self._settings, self._models.local())
+        return Desk(opened.version, reader, opened.index, opened.embedder)
 
 
 def open_reader(settings: AnalyzeSettings, embedder: OnnxEmbedder) -> Reader:
@@ -54,7 +72,7 @@ def open_reader(settings: AnalyzeSettings, embedder: OnnxEmbedder) -> Reader:
         topics=TopicRule(
             threshold=settings.topic_threshold,
             limit=settings.topics_max,
-            calibration=calibration_for(embedder.model_version, labels),
+            calibration=calibration_for(embedder.folder.manifest.model_version, labels),
         ),
         summary=SummaryRule(sentences=settings.summary_sentences),
         tags=TagRule(limit=settings.tags_max),
@@ -74,10 +92,22 @@ def open_shelf(settings: AnalyzeSettings, embedder: OnnxEmbedder) -> Shelf:
 
 
 def open_directions(settings: AnalyzeSettings, database: Database, clock: Clock) -> Callable[[], Directions]:
-    """Return what tells, at each call, what texts and phrases mean: for the scores of items."""
-    embedder = _embedder(settings)
-    directions = Directions(database, embedder, open_shelf(settings, embedder), clock)
-    return lambda: directions
+    """Return what tells, at each call, what texts and phrases mean to the model whose vectors count."""
+    models = EmbeddingModels(settings, database)
+    made: dict[str, Directions] = {}
+
+    def directions() -> Directions:
+        opened = models.active()
+        version = opened.version
+        if version.model_version not in made:
+            own = opened.embedder if isinstance(opened.embedder, OnnxEmbedder) else None
+            embedder = own or models.local()
+            kept = None if own else (version.model_version, version.dimensions)
+            shelf = open_shelf(settings, embedder)
+            made[version.model_version] = Directions(database, embedder, shelf, clock, kept=kept)
+        return made[version.model_version]
+
+    return directions
 
 
 def open_cascade(settings: AnalyzeSettings, labels: LabelSet) -> Cascade:
@@ -96,12 +126,3 @@ def open_cascade(settings: AnalyzeSettings, labels: LabelSet) -> Cascade:
         margin=settings.topic_margin, candidates=settings.topic_candidates, time_s=settings.topic_model_s
     )
     return Cascade(labels.labels, shipped_hypotheses(), judge, rule)
-
-
-def _embedder(settings: AnalyzeSettings) -> OnnxEmbedder:
-    return open_embedder(
-        settings.model_uri,
-        settings.model_cache_dir,
-        tokens_max=settings.embedding_tokens,
-        threads=settings.model_threads,
-    )

@@ -15,6 +15,7 @@ from siftline.cluster.space import Recipe
 from siftline.cluster.stories import Grouper, Grouping, Matrix, Story
 from siftline.contracts import ClusterUser as ClusterUserMessage
 from siftline.contracts import JobType, Message
+from siftline.jobs import embedding_store
 from siftline.jobs.model import ClaimedJob, Done
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError
@@ -91,7 +92,7 @@ class ClusterUser:
     def _read(self, user_id: UUID) -> _Input:
         with self._database.transaction() as connection:
             at = store.now(connection)
-            version = store.model_version(connection, user_id)
+            version = embedding_store.of_user(connection, user_id)
             rows: Sequence[store.HeldVector] = []
             if version is not None:
                 rows = store.vectors(

@@ -59,15 +59,6 @@ class NewCluster:
 _USER = "select id from users where id = %(user_id)s"
 _LOCK = "select pg_advisory_xact_lock(hashtextextended('cluster_user:' || %(user_id)s::text, 0))"
 
-# While a new model's vectors are being made, the version that covers most contents counts.
-_MODEL_VERSION = """
-select e.model_version
-from items i join contents c on c.id = i.content_id join embeddings e on e.content_id = c.id
-where i.user_id = %(user_id)s and c.status = 'READY'
-group by e.model_version
-order by count(*) desc, max(e.made_at) desc, e.model_version limit 1
-"""
-
 _VECTORS = """
 select c.id as content_id, e.vector, c.lang, coalesce(c.title, '') as title,
   left(coalesce(c.text, c.description, ''), %(excerpt_chars)s) as excerpt
@@ -146,13 +137,6 @@ and not exists (select from clusters where clusters.run_id = cluster_runs.id)
 def user_exists(connection: Connection, user_id: UUID) -> bool:
     """Say whether there is such a user."""
     return connection.execute(_USER, {"user_id": user_id}).fetchone() is not None
-
-
-def model_version(connection: Connection, user_id: UUID) -> str | None:
-    """Return the model version whose vectors cover most of what the user holds; ``None`` where there are none."""
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        version: str | None = cursor.execute(_MODEL_VERSION, {"user_id": user_id}).fetchone()
-        return version
 
 
 def vectors(

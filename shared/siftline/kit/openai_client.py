@@ -1,18 +1,30 @@
 """The one way a client of OpenAI's API is opened: of the operator's address, reading nothing of the environment.
 
+And what its errors mean, whatever was asked of it.
+
 It follows no redirect and tries nothing a second time: the job's own tries do. The package is loaded with the first
 call: that takes most of a second, and most processes never need it.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from siftline.kit.http_errors import retry_after_s
+
 if TYPE_CHECKING:
-    from openai import OpenAI
+    from openai import APIStatusError, OpenAI, OpenAIError
 
 WRONG_SET_UP = frozenset({"model_not_found", "unsupported_model", "invalid_model", "insufficient_quota"})
 """Codes of errors that an operator must mend, whatever their status."""
+_OF_THE_TEXT = frozenset(
+    {"content_filter", "content_policy_violation", "context_length_exceeded", "string_above_max_length"}
+)
+"""Codes of refusals that are about this text and no other."""
+_SET_UP_WORDS = ("support", "unrecognized", "unknown", "not permitted", "extra inputs")
 _CONNECT_S = 10.0
 _NO_KEY = "none"
 """The library insists on one, a server of one's own need not."""
@@ -51,3 +63,66 @@ class OpenAiOpener:
         with self._lock:
             if self._client is not None:
                 self._client.close()
+
+
+class FailureKind(StrEnum):
+    """What became of a call that was not answered."""
+
+    AWAY = "away"
+    """The server cannot be reached; nothing was sent."""
+    SILENT = "silent"
+    """It did not answer in time, and may have billed the call."""
+    UNREADABLE = "unreadable"
+    """What it answered is no answer, and may have been billed."""
+    BUSY = "busy"
+    """It wants to be asked later."""
+    FAILED = "failed"
+    """It answered with an error of its own."""
+    SET_UP_WRONGLY = "set_up_wrongly"
+    """Key, model or a parameter is refused: an operator must act."""
+    TEXT_REFUSED = "text_refused"
+    """It does not take this text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error of the library, told apart; ``status`` is 0 where there was no answer."""
+
+    kind: FailureKind
+    status: int = 0
+    code: str | None = None
+    retry_after_s: float | None = None
+    billed: bool = False
+
+
+def failure_of(error: "OpenAIError", now: datetime, *, text_field: str, set_up_words: Sequence[str] = ()) -> Failure:
+    """Return what an error means; ``text_field`` is the parameter in which the text was sent."""
+    import httpx2  # noqa: PLC0415 - loaded already
+    from openai import APIConnectionError, APIStatusError  # noqa: PLC0415 - loaded already
+
+    if isinstance(error, APIConnectionError):
+        unsent = isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout)
+        return Failure(FailureKind.AWAY if unsent else FailureKind.SILENT, billed=not unsent)
+    if not isinstance(error, APIStatusError):
+        return Failure(FailureKind.UNREADABLE, billed=True)
+    status = error.status_code
+    if status in {401, 403, 404} or 300 <= status < 400 or error.code in WRONG_SET_UP:
+        return Failure(FailureKind.SET_UP_WRONGLY, status, error.code)
+    if status == 429:
+        return Failure(FailureKind.BUSY, status, error.code, retry_after_s(error.response.headers, now))
+    if status in {408, 409} or status >= 500:
+        return Failure(FailureKind.FAILED, status, error.code, billed=status in {408, 504})
+    if error.code in _OF_THE_TEXT or not _about_set_up(error, text_field, (*_SET_UP_WORDS, *set_up_words)):
+        return Failure(FailureKind.TEXT_REFUSED, status, error.code)
+    return Failure(FailureKind.SET_UP_WRONGLY, status, error.code or error.param)
+
+
+def count_of(value: object) -> int | None:
+    """Return a number of tokens as a server counted them; ``None`` where it is none."""
+    return value if isinstance(value, int) and value >= 0 else None
+
+
+def _about_set_up(error: "APIStatusError", text_field: str, words: Sequence[str]) -> bool:
+    if error.param is not None and not error.param.startswith(text_field):
+        return True
+    return any(word in error.message.lower() for word in words)

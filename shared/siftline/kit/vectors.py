@@ -176,6 +176,23 @@ class VectorIndex:
         nothing: tuple[list[UUID], UUID | None] = ([], None)
         return self._read(call, nothing)
 
+    def versions(self, ids: Collection[UUID]) -> dict[UUID, int | None]:
+        """Return of those ids that are there which version of what was read their points are of."""
+        if not ids:
+            return {}
+
+        def call() -> dict[UUID, int | None]:
+            records = self._client.retrieve(self.collection, [str(i) for i in ids], with_payload=[_VERSION])
+            return {UUID(str(record.id)): (record.payload or {}).get(_VERSION) for record in records}
+
+        return self._read(call, {})
+
+    def drop(self) -> None:
+        """Delete the collection with all its points; one that is not there is no error."""
+        with translated():
+            self._client.delete_collection(self.collection)
+        self._known = False
+
     def delete(self, ids: Collection[UUID]) -> None:
         """Remove points; ids that are not there are no error."""
         if not ids:

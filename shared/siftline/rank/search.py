@@ -71,9 +71,9 @@ NOT_EMBEDDED = Reason("not_embedded", "This item has no vector of the current mo
 
 
 class Search:
-    """Finds among what one holds. ``open_meaning`` is asked at every search and may fail: it keeps what it opened."""
+    """Finds among what one holds. ``open_meaning`` is asked at every search of a user and may fail."""
 
-    def __init__(self, database: Database, open_meaning: Callable[[], Meaning]) -> None:
+    def __init__(self, database: Database, open_meaning: Callable[[UUID], Meaning]) -> None:
         self._database = database
         self._open_meaning = open_meaning
 
@@ -81,7 +81,7 @@ class Search:
         """Return what is nearest to the query in meaning."""
         holdings = _Holdings(self._database, user_id, filters)
         try:
-            meaning = self._open_meaning()
+            meaning = self._open_meaning(user_id)
             hits = nearest_held(meaning.index, meaning.embedder.embed_query(query), limit, holdings)
         except DatabaseUnavailableError:
             raise
@@ -93,7 +93,7 @@ class Search:
 
     def similar(self, user_id: UUID, item_id: UUID, filters: Filters, *, limit: int) -> Answer | None:
         """Return what is nearest to an item of the user's, itself left out; ``None`` if it is not theirs."""
-        meaning, reason = self._meaning()
+        meaning, reason = self._meaning(user_id)
         version = meaning.embedder.model_version if meaning else None
         with self._database.transaction() as connection:
             asked = store.asked(connection, user_id, item_id, version)
@@ -112,9 +112,9 @@ class Search:
                 reason = _told(error)
         return self._by_words(user_id, asked.title or "", filters, limit, reason or NOT_EMBEDDED, exclude)
 
-    def _meaning(self) -> tuple[Meaning | None, Reason | None]:
+    def _meaning(self, user_id: UUID) -> tuple[Meaning | None, Reason | None]:
         try:
-            return self._open_meaning(), None
+            return self._open_meaning(user_id), None
         except SiftlineError as error:
             return None, _told(error)
 

@@ -1,34 +1,28 @@
 """Where search is put together."""
 
-from functools import cache
+from uuid import UUID
 
+from siftline.jobs.embedding_models import EmbeddingModels
+from siftline.jobs.priced_embedder import Payment, PricedEmbedder
 from siftline.kit.aws import secret
 from siftline.kit.db import open_database
-from siftline.kit.embedder import open_embedder
-from siftline.kit.vectors import VectorIndex
 from siftline.rank.search import Meaning, Search
 from siftline.settings import SearchSettings
 
 
 def open_search(settings: SearchSettings) -> Search:
-    """Return the search of the ``search`` function. Model and vectors are opened at the first search that can."""
+    """Return the search of the ``search`` function.
 
-    @cache  # keeps what was opened; what failed is tried again
-    def open_meaning() -> Meaning:
-        embedder = open_embedder(
-            settings.model_uri,
-            settings.model_cache_dir,
-            tokens_max=settings.embedding_tokens,
-            threads=settings.model_threads,
-        )
-        index = VectorIndex(
-            settings.qdrant_url,
-            model_version=embedder.model_version,
-            dimensions=embedder.dimensions,
-            api_key=secret(settings.qdrant_api_key.get_secret_value()),
-            timeout_s=settings.search_timeout_s,
-        )
-        return Meaning(embedder, index)
-
+    Which model's vectors count is asked at each search; model and vectors are opened at the first one that can.
+    """
     database = open_database(secret(settings.database_url.get_secret_value()), settings.database_pool_size)
+    models = EmbeddingModels(settings, database, vectors_timeout_s=settings.search_timeout_s)
+
+    def open_meaning(user_id: UUID) -> Meaning:
+        opened = models.active()
+        embedder = opened.embedder
+        if isinstance(embedder, PricedEmbedder):
+            embedder = embedder.paid_by(Payment(user_id, user_id))
+        return Meaning(embedder, opened.index)
+
     return Search(database, open_meaning)

@@ -1,0 +1,59 @@
+"""What a text is read with at this moment: the reader, and the model whose vectors count."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siftline.analyze.reader import Article, Derivation, Reader, Reading
+from siftline.jobs.embedding_store import Version
+from siftline.jobs.priced_embedder import Payment
+from siftline.kit.embedder import Embedder
+from siftline.kit.vectors import Point
+
+
+class VectorIndex(Protocol):
+    """Where vectors are found again; ``siftline.kit.vectors.VectorIndex`` is one."""
+
+    def upsert(self, points: Sequence[Point]) -> None:
+        """Store points, replacing those with the same ids but of no later version; durable when it returns."""
+        ...
+
+
+class PaidEmbedder(Protocol):
+    """Makes vectors for money; ``siftline.jobs.priced_embedder.PricedEmbedder`` is one."""
+
+    def paid_by(self, payment: Payment) -> Embedder:
+        """Return the same embedder whose calls are made for this."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A reader, the version of the vectors that are kept, and where they go.
+
+    ``keeper`` makes the vectors that are kept, where the reader's own model is not the one that does: topics, summary
+    and tags are read with the reader's model all the same.
+    """
+
+    version: Version
+    reader: Reader
+    index: VectorIndex
+    keeper: PaidEmbedder | None = None
+
+    @classmethod
+    def of(cls, reader: Reader, index: VectorIndex) -> Self:
+        """Return a desk whose reader's own vectors are kept."""
+        return cls(Version(reader.model_version, "", 1, reader.dimensions), reader, index)
+
+    def kept(self, article: Article, reading: Reading, payment: Payment) -> tuple[Reading, NDArray[np.float32] | None]:
+        """Return the vector that the keeper makes, and the reading with what made it."""
+        if self.keeper is None:
+            return reading, reading.vector
+        embedder = self.keeper.paid_by(payment)
+        vector = embedder.embed_passage(article.whole)
+        made = Derivation("embedding", embedder.model_id, embedder.model_version)
+        others = tuple(one for one in reading.derivations if one.kind != "embedding")
+        return replace(reading, derivations=(*others, made)), vector

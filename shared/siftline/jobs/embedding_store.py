@@ -1,0 +1,200 @@
+"""Which model's vectors count: one row is active, for all processes at once; another may be in the making.
+
+Who writes a vector holds the active row until its transaction ends (``hold``); who switches seals it first, so that
+between the last vector of the old version and the switch there is no other.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from psycopg.rows import class_row, scalar_row
+
+from siftline.kit.db import Connection
+from siftline.kit.errors import NotTriedError
+
+_COLUMNS = "select model_version, uri, chunks, dimensions from embedding_versions"
+_OF_STATE = f"{_COLUMNS} where state = %(state)s"
+_ADOPT = """
+insert into embedding_versions (model_version, uri, chunks, dimensions, state, activated_at)
+select %(model_version)s, %(uri)s, %(chunks)s, %(dimensions)s, 'active', now()
+where not exists (select from embedding_versions where state = 'active')
+on conflict do nothing
+"""
+_NAME_URI = """
+update embedding_versions set uri = %(uri)s where model_version = %(model_version)s and uri = '' and %(uri)s <> ''
+"""
+_HOLD = """
+select model_version, coalesce(sealed_until > now(), false) as sealed from embedding_versions
+where state = 'active' for share
+"""
+_ABANDON = """
+update embedding_versions set state = 'retired', retired_at = now()
+where state = 'building' and model_version <> %(model_version)s
+"""
+_BEGIN = """
+insert into embedding_versions (model_version, uri, chunks, dimensions, state)
+values (%(model_version)s, %(uri)s, %(chunks)s, %(dimensions)s, 'building')
+on conflict (model_version) do update
+set uri = excluded.uri, chunks = excluded.chunks, dimensions = excluded.dimensions, state = 'building',
+  retired_at = null, started_at = case when embedding_versions.state = 'building' then embedding_versions.started_at
+    else now() end
+where embedding_versions.state <> 'active'
+"""
+_SEAL = "update embedding_versions set sealed_until = now() + %(time)s where state = 'active'"
+_LOCK = "select model_version from embedding_versions where state in ('active', 'building') order by state for update"
+_MISSING = """
+select exists (
+  select from embeddings old
+  left join embeddings new on new.content_id = old.content_id and new.model_version = %(new)s
+  left join embedding_refusals refused on refused.content_id = old.content_id and refused.model_version = %(new)s
+  where old.model_version = %(old)s
+    and (new.content_id is null or new.text_version is distinct from old.text_version)
+    and (refused.content_id is null or refused.text_version is distinct from old.text_version))
+"""
+_RETIRE = """
+update embedding_versions set state = 'retired', retired_at = now(), sealed_until = null where state = 'active'
+"""
+_ACTIVATE = """
+update embedding_versions set state = 'active', activated_at = now() where model_version = %(model_version)s
+"""
+_KEPT = """
+select model_version from embedding_versions
+where state <> 'retired' or retired_at > now() - %(grace)s
+"""
+_OUTDATED = """
+select model_version from embedding_versions where state = 'retired' and retired_at <= now() - %(grace)s
+order by model_version
+"""
+_DELETE_VECTORS = """
+delete from embeddings where model_version = %(model_version)s and content_id in (
+  select content_id from embeddings where model_version = %(model_version)s limit %(limit)s)
+"""
+_DELETE_REFUSALS = "delete from embedding_refusals where model_version = %(model_version)s"
+_DELETE_MEANS = "delete from topic_means where model_version = %(model_version)s"
+_DELETE_VERSION = "delete from embedding_versions where model_version = %(model_version)s and state = 'retired'"
+_OF_USER = """
+select e.model_version
+from items i join contents c on c.id = i.content_id join embeddings e on e.content_id = c.id
+where i.user_id = %(user_id)s and c.status = 'READY'
+group by e.model_version
+order by coalesce(e.model_version = (select model_version from embedding_versions where state = 'active'), false) desc,
+  count(*) desc, max(e.made_at) desc, e.model_version limit 1
+"""
+
+
+class ModelSwitchedError(NotTriedError):
+    """The model was, or is about to be, changed for another while this text was read; it is read again at once."""
+
+    code = "model_switched"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A model's vectors: what made them, and where that is opened from. ``chunks``: parts of a text it reads."""
+
+    model_version: str
+    uri: str
+    chunks: int
+    dimensions: int
+
+
+def active(connection: Connection) -> Version | None:
+    """Return the version whose vectors count; ``None`` before the first vector."""
+    return _of_state(connection, "active")
+
+
+def building(connection: Connection) -> Version | None:
+    """Return the version whose vectors are being made beside those that count."""
+    return _of_state(connection, "building")
+
+
+def adopt(connection: Connection, version: Version) -> None:
+    """Make a version the active one where none is; and note where it is opened from, where that was not known."""
+    values = _values(version)
+    connection.execute(_ADOPT, values)
+    connection.execute(_NAME_URI, values)
+
+
+def hold(connection: Connection, version: Version) -> None:
+    """Keep the active version from being switched until this transaction ends; adopts it where there is none.
+
+    Raises ``ModelSwitchedError`` where another one is active, or is about to be.
+    """
+    row = connection.execute(_HOLD).fetchone()
+    if row is None:
+        adopt(connection, version)
+        row = connection.execute(_HOLD).fetchone()
+    if row is None or row[0] != version.model_version or row[1]:
+        raise ModelSwitchedError("The embedding model is being changed; the text is read again.", retry_after_s=2.0)
+
+
+def begin(connection: Connection, version: Version) -> None:
+    """Have the vectors of a version made; one that was begun before and is another is given up."""
+    connection.execute(_ABANDON, {"model_version": version.model_version})
+    connection.execute(_BEGIN, _values(version))
+
+
+def seal(connection: Connection, seconds: float) -> None:
+    """Let no vector of the active version be written for so long, or until the switch; waits for those under way."""
+    connection.execute(_SEAL, {"time": timedelta(seconds=seconds)})
+
+
+def switch(connection: Connection, new: str) -> bool:
+    """Make the version in the making the active one if its vectors are all there; returns whether they were."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        locked: list[str] = cursor.execute(_LOCK).fetchall()
+        if len(locked) != 2 or locked[1] != new:
+            return False
+        if cursor.execute(_MISSING, {"old": locked[0], "new": new}).fetchone():
+            return False
+        cursor.execute(_RETIRE)
+        cursor.execute(_ACTIVATE, {"model_version": new})
+    return True
+
+
+def kept(connection: Connection, grace_s: float) -> list[str]:
+    """Return the versions whose vectors are to be there: active, in the making, or retired within the grace."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return cursor.execute(_KEPT, {"grace": timedelta(seconds=grace_s)}).fetchall()
+
+
+def outdated(connection: Connection, grace_s: float) -> list[str]:
+    """Return the versions that were retired longer ago than the grace."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return cursor.execute(_OUTDATED, {"grace": timedelta(seconds=grace_s)}).fetchall()
+
+
+def delete_vectors(connection: Connection, model_version: str, *, limit: int) -> int:
+    """Delete at most so many of a version's vectors; returns how many were deleted."""
+    return connection.execute(_DELETE_VECTORS, {"model_version": model_version, "limit": limit}).rowcount
+
+
+def delete_version(connection: Connection, model_version: str) -> None:
+    """Forget a retired version whose vectors are gone, with its means and refusals."""
+    for statement in (_DELETE_REFUSALS, _DELETE_MEANS, _DELETE_VERSION):
+        connection.execute(statement, {"model_version": model_version})
+
+
+def of_user(connection: Connection, user_id: UUID) -> str | None:
+    """Return the version whose vectors of a user's contents are to be compared: the active one.
+
+    Where the user has none of it, that which covers most of what the user holds; ``None`` where there are none.
+    """
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        version: str | None = cursor.execute(_OF_USER, {"user_id": user_id}).fetchone()
+        return version
+
+
+def _of_state(connection: Connection, state: str) -> Version | None:
+    with connection.cursor(row_factory=class_row(Version)) as cursor:
+        return cursor.execute(_OF_STATE, {"state": state}).fetchone()
+
+
+def _values(version: Version) -> dict[str, object]:
+    return {
+        "model_version": version.model_version,
+        "uri": version.uri,
+        "chunks": version.chunks,
+        "dimensions": version.dimensions,
+    }

@@ -1,0 +1,172 @@
+"""Vectors over an API, with everybody's money: set aside before a call, settled by what was counted, capped by the day.
+
+What is refused or not sent costs nothing. A provider that answers 429 is left alone by all workers for as long as it
+says; whoever needs it meanwhile, or has no money left, is told so before anything is sent.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, time, timedelta
+from uuid import UUID
+
+from siftline.jobs import pauses_store, spending_store
+from siftline.jobs.spending_store import Cap, Caps, Spending
+from siftline.kit.clock import Clock
+from siftline.kit.db import Database
+from siftline.kit.embedding_api import (
+    PROVIDER,
+    Embedded,
+    EmbeddingApi,
+    EmbeddingBusyError,
+    EmbeddingMisconfiguredError,
+    EmbeddingRefusedError,
+    EmbeddingUnavailableError,
+)
+from siftline.kit.errors import NotTriedError
+from siftline.kit.ids import new_id
+from siftline.kit.log import logger
+from siftline.kit.unit_vector import Vector
+
+BATCH = 64
+"""Texts that one call takes at most."""
+_TOKENS_BESIDES = 8
+"""What a model may add to each text: its beginning and its end."""
+_log = logger("embedding")
+
+
+class EmbeddingPausedError(NotTriedError):
+    """The model asked somebody to wait; so does everybody."""
+
+    code = "embedding_paused"
+
+
+class EmbeddingBudgetError(NotTriedError):
+    """What a day may cost is used up; the next day (UTC) has its own."""
+
+    code = "embedding_over_budget"
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """For what a call is made (a content, a user who searches), and whose money it is; ``None``: everybody's."""
+
+    subject_id: UUID
+    user_id: UUID | None = None
+    job_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PricedEmbedder:
+    """An embedder (``siftline.kit.embedder.Embedder``) over an API. Thread-safe."""
+
+    database: Database
+    api: EmbeddingApi
+    usd_per_million: float
+    caps: Caps
+    clock: Clock
+    payment: Payment | None = None
+
+    @property
+    def model_id(self) -> str:
+        """The model's name."""
+        return self.api.model.name
+
+    @property
+    def model_version(self) -> str:
+        """Model and dimensions."""
+        return self.api.model.version
+
+    @property
+    def dimensions(self) -> int:
+        """The length of every vector."""
+        return self.api.model.dimensions
+
+    def paid_by(self, payment: Payment) -> "PricedEmbedder":
+        """Return the same embedder whose calls are made for this."""
+        return replace(self, payment=payment)
+
+    def embed_passage(self, text: str) -> Vector:
+        """Return the unit vector of a text that is kept and found. Raises what the API does, and ``NotTriedError``s."""
+        return self._embed([self.api.prepared(text, self.api.model.passage_prefix)]).one()
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the unit vector of what somebody looks for. Raises likewise."""
+        return self._embed([self.api.prepared(text, self.api.model.query_prefix)]).one()
+
+    def embed_passages(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Return the vectors of texts, ``BATCH`` a call; ``None`` where the model makes none. Raises likewise."""
+        vectors: list[Vector | None] = []
+        prepared = [self.api.prepared(text, self.api.model.passage_prefix) for text in texts]
+        for start in range(0, len(prepared), BATCH):
+            batch = prepared[start : start + BATCH]
+            try:
+                vectors += self._embed(batch).vectors
+            except EmbeddingRefusedError:  # one of them: it is found by asking for each
+                vectors += [self._one_or_none(text) for text in batch]
+        return vectors
+
+    def micro_usd(self, tokens: int) -> int:
+        """Return what so many tokens cost, in millionths of a dollar, rounded up."""
+        return math.ceil(round(tokens * self.usd_per_million, 6))
+
+    def _one_or_none(self, text: str) -> Vector | None:
+        with suppress(EmbeddingRefusedError):
+            return self._embed([text]).vectors[0]
+        return None
+
+    def _embed(self, texts: Sequence[str]) -> Embedded:
+        """Set the money aside, make the call and settle it."""
+        spending = self._reserved(texts)
+        try:
+            embedded = self.api.embed(texts)
+        except EmbeddingUnavailableError as error:
+            if not error.billed:
+                self._release(spending)
+            raise
+        except EmbeddingBusyError as error:
+            self._release(spending, pause_s=error.retry_after_s)
+            raise
+        except EmbeddingRefusedError:
+            self._release(spending)
+            raise
+        except EmbeddingMisconfiguredError:
+            self._release(spending)
+            raise
+        cost = spending.micro_usd if embedded.tokens is None else self.micro_usd(embedded.tokens)
+        with self.database.transaction() as connection:
+            spending_store.settle(connection, spending.id, cost, tokens_in=embedded.tokens, tokens_out=0)
+        if cost > spending.micro_usd:
+            _log.warning("embedding_dearer_than_reserved", model=self.model_id, micro_usd=cost)
+        return embedded
+
+    def _reserved(self, texts: Iterable[str]) -> Spending:
+        # No tokeniser makes more tokens of a text than it has bytes.
+        most = self.micro_usd(sum(len(text.encode()) + _TOKENS_BESIDES for text in texts))
+        payment, now = self.payment or Payment(new_id()), self.clock.now()
+        spending = Spending(
+            new_id(), PROVIDER, now.date(), payment.subject_id, most, self.model_id, payment.user_id, payment.job_id
+        )
+        with self.database.transaction() as connection:
+            paused_s = pauses_store.paused_s(connection, PROVIDER)
+            if paused_s is not None:
+                detail = "The embedding model wants to be asked later."
+                raise EmbeddingPausedError(detail, retry_after_s=max(paused_s, 1.0))
+            over = spending_store.reserve(connection, spending, self.caps)
+        if over is not None:
+            whose = "all together" if over is Cap.ALL else "one user"
+            detail = f"What embeddings may cost {whose} in a day is used up; it goes on tomorrow (UTC)."
+            raise EmbeddingBudgetError(detail, retry_after_s=_until_tomorrow_s(now))
+        return spending
+
+    def _release(self, spending: Spending, *, pause_s: float | None = None) -> None:
+        with self.database.transaction() as connection:
+            spending_store.release(connection, spending.id)
+            if pause_s is not None:
+                pauses_store.pause(connection, PROVIDER, pause_s)
+
+
+def _until_tomorrow_s(now: datetime) -> float:
+    tomorrow = datetime.combine(now.astimezone(UTC).date() + timedelta(days=1), time(), UTC)
+    return (tomorrow - now).total_seconds() + 1.0
