@@ -73,6 +73,10 @@ redrive: $(VENV)/.local ## give dead letters back to work: QUEUE=analysis, ERROR
 resolve: $(VENV)/.local ## ask who organisations are that have temporary ids: DRY_RUN=1 only counts, LIMIT=100
 	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.resolve $(if $(LIMIT),--limit "$(LIMIT)") $(if $(filter 1,$(DRY_RUN)),--dry-run)
 
+.PHONY: reindex
+reindex: $(VENV)/.local ## make all vectors anew while search goes on: DRY_RUN=1 only counts, TO=<model folder, s3://… or api:<model>>
+	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.reindex $(if $(TO),--to "$(TO)") $(if $(filter 1,$(DRY_RUN)),--dry-run)
+
 # USER is also the shell's own name for who is logged in: only one that was typed counts.
 .PHONY: credits
 credits: $(VENV)/.local ## credits for a user: USER=name-or-id AMOUNT=100, or AMOUNT=unmetered

@@ -58,10 +58,7 @@ update embedding_versions set state = 'retired', retired_at = now(), sealed_unti
 _ACTIVATE = """
 update embedding_versions set state = 'active', activated_at = now() where model_version = %(model_version)s
 """
-_KEPT = """
-select model_version from embedding_versions
-where state <> 'retired' or retired_at > now() - %(grace)s
-"""
+_KNOWN = "select model_version from embedding_versions"
 _OUTDATED = """
 select model_version from embedding_versions where state = 'retired' and retired_at <= now() - %(grace)s
 order by model_version
@@ -153,10 +150,10 @@ def switch(connection: Connection, new: str) -> bool:
     return True
 
 
-def kept(connection: Connection, grace_s: float) -> list[str]:
-    """Return the versions whose vectors are to be there: active, in the making, or retired within the grace."""
+def known(connection: Connection) -> list[str]:
+    """Return all versions whose vectors may be there: what is left of the others is nobody's."""
     with connection.cursor(row_factory=scalar_row) as cursor:
-        return cursor.execute(_KEPT, {"grace": timedelta(seconds=grace_s)}).fetchall()
+        return cursor.execute(_KNOWN).fetchall()
 
 
 def outdated(connection: Connection, grace_s: float) -> list[str]:

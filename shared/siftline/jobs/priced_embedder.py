@@ -107,6 +107,12 @@ class PricedEmbedder:
                 vectors += [self._one_or_none(text) for text in batch]
         return vectors
 
+    def measured(self, texts: Sequence[str]) -> float:
+        """Return what embedding these texts once costs, in millionths of a dollar; it is done, and paid for."""
+        prepared = [self.api.prepared(text, self.api.model.passage_prefix) for text in texts]
+        tokens = self._embed(prepared[:BATCH]).tokens
+        return self.usd_per_million * (_most_tokens(prepared[:BATCH]) if tokens is None else tokens)
+
     def micro_usd(self, tokens: int) -> int:
         """Return what so many tokens cost, in millionths of a dollar, rounded up."""
         return math.ceil(round(tokens * self.usd_per_million, 6))
@@ -142,8 +148,7 @@ class PricedEmbedder:
         return embedded
 
     def _reserved(self, texts: Iterable[str]) -> Spending:
-        # No tokeniser makes more tokens of a text than it has bytes.
-        most = self.micro_usd(sum(len(text.encode()) + _TOKENS_BESIDES for text in texts))
+        most = self.micro_usd(_most_tokens(texts))
         payment, now = self.payment or Payment(new_id()), self.clock.now()
         spending = Spending(
             new_id(), PROVIDER, now.date(), payment.subject_id, most, self.model_id, payment.user_id, payment.job_id
@@ -165,6 +170,11 @@ class PricedEmbedder:
             spending_store.release(connection, spending.id)
             if pause_s is not None:
                 pauses_store.pause(connection, PROVIDER, pause_s)
+
+
+def _most_tokens(texts: Iterable[str]) -> int:
+    """Return the most tokens that texts can be: no tokeniser makes more of a text than it has bytes."""
+    return sum(len(text.encode()) + _TOKENS_BESIDES for text in texts)
 
 
 def _until_tomorrow_s(now: datetime) -> float:

@@ -9,6 +9,7 @@ again.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -95,6 +96,10 @@ class OnnxEmbedder:
             return self._embed(prefix + text)[0]
         return pooled(list(self._windows(prefix, text)))
 
+    def embed_passages(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Return the vectors of texts, one after the other; ``None`` where the model makes none."""
+        return [self._or_none(text) for text in texts]
+
     def embed_query(self, text: str) -> Vector:
         """Return the unit vector of what somebody looks for."""
         return self._embed(self._manifest.query_prefix + text)[0]
@@ -102,6 +107,11 @@ class OnnxEmbedder:
     def load(self) -> None:
         """Fetch and load the model now rather than at the first text."""
         self._model.load()
+
+    def _or_none(self, text: str) -> Vector | None:
+        with suppress(UnusableVectorError):
+            return self.embed_passage(text)
+        return None
 
     def _windows(self, prefix: str, text: str) -> Iterator[tuple[Vector, int]]:
         """Yield the vectors of a text's chunks, one after the other, each with its number of tokens."""

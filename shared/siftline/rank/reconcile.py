@@ -1,15 +1,22 @@
-"""Removes points whose content is gone: the index is told of a deletion late, or never if a worker died."""
+"""Keeps the collections as PostgreSQL says: points whose content is gone, models that were replaced, older texts.
+
+The index is told of a deletion late, or never if a worker died.
+"""
 
 from collections.abc import Collection, Sequence
+from contextlib import closing
 from typing import Protocol
 from uuid import UUID
 
+from siftline.jobs import embedding_store, vectors_store
 from siftline.kit.aws import secret
 from siftline.kit.db import Database
+from siftline.kit.log import logger
 from siftline.rank import store
 from siftline.settings import VectorSettings
 
 PAGE = 1_000
+_log = logger("rank")
 
 
 class Points(Protocol):
@@ -25,15 +32,97 @@ class Points(Protocol):
 
 
 def remove_ghosts(settings: VectorSettings, database: Database) -> int:
-    """Remove every point without a content from the collections of all model versions; returns how many.
+    """Remove every point without a content, and what is left of models that another has replaced; returns how many.
 
-    Raises ``VectorsUnavailableError``, ``ConfigurationError`` or ``DatabaseUnavailableError``.
+    Points that are of an older text than their vector in PostgreSQL are written again from there. Raises
+    ``VectorsUnavailableError``, ``ConfigurationError`` or ``DatabaseUnavailableError``.
     """
     # A second or two and 100 MB, which only this one of schedule's ticks needs.
     from siftline.kit.vectors import open_collections  # noqa: PLC0415 - for that reason
 
     key = secret(settings.qdrant_api_key.get_secret_value())
-    return sum(remove_from(index, database) for index in open_collections(settings.qdrant_url, api_key=key))
+    drop_outdated(settings, database)
+    removed = drop_orphans(settings, database)
+    for index in open_collections(settings.qdrant_url, api_key=key):
+        removed += remove_from(index, database)
+    refresh_active(settings, database)
+    return removed
+
+
+def drop_outdated(settings: VectorSettings, database: Database) -> list[str]:
+    """Delete vectors and collections of models that were replaced longer ago than the grace; returns their versions.
+
+    First the collection, then the rows, and the version's own row last: what breaks off is done by the next one.
+    """
+    from siftline.kit.vectors import VectorIndex  # noqa: PLC0415 - as above
+
+    key = secret(settings.qdrant_api_key.get_secret_value())
+    with database.transaction() as connection:
+        versions = embedding_store.outdated(connection, settings.embedding_keep_old_s)
+    for version in versions:
+        with closing(VectorIndex(settings.qdrant_url, model_version=version, dimensions=1, api_key=key)) as index:
+            index.drop()
+        while True:
+            with database.transaction() as connection:
+                if embedding_store.delete_vectors(connection, version, limit=PAGE) == 0:
+                    embedding_store.delete_version(connection, version)
+                    break
+        _log.info("old_vectors_dropped", model_version=version)
+    return versions
+
+
+def drop_orphans(settings: VectorSettings, database: Database) -> int:
+    """Drop collections of contents that are no known version's; returns how many points they had.
+
+    A version's row stands before its collection is made. Nothing is dropped while no version is active.
+    """
+    from siftline.kit.vectors import collection_name, open_collections  # noqa: PLC0415 - as above
+
+    key = secret(settings.qdrant_api_key.get_secret_value())
+    found = open_collections(settings.qdrant_url, api_key=key)
+    with database.transaction() as connection:
+        if embedding_store.active(connection) is None:
+            return 0
+        known = {collection_name(version) for version in embedding_store.known(connection)}
+    dropped = 0
+    for index in found:
+        if index.collection not in known:
+            dropped += index.count()
+            index.drop()
+            _log.warning("orphan_collection_dropped", collection=index.collection)
+    return dropped
+
+
+def refresh_active(settings: VectorSettings, database: Database) -> int:
+    """Write points again that are of an older text than their vector in PostgreSQL; returns how many.
+
+    Points are written before vectors are, so that this finds something only where Qdrant was put back to an earlier
+    state; that a whole collection is gone is for ``make reindex``.
+    """
+    from siftline.kit.vectors import Point, VectorIndex  # noqa: PLC0415 - as above
+
+    with database.transaction() as connection:
+        active = embedding_store.active(connection)
+    if active is None:
+        return 0
+    key = secret(settings.qdrant_api_key.get_secret_value())
+    index = VectorIndex(
+        settings.qdrant_url, model_version=active.model_version, dimensions=active.dimensions, api_key=key
+    )
+    written = 0
+    after: UUID | None = None
+    with closing(index):
+        while True:
+            ids, after = index.scroll(PAGE, after)
+            with database.transaction() as connection:
+                stored = vectors_store.of(connection, active.model_version, ids)
+            present = index.versions(ids)
+            old = [one for one in stored if (present.get(one.id) or 0) < one.version]
+            if old:
+                index.upsert([Point(*one.point()) for one in old])
+            written += len(old)
+            if after is None:
+                return written
 
 
 def remove_from(points: Points, database: Database, *, page: int = PAGE) -> int:

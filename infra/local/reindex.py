@@ -1,0 +1,145 @@
+"""Make all vectors anew with another model while the old ones serve: ``make reindex``. ``DRY_RUN=1`` only counts.
+
+``TO`` is a model folder, ``s3://bucket/prefix`` of one or ``api:<model>``; without it the model that the settings name.
+Where that is the model whose vectors count already, Qdrant's collection is built again from PostgreSQL's vectors.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from pydantic import ValidationError
+
+from infra.local.errors import SetUpError
+from siftline.analyze import reindex_store
+from siftline.analyze.reindex import Measured, Plan, Progress, Reindex, ReindexRunningError, rebuild
+from siftline.jobs import embedding_store
+from siftline.jobs.embedding_models import EmbeddingModels, Opened
+from siftline.jobs.priced_embedder import PricedEmbedder
+from siftline.kit.aws import secret
+from siftline.kit.db import Database, SingleConnection
+from siftline.kit.embedder import OnnxEmbedder
+from siftline.kit.errors import SiftlineError
+from siftline.rank.reconcile import drop_outdated
+from siftline.settings import AnalyzeSettings
+
+_TELL_EVERY_S = 2.0
+
+
+class Telling:
+    """Prints how far a run is, every few seconds."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + _TELL_EVERY_S
+
+    def __call__(self, progress: Progress) -> None:
+        """Print a line if it is time."""
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + _TELL_EVERY_S
+        pace = progress.made / max(progress.seconds, 1e-9)
+        left_s = progress.wanting / max(pace, 1e-9)
+        print(f"{progress.made:>8}  made, {progress.wanting} to go, {pace:.1f} a second, about {left_s:.0f} s left")
+
+
+def _settings() -> AnalyzeSettings:
+    try:
+        return AnalyzeSettings()
+    except ValidationError as error:
+        places = ", ".join(sorted(str(fault["loc"][0]).upper() for fault in error.errors()))
+        raise SetUpError(f"Set {places}, or start `make run` once.") from error
+
+
+@contextmanager
+def _alone(url: str) -> Iterator[None]:
+    """Hold the lock of re-embedding, on a connection of its own: whoever is killed lets it go."""
+    with closing(SingleConnection(url)) as own, own.statement() as connection:
+        if not reindex_store.try_lock(connection):
+            raise ReindexRunningError("Another `make reindex` is under way; this one would do nothing.")
+        yield
+
+
+def _measured(new: Opened, texts: list[str]) -> Measured:
+    """Embed a sample; a model behind an API is paid for it."""
+    if isinstance(new.embedder, OnnxEmbedder) and texts:
+        new.embedder.load()
+    started, micro_usd = time.monotonic(), 0.0
+    if isinstance(new.embedder, PricedEmbedder):
+        micro_usd = new.embedder.measured(texts) if texts else 0.0
+    else:
+        new.embedder.embed_passages(texts)
+    return Measured(len(texts), time.monotonic() - started, micro_usd)
+
+
+def _told(plan: Plan, old: str, new: Opened, settings: AnalyzeSettings) -> list[str]:
+    paid = isinstance(new.embedder, PricedEmbedder)
+    limit = f", of at most {settings.embedding_api_usd_per_day:.2f} USD a day" if paid else ": it runs on this machine"
+    return [
+        f"from      {old}",
+        f"to        {new.version.model_version}, {new.version.dimensions} dimensions",
+        f"{plan.wanting:>8}  of {plan.contents} contents to embed",
+        f"{plan.seconds:>8.0f}  seconds, by a sample of them",
+        f"{plan.usd:>8.4f}  USD{limit}",
+    ]
+
+
+def _embed_anew(
+    settings: AnalyzeSettings, database: Database, old: embedding_store.Version, new: Opened, *, dry: bool
+) -> None:
+    local = isinstance(new.embedder, OnnxEmbedder)
+    work = Reindex(database, old, new.version, new.embedder, new.index, local=local, tell=Telling())
+    print("\n".join(_told(work.plan(_measured(new, work.sample())), old.model_version, new, settings)), flush=True)
+    if dry:
+        return
+    done = work.run()
+    print(f"{done.made:>8}  made in {done.seconds:.0f} s, {done.refused} without a vector")
+    print(f"{new.version.model_version} counts now; the old vectors are kept for {settings.embedding_keep_old_s} s")
+
+
+def _build_again(database: Database, active: Opened, *, dry: bool) -> None:
+    version = active.version.model_version
+    with database.transaction() as connection:
+        kept, _ = reindex_store.counts(connection, version, version)
+    print(f"{version} counts already; Qdrant has {active.index.count()} of {kept} vectors", flush=True)
+    if not dry:
+        written = rebuild(database, version, active.index)
+        print(f"{written:>8}  written to {active.index.collection}; nothing was embedded, it cost 0 USD")
+
+
+def reindex(settings: AnalyzeSettings, to: str, *, dry: bool) -> None:
+    """Do it. Raises what the model, the vector store and PostgreSQL raise."""
+    url = secret(settings.database_url.get_secret_value())
+    with closing(SingleConnection(url)) as database:
+        models = EmbeddingModels(settings, database)
+        new = models.named(to) if to else models.configured()
+        with _alone(url):
+            with database.transaction() as connection:
+                embedding_store.adopt(connection, new.version)
+                old = embedding_store.active(connection) or new.version
+            if old.model_version == new.version.model_version:
+                _build_again(database, new, dry=dry)
+            else:
+                _embed_anew(settings, database, old, new, dry=dry)
+            dropped = [] if dry else drop_outdated(settings, database)
+        for version in dropped:
+            print(f"the vectors of {version} are gone")
+
+
+def main(arguments: list[str]) -> int:
+    """Do as the command line says; return the exit code."""
+    parser = argparse.ArgumentParser(prog="make reindex", description="Make all vectors anew with another model.")
+    parser.add_argument("--to", default="", help="model folder, s3://bucket/prefix or api:<model>; else as set up")
+    parser.add_argument("--dry-run", action="store_true", help="only count, and say what it would take")
+    chosen = parser.parse_args(arguments)
+    try:
+        reindex(_settings(), chosen.to, dry=chosen.dry_run)
+    except (SiftlineError, SetUpError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,288 @@
+"""Another model's vectors take the place of the ones before while searches go on: tiny models, real stores."""
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from infra.local import reindex as command
+from infra.local.wsgi import LoopbackServer
+from siftline.analyze import reindex_store
+from siftline.analyze.reindex import Reindex, rebuild
+from siftline.api.search import Wanted
+from siftline.jobs import embedding_store
+from siftline.jobs.embedding_models import EmbeddingModels, ModelReplacedError
+from siftline.jobs.embedding_store import ModelSwitchedError
+from siftline.kit.db import Database, SingleConnection
+from siftline.kit.ids import new_id
+from siftline.kit.vectors import Point, VectorIndex, collection_name
+from siftline.rank.reconcile import drop_outdated, remove_ghosts
+from siftline.rank.wiring import open_search
+from siftline.settings import AnalyzeSettings, SearchSettings
+from tests.factories import make_user
+from tests.reindexing import Gate, Searching, Shelf, other_model, settings_for, start_reindex
+
+QUERY = "the football team won"
+
+
+class Bench:
+    """A database, a Qdrant that can be held up, two models of which the first counts, and what is held."""
+
+    def __init__(self, database: Database, url: str, gate: Gate, qdrant: str, model: Path, folder: Path) -> None:
+        self.database, self.url, self.gate, self.qdrant, self.folder = database, url, gate, qdrant, folder
+        self.model, self.other = model, other_model(model, folder)
+        self.settings = self.set_up()
+        with database.transaction() as connection:
+            self.user = make_user(connection)
+        self.shelf = Shelf(database, self.settings, self.user)
+        self.shelf.fill(20)
+        self.old = self.shelf.models.active().version.model_version
+        self.new = "tiny-other-1"
+        values = {"database_url": url, "qdrant_url": qdrant, "model_uri": str(model)}
+        self.search = open_search(
+            SearchSettings(**values, model_cache_dir=str(folder), embedding_tokens=64, model_threads=1)
+        )
+
+    def set_up(self, **more: object) -> AnalyzeSettings:
+        """Return the settings, with some of them otherwise."""
+        return settings_for(self.url, self.qdrant, self.model, self.folder, **{"embedding_keep_old_s": 0, **more})
+
+    def ask(self) -> int:
+        """Search by meaning; returns how many were found. Fails where words were matched instead."""
+        answer = self.search.search(self.user, QUERY, Wanted(), limit=5)
+        assert answer.mode == "vectors", answer.reason
+        return len(answer.items)
+
+    def work(self, **more: object) -> Reindex:
+        """Return the re-embedding to the other model, in this process."""
+        new = EmbeddingModels(self.settings, self.database).named(str(self.other))
+        old = self.shelf.models.active().version
+        return Reindex(self.database, old, new.version, new.embedder, new.index, local=True, **more)
+
+    def active(self) -> str:
+        """Return the version that counts."""
+        with self.database.transaction() as connection:
+            found = embedding_store.active(connection)
+        assert found is not None
+        return found.model_version
+
+    def points(self, version: str) -> int:
+        """Return how many points a version has."""
+        with closing(VectorIndex(self.qdrant, model_version=version, dimensions=64)) as index:
+            return index.count()
+
+
+@pytest.fixture
+def bench(database: Database, database_url: str, model: Path, tmp_path: Path) -> Iterator[Bench]:
+    gate = Gate(tmp_path / "vectors")
+    with LoopbackServer(gate, threads=8) as server:
+        yield Bench(database, database_url, gate, server.url, model, tmp_path / "models")
+        gate.opened.set()
+    gate.vectors.close()
+
+
+@pytest.mark.parametrize(
+    ("write", "after"),
+    [(1, False), (1, True), (2, False)],
+    ids=["before the first points", "between points and vectors", "before later points"],
+)
+def test_killed_at_any_point_it_goes_on_and_no_search_fails_meanwhile(bench: Bench, write: int, after: bool) -> None:
+    bench.shelf.fill(60)
+    bench.gate.hold(collection_name(bench.new), write, after=after)
+    with Searching(bench.ask) as searching:
+        first = start_reindex(bench.settings, "--to", str(bench.other))
+        assert bench.gate.reached.wait(60)
+        late = bench.shelf.add("a late text about football")
+        first.kill()
+        first.communicate()
+        assert bench.active() == bench.old
+        bench.gate.opened.set()
+
+        second = start_reindex(bench.settings, "--to", str(bench.other))
+        told, error = second.communicate(timeout=120)
+        while searching.asked < 5:
+            pass
+    assert (second.returncode, error) == (0, "")
+    assert (searching.failed, searching.empty) == (0, 0), searching.failures[:3]
+    assert f"{81 if write == 1 else 17:>8}  of 81 contents to embed" in told
+    assert "0.0000  USD: it runs on this machine" in told
+    assert (bench.active(), bench.shelf.versions(), bench.points(bench.new)) == (bench.new, {bench.new: 81}, 81)
+    assert collection_name(bench.old) not in bench.gate.vectors.names()
+    assert f"the vectors of {bench.old} are gone" in told
+    assert late in {row[0] for row in bench.shelf.rows("select content_id from embeddings")}
+    assert bench.ask() == 5
+
+
+def test_each_text_teaches_the_new_means_once_however_often_it_is_begun(bench: Bench) -> None:
+    class StopError(Exception):
+        pass
+
+    def stop(_: object) -> None:
+        raise StopError
+
+    bench.shelf.add("nobody said what this is about", topics=None)
+    with pytest.raises(StopError):
+        bench.work(tell=stop).run()
+    bench.work().run()
+
+    [(documents, lang)] = bench.shelf.rows(
+        "select documents, lang from topic_means where model_version = 'tiny-other-1'"
+    )
+    assert (documents, lang) == (20, "en")
+    assert bench.shelf.rows("select count(*) from embeddings new join embeddings old using (content_id)"
+                            " where new.model_version = 'tiny-other-1' and old.model_version <> new.model_version"
+                            " and new.made_at = old.made_at") == [(21,)]  # fmt: skip
+
+
+def test_texts_that_come_or_change_while_it_runs_are_not_missed(bench: Bench) -> None:
+    seen: list[UUID] = []
+
+    def meanwhile(_: object) -> None:
+        if len(seen) < 3:
+            seen.append(bench.shelf.add(f"new text {len(seen)} about inflation"))
+            with bench.database.transaction() as connection:
+                connection.execute("update contents set text = 'another text', version = 2 where id = %s", (seen[0],))
+                connection.execute("update embeddings set text_version = 2 where content_id = %s", (seen[0],))
+
+    done = bench.work(tell=meanwhile).run()
+
+    assert done.made >= 23
+    rows = dict(
+        bench.shelf.rows("select content_id, text_version from embeddings where model_version = 'tiny-other-1'")
+    )
+    assert [rows[one] for one in seen] == [2, 1, 1]
+    opened = EmbeddingModels(bench.settings, bench.database).active()
+    assert opened.version.model_version == bench.new
+    expected = opened.embedder.embed_passage(f"{'new text 0 about inflation'}. another text")
+    assert np.allclose(opened.index.retrieve([seen[0]])[seen[0]], expected, atol=1e-5)
+
+
+def test_what_was_read_with_the_model_before_is_read_again(bench: Bench) -> None:
+    before = bench.shelf.models.active()
+    with bench.database.transaction() as connection:
+        embedding_store.seal(connection, 30)
+    with pytest.raises(ModelSwitchedError):
+        bench.shelf.add("a text in the very moment")
+
+    bench.work().run()
+
+    with pytest.raises(ModelSwitchedError) as raised:
+        bench.shelf.add("a text that was begun before", vectors_of=before)
+    assert raised.value.retry_after_s == 2.0
+    bench.shelf.add("a text that was begun after")
+    assert bench.shelf.versions() == {bench.old: 20, bench.new: 21}
+
+
+def test_two_at_once_do_not_disturb_each_other(bench: Bench) -> None:
+    with closing(SingleConnection(bench.url)) as other, other.statement() as connection:
+        assert reindex_store.try_lock(connection)
+        second = start_reindex(bench.settings, "--to", str(bench.other))
+        told, error = second.communicate(timeout=60)
+    assert (second.returncode, told) == (1, "")
+    assert "under way" in error
+
+    bench.work().run()  # both at once all the same, as after a connection that was cut
+    late = bench.work()
+    assert late.plan(None).wanting == 0
+    assert bench.shelf.versions() == {bench.old: 20, bench.new: 20}
+
+
+def test_a_dry_run_says_what_it_would_take_and_does_nothing(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    command.reindex(bench.settings, str(bench.other), dry=True)
+
+    told = capsys.readouterr().out
+    assert re.search(r"\n +20  of 20 contents to embed\n +\d+  seconds, by a sample of them\n +0\.0000  USD", told)
+    assert bench.shelf.versions() == {bench.old: 20}
+    assert bench.shelf.rows("select state from embedding_versions") == [("active",)]
+
+
+def test_texts_without_a_vector_do_not_hold_the_others_up(bench: Bench) -> None:
+    class Picky:
+        """Makes vectors of all texts but one."""
+
+        dimensions = 64
+
+        def embed_passages(self, texts: list[str]) -> list[np.ndarray | None]:
+            return [None if "goal" in text else np.eye(64, dtype=np.float32)[0] for text in texts]
+
+    new = embedding_store.Version("picky-1", "api:picky", 1, 64)
+    index = VectorIndex(bench.qdrant, model_version="picky-1", dimensions=64)
+    old = bench.shelf.models.active().version
+    done = Reindex(bench.database, old, new, Picky(), index, local=False).run()
+    index.close()
+
+    assert (done.made, done.refused) == (16, 4)
+    assert bench.active() == "picky-1"
+    codes = bench.shelf.rows("select error_code, count(*) from embedding_refusals group by 1")
+    assert codes == [("unusable_vector", 4)]
+    assert bench.shelf.rows("select * from topic_means") == []
+
+
+def test_a_lost_collection_is_built_again_without_embedding(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.shelf.models.active().index.drop()
+    assert bench.points(bench.old) == 0
+
+    command.reindex(bench.settings, "", dry=False)
+
+    assert "Qdrant has 0 of 20 vectors" in capsys.readouterr().out
+    assert bench.points(bench.old) == 20
+    assert bench.ask() == 5
+    assert rebuild(bench.database, bench.old, bench.shelf.models.active().index) == 20
+
+
+def test_old_vectors_are_kept_for_the_grace_and_a_way_back_is_short(bench: Bench) -> None:
+    bench.work().run()
+    patient = bench.set_up(embedding_keep_old_s=3_600)
+    assert drop_outdated(patient, bench.database) == []
+
+    models = EmbeddingModels(bench.settings, bench.database)
+    back = models.configured()
+    done = Reindex(bench.database, models.active().version, back.version, back.embedder, back.index, local=True).run()
+
+    assert (done.made, bench.active(), bench.ask()) == (0, bench.old, 5)
+    assert drop_outdated(bench.settings, bench.database) == [bench.new]
+    assert bench.shelf.versions() == {bench.old: 20}
+    assert bench.shelf.rows("select model_version, state from embedding_versions") == [(bench.old, "active")]
+
+
+def test_the_sweep_drops_what_is_nobodys_and_writes_older_points_again(bench: Bench) -> None:
+    with closing(VectorIndex(bench.qdrant, model_version="nobodys", dimensions=3)) as orphan:
+        orphan.upsert([Point(bench.shelf.ids[0], np.ones(3, np.float32))])
+    bench.work().run()
+    older, index = bench.shelf.ids[0], EmbeddingModels(bench.settings, bench.database).active().index
+    expected = index.retrieve([older])[older]
+    index.delete([older])
+    index.upsert([Point(older, np.eye(64, dtype=np.float32)[0], {}, 0)])
+    ghost = new_id()
+    index.upsert([Point(ghost, np.eye(64, dtype=np.float32)[0])])
+
+    remove_ghosts(bench.settings, bench.database)
+
+    assert bench.gate.vectors.names() == [collection_name(bench.new)]
+    assert np.allclose(index.retrieve([older])[older], expected, atol=1e-6)
+    assert index.retrieve([ghost]) == {}
+    assert index.count() == 20
+
+
+def test_nothing_is_dropped_as_nobodys_while_no_model_counts(bench: Bench) -> None:
+    with bench.database.transaction() as connection:
+        connection.execute("delete from embedding_versions")
+
+    remove_ghosts(bench.settings, bench.database)
+
+    assert bench.points(bench.old) == 20
+
+
+def test_where_another_model_lies_in_the_place_of_the_one_that_counts_it_is_said(bench: Bench) -> None:
+    moved = bench.set_up(model_uri=str(bench.other))
+    with bench.database.transaction() as connection:
+        connection.execute("update embedding_versions set uri = %s", (str(bench.other),))
+    with pytest.raises(ModelReplacedError):
+        EmbeddingModels(moved, bench.database).active()
+
+    command.reindex(moved, "", dry=False)
+    assert bench.active() == bench.new
