@@ -28,7 +28,7 @@ class MoneySpent(BaseModel):
     """What one model cost on one day."""
 
     day: date
-    kind: str = Field(description="What for: `llm` or `transcription`", examples=["llm"])
+    kind: str = Field(description="What for: `llm`, `embedding` or `transcription`", examples=["llm"])
     model: str = Field(description="Empty for calls made before models were noted", examples=["gpt-4.1-mini"])
     calls: int = Field(description="Calls that cost something, or may have")
     unsettled: int = Field(description="Those of them whose answer is on its way or was lost; counted at their most")

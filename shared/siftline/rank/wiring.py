@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from siftline.jobs.embedding_models import EmbeddingModels
+from siftline.jobs.embedding_models import EmbeddingModels, Opened
 from siftline.jobs.priced_embedder import Payment, PricedEmbedder
 from siftline.kit.aws import secret
 from siftline.kit.db import open_database
@@ -17,12 +17,12 @@ def open_search(settings: SearchSettings) -> Search:
     """
     database = open_database(secret(settings.database_url.get_secret_value()), settings.database_pool_size)
     models = EmbeddingModels(settings, database, vectors_timeout_s=settings.search_timeout_s)
+    return Search(database, lambda user_id: meaning_of(models.active(), user_id))
 
-    def open_meaning(user_id: UUID) -> Meaning:
-        opened = models.active()
-        embedder = opened.embedder
-        if isinstance(embedder, PricedEmbedder):
-            embedder = embedder.paid_by(Payment(user_id, user_id))
-        return Meaning(embedder, opened.index)
 
-    return Search(database, open_meaning)
+def meaning_of(opened: Opened, user_id: UUID) -> Meaning:
+    """Return what a user's search asks; where its model costs money it is the user's."""
+    embedder = opened.embedder
+    if isinstance(embedder, PricedEmbedder):
+        embedder = embedder.paid_by(Payment(user_id, user_id))
+    return Meaning(embedder, opened.index)
