@@ -19,7 +19,7 @@ from siftline.jobs.embedding_models import EmbeddingModels, Opened
 from siftline.kit.db import Database
 from siftline.kit.models import MANIFEST
 from siftline.kit.vectors import Point
-from siftline.settings import AnalyzeSettings, process_environment
+from siftline.settings import AnalyzeSettings, ConsumerSettings, process_environment
 from tests.factories import make_content, make_item
 from tests.models import CORPUS
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 QUEUES = {
-    f"{name}_{kind}_url": "http://127.0.0.1:1/queue"
-    for name in ("fetch", "content_processing", "content_background", "analysis", "resolution", "clustering")
-    for kind in ("queue", "dlq")
+    name: "http://127.0.0.1:1/queue"
+    for name in ConsumerSettings.model_fields
+    if name.endswith(("_queue_url", "_dlq_url"))
 }
 
 

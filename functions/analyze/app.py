@@ -31,8 +31,7 @@ def build() -> BatchConsumer:
         Lazily(JobType.SCORE_USER, scoring.ScoreUser.providers, scores),
     ]
     users = {JobType.LABEL_USER: labelling.subject_of, JobType.SCORE_USER: scoring.subject_of}
-    reading_s = settings.analyze_text_s + settings.llm_longest_s() + settings.embedding_longest_s()
-    longest_s = max(reading_s, settings.score_user_s)
+    longest_s = max(settings.analyze_text_s + settings.llm_longest_s() + settings.embedding_s(), settings.score_user_s)
     return consumer(settings, parts, works, {JobType.ANALYZE_CONTENT: service.subject_of, **users}, reserve_s=longest_s)
 
 

@@ -47,6 +47,6 @@ class EmbeddingSettings(ModelSettings, VectorSettings):
     def _none(cls, value: object) -> object:
         return None if value == "" else value
 
-    def embedding_longest_s(self) -> float:
+    def embedding_s(self) -> float:
         """Return the longest that embedding one text over the API may take."""
         return self.embedding_api_timeout_s if self.embedding_api_model else 0.0

@@ -257,9 +257,7 @@ class ApiSettings(ConsumerSettings, RelevanceSettings):
     )
 
 
-class AnalyzeSettings(
-    ConsumerSettings, EmbeddingSettings, TopicSettings, LlmSettings, EntitySettings, ScoreSettings
-):
+class AnalyzeSettings(ConsumerSettings, EmbeddingSettings, TopicSettings, LlmSettings, EntitySettings, ScoreSettings):
     """The ``analyze`` function."""
 
     tags_max: int = Field(default=6, ge=0, le=30, description="tags of a content at most")
