@@ -449,6 +449,19 @@ def test_the_sweep_waits_a_day_for_more_where_little_was_read(database, reader):
     assert reader.score()["all"] is True
 
 
+def test_the_sweep_has_everything_scored_by_the_vectors_that_count_now(database, reader):
+    reader.hold("solar")
+    reader.score()
+    sweep = Sweep(database, Publisher(database, FakeSender(), JobSettings()), JobSettings())
+    active = "insert into embedding_versions (model_version, uri, dimensions, state) values (%s, '', 24, 'active')"
+    reader.run(active, MODEL)
+    assert sweep.run().unscored == 0
+
+    reader.run("update embedding_versions set model_version = 'axes-2'")
+
+    assert sweep.run().unscored == 1
+
+
 def test_a_subject_of_a_user_without_items_is_scored_at_no_cost(database):
     with database.transaction() as connection:
         user_id = make_user(connection)

@@ -86,7 +86,9 @@ where (
     where items.user_id = users.id and items.score_wanted <> items.score_made
       and contents.status in ('READY', 'FAILED'))
   or exists (select from score_profiles where score_profiles.user_id = users.id and score_profiles.evidence > 0
-    and score_profiles.made_at < now() - interval '1 day'))
+    and score_profiles.made_at < now() - interval '1 day')
+  or exists (select from score_profiles join embedding_versions on embedding_versions.state = 'active'
+    where score_profiles.user_id = users.id and score_profiles.model_version <> embedding_versions.model_version))
 and not exists (select from jobs where jobs.job_type = 'score_user' and jobs.subject_id = users.id
   and jobs.state in ('pending', 'processing'))
 order by users.id limit %(limit)s
