@@ -77,6 +77,11 @@ resolve: $(VENV)/.local ## ask who organisations are that have temporary ids: DR
 reindex: $(VENV)/.local ## make all vectors anew while search goes on: DRY_RUN=1 only counts, TO=<model folder, s3://… or api:<model>>
 	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.reindex $(if $(TO),--to "$(TO)") $(if $(filter 1,$(DRY_RUN)),--dry-run)
 
+.PHONY: reprocess
+reprocess: $(VENV)/.local ## read again what other versions read: DRY_RUN=1 only counts and prices; KIND=topics VERSION=… OLDER_THAN=2026-11-01 LIMIT=…; SHOW=1, CANCEL=1
+	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.reprocess $(if $(KIND),--kind "$(KIND)") $(if $(VERSION),--version "$(VERSION)") \
+	  $(if $(OLDER_THAN),--older-than "$(OLDER_THAN)") $(if $(LIMIT),--limit "$(LIMIT)") $(if $(filter 1,$(DRY_RUN)),--dry-run) $(if $(filter 1,$(SHOW)),--show) $(if $(filter 1,$(CANCEL)),--cancel)
+
 # USER is also the shell's own name for who is logged in: only one that was typed counts.
 .PHONY: credits
 credits: $(VENV)/.local ## credits for a user: USER=name-or-id AMOUNT=100, or AMOUNT=unmetered

@@ -36,13 +36,13 @@ class FakeDepths:
         return Depth(visible=self.visible, in_flight=0, delayed=0, dead=0)
 
 
-def schedule_settings(**more: int) -> ScheduleSettings:
+def schedule_settings(**more: float) -> ScheduleSettings:
     """Return settings whose places nothing is at."""
     return ScheduleSettings(**_PLACES, database_url="postgresql:///unused", qdrant_url="http://127.0.0.1:1", **more)
 
 
 def make_schedule(
-    database: Database, *, depth: int = 0, ghosts: int = 0, clock: Clock | None = None, **more: int
+    database: Database, *, depth: int = 0, ghosts: int = 0, clock: Clock | None = None, **more: float
 ) -> tuple[Schedule, FakeSender]:
     """Return a schedule and what it sends; ``more`` are settings."""
     settings, sender, clock = schedule_settings(**more), FakeSender(), clock or SystemClock()

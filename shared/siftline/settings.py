@@ -55,6 +55,7 @@ __all__ = [
     "PacingSettings",
     "ProducerSettings",
     "QueueSettings",
+    "ReprocessSettings",
     "ResolveSettings",
     "ScheduleSettings",
     "SearchSettings",

@@ -34,6 +34,11 @@ class EntityStep:
         self._resolves = resolves
         self._max_attempts = max_attempts
 
+    @property
+    def version(self) -> str:
+        """Names what finds the names by itself, and how."""
+        return _version(self._recognizer.model_id, self._recognizer.model_version)
+
     def added(self, article: Article, reading: Reading, told: Recognizer | None = None) -> Reading:
         """Return the reading with whom the text is about; as it was where there is too little text.
 
@@ -44,7 +49,7 @@ class EntityStep:
         text = f"{article.title}\n\n{article.text[:_TEXT_MAX_CHARS]}"
         recognizer = told or self._recognizer
         named = named_in(text, recognizer, reading.language, limit=self._limit)
-        version = f"{recognizer.model_id}-{recognizer.model_version}/{KIND}-1"
+        version = _version(recognizer.model_id, recognizer.model_version)
         made = Derivation(KIND, recognizer.model_id, version, {"entities": len(named)})
         return replace(reading, entities=named, derivations=(*reading.derivations, made))
 
@@ -60,3 +65,12 @@ class EntityStep:
         if self._resolves:
             wanted = [NewJob(JobType.RESOLVE_ENTITY, entity_id, f"entity:{entity_id}") for entity_id in fresh]
             jobs.enqueue(connection, wanted, max_attempts=self._max_attempts)
+
+
+def told_version(model: str, prompt: str) -> str:
+    """Return the version of names that a language model told, asked in these words."""
+    return _version(model, f"prompt-{prompt}")
+
+
+def _version(model_id: str, model_version: str) -> str:
+    return f"{model_id}-{model_version}/{KIND}-1"

@@ -14,6 +14,7 @@ from siftline.analyze import language as languages
 from siftline.analyze.anchors import ANY, Shelf
 from siftline.analyze.cascade import Cascade, Decision
 from siftline.analyze.entities import Named
+from siftline.analyze.labels import Label
 from siftline.analyze.language import Detected, LanguageDetector, primary_language
 from siftline.analyze.means import MeanRule, PullRule, Seen, mean_vector, read_directions
 from siftline.analyze.own_topics import OwnTopics
@@ -130,6 +131,16 @@ class Reader:
     def dimensions(self) -> int:
         """The length of the vectors."""
         return self._embedder.dimensions
+
+    @property
+    def label_digests(self) -> tuple[str, ...]:
+        """What tells apart the set of topics that texts are sorted with, by language."""
+        return tuple(self._shelf.digest(language) for language in self._shelf.languages)
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The topics that texts are sorted into."""
+        return self._shelf.labels
 
     def own_topics(self) -> OwnTopics:
         """Return what compares texts with topics of a user's own, beside the default ones."""

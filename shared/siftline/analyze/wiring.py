@@ -14,6 +14,7 @@ from siftline.analyze.labels import LabelSet, load_labels, shipped_hypotheses, s
 from siftline.analyze.language import LanguageDetector
 from siftline.analyze.llm_wiring import open_llm
 from siftline.analyze.nli import open_entailment
+from siftline.analyze.profile import tell_profile
 from siftline.analyze.reader import Reader, ReadingRules
 from siftline.analyze.service import AnalyzeContent
 from siftline.analyze.summary import SummaryRule
@@ -40,10 +41,14 @@ def open_analysis(settings: AnalyzeSettings, database: Database) -> AnalyzeConte
 
 
 class Desks:
-    """Opens what texts are read with, and keeps it for as long as the same model's vectors count. Thread-safe."""
+    """Opens what texts are read with, and keeps it for as long as the same model's vectors count. Thread-safe.
+
+    Whenever that is another, everybody is told what texts are read with from now on.
+    """
 
     def __init__(self, settings: AnalyzeSettings, database: Database) -> None:
         self._settings = settings
+        self._database = database
         self._models = EmbeddingModels(settings, database)
         self._desk: tuple[Opened, Desk] | None = None
         self._lock = threading.Lock()
@@ -53,7 +58,9 @@ class Desks:
         opened = self._models.active()
         with self._lock:
             if self._desk is None or self._desk[0] is not opened:
-                self._desk = (opened, self._made(opened))
+                desk = self._made(opened)
+                tell_profile(self._settings, self._database, desk.reader)
+                self._desk = (opened, desk)
             return self._desk[1]
 
     def _made(self, opened: Opened) -> Desk:

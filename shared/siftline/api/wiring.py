@@ -18,6 +18,7 @@ from siftline.api.items import ItemRoutes
 from siftline.api.me import MeRoutes
 from siftline.api.opml_routes import OpmlLimits, OpmlRoutes
 from siftline.api.ops import Depths, OpsRoutes
+from siftline.api.reprocess import ReprocessRoutes
 from siftline.api.resolver import HttpApi
 from siftline.api.routing import Resource
 from siftline.api.saves import SaveRoutes, SaveUrls
@@ -31,6 +32,7 @@ from siftline.api.walk import WalkRoutes
 from siftline.contracts import Queue
 from siftline.jobs.dead_letter_queues import SqsDeadLetters
 from siftline.jobs.dead_letters import DeadLetterQueues, DeadLetters
+from siftline.jobs.reprocess import Reprocess
 from siftline.jobs.wiring import producer
 from siftline.kit.aws import sqs_client
 from siftline.kit.clock import Clock
@@ -94,6 +96,7 @@ def http_api(
         MeRoutes(parts.database, scores),
         UsageRoutes(parts.database, parts.clock),
         OpsRoutes(parts.database, parts.queues),
+        ReprocessRoutes(Reprocess(parts.database, max_attempts=max_attempts)),
         DeadLetterRoutes(dead_letters, parts.queues, parts.clock),
         HealthRoutes(Authorizer(parts.database), checks, parts.log),
     ]

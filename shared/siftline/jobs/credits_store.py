@@ -3,7 +3,8 @@
 One row of ``credit_entries`` a job, whoever pays; a user's balance is the sum of their amounts, released ones left out.
 The functions work in the caller's transaction, so that job, content and credit change together or not at all. A version
 of a content is paid once: by the tenant its job was made for, where they hold it; else by who saved it, first come
-first; else by who follows the source that brought it, longest first; else by any other holder. Rereading what was
+first; else by who follows the source that brought it, longest first; else by any other holder. A job whose payload
+says ``free_version`` costs nobody, as long as the text is of that version. Rereading what was
 analysed before is nobody's cost but of who asked: that user, or, for a feed, who follows it, longest first. What was
 analysed elsewhere, in the very same words, is taken over from there and costs nobody. Users whose ``credits`` is null
 are not metered: their amounts are 0. What nobody holds (a message sent by hand) costs nobody.
@@ -64,7 +65,7 @@ _PAYERS = """
 
 _CHARGES = f"""
 select asker.id as job_id, contents.id as content_id, contents.version as content_version, asked.kind,
-  case when asked.kind = 'repeat' then paid.user_id else payer.user_id end as user_id,
+  case when free.reread then null when asked.kind = 'repeat' then paid.user_id else payer.user_id end as user_id,
   case when payer.credits is not null then -1 else 0 end as amount,
   asked.kind <> 'repeat' and payer.user_id is null
     and exists (select from items where items.content_id = contents.id) as unpaid
@@ -75,7 +76,10 @@ left join lateral (
     and entries.state <> 'released' and entries.job_id <> asker.id
   order by entries.created_at limit 1) paid on true
 cross join lateral (
-  select case when asker.id = any(%(asked)b::uuid[]) then case when paid.id is null then 'analysis' else 'reprocess' end
+  select coalesce(asker.payload ->> 'free_version' = contents.version::text, false) as reread) free
+cross join lateral (
+  select case when free.reread then 'repeat'
+    when asker.id = any(%(asked)b::uuid[]) then case when paid.id is null then 'analysis' else 'reprocess' end
     when paid.id is not null or exists (select from analysed_twins where content_id = contents.id) then 'repeat'
     else 'analysis' end as kind) asked
 left join lateral ({_PAYERS}) payer on asked.kind <> 'repeat'

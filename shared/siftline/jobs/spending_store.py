@@ -15,10 +15,10 @@ from psycopg.rows import scalar_row
 from siftline.kit.db import Connection
 
 _PAYER = """
-select coalesce(
+select case when exists (select from jobs where id = %(job_id)s and payload ? 'reprocess') then null else coalesce(
   (select user_id from credit_entries where job_id = %(job_id)s and state <> 'released'),
   (select user_id from content_payers where content_id = %(content_id)s
-   order by saved desc, since nulls last, item_id limit 1))
+   order by saved desc, since nulls last, item_id limit 1)) end
 """
 _OPEN_DAY = """
 insert into spending_days (kind, day, user_id, micro_usd)

@@ -11,6 +11,7 @@ from siftline.jobs import store as jobs
 from siftline.jobs.model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import Depth
+from siftline.jobs.reprocess import Reprocess
 from siftline.jobs.steps import Steps
 from siftline.jobs.sweep import Sweep
 from siftline.kit import pacing_store
@@ -170,9 +171,9 @@ class Schedule:
         )
 
     def background(self) -> dict[str, int]:
-        """Enqueue what nobody waits for: the comparing of users' contents with their own topics."""
+        """Enqueue what nobody waits for: contents to compare with users' own topics, a slice of what is read again."""
         steps = Steps(Tick.BACKGROUND, self._clock, work_s=self._settings.tick_work_s)
-        return steps.run({"labellings": self._labellings})
+        return steps.run({"labellings": self._labellings, "reprocess": self._reprocess})
 
     def extra_run(self) -> dict[str, int]:
         """Hand out up to twice the cap of each queue in which more due jobs wait than ``extra_run_pending``.
@@ -194,6 +195,12 @@ class Schedule:
             users = store.due_labellings(connection, limit=self._settings.clusterings_per_tick)
             wanted = [NewJob(JobType.LABEL_USER, user_id, f"user:{user_id}") for user_id in users]
             ids = jobs.enqueue(connection, wanted, max_attempts=self._settings.job_max_attempts)
+        self._publisher.publish(ids)
+        return len(ids)
+
+    def _reprocess(self) -> int:
+        reprocess = Reprocess(self._database, max_attempts=self._settings.job_max_attempts)
+        ids = reprocess.slice(self._settings, self._clock) if self._can_accept(Queue.ANALYSIS) else []
         self._publisher.publish(ids)
         return len(ids)
 

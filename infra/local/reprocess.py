@@ -1,0 +1,96 @@
+"""Read again what other versions read: ``make reprocess``. ``DRY_RUN=1`` only counts and prices it."""
+
+import argparse
+import sys
+from contextlib import closing
+from datetime import UTC, datetime
+
+from pydantic import ValidationError
+
+from infra.local.errors import SetUpError
+from siftline.analyze.wiring import Desks
+from siftline.jobs.reprocess import Plan, Reprocess
+from siftline.jobs.reprocess_store import KINDS, Order, Run
+from siftline.jobs.wiring import Producer, producer
+from siftline.kit.errors import SiftlineError
+from siftline.settings import AnalyzeSettings, ProducerSettings
+
+
+def _opened() -> tuple[ProducerSettings, Producer]:
+    """Open the database, and tell what texts are read with, where the settings of analysis are at hand too."""
+    try:
+        settings: ProducerSettings = AnalyzeSettings()
+    except ValidationError:
+        settings = _producer_settings()
+    parts = producer(settings)
+    if isinstance(settings, AnalyzeSettings):
+        Desks(settings, parts.database).open()
+    return settings, parts
+
+
+def _producer_settings() -> ProducerSettings:
+    try:
+        return ProducerSettings()
+    except ValidationError as error:
+        places = ", ".join(sorted(str(fault["loc"][0]).upper() for fault in error.errors()))
+        raise SetUpError(f"Set {places}, or start `make run` once.") from error
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """Return a plan as lines of text."""
+    basis = "as measured here" if plan.measured else "as is usual; nothing was measured here yet"
+    return [
+        *(f"{one.contents:>8}  {one.kind:<10} {one.model_version}" for one in plan.by),
+        f"{plan.contents:>8}  contents, at no credit for users",
+        f"{plan.usd:>8.2f}  USD for the language model, asked about {plan.llm_texts} of them",
+        f"{plan.work_s / 60:>8.1f}  minutes of one worker, {basis}",
+    ]
+
+
+def run_line(run: Run | None) -> str:
+    """Return how far a run has come as a line of text."""
+    if run is None:
+        return "Nothing has been read again yet."
+    waits = f", waits for {run.waits_for}" if run.waits_for else ""
+    done = run.enqueued - run.live - run.failed
+    return f"{run.state}: {done} of {run.planned} read again, {run.live} on their way, {run.failed} failed{waits}"
+
+
+def main(arguments: list[str]) -> int:
+    """Do as the command line says; return the exit code."""
+    parser = argparse.ArgumentParser(prog="make reprocess", description="Read again what other versions read.")
+    parser.add_argument("--kind", choices=KINDS, help="only values of this kind")
+    parser.add_argument("--version", help="only what this version made, the present one too")
+    parser.add_argument(
+        "--older-than", type=datetime.fromisoformat, help="only what was made before, such as 2026-11-01"
+    )
+    parser.add_argument("--limit", type=int, help="at most so many contents")
+    parser.add_argument("--dry-run", action="store_true", help="only count and price")
+    parser.add_argument("--show", action="store_true", help="show how far it has come")
+    parser.add_argument("--cancel", action="store_true", help="end the run that is going")
+    chosen = parser.parse_args(arguments)
+    if chosen.limit is not None and chosen.limit < 1:
+        parser.error("--limit must be at least 1")
+    older_than = chosen.older_than
+    if older_than is not None and older_than.tzinfo is None:
+        older_than = older_than.replace(tzinfo=UTC)
+    order = Order(chosen.kind, chosen.version, older_than, chosen.limit)
+    try:
+        settings, parts = _opened()
+        with closing(parts.database):
+            reprocess = Reprocess(parts.database, max_attempts=settings.job_max_attempts)
+            if chosen.cancel:
+                print("Ended." if reprocess.cancel() else "No run is going.")
+            elif chosen.show:
+                print(run_line(reprocess.run()))
+            else:
+                plan = reprocess.plan(order) if chosen.dry_run else reprocess.start(order)
+                print("\n".join(plan_lines(plan)))
+    except (SiftlineError, SetUpError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
