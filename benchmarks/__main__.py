@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 from benchmarks import (
+    cost,
     entities,
     extraction,
     fairness,
@@ -35,6 +36,7 @@ _ALL: Mapping[str, Callable[[], object]] = {
     "http": http.main,
     "fairness": fairness.main,
     "walk": walk.main,
+    "cost": cost.main,
     "extraction": extraction.main,
     "entities": entities.main,
     "stories": stories.main,

@@ -55,7 +55,7 @@ def main() -> None:
         machine = RunningMachine(Path(folder) / "machine", samples=True)
         start_s, _ = timed(machine.__enter__)
         try:
-            ready_s, _ = timed(lambda: _all_ready(machine.client(), articles))
+            ready_s, _ = timed(lambda: wait_until_ready(machine.client(), articles))
             _tell(report, machine.environment["DATABASE_URL"], articles, start_s, ready_s)
         finally:
             stop_s, _ = timed(machine.stop)
@@ -63,7 +63,7 @@ def main() -> None:
     report.keep()
 
 
-def _all_ready(client: Client, articles: int) -> None:
+def wait_until_ready(client: Client, articles: int) -> None:
     """Wait until so many items are READY."""
     until = time.monotonic() + PATIENCE_S
     states: Sequence[str] = ()

@@ -1,0 +1,160 @@
+"""P14: what 1,000 articles cost on AWS. ``python -m benchmarks cost``
+
+The sample articles walk through the whole system as ``make run SAMPLES=1`` has them walk; how long each job took stands
+in the timelines. What of that the worker and its children computed, by Linux's own count, is the time, for during the
+rest other programs of this machine were at it; for PostgreSQL ``DATABASE_MS`` a job is added. That, times the memory
+that ``template.yaml`` gives the function, times the list price (``aws_prices.toml``), plus requests. Where a function
+has less than one processor (1,769 MB make one) all its time counts as computing and grows accordingly: an upper bound.
+Every message counts as an invocation of its own and as three requests to SQS, though both come in batches.
+
+Not in it: PostgreSQL, Qdrant, a NAT gateway and traffic, which cost by the month whatever is read, nor an LLM.
+"""
+
+import os
+import statistics
+import tempfile
+import tomllib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from benchmarks import walk
+from benchmarks.report import Report
+from infra.local.machine import ROOT
+from infra.local.sample_library import load_feeds
+from siftline.worker.template import Template
+from tests.e2e.machine import RunningMachine
+
+ARTICLES = 1_000
+REACH_USD = 0.05
+POLLS = 1_000
+"""Polls until so many articles have come: one each."""
+REQUESTS = 1_100
+"""Requests to the API: each article opened once, and lists of fifty, twice over."""
+COLD_STARTS, MODEL_FILES = 10, 20
+DATABASE_MS = 40.0
+"""Ten round trips to a database in the same region."""
+_MB_OF_ONE_PROCESSOR = 1_769
+_FUNCTION_OF = {
+    "fetch_source": "fetch",
+    "ingest_content": "ingest",
+    "analyze_content": "analyze",
+    "cluster_user": "cluster",
+}
+_PER_REQUEST_MS = {"api": 20.0, "authorize": 5.0}
+"""Upper bounds of what ``http`` and ``handlers`` measure, with a query."""
+_LOG_BYTES_A_JOB = 1_500
+_DURATIONS = """
+select jobs.job_type, job_events.duration_ms
+from jobs join job_events on job_events.job_id = jobs.id
+where job_events.event = 'completed' and job_events.duration_ms is not null
+"""
+
+
+def main() -> None:
+    report = Report("cost")
+    report.open(f"{ARTICLES:,} articles on AWS, without a language model: reach <= {REACH_USD} USD")
+    prices = tomllib.loads((Path(__file__).parent / "aws_prices.toml").read_text(encoding="utf-8"))
+    report.tell({"prices of": f"{prices['region']}, set down {prices['set_down']}; check them"})
+    measured, computing = _measured()
+    report.tell({"computing": f"{computing:.0%} of the time that jobs took"})
+    memory = {
+        function.name: function.memory_mb for function in Template.read(ROOT / "template.yaml").functions.values()
+    }
+    rows = [_row(name, times, ms, memory[name], prices) for name, times, ms in _work(measured, computing)]
+    report.table(f"functions, for {ARTICLES:,} articles", rows)
+    requests = _requests(sum(row["invocations"] for row in rows), prices)
+    report.table("requests and logs", [{"what": name, "usd": round(usd, 5)} for name, usd in requests.items()])
+    totals = [
+        {
+            "architecture": architecture,
+            "usd": round(sum(row[architecture] for row in rows) + sum(requests.values()), 4),
+            "reach usd": REACH_USD,
+        }
+        for architecture in prices["lambda_gb_second"]
+    ]
+    report.table("all together", totals)
+    report.tell({"not in it": "PostgreSQL, Qdrant, NAT, traffic, the clock's ticks, a language model"})
+    report.keep()
+
+
+def _measured() -> tuple[dict[str, list[int]], float]:
+    """Return how long each job of the sample articles' walk took, in ms, by job type; and what share was computing."""
+    articles = sum(len(feed.articles) for feed in load_feeds(datetime.now(UTC)))
+    found: dict[str, list[int]] = {}
+    with tempfile.TemporaryDirectory(prefix="siftline-bench-") as folder:
+        Path(folder).chmod(0o711)  # PostgreSQL runs as another user when this one is root
+        machine = RunningMachine(Path(folder) / "machine", samples=True)
+        machine.__enter__()
+        try:
+            worker = machine.worker_pid
+            walk.wait_until_ready(machine.client(), articles)
+            computed_ms = _computed_ms(worker)
+            with psycopg.connect(machine.environment["DATABASE_URL"], row_factory=dict_row) as connection:
+                for row in connection.execute(_DURATIONS):
+                    found.setdefault(row["job_type"], []).append(row["duration_ms"])
+        finally:
+            machine.stop()
+    return found, min(computed_ms / max(sum(map(sum, found.values())), 1), 1.0)
+
+
+def _computed_ms(process: int) -> float:
+    """Return the processor time that a process and its children have used so far, in ms."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text(encoding="utf-8").rpartition(")")[2].split()
+        except OSError:
+            continue
+        if process in (int(stat.parent.name), int(fields[1])):
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks * 1000 / os.sysconf("SC_CLK_TCK")
+
+
+def _work(measured: Mapping[str, Sequence[int]], computing: float) -> list[tuple[str, int, float]]:
+    """Return each function, how often it works for so many articles, and for how many ms each time."""
+    times = {"fetch_source": POLLS, "ingest_content": ARTICLES, "analyze_content": ARTICLES}
+    times["cluster_user"] = ARTICLES // 20
+    work = [
+        (
+            _FUNCTION_OF[kind],
+            times[kind],
+            DATABASE_MS + computing * (statistics.fmean(measured[kind]) if measured.get(kind) else 0.0),
+        )
+        for kind in _FUNCTION_OF
+    ]
+    return [*work, *((name, REQUESTS, ms) for name, ms in _PER_REQUEST_MS.items())]
+
+
+def _row(name: str, times: int, ms: float, memory_mb: int, prices: Mapping[str, Any]) -> dict[str, Any]:
+    billed_ms = ms * max(1.0, _MB_OF_ONE_PROCESSOR / memory_mb)
+    gb_seconds = times * billed_ms / 1000 * memory_mb / 1024
+    return {
+        "function": name,
+        "invocations": times,
+        "ms": round(ms, 1),
+        "memory MB": memory_mb,
+        "billed ms": round(billed_ms, 1),
+        "GB-s": round(gb_seconds, 1),
+        **{architecture: round(gb_seconds * price, 5) for architecture, price in prices["lambda_gb_second"].items()},
+    }
+
+
+def _requests(invocations: int, prices: Mapping[str, Any]) -> dict[str, float]:
+    messages = POLLS + 2 * ARTICLES + ARTICLES // 20
+    per_sqs = (prices["sqs_million_requests"] + prices["sqs_fair_million_requests"]) / 1e6
+    return {
+        "Lambda requests": invocations * prices["lambda_million_requests"] / 1e6,
+        "SQS requests": 3 * messages * per_sqs,
+        "API Gateway": REQUESTS * prices["http_api_million_requests"] / 1e6,
+        "S3 gets of the model": COLD_STARTS * MODEL_FILES * prices["s3_thousand_gets"] / 1e3,
+        "logs": messages * _LOG_BYTES_A_JOB / 1e9 * prices["logs_gb"],
+    }
+
+
+if __name__ == "__main__":
+    main()
