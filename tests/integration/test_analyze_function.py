@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from functions.analyze import app
+from siftline.jobs import reading_profile_store
 from siftline.kit.db import Database
 from siftline.kit.vectors import VectorIndex
 from siftline.settings import environment
@@ -101,3 +102,16 @@ def test_a_users_items_are_scored_by_the_same_model(variables, database):
         score, reasons = connection.execute("select score, score_reasons from items").fetchone()
     assert 0 < score <= 1
     assert reasons[0]["about"] == "football"
+
+
+def test_what_texts_are_read_with_is_told(variables, database):
+    make_text(database)
+    handled("analyze.ok", variables)
+
+    with database.transaction() as connection:
+        profile = reading_profile_store.told(connection)
+        made = connection.execute("select kind, model_version from derivations where kind <> 'embedding'").fetchall()
+    assert "politics" in profile.topic_ids
+    assert len(profile.label_digests) > 1
+    assert made
+    assert [kind for kind, version in made if version not in profile.versions[kind]] == []
