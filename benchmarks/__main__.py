@@ -18,6 +18,7 @@ from benchmarks import (
     parse,
     poll,
     quality,
+    reindex,
     score,
     stories,
     sync,
@@ -42,6 +43,7 @@ _ALL: Mapping[str, Callable[[], object]] = {
     "stories": stories.main,
     "score": score.main,
     "topics": topics.main,
+    "reindex": reindex.main,
     "quality": quality.main,
     "kills": kills.main,
 }

@@ -89,7 +89,7 @@ def main() -> None:
     else:
         report.tell({"accuracy": "not measured: the labelled sets are not beside this project"})
     with tempfile.TemporaryDirectory() as scratch:
-        speed(report, Stream(LabelSet(shipped_labels().labels[:TOPICS]), Path(scratch)), _articles(), Path(scratch))
+        speed(report, Stream(LabelSet(shipped_labels().labels[:TOPICS]), Path(scratch)), news(ARTICLES), Path(scratch))
     report.keep()
 
 
@@ -160,8 +160,8 @@ def _macro_f1(pairs: Sequence[tuple[str, str]], names: Sequence[str]) -> float:
     return mean(scores)
 
 
-def _articles() -> list[Article]:
-    """Return a thousand articles: labelled ones where they are at hand, else this project's samples, over again."""
+def news(count: int) -> list[Article]:
+    """Return so many articles: labelled ones where they are at hand, else this project's samples, over again."""
     found: list[Article] = []
     for file in SETS.values():
         if (SHARED / "corpora" / "text" / file).is_file():
@@ -169,7 +169,7 @@ def _articles() -> list[Article]:
             with (SHARED / "corpora" / "text" / file).open(newline="", encoding="utf-8") as lines:
                 found += [Article(row["title"], row["text"]) for row in csv.DictReader(lines)]
     found = found or [Article("", text) for texts in shipped_news().values() for text in texts]
-    return [found[place % len(found)] for place in range(ARTICLES)]
+    return [found[place % len(found)] for place in range(count)]
 
 
 if __name__ == "__main__":

@@ -21,12 +21,18 @@ from siftline.kit.models import MANIFEST
 from siftline.kit.vectors import Point
 from siftline.settings import AnalyzeSettings, ConsumerSettings, process_environment
 from tests.factories import make_content, make_item
-from tests.models import CORPUS
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 ROOT = Path(__file__).resolve().parent.parent
+_TEXTS = (
+    "the striker scored a goal and the football team won",
+    "the central bank raised interest rates",
+    "doctors test a vaccine against malaria",
+    "the film won a prize at the festival",
+    "a song for the nurse and the patient",
+)
 QUEUES = {
     name: "http://127.0.0.1:1/queue"
     for name in ConsumerSettings.model_fields
@@ -47,13 +53,13 @@ def other_model(model: Path, folder: Path, version: str = "tiny-other-1") -> Pat
 def settings_for(database_url: str, qdrant: str, model: Path, cache: Path, **more: Any) -> AnalyzeSettings:
     """Return the settings of ``make reindex``."""
     values = {"database_url": database_url, "qdrant_url": qdrant, "model_uri": str(model), **QUEUES, **more}
-    return AnalyzeSettings(model_cache_dir=str(cache), embedding_tokens=64, model_threads=1, **values)
+    return AnalyzeSettings(model_cache_dir=str(cache), **{"embedding_tokens": 64, "model_threads": 1, **values})
 
 
 def environment_of(settings: AnalyzeSettings) -> dict[str, str]:
     """Return the same as a program's environment."""
     shown = {name: getattr(settings, name) for name in (*QUEUES, "qdrant_url", "model_uri", "model_cache_dir")}
-    shown |= {"embedding_tokens": 64, "model_threads": 1, "embedding_keep_old_s": settings.embedding_keep_old_s}
+    shown |= {name: getattr(settings, name) for name in ("embedding_tokens", "model_threads", "embedding_keep_old_s")}
     shown["database_url"] = settings.database_url.get_secret_value()
     return {**process_environment(), **{name.upper(): str(value) for name, value in shown.items()}}
 
@@ -82,7 +88,7 @@ class Shelf:
     def fill(self, count: int) -> None:
         """Add contents."""
         for number in range(count):
-            self.add(f"{CORPUS[number % len(CORPUS)]} {number}")
+            self.add(f"{_TEXTS[number % len(_TEXTS)]} {number}")
 
     def add(self, text: str, *, vectors_of: Opened | None = None, **columns: Any) -> UUID:
         """Add a content as analysis leaves it: its point, then its vector, under the lock of who writes vectors."""

@@ -1,20 +1,45 @@
-"""The BERT encoder of multilingual-e5-small as a page of ONNX nodes; no torch, no tracing.
+"""The BERT encoder of multilingual-e5-small, or another BERT's, as a page of ONNX nodes; no torch, no tracing.
 
 In: ``input_ids`` and ``attention_mask`` (int64, [batch, tokens]). Out: ``embedding`` (float32, [batch, hidden]): the
 masked mean of the last layer at unit length (Devlin et al. 2019 for the encoder, Wang et al. 2024 for the pooling).
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from layers.model.packed import BLOCK, Packed
+from layers.model.packed import BLOCK, Blocks, Shape
 
 CONTRIB = "com.microsoft"
+
+
+class Matrix(Protocol):
+    """A weight matrix; ``Blocks`` is one that stays in 4 bits where it is looked up."""
+
+    def floats(self) -> NDArray[np.float32]:
+        """Return it in float32."""
+        ...
+
+
+class Weights(Protocol):
+    """A BERT's weights by name; ``layers.model.packed.Packed`` is one."""
+
+    @property
+    def shape(self) -> Shape:
+        """The sizes of the encoder."""
+        ...
+
+    def floats(self, name: str, *shape: int) -> NDArray[np.float32]:
+        """Return a float32 tensor of this shape."""
+        ...
+
+    def blocks(self, name: str, rows: int, columns: int) -> Matrix:
+        """Return a matrix."""
+        ...
 
 
 class Nodes:
@@ -46,11 +71,11 @@ class Nodes:
         return out
 
 
-Dense = Callable[[Nodes, Packed, str, str, int, int], str]
+Dense = Callable[[Nodes, Weights, str, str, int, int], str]
 """Adds ``x @ weight.T + bias``: (nodes, packed, x, tensor name, rows, columns) -> output name."""
 
 
-def float_dense(nodes: Nodes, packed: Packed, x: str, name: str, rows: int, columns: int) -> str:
+def float_dense(nodes: Nodes, packed: Weights, x: str, name: str, rows: int, columns: int) -> str:
     """Multiply in float32: the yardstick."""
     weight = packed.blocks(f"{name}.w", rows, columns).floats()
     product = nodes.node("MatMul", x, nodes.constant(f"{name}.w", weight.T))
@@ -61,7 +86,7 @@ def float_dense(nodes: Nodes, packed: Packed, x: str, name: str, rows: int, colu
 _INT8_REACH = 64
 
 
-def int8_dense(nodes: Nodes, packed: Packed, x: str, name: str, rows: int, columns: int) -> str:
+def int8_dense(nodes: Nodes, packed: Weights, x: str, name: str, rows: int, columns: int) -> str:
     """Multiply in int8: weights symmetric with one scale an output channel, activations by their range in the run."""
     weight = packed.blocks(f"{name}.w", rows, columns).floats()
     scales = np.maximum(np.abs(weight).max(axis=1), np.finfo(np.float32).tiny) / np.float32(_INT8_REACH)
@@ -77,7 +102,7 @@ def int8_dense(nodes: Nodes, packed: Packed, x: str, name: str, rows: int, colum
     )
 
 
-def encoder(packed: Packed, dense: Dense) -> onnx.ModelProto:
+def encoder(packed: Weights, dense: Dense) -> onnx.ModelProto:
     """Return the whole graph, its matrix products made by ``dense``."""
     shape, nodes = packed.shape, Nodes()
     mask = nodes.node("Cast", "attention_mask", to=TensorProto.FLOAT)
@@ -95,13 +120,25 @@ def encoder(packed: Packed, dense: Dense) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
-def _embedded(nodes: Nodes, packed: Packed) -> str:
-    """Look tokens up in the stored 4-bit blocks (exactly their values), add positions and the one token type."""
+def _embedded(nodes: Nodes, packed: Weights) -> str:
+    """Look tokens up (stored 4-bit blocks exactly by their values), add positions and the one token type."""
     shape = packed.shape
-    words = packed.blocks("emb.word", shape.vocabulary, shape.hidden)
+    word = _word(nodes, packed)
+    positions = nodes.constant("position", packed.floats("emb.pos", shape.positions, shape.hidden))
+    length = nodes.node("Shape", "input_ids", start=1, end=2)
+    position = nodes.node("Slice", positions, nodes.integers(0), length)
+    kind = nodes.constant("type", packed.floats("emb.type", shape.token_types, shape.hidden)[0])
+    summed = nodes.node("Add", nodes.node("Add", word, position), kind)
+    return _normalised(nodes, packed, summed, "emb.ln")
+
+
+def _word(nodes: Nodes, packed: Weights) -> str:
+    words = packed.blocks("emb.word", packed.shape.vocabulary, packed.shape.hidden)
+    if not isinstance(words, Blocks):
+        return nodes.node("Gather", nodes.constant("word", words.floats()), "input_ids", axis=0)
     signed = (words.codes[:, 0::2] | (words.codes[:, 1::2] << 4)) ^ 0x88
     codes = helper.make_tensor("word.q", TensorProto.INT4, words.codes.shape, signed.tobytes(), raw=True)
-    word = nodes.node(
+    return nodes.node(
         "GatherBlockQuantized",
         nodes.tensor(codes),
         "input_ids",
@@ -111,15 +148,9 @@ def _embedded(nodes: Nodes, packed: Packed) -> str:
         gather_axis=0,
         quantize_axis=1,
     )
-    positions = nodes.constant("position", packed.floats("emb.pos", shape.positions, shape.hidden))
-    length = nodes.node("Shape", "input_ids", start=1, end=2)
-    position = nodes.node("Slice", positions, nodes.integers(0), length)
-    kind = nodes.constant("type", packed.floats("emb.type", shape.token_types, shape.hidden)[0])
-    summed = nodes.node("Add", nodes.node("Add", word, position), kind)
-    return _normalised(nodes, packed, summed, "emb.ln")
 
 
-def _layer(nodes: Nodes, packed: Packed, dense: Dense, x: str, bias: str, at: str) -> str:
+def _layer(nodes: Nodes, packed: Weights, dense: Dense, x: str, bias: str, at: str) -> str:
     shape = packed.shape
     width = shape.hidden // shape.heads
     split, merge = nodes.integers(0, 0, shape.heads, width), nodes.integers(0, 0, shape.hidden)
@@ -139,7 +170,7 @@ def _layer(nodes: Nodes, packed: Packed, dense: Dense, x: str, bias: str, at: st
     return _normalised(nodes, packed, nodes.node("Add", outer, x), at + "oln")
 
 
-def _normalised(nodes: Nodes, packed: Packed, x: str, name: str) -> str:
+def _normalised(nodes: Nodes, packed: Weights, x: str, name: str) -> str:
     hidden = packed.shape.hidden
     weight = nodes.constant(f"{name}.w", packed.floats(f"{name}.w", hidden))
     offset = nodes.constant(f"{name}.b", packed.floats(f"{name}.b", hidden))
