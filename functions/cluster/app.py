@@ -1,4 +1,4 @@
-"""Groups users' contents into stories: ``cluster_user`` messages in, the failed ones' ids out."""
+"""Groups users' contents: ``cluster_user`` and ``join_stories`` messages in, the failed ones' ids out."""
 
 from datetime import timedelta
 from functools import cache
@@ -7,7 +7,8 @@ from typing import Any
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from siftline.cluster.service import ClusterUser, subject_of
+from siftline.cluster import service, story_service
+from siftline.cluster.joining import Rule
 from siftline.cluster.space import Recipe
 from siftline.contracts import JobType
 from siftline.jobs.consume import BatchConsumer
@@ -21,13 +22,17 @@ def build() -> BatchConsumer:
     """Put the parts together, once a warm environment."""
     settings = ClusterSettings()
     parts = producer(settings)
-    work = ClusterUser(
+    grouping = service.ClusterUser(
         parts.database,
         Recipe(min_size=settings.cluster_min_size),
         max_contents=settings.cluster_max_contents,
         regroup_after=timedelta(seconds=settings.cluster_regroup_s),
     )
-    return consumer(settings, parts, [work], {JobType.CLUSTER_USER: subject_of}, reserve_s=settings.cluster_user_s)
+    gap, span = timedelta(seconds=settings.story_gap_s), timedelta(seconds=settings.story_span_s)
+    rule = Rule(settings.story_average_min, settings.story_nearest_min, gap, span)
+    subjects = {JobType.CLUSTER_USER: service.subject_of, JobType.JOIN_STORIES: story_service.subject_of}
+    joining = story_service.JoinUserStories(parts.database, rule)
+    return consumer(settings, parts, [grouping, joining], subjects, reserve_s=settings.cluster_user_s)
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:

@@ -17,9 +17,10 @@ class JobType(StrEnum):
     RESOLVE_ENTITY = "resolve_entity"
     CLUSTER_USER = "cluster_user"
     SCORE_USER = "score_user"
+    JOIN_STORIES = "join_stories"
+    LABEL_USER = "label_user"
     RUN_BRIEFING = "run_briefing"
     DELIVER_BRIEFING = "deliver_briefing"
-    LABEL_USER = "label_user"
 
 
 class Queue(StrEnum):
@@ -43,9 +44,10 @@ QUEUE_OF = {
     JobType.RESOLVE_ENTITY: Queue.RESOLUTION,
     JobType.CLUSTER_USER: Queue.CLUSTERING,
     JobType.SCORE_USER: Queue.ANALYSIS,
+    JobType.JOIN_STORIES: Queue.CLUSTERING,
+    JobType.LABEL_USER: Queue.ANALYSIS,
     JobType.RUN_BRIEFING: Queue.BRIEFING,
     JobType.DELIVER_BRIEFING: Queue.BRIEFING,
-    JobType.LABEL_USER: Queue.ANALYSIS,
 }
 
 
@@ -153,6 +155,30 @@ class ScoreUser(_Message):
         return self.user_id
 
 
+class JoinStories(_Message):
+    """Put one user's new contents into the stories they tell of."""
+
+    job_type: Literal[JobType.JOIN_STORIES] = JobType.JOIN_STORIES
+    user_id: UUID
+
+    @property
+    def subject_id(self) -> UUID:
+        """The user."""
+        return self.user_id
+
+
+class LabelUser(_Message):
+    """Compare one user's contents with their own topics."""
+
+    job_type: Literal[JobType.LABEL_USER] = JobType.LABEL_USER
+    user_id: UUID
+
+    @property
+    def subject_id(self) -> UUID:
+        """The user."""
+        return self.user_id
+
+
 class RunBriefing(_Message):
     """Make the edition of one briefing that is due."""
 
@@ -177,18 +203,6 @@ class DeliverBriefing(_Message):
         return self.delivery_id
 
 
-class LabelUser(_Message):
-    """Compare one user's contents with their own topics."""
-
-    job_type: Literal[JobType.LABEL_USER] = JobType.LABEL_USER
-    user_id: UUID
-
-    @property
-    def subject_id(self) -> UUID:
-        """The user."""
-        return self.user_id
-
-
 _Known = (
     FetchSource
     | IngestContent
@@ -197,9 +211,10 @@ _Known = (
     | ResolveEntity
     | ClusterUser
     | ScoreUser
+    | JoinStories
+    | LabelUser
     | RunBriefing
     | DeliverBriefing
-    | LabelUser
 )
 Message = Annotated[_Known, Field(discriminator="job_type")]
 MESSAGE: TypeAdapter[_Known] = TypeAdapter(Message)
@@ -213,9 +228,10 @@ SUBJECT_FIELD = {
     JobType.RESOLVE_ENTITY: "entity_id",
     JobType.CLUSTER_USER: "user_id",
     JobType.SCORE_USER: "user_id",
+    JobType.JOIN_STORIES: "user_id",
+    JobType.LABEL_USER: "user_id",
     JobType.RUN_BRIEFING: "briefing_id",
     JobType.DELIVER_BRIEFING: "delivery_id",
-    JobType.LABEL_USER: "user_id",
 }
 
 

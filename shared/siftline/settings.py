@@ -15,6 +15,7 @@ from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 from siftline.brief_settings import BriefSettings
+from siftline.cluster_settings import ClusterSettings
 from siftline.embedding_settings import EmbeddingSettings
 from siftline.entity_settings import EntitySettings, ResolutionSettings
 from siftline.llm_settings import LlmSettings
@@ -270,15 +271,6 @@ class AnalyzeSettings(ConsumerSettings, EmbeddingSettings, TopicSettings, LlmSet
 
 class ResolveSettings(ConsumerSettings, HttpSettings, EntitySettings, ResolutionSettings):
     """The ``resolve`` function."""
-
-
-class ClusterSettings(ConsumerSettings):
-    """The ``cluster`` function."""
-
-    cluster_min_size: int = Field(default=3, ge=2, description="fewer contents than this make no cluster")
-    cluster_max_contents: int = Field(default=20_000, ge=1, description="a user's newest contents, at most this many")
-    cluster_regroup_s: int = Field(default=7 * 86_400, ge=0, description="after this, everything is grouped anew")
-    cluster_user_s: float = Field(default=100.0, gt=0, description="the longest that grouping one user may take")
 
 
 class SearchSettings(DatabaseSettings, EmbeddingSettings):

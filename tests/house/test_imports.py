@@ -12,6 +12,7 @@ SHARED = frozenset({"contracts", "settings", "kit"})
 ALLOWED = {
     "contracts": frozenset(),
     "shared_settings": frozenset({"contracts"}),
+    "cluster_settings": frozenset({"shared_settings"}),
     "embedding_settings": frozenset({"shared_settings"}),
     "llm_settings": frozenset({"shared_settings"}),
     "brief_settings": frozenset({"shared_settings"}),
@@ -24,6 +25,7 @@ ALLOWED = {
         {
             "brief_settings",
             "contracts",
+            "cluster_settings",
             "embedding_settings",
             "entity_settings",
             "llm_settings",

@@ -323,7 +323,9 @@ def test_the_third_new_content_of_a_user_groups_the_users_contents_anew(bench):
     bench.analyze(contents[3])  # a run is waiting already
     jobs = bench.rows(clusterings)
     assert [(job["subject_id"], job["group_key"]) for job in jobs] == [(user, f"user:{user}")]
-    assert [len(sent) for queue, sent in bench.sender.sent.items() if queue is Queue.CLUSTERING] == [1]
+    joins = bench.rows("select subject_id from jobs where job_type = 'join_stories' order by subject_id")
+    assert [join["subject_id"] for join in joins] == sorted([user, other])
+    assert [len(sent) for queue, sent in bench.sender.sent.items() if queue is Queue.CLUSTERING] == [3]
 
 
 def test_contents_before_the_last_run_do_not_count(bench):

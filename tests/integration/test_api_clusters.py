@@ -2,6 +2,7 @@
 
 import uuid
 from typing import Any
+from xml.etree.ElementTree import fromstring
 
 import pytest
 from psycopg.types.json import Jsonb
@@ -44,8 +45,8 @@ def make_cluster(world: World, user: ApiClient, run_id: uuid.UUID, size: int, la
             content_id = make_content(connection, status="READY", title=f"{label} {number}")
             make_item(connection, user.user_id, content_id)
             connection.execute(
-                "insert into cluster_memberships (cluster_id, content_id, distance) values (%s, %s, %s)",
-                (cluster_id, content_id, number / 30),
+                "insert into cluster_memberships (cluster_id, content_id, distance, x, y) values (%s, %s, %s, %s, %s)",
+                (cluster_id, content_id, number / 30, number / 10, -0.5),
             )
     return cluster_id
 
@@ -129,6 +130,55 @@ def test_a_next_that_was_not_given_is_refused(world: World, word: str) -> None:
     answer = world.user().get("/v1/clusters", next=word)
 
     assert (answer.status, answer.code) == (422, "invalid_cursor")
+
+
+def test_the_map_shows_where_each_item_lies_in_the_colour_of_its_cluster(world: World) -> None:
+    user, stranger = world.user(), world.user()
+    run_id = make_run(world, user, contents=5)
+    large, small = make_cluster(world, user, run_id, 3, "derby"), make_cluster(world, user, run_id, 2)
+    make_cluster(world, stranger, make_run(world, stranger), 2)
+    world.sql("update clusters set colour = '#D55E00' where id = %s", small)
+
+    shown = user.get("/v1/clusters/map").json
+
+    assert [(cluster["id"], cluster["colour"]) for cluster in shown["clusters"]] == [
+        (str(large), "#0072B2"),
+        (str(small), "#D55E00"),
+    ]
+    assert sorted((point["title"], point["x"], point["y"], point["colour"]) for point in shown["points"]) == [
+        ("derby 0", 0.0, -0.5, "#0072B2"),
+        ("derby 1", pytest.approx(0.1), -0.5, "#0072B2"),
+        ("derby 2", pytest.approx(0.2), -0.5, "#0072B2"),
+        ("rates 0", 0.0, -0.5, "#D55E00"),
+        ("rates 1", pytest.approx(0.1), -0.5, "#D55E00"),
+    ]
+    assert user.get(f"/v1/items/{shown['points'][0]['item_id']}").status == 200
+    assert shown["run"]["contents"] == 5
+
+
+def test_the_map_is_drawn_as_svg_with_title_description_and_legend(world: World) -> None:
+    user = world.user()
+    make_cluster(world, user, make_run(world, user), 3, '<script> & "derby"')
+
+    answer = user.get("/v1/clusters/map.svg")
+
+    assert answer.status == 200
+    assert answer.headers["content-type"] == "image/svg+xml; charset=utf-8"
+    picture = fromstring(answer.text)  # noqa: S314  what we drew
+    words = ["".join(element.itertext()) for element in picture.iter() if element.tag.endswith(("}title", "}text"))]
+    assert picture.attrib["role"] == "img"
+    assert words[0] == "Map of your clusters"
+    assert "3 items in 1 cluster" in "".join(picture.find("{*}desc").itertext())
+    assert sum('<script> & "derby" ' in word for word in words) == 3
+    assert "<script>" not in answer.text
+    assert words.count('<script> & "derby"') == 1
+
+
+def test_without_clusters_the_map_is_empty_and_says_so(world: World) -> None:
+    user = world.user()
+
+    assert user.get("/v1/clusters/map").json == {"clusters": [], "points": [], "run": None}
+    assert "Nothing is grouped yet." in user.get("/v1/clusters/map.svg").text
 
 
 def test_recompute_queues_one_grouping_however_often_it_is_asked_for(world: World) -> None:

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+from siftline.cluster.colours import PALETTE
+from siftline.cluster.means import shipped
 from siftline.cluster.service import ClusterUser, subject_of
 from siftline.cluster.space import Recipe
 from siftline.contracts import AnalyzeContent, JobType, Queue
@@ -91,6 +93,16 @@ def clusters(database: Database, user_id: uuid.UUID) -> dict[uuid.UUID, set[uuid
     return {cluster_id: set(members) for cluster_id, members in rows}
 
 
+def whereabouts(database: Database) -> dict[uuid.UUID, tuple[str, float, float]]:
+    """The colour of each cluster and the middle of its members on the map."""
+    with database.transaction() as connection:
+        rows = connection.execute(
+            "select k.id, k.colour, avg(m.x), avg(m.y)"
+            " from clusters k join cluster_memberships m on m.cluster_id = k.id group by k.id"
+        ).fetchall()
+    return {cluster_id: (colour, x, y) for cluster_id, colour, x, y in rows}
+
+
 def column(database: Database, statement: str, *values: object) -> list:
     with database.transaction() as connection:
         return [row[0] for row in connection.execute(statement, values).fetchall()]
@@ -163,6 +175,36 @@ def test_after_one_more_item_every_content_keeps_its_cluster_and_label(database,
     assert result["anew"] is False
     assert set(column(database, "select id::text || label || first_seen_at from clusters")) == labels
     assert column(database, "select count(distinct run_id) from clusters") == [1]
+
+
+def test_a_cluster_keeps_its_colour_and_its_place_on_the_map_when_one_more_item_comes(database, user):
+    for centre in range(10):
+        hold(database, user, bunch(centre, 6))
+    run(database, user)
+    before = whereabouts(database)
+    hold(database, user, bunch(0, 1, seed=7))
+
+    run(database, user)
+
+    after = whereabouts(database)
+    assert set(after) == set(before)
+    assert len({colour for colour, _, _ in before.values()}) == len(PALETTE)
+    for cluster_id, (colour, x, y) in before.items():
+        assert after[cluster_id][0] == colour
+        assert np.hypot(after[cluster_id][1] - x, after[cluster_id][2] - y) < 0.15
+    assert column(database, "select count(*) from cluster_memberships where x is null or y is null") == [0]
+
+
+def test_few_contents_of_the_shipped_model_are_grouped_by_their_likeness(database, user):
+    first, second = bunch(0, 4), bunch(1, 3)
+    news = np.tile(shipped()["e5-small-int8-1/en"], (7, 1))
+    news[:, :32] += 0.5 * np.array([*first, *second])
+    news /= np.linalg.norm(news, axis=1, keepdims=True)
+    ids = hold(database, user, list(news), model="e5-small-int8-1")
+
+    run(database, user)
+
+    assert sorted(clusters(database, user).values(), key=len) == [set(ids[4:]), set(ids[:4])]
 
 
 def test_great_change_another_recipe_or_much_time_groups_everything_anew(database, user):

@@ -27,7 +27,8 @@ def handled(name: str, variables: dict[str, str]) -> Any:
     return app.handler(sample_event(name, variables["CLUSTERING_QUEUE_URL"]), FakeContext(remaining_ms=150_000))
 
 
-def test_the_plain_message_groups_the_users_contents(variables: dict[str, str], database: Database) -> None:
+def hold_two_matters(database: Database) -> None:
+    """Let the sample user hold twelve contents about two matters."""
     rng = np.random.default_rng(0)
     with database.transaction() as connection:
         make_sample_user(connection)
@@ -40,11 +41,26 @@ def test_the_plain_message_groups_the_users_contents(variables: dict[str, str], 
                 (content_id, vector.tobytes()),
             )
 
+
+def test_the_plain_message_groups_the_users_contents(variables: dict[str, str], database: Database) -> None:
+    hold_two_matters(database)
+
     assert handled("cluster.ok", variables) == {"batchItemFailures": []}
 
     with database.transaction() as connection:
         assert connection.execute("select array_agg(size) from clusters").fetchone() == ([6, 6],)
-        assert connection.execute("select state from jobs").fetchall() == [("completed",)]
+        jobs = connection.execute("select job_type, state from jobs order by job_type").fetchall()
+    assert jobs == [("cluster_user", "completed"), ("join_stories", "pending")]
+
+
+def test_a_message_about_stories_joins_what_has_none(variables: dict[str, str], database: Database) -> None:
+    hold_two_matters(database)
+
+    assert handled("cluster.stories", variables) == {"batchItemFailures": []}
+
+    with database.transaction() as connection:
+        assert connection.execute("select array_agg(size) from stories").fetchone() == ([6, 6],)
+        assert connection.execute("select job_type, state from jobs").fetchall() == [("join_stories", "completed")]
 
 
 def test_a_malformed_message_is_parked_and_blocks_nothing(variables: dict[str, str], sqs: "SQSClient") -> None:

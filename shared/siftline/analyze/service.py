@@ -106,14 +106,16 @@ class AnalyzeContent:
         with self._database.transaction() as connection:
             version = store.version_of(connection, work.content_id)
             users = self._users_to_cluster(connection, work) if version == work.version else []
-            holders = store.holders(connection, work.content_id, limit=SCORED_AT_ONCE)
+            holders = store.holders(connection, work.content_id) if work.vector is not None else []
+            readers = store.holders(connection, work.content_id, limit=SCORED_AT_ONCE)
         if version is None:
             raise ContentGoneError(_GONE)
         if version != work.version:
             again = NewJob(JobType.ANALYZE_CONTENT, job.subject_id, job.group_key, priority=job.priority)
             return Done(lambda connection: store.wait(connection, work.content_id), [again], {"stale": True})
         follow = [NewJob(JobType.CLUSTER_USER, user, f"user:{user}") for user in users]
-        follow += [NewJob(JobType.SCORE_USER, holder, f"user:{holder}", priority=job.priority) for holder in holders]
+        follow += [NewJob(JobType.JOIN_STORIES, user, f"user:{user}", job.priority) for user in holders]
+        follow += [NewJob(JobType.SCORE_USER, holder, f"user:{holder}", priority=job.priority) for holder in readers]
         return Done(lambda connection: self._write(connection, job, work), follow, _result(work))
 
     def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:

@@ -1,5 +1,6 @@
 """The clusters resource: what one holds, grouped into stories, and grouping it now."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from uuid import UUID
@@ -10,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from siftline.api import clusters_store
 from siftline.api.auth import CurrentCaller
+from siftline.api.cluster_map import draw
 from siftline.api.hand_out import HandOut
 from siftline.api.paging import DEFAULT_LIMIT, Limit, Next, decode_rank, encode_rank
 from siftline.api.problems import not_found
@@ -17,8 +19,10 @@ from siftline.api.routing import answer, new_router, responses
 from siftline.contracts import JobType, Priority
 from siftline.jobs import store as jobs
 from siftline.jobs.model import NewJob
-from siftline.kit.db import Database
+from siftline.kit.db import Connection, Database
 
+_MAP_CLUSTERS = 200
+_MAP_POINTS = 5_000
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 
 
@@ -29,6 +33,7 @@ class Cluster(BaseModel):
     label: str = Field(examples=["interest rates · central bank"])
     keywords: list[str] = Field(description="Key phrases, the most telling first")
     size: int = Field(description="How many items")
+    colour: str = Field(description="Its colour on the map, which goes with its id", examples=["#0072B2"])
     first_seen_at: datetime
     updated_at: datetime
 
@@ -70,6 +75,36 @@ class ClusterDetail(Cluster):
     next: str | None
 
 
+class MappedCluster(BaseModel):
+    """A cluster on the map."""
+
+    id: UUID = Field(examples=[_ID])
+    label: str = Field(examples=["interest rates · central bank"])
+    size: int = Field(description="How many items")
+    colour: str = Field(examples=["#0072B2"])
+
+
+class Point(BaseModel):
+    """An item on the map."""
+
+    item_id: UUID = Field(examples=[_ID])
+    cluster_id: UUID = Field(examples=[_ID])
+    title: str | None
+    x: float = Field(ge=-1, le=1)
+    y: float = Field(ge=-1, le=1, description="upwards")
+    colour: str = Field(description="That of its cluster", examples=["#0072B2"])
+
+
+class Map(BaseModel):
+    """A map of the clusters: what is alike lies near each other. What lies where stays so from run to run."""
+
+    clusters: list[MappedCluster] = Field(description="Largest first, at most 200")
+    points: list[Point] = Field(
+        description="At most 5,000, the most central of each cluster; the unclustered have none"
+    )
+    run: Run | None = Field(description="null before the first grouping")
+
+
 class Recompute(BaseModel):
     """A grouping that was asked for."""
 
@@ -93,6 +128,18 @@ class ClusterRoutes:
             responses=responses((200, Clusters, "A page of the list")),
             tags=["clusters"],
         )(self.browse)
+        router.get(
+            "/v1/clusters/map",
+            summary="Show your clusters as a map, in numbers",
+            responses=responses((200, Map, "Where every item lies")),
+            tags=["clusters"],
+        )(self.show_map)
+        router.get(
+            "/v1/clusters/map.svg",
+            summary="Show your clusters as a map, drawn",
+            responses=responses((200, None, "The picture, `image/svg+xml`, for light and dark grounds")),
+            tags=["clusters"],
+        )(self.draw_map)
         router.get(
             "/v1/clusters/<cluster_id>",
             summary="Show one cluster with its items",
@@ -146,6 +193,39 @@ class ClusterRoutes:
             next=encode_rank(shown[-1].distance, shown[-1].content_id) if len(rows) > limit else None,
         )
 
+    def show_map(self, caller: CurrentCaller) -> Map:
+        """Show the map in numbers."""
+        with self._database.transaction() as connection:
+            clusters, points = _mapped(connection, caller.user_id)
+            run = clusters_store.last_run(connection, caller.user_id)
+        colours = {cluster.id: cluster.colour for cluster in clusters}
+        return Map(
+            clusters=[MappedCluster(**asdict(cluster)) for cluster in clusters],
+            points=[
+                Point(
+                    item_id=point.item_id,
+                    cluster_id=point.cluster_id,
+                    title=point.title,
+                    x=point.x,
+                    y=point.y,
+                    colour=colours[point.cluster_id],
+                )
+                for point in points
+            ],
+            run=Run(**asdict(run)) if run else None,
+        )
+
+    def draw_map(self, caller: CurrentCaller) -> Response[str]:
+        """Draw the map."""
+        with self._database.transaction() as connection:
+            clusters, points = _mapped(connection, caller.user_id)
+        return Response(
+            status_code=200,
+            content_type="image/svg+xml; charset=utf-8",
+            body=draw(clusters, points).decode(),
+            headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"},
+        )
+
     def recompute(self, caller: CurrentCaller) -> Response[Recompute]:
         """Queue a grouping; one that is under way is followed by another."""
         job = NewJob(
@@ -158,3 +238,11 @@ class ClusterRoutes:
             job_ids = jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
         self._hand_out(job_ids)
         return answer(202, Recompute(job_id=job_ids[0]))
+
+
+def _mapped(
+    connection: Connection, user_id: UUID
+) -> tuple[Sequence[clusters_store.MapCluster], Sequence[clusters_store.MapPoint]]:
+    """Return the largest clusters, and where the most central items of each lie."""
+    clusters = clusters_store.map_clusters(connection, user_id, _MAP_CLUSTERS)
+    return clusters, clusters_store.map_points(connection, user_id, [cluster.id for cluster in clusters], _MAP_POINTS)

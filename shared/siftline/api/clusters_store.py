@@ -18,6 +18,7 @@ class ClusterRow:
     label: str
     keywords: list[str]
     size: int
+    colour: str
     first_seen_at: datetime
     updated_at: datetime
 
@@ -38,6 +39,28 @@ class MemberRow:
 
 
 @dataclass(frozen=True, slots=True)
+class MapCluster:
+    """A cluster on the map."""
+
+    id: UUID
+    label: str
+    size: int
+    colour: str
+
+
+@dataclass(frozen=True, slots=True)
+class MapPoint:
+    """An item of the caller's on the map."""
+
+    item_id: UUID
+    cluster_id: UUID
+    title: str | None
+    url: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
 class RunRow:
     """What the latest run came to."""
 
@@ -47,14 +70,14 @@ class RunRow:
 
 
 _LIST = """
-select id, label, keywords, size, first_seen_at, updated_at from clusters
+select id, label, keywords, size, colour, first_seen_at, updated_at from clusters
 where user_id = %(user_id)s
   and (%(after_size)s::int is null or size < %(after_size)s or (size = %(after_size)s and id > %(after_id)s::uuid))
 order by size desc, id limit %(limit)s
 """
 
 _ONE = """
-select id, label, keywords, size, first_seen_at, updated_at from clusters
+select id, label, keywords, size, colour, first_seen_at, updated_at from clusters
 where id = %(id)s and user_id = %(user_id)s
 """
 
@@ -66,6 +89,23 @@ where m.cluster_id = %(id)s
   and (%(after_distance)s::float4 is null
     or (m.distance, m.content_id) > (%(after_distance)s::float4, %(after_id)s::uuid))
 order by m.distance, m.content_id limit %(limit)s
+"""
+
+_MAP_CLUSTERS = """
+select id, label, size, colour from clusters where user_id = %(user_id)s order by size desc, id limit %(limit)s
+"""
+
+# Of each cluster the most central members, so that a crowd leaves none out.
+_MAP_POINTS = """
+select placed.item_id, placed.cluster_id, placed.title, placed.url, placed.x, placed.y
+from (
+  select i.id as item_id, m.cluster_id, left(c.title, 200) as title, c.url, m.x, m.y,
+    row_number() over (partition by m.cluster_id order by m.distance, m.content_id) as place
+  from cluster_memberships m join items i on i.content_id = m.content_id and i.user_id = %(user_id)s
+    join contents c on c.id = m.content_id
+  where m.cluster_id = any(%(cluster_ids)b::uuid[]) and m.x is not null and m.y is not null
+) as placed
+order by placed.place, placed.cluster_id limit %(limit)s
 """
 
 _LAST_RUN = """
@@ -104,6 +144,19 @@ def members(
     }
     with connection.cursor(row_factory=class_row(MemberRow)) as cursor:
         return cursor.execute(_MEMBERS, values).fetchall()
+
+
+def map_clusters(connection: Connection, user_id: UUID, limit: int) -> Sequence[MapCluster]:
+    """Return the user's clusters, largest first."""
+    with connection.cursor(row_factory=class_row(MapCluster)) as cursor:
+        return cursor.execute(_MAP_CLUSTERS, {"user_id": user_id, "limit": limit}).fetchall()
+
+
+def map_points(connection: Connection, user_id: UUID, cluster_ids: Sequence[UUID], limit: int) -> Sequence[MapPoint]:
+    """Return the items of these clusters that have a place on the map, the most central of each first."""
+    values = {"user_id": user_id, "cluster_ids": list(cluster_ids), "limit": limit}
+    with connection.cursor(row_factory=class_row(MapPoint)) as cursor:
+        return cursor.execute(_MAP_POINTS, values).fetchall()
 
 
 def last_run(connection: Connection, user_id: UUID) -> RunRow | None:

@@ -116,4 +116,8 @@ class Following:
             or source.id in asleep
             or not (source.imported or source.status == FetchStatus.FETCHING)
         ]
-        return items, self.fetch(connection, due, priority=priority, group_key=group_key)
+        job_ids = self.fetch(connection, due, priority=priority, group_key=group_key)
+        if items:
+            joins = NewJob(JobType.JOIN_STORIES, user_id, f"user:{user_id}", priority)
+            job_ids += jobs.enqueue(connection, [joins], max_attempts=self._max_attempts)
+        return items, job_ids

@@ -12,10 +12,11 @@ from siftline.cluster.space import NONE, Labels
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A story of the run before."""
+    """A story of the run before; ``centre`` is where it lay on the map."""
 
     id: UUID
     members: frozenset[UUID]
+    centre: tuple[float, float] | None = None
 
 
 def carry_over(groups: Sequence[frozenset[UUID]], earlier: Sequence[Earlier]) -> list[UUID | None]:

@@ -26,6 +26,11 @@ def shipped() -> Mapping[str, Matrix]:
         return {name: stored[name].astype(np.float32) for name in stored.files}
 
 
+def is_shipped(version: str) -> bool:
+    """Say whether means of this model are shipped."""
+    return f"{version}/{_ANY}" in shipped()
+
+
 def centred(
     vectors: Matrix, languages: Sequence[str | None], version: str, learnt: Mapping[str, tuple[int, Matrix]]
 ) -> Matrix:

@@ -9,6 +9,7 @@ from uuid import UUID
 import numpy as np
 
 from siftline.cluster import store
+from siftline.cluster.colours import colours
 from siftline.cluster.labels import Document, name_stories
 from siftline.cluster.lineage import Earlier
 from siftline.cluster.space import Recipe
@@ -16,7 +17,7 @@ from siftline.cluster.stories import Grouper, Grouping, Matrix, Story
 from siftline.contracts import ClusterUser as ClusterUserMessage
 from siftline.contracts import JobType, Message
 from siftline.jobs import embedding_store
-from siftline.jobs.model import ClaimedJob, Done
+from siftline.jobs.model import ClaimedJob, Done, NewJob
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError
 from siftline.kit.ids import new_id
@@ -62,11 +63,11 @@ class ClusterUser:
         """Group the contents of the job's user; hands back the write of the run."""
         read = self._read(job.subject_id)
         anew = self._anew(read)
-        grouping = Grouper(self._recipe, self._make_id).group(
+        grouping = Grouper(self._recipe, self._make_id, read.model_version).group(
             [row.content_id for row in read.rows],
             _matrix(read.rows),
             [row.lang for row in read.rows],
-            [Earlier(cluster.id, frozenset(cluster.members)) for cluster in read.earlier],
+            [Earlier(cluster.id, frozenset(cluster.members), cluster.centre) for cluster in read.earlier],
             anew=anew,
         )
         clusters = _named(grouping, read)
@@ -84,7 +85,9 @@ class ClusterUser:
                 keep_runs=_KEEP_RUNS,
             )
 
-        return Done(write=write, result={"run_id": str(run.id), "anew": anew, **quality})
+        # What came without an analysis of its own, as from a source that others followed before, has no story yet.
+        stories = NewJob(JobType.JOIN_STORIES, job.subject_id, job.group_key)
+        return Done(write, [stories], {"run_id": str(run.id), "anew": anew, **quality})
 
     def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
         """Leave the clusters of the run before as they are."""
@@ -148,6 +151,7 @@ def _named(grouping: Grouping, read: _Input) -> list[store.NewCluster]:
         [documents[content] for content in grouping.unclustered],
     )
     before = {cluster.id: cluster for cluster in read.earlier}
+    shades = colours([before[story.id].colour if story.id in before else None for story in grouping.stories])
     return [
         store.NewCluster(
             id=story.id,
@@ -157,8 +161,10 @@ def _named(grouping: Grouping, read: _Input) -> list[store.NewCluster]:
             first_seen_at=before[story.id].first_seen_at if story.id in before else read.at,
             members=story.members,
             distances=story.distances,
+            colour=colour,
+            places=story.places,
         )
-        for story, name in zip(grouping.stories, names, strict=True)
+        for story, name, colour in zip(grouping.stories, names, shades, strict=True)
     ]
 
 

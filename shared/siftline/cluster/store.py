@@ -35,17 +35,25 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class EarlierCluster:
-    """A cluster as it stands, with its members."""
+    """A cluster as it stands, with its members; ``x`` and ``y`` are their middle on the map."""
 
     id: UUID
     label: str
+    colour: str
     first_seen_at: datetime
     members: Sequence[UUID]
+    x: float | None
+    y: float | None
+
+    @property
+    def centre(self) -> tuple[float, float] | None:
+        """Where it lies on the map, if it was placed."""
+        return None if self.x is None or self.y is None else (self.x, self.y)
 
 
 @dataclass(frozen=True, slots=True)
 class NewCluster:
-    """A cluster to be written; ``members`` with their cosine distances to the centroid."""
+    """A cluster to be written; ``members`` with their cosine distances to the centroid and their places on the map."""
 
     id: UUID
     label: str
@@ -54,6 +62,8 @@ class NewCluster:
     first_seen_at: datetime
     members: Sequence[UUID]
     distances: Sequence[float]
+    colour: str
+    places: Sequence[tuple[float, float]]
 
 
 _USER = "select id from users where id = %(user_id)s"
@@ -74,7 +84,7 @@ where user_id = %(user_id)s order by made_at desc, id desc limit 1
 """
 
 _EARLIER = """
-select k.id, k.label, k.first_seen_at, array_agg(m.content_id) as members
+select k.id, k.label, k.colour, k.first_seen_at, array_agg(m.content_id) as members, avg(m.x) as x, avg(m.y) as y
 from clusters k join cluster_memberships m on m.cluster_id = k.id
 where k.user_id = %(user_id)s group by k.id
 """
@@ -88,14 +98,14 @@ _FORGET = "delete from clusters where user_id = %(user_id)s and id <> all(%(ids)
 
 # What another user's run could have made under the same id cannot be ours: ids are random.
 _PUT = """
-insert into clusters (id, user_id, run_id, label, keywords, centroid, size, first_seen_at)
+insert into clusters (id, user_id, run_id, label, keywords, centroid, size, first_seen_at, colour)
 select new.id, %(user_id)s, %(run_id)s, new.label,
-  array(select jsonb_array_elements_text(new.keywords)), new.centroid, new.size, new.first_seen_at
+  array(select jsonb_array_elements_text(new.keywords)), new.centroid, new.size, new.first_seen_at, new.colour
 from unnest(%(ids)b::uuid[], %(labels)b::text[], %(keywords)b::jsonb[], %(centroids)b::bytea[], %(sizes)b::int4[],
-            %(first_seen)b::timestamptz[])
-  as new (id, label, keywords, centroid, size, first_seen_at)
+            %(first_seen)b::timestamptz[], %(colours)b::text[])
+  as new (id, label, keywords, centroid, size, first_seen_at, colour)
 on conflict (id) do update set run_id = excluded.run_id, label = excluded.label, keywords = excluded.keywords,
-  centroid = excluded.centroid, size = excluded.size, updated_at = now()
+  centroid = excluded.centroid, size = excluded.size, colour = excluded.colour, updated_at = now()
 where clusters.user_id = excluded.user_id
 """
 
@@ -106,10 +116,11 @@ where clusters.id = cluster_memberships.cluster_id and clusters.user_id = %(user
 
 # Only what the user still holds; the lock keeps a content from being deleted before we commit.
 _FILL = """
-insert into cluster_memberships (cluster_id, content_id, distance)
-select new.cluster_id, new.content_id, new.distance
-from unnest(%(cluster_ids)b::uuid[], %(content_ids)b::uuid[], %(distances)b::float4[])
-  as new (cluster_id, content_id, distance)
+insert into cluster_memberships (cluster_id, content_id, distance, x, y)
+select new.cluster_id, new.content_id, new.distance, new.x, new.y
+from unnest(%(cluster_ids)b::uuid[], %(content_ids)b::uuid[], %(distances)b::float4[], %(xs)b::float4[],
+            %(ys)b::float4[])
+  as new (cluster_id, content_id, distance, x, y)
 join contents c on c.id = new.content_id
 where exists (select from items i where i.user_id = %(user_id)s and i.content_id = c.id)
 order by c.id for key share of c
@@ -221,6 +232,7 @@ def _fill(connection: Connection, user_id: UUID, run: Run, clusters: Sequence[Ne
             "centroids": [cluster.centroid for cluster in clusters],
             "sizes": [len(cluster.members) for cluster in clusters],
             "first_seen": [cluster.first_seen_at for cluster in clusters],
+            "colours": [cluster.colour for cluster in clusters],
         },
     )
     connection.execute(
@@ -230,5 +242,7 @@ def _fill(connection: Connection, user_id: UUID, run: Run, clusters: Sequence[Ne
             "cluster_ids": [cluster.id for cluster in clusters for _ in cluster.members],
             "content_ids": [member for cluster in clusters for member in cluster.members],
             "distances": [distance for cluster in clusters for distance in cluster.distances],
+            "xs": [x for cluster in clusters for x, _ in cluster.places],
+            "ys": [y for cluster in clusters for _, y in cluster.places],
         },
     )

@@ -7,8 +7,21 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from siftline.cluster.layout import lay_out
 from siftline.cluster.lineage import Earlier, carry_over, settle
-from siftline.cluster.space import NONE, Labels, Points, Recipe, adopt, centre, dense_groups, project, silhouette
+from siftline.cluster.means import centred, is_shipped
+from siftline.cluster.space import (
+    NONE,
+    Labels,
+    Points,
+    Recipe,
+    adopt,
+    centre,
+    close_groups,
+    dense_groups,
+    project,
+    silhouette,
+)
 
 Matrix = NDArray[np.float32]
 
@@ -26,6 +39,8 @@ class Story:
     members: tuple[UUID, ...]
     distances: tuple[float, ...]
     centroid: Matrix
+    places: tuple[tuple[float, float], ...]
+    """Where each member lies on the map of all stories, x and y in [-1, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +71,14 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class Grouper:
-    """Groups contents into stories by one recipe. ``new_id`` names the stories that are new."""
+    """Groups contents into stories by one recipe. ``new_id`` names the stories that are new.
+
+    ``model_version`` made the vectors: of a model whose means are shipped, few contents are grouped in another way.
+    """
 
     recipe: Recipe
     new_id: Callable[[], UUID] = field(repr=False)
+    model_version: str = ""
 
     def group(
         self,
@@ -78,12 +97,17 @@ class Grouper:
         order = sorted(range(len(ids)), key=lambda row: ids[row])
         known = [ids[row] for row in order]
         rows: Points = vectors[order].astype(np.float64) if order else np.zeros((0, 1))
-        points = project(centre(rows, [languages[row] for row in order]), self.recipe.dimensions)
-        labels = dense_groups(points, self.recipe)
+        spoken = [languages[row] for row in order]
+        points = project(centre(rows, spoken), self.recipe.dimensions)
+        if 0 < len(known) <= self.recipe.small and is_shipped(self.model_version):
+            apart = centred(vectors[order], spoken, self.model_version, {}).astype(np.float64)
+            labels = close_groups(apart, self.recipe)
+        else:
+            labels = dense_groups(points, self.recipe)
         if not anew:
             labels = settle(known, labels, earlier, self.recipe.size_for(len(known)))
         labels = adopt(points, labels, self.recipe.reach_ratio)
-        stories = self._stories(known, rows, labels, earlier)
+        stories = self._stories(known, rows, points, labels, earlier)
         unclustered = tuple(known[row] for row in np.flatnonzero(labels == NONE))
         quality = Quality(
             contents=len(known),
@@ -96,11 +120,13 @@ class Grouper:
         return Grouping(stories, unclustered, quality)
 
     def _stories(
-        self, ids: Sequence[UUID], vectors: Points, labels: Labels, earlier: Sequence[Earlier]
+        self, ids: Sequence[UUID], vectors: Points, points: Points, labels: Labels, earlier: Sequence[Earlier]
     ) -> tuple[Story, ...]:
         groups = [np.flatnonzero(labels == label).tolist() for label in range(labels.max(initial=NONE) + 1)]
         groups.sort(key=lambda rows: (-len(rows), rows[0]))
         kept = carry_over([frozenset(ids[row] for row in rows) for rows in groups], earlier)
+        centres = {story.id: story.centre for story in earlier}
+        places = lay_out(points, groups, [None if story_id is None else centres[story_id] for story_id in kept])
         stories = []
         for rows, story_id in zip(groups, kept, strict=True):
             mean = vectors[rows].mean(axis=0)
@@ -115,6 +141,7 @@ class Grouper:
                     members=tuple(ids[rows[at]] for at in outwards),
                     distances=tuple(float(distances[at]) for at in outwards),
                     centroid=centroid.astype(np.float32),
+                    places=tuple((float(places[rows[at], 0]), float(places[rows[at], 1])) for at in outwards),
                 )
             )
         return tuple(stories)

@@ -66,7 +66,10 @@ def save_urls(connection: Connection, user_id: UUID, wishes: Sequence[Wish]) -> 
         marks[contents[key].id] = [*tags, *wish.tags], note if wish.note is None else wish.note
     items = store.hold_items(connection, user_id, marks)
     unread = [content.id for content in contents.values() if content.unread]
-    jobs.enqueue(connection, [_reading(content_id, user_id) for content_id in unread])
+    wanted = [_reading(content_id, user_id) for content_id in unread]
+    if any(content.status == "READY" and items[content.id].created for content in contents.values()):
+        wanted.append(NewJob(JobType.JOIN_STORIES, user_id, f"user:{user_id}", Priority.SAVED))
+    jobs.enqueue(connection, wanted)
     saved, told = [], set[UUID]()
     for key in keys:
         content = contents[key]

@@ -1,0 +1,10 @@
+alter table cluster_memberships drop column y;
+alter table cluster_memberships drop column x;
+alter table clusters drop column colour;
+drop trigger contents_of_stories on contents;
+drop function story_items_of_duplicates();
+drop trigger embeddings_of_stories on embeddings;
+drop function story_items_of_vectors();
+drop table story_items;
+drop function stories_after_loss();
+drop table stories;
