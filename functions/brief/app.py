@@ -8,6 +8,7 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from siftline.brief.edition import Links
+from siftline.brief.model import Freshness
 from siftline.brief.service import RunBriefing, subject_of
 from siftline.contracts import JobType
 from siftline.jobs.consume import BatchConsumer
@@ -22,7 +23,9 @@ def build() -> BatchConsumer:
     settings = BriefSettings()
     parts = producer(settings)
     age = timedelta(days=settings.news_max_age_days)
-    work = RunBriefing(parts.database, parts.clock, Links(settings.public_url.rstrip("/")), news_max_age=age)
+    freshness = Freshness(settings.score_freshness_weight, settings.score_half_life_h * 3_600)
+    links = Links(settings.public_url.rstrip("/"))
+    work = RunBriefing(parts.database, parts.clock, links, news_max_age=age, freshness=freshness)
     return consumer(settings, parts, [work], {JobType.RUN_BRIEFING: subject_of}, reserve_s=settings.run_briefing_s)
 
 

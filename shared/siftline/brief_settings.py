@@ -5,10 +5,11 @@ A field's environment variable is its name in capitals; the template sets what a
 
 from pydantic import Field
 
+from siftline.score_settings import RelevanceSettings
 from siftline.shared_settings import ConsumerSettings
 
 
-class BriefSettings(ConsumerSettings):
+class BriefSettings(ConsumerSettings, RelevanceSettings):
     """The ``brief`` function."""
 
     public_url: str = Field(

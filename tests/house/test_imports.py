@@ -15,7 +15,7 @@ ALLOWED = {
     "cluster_settings": frozenset({"shared_settings"}),
     "embedding_settings": frozenset({"shared_settings"}),
     "llm_settings": frozenset({"shared_settings"}),
-    "brief_settings": frozenset({"shared_settings"}),
+    "brief_settings": frozenset({"score_settings", "shared_settings"}),
     "entity_settings": frozenset({"shared_settings"}),
     "media_settings": frozenset({"shared_settings"}),
     "score_settings": frozenset({"shared_settings"}),

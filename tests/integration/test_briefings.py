@@ -5,9 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, time, timedelta
 
 import pytest
+from psycopg.types.json import Jsonb
 
+from siftline.rank.briefing_likeness import compare
 from tests.briefing import Desk
 from tests.factories import make_source, make_user
+from tests.scoring import DIMENSIONS, MODEL, AxisDirections, vector
 from tests.simulated_time import simulated_time
 
 
@@ -250,3 +253,70 @@ def test_ten_thousand_items_make_an_edition_of_ten(desk):
         )
     assert desk.run(briefing)["state"] == "completed"
     assert len(desk.titles(briefing)[0]) == 10
+
+
+def test_the_best_for_the_user_comes_first_with_its_reasons(desk):
+    briefing = desk.brief()
+    reason = {"code": "interest", "weight": 0.6, "value": 0.9, "about": "tides", "cosine": 0.31}
+    weak = {"code": "source", "weight": 0.4, "value": 0.2, "starred": 0, "read": 1, "brought": 30}
+    for title, score in (("Dull", 0.1), ("Unscored", None), ("Fine", 0.9)):
+        content = desk.item(title)
+        with desk.database.transaction() as connection:
+            connection.execute(
+                "update items set score = %s, score_reasons = %s where content_id = %s",
+                (score, Jsonb([weak, reason]), content),
+            )
+    desk.run(briefing)
+    assert desk.titles(briefing) == [["Fine", "Unscored", "Dull"]]
+    first, unscored, _ = desk.editions(briefing)[0]["document"]["stories"]
+    assert first["reasons"] == ['Near to your interest "tides" (likeness 0.31).']
+    assert first["score"] == pytest.approx(0.915)
+    assert unscored["score"] is None
+
+
+def test_a_briefing_with_interests_tells_what_lies_near_them_and_says_so(make_database):
+    with simulated_time(make_database) as (clock, database):
+        desk = Desk(database, clock)
+        briefing = desk.brief(interests="chess\nopera")
+        for about in ("solar", "chess", "opera", "banks"):
+            content = desk.item(f"On {about}", lang="en", text=about)
+            with database.transaction() as connection:
+                connection.execute(
+                    "insert into embeddings (content_id, model_version, dimensions, vector) values (%s, %s, %s, %s)",
+                    (content, MODEL, DIMENSIONS, vector(about).astype("<f4").tobytes()),
+                )
+        judged = compare(database, AxisDirections(), desk.user_id, interests_max=20)
+        again = compare(database, AxisDirections(), desk.user_id, interests_max=20)
+        desk.run(briefing)
+        titles = desk.titles(briefing)
+        stories = desk.editions(briefing)[0]["document"]["stories"]
+    assert (judged, again) == (4, 0)
+    assert sorted(titles[0]) == ["On chess", "On opera"]
+    assert {story["reasons"][0] for story in stories} == {
+        'It is about "chess", which this briefing is for.',
+        'It is about "opera", which this briefing is for.',
+    }
+
+
+def test_what_was_compared_too_late_for_an_edition_is_in_the_next(make_database):
+    with simulated_time(make_database) as (clock, database):
+        desk = Desk(database, clock)
+        briefing = desk.brief(interests="chess", on_empty="say")
+        contents = {}
+        for about in ("banks", "chess"):
+            contents[about] = desk.item(f"On {about}", lang="en", text=about)
+        with database.transaction() as connection:
+            connection.execute(
+                "insert into briefing_likeness values (%s, %s, 'd', 0.1, 'chess', now())",
+                (briefing, contents["banks"]),
+            )
+        desk.run(briefing)
+        desk.at("2026-11-27 13:00")
+        with database.transaction() as connection:
+            connection.execute(
+                "insert into briefing_likeness values (%s, %s, 'd', 0.9, 'chess', now())",
+                (briefing, contents["chess"]),
+            )
+        desk.at("2026-11-28 06:00")
+        desk.run(briefing)
+        assert desk.titles(briefing) == [[], ["On chess"]]

@@ -28,6 +28,7 @@ from siftline.api.destinations import check_destination
 from siftline.api.hand_out import HandOut
 from siftline.api.problems import Fault, conflict, faulty, not_found
 from siftline.api.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
+from siftline.api.scores import Scores
 from siftline.api.shapes import Cause
 from siftline.contracts import JobType, Priority
 from siftline.jobs import store as jobs
@@ -44,8 +45,11 @@ _STATES = {"pending": BriefingStatus.QUEUED, "processing": BriefingStatus.PROCES
 class BriefingRoutes:
     """``/v1/briefings``."""
 
-    def __init__(self, database: Database, hand_out: HandOut, *, allow_loopback: bool, max_attempts: int) -> None:
+    def __init__(
+        self, database: Database, hand_out: HandOut, scores: Scores, *, allow_loopback: bool, max_attempts: int
+    ) -> None:
         self._database = database
+        self._scores = scores
         self._hand_out = hand_out
         self._allow_loopback = allow_loopback
         self._max_attempts = max_attempts
@@ -99,7 +103,9 @@ class BriefingRoutes:
         with self._database.transaction() as connection:
             if not store.add_briefing(connection, caller.user_id, values, at_most=BRIEFINGS_MAX):
                 raise conflict("too_many_briefings", f"You have {BRIEFINGS_MAX} briefings, which is the most.")
+            job_ids = self._scores.ask(connection, caller.user_id) if body.interests else []
             made = self._find(connection, caller, values["id"])
+        self._hand_out(job_ids)
         shown = MadeBriefing(**made.model_dump(), signing_key=delivery["signing_key"])
         return answer(201, shown, location=f"/v1/briefings/{made.id}")
 
@@ -123,7 +129,9 @@ class BriefingRoutes:
         with self._database.transaction() as connection:
             self._find(connection, caller, briefing_id)
             store.change_briefing(connection, caller.user_id, briefing_id, changes)
+            job_ids = self._scores.ask(connection, caller.user_id) if changes.get("interests") else []
             changed = self._find(connection, caller, briefing_id)
+        self._hand_out(job_ids)
         return MadeBriefing(**changed.model_dump(), signing_key=changes.get("signing_key"))
 
     def delete(self, briefing_id: UUID, caller: CurrentCaller) -> Response[None]:

@@ -90,7 +90,7 @@ def http_api(
         ClusterRoutes(parts.database, hand_out, max_attempts=max_attempts),
         EntityRoutes(parts.database),
         TopicRoutes(parts.database, hand_out, max_attempts=max_attempts),
-        BriefingRoutes(parts.database, hand_out, allow_loopback=allow_loopback, max_attempts=max_attempts),
+        BriefingRoutes(parts.database, hand_out, scores, allow_loopback=allow_loopback, max_attempts=max_attempts),
         EditionRoutes(parts.database),
         TokenRoutes(parts.database, parts.clock),
         MeRoutes(parts.database, scores),

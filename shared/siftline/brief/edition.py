@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from siftline.brief.model import Briefing, Candidate, Choice, Coverage, Slot, ToldRow
+from siftline.brief.model import Briefing, Candidate, Choice, Coverage, Slot, ToldRow, Window
+from siftline.brief.selection import relevance
+from siftline.kit.score_words import sentence
 
 FORMAT = 1
 """Goes up when the document's shape changes; editions keep theirs."""
@@ -14,14 +16,8 @@ CITED_MAX = 8
 """So many other contents of a story are cited; of more it is said how many."""
 _SUMMARY_CHARS = 600
 _REASONS_MAX = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """What an edition looks at: what came in after ``start``, until ``end`` (aware)."""
-
-    start: datetime
-    end: datetime
+_TELLING = 0.5
+"""What is below this in [0, 1] speaks rather against a content than for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +77,19 @@ def _story(place: int, slot: Slot) -> Mapping[str, Any]:
         **_content(lead),
         "summary": _cut(lead.summary),
         "topics": list(lead.topics),
-        "score": lead.score,
-        "reasons": list(lead.reasons[:_REASONS_MAX]),
+        "score": None if (scored := relevance(lead)) is None else round(scored, 4),
+        "reasons": reasons(lead),
         "citations": [_content(one) for one in slot.others[:CITED_MAX]],
         "more": max(0, len(slot.others) - CITED_MAX),
     }
+
+
+def reasons(one: Candidate) -> list[str]:
+    """Return why a content is told, in words: what it is about for the briefing, then what counts most in its score."""
+    told = [f'It is about "{one.about}", which this briefing is for.'] if one.about and one.likeness else []
+    parts = [part for part in one.reasons if part.get("known") is not False and part["value"] >= _TELLING]
+    parts.sort(key=lambda part: -part["weight"] * part["value"])
+    return [*told, *(sentence(part) for part in parts)][:_REASONS_MAX]
 
 
 def _content(one: Candidate) -> dict[str, Any]:

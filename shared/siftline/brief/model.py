@@ -1,8 +1,9 @@
 """What an edition is made of. Frozen: what is made stays as it was."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time
+from typing import Any
 from uuid import UUID
 
 
@@ -36,6 +37,22 @@ class Briefing:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """What an edition looks at: what came in after ``start``, until ``end`` (aware)."""
+
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """What freshness counts in a score, and in how many seconds it halves."""
+
+    weight: float = 0.15
+    half_life_s: float = 259_200.0
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A content that came in during the window, or that belongs to a story that one of these continues."""
 
@@ -55,8 +72,12 @@ class Candidate:
     sort_at: datetime
     score: float | None
     """Its relevance for the user, in [0, 1]; ``None`` where nothing has scored it."""
-    reasons: Sequence[str]
-    """Why it has this score, in sentences."""
+    reasons: Sequence[Mapping[str, Any]]
+    """The parts of its relevance, as they are kept with the item."""
+    likeness: float | None
+    """How near it lies to what the briefing is about, in [0, 1]; ``None`` where that is not known or asked."""
+    about: str | None
+    """The interest of the briefing that it is nearest to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 - A story takes **one place**, however many contents tell it; its best content leads, the others are cited.
 - Stories come by the score of their best content, raised a little by how many sources have it, for what many report is
   seldom nothing: ``1 - (1 - score) / (1 + 0.15 ln sources)``.
+- A briefing with interests of its own tells what lies near one of them (likeness of at least a half), and by that: it
+  counts as much as the user's own score does.
 - A story that an earlier edition of the briefing told is left out, unless it **changed materially**: at least two
   contents more, at least half as many as were told, one of them from a source that was not cited. Then it is an update,
   led by something new.
@@ -17,16 +19,27 @@ from siftline.brief.model import Candidate, Choice, Slot, Told
 
 SCORE_UNKNOWN = 0.3
 """Counts where nothing has scored a content, so that it is neither first nor left out."""
+NEAR = 0.5
+"""From this likeness on a content is about an interest."""
 _PER_SOURCE = 0.15
 _NEW_LEAST = 2
 _NEW_RATIO = 0.5
 
 
-def choose(candidates: Sequence[Candidate], told: Mapping[UUID, Told], *, places: int) -> Choice:
-    """Return the best ``places`` stories of ``candidates``. ``told`` is by story."""
+def choose(
+    candidates: Sequence[Candidate], told: Mapping[UUID, Told], *, places: int, near_only: bool = False
+) -> Choice:
+    """Return the best ``places`` stories of ``candidates``. ``told`` is by story.
+
+    ``near_only``: only what lies near the briefing's interests, unless nothing has been compared with these at all.
+    """
     slots: list[Slot] = []
     told_before = 0
-    ordered = sorted(candidates, key=lambda one: (one.story_key, *_rank(one)))
+    if near_only and any(one.likeness is not None for one in candidates):
+        near = [one for one in candidates if (one.likeness or 0.0) >= NEAR]
+    else:
+        near = list(candidates)
+    ordered = sorted(near, key=lambda one: (one.story_key, *_rank(one)))
     for key, group in groupby(ordered, key=lambda one: one.story_key):
         slot = _slot(key, list(group), told.get(key))
         if slot is None:
@@ -56,8 +69,15 @@ def _slot(key: UUID, group: Sequence[Candidate], told: Told | None) -> Slot | No
     return Slot(key, fresh[0], fresh[1:], update=True) if changed_materially(fresh, told) else None
 
 
+def relevance(one: Candidate) -> float | None:
+    """Return how relevant a content is in this briefing, in [0, 1]; ``None`` where nothing has told."""
+    known = [value for value in (one.score, one.likeness) if value is not None]
+    return min(1.0, max(0.0, sum(known) / len(known))) if known else None
+
+
 def _score(one: Candidate) -> float:
-    return SCORE_UNKNOWN if one.score is None else min(1.0, max(0.0, one.score))
+    scored = relevance(one)
+    return SCORE_UNKNOWN if scored is None else scored
 
 
 def _rank(one: Candidate) -> tuple[float, float, UUID]:

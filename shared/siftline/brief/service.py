@@ -7,8 +7,8 @@ from uuid import UUID
 
 from siftline.brief import store
 from siftline.brief.calendar import Frequency, Period, Rhythm, following, missed
-from siftline.brief.edition import Links, Window, document, told_rows
-from siftline.brief.model import Briefing, Choice, Coverage
+from siftline.brief.edition import Links, document, told_rows
+from siftline.brief.model import Briefing, Choice, Coverage, Freshness, Window
 from siftline.brief.rendering import render
 from siftline.brief.selection import choose
 from siftline.contracts import JobType, Message
@@ -22,6 +22,7 @@ from siftline.kit.zones import zone
 
 _FIRST_WINDOW = {Frequency.DAILY: timedelta(days=1), Frequency.WEEKLY: timedelta(days=7)}
 _CANDIDATES_MAX = 2_000
+_FRESHNESS = Freshness()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class RunBriefing:
         links: Links,
         *,
         news_max_age: timedelta = timedelta(days=7),
+        freshness: Freshness = _FRESHNESS,
         make_id: Callable[[], UUID] = new_id,
     ) -> None:
         """What was published ``news_max_age`` before the window is no news, unless it was saved by hand."""
@@ -62,6 +64,7 @@ class RunBriefing:
         self._clock = clock
         self._links = links
         self._news_max_age = news_max_age
+        self._freshness = freshness
         self._make_id = make_id
 
     def process(self, job: ClaimedJob) -> Done:
@@ -110,10 +113,16 @@ class RunBriefing:
         start = briefing.window_from or min(since, end - _FIRST_WINDOW[rhythm.frequency])
         window = Window(min(start, end), end)
         candidates = store.candidates(
-            connection, briefing, window.start, end, oldest=window.start - self._news_max_age, limit=_CANDIDATES_MAX
+            connection,
+            briefing,
+            window,
+            oldest=window.start - self._news_max_age,
+            freshness=self._freshness,
+            limit=_CANDIDATES_MAX,
         )
         told = store.told(connection, briefing.id, list({one.story_key for one in candidates}))
-        choice = choose(candidates, told, places=briefing.stories_max)
+        about = bool(briefing.interests.strip())
+        choice = choose(candidates, told, places=briefing.stories_max, near_only=about)
         coverage = store.coverage(connection, briefing.user_id, window.start)
         return _Input(briefing, rhythm, period, asked, window, choice, coverage)
 

@@ -9,12 +9,15 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
-from siftline.brief.model import Briefing, Candidate, Coverage, FailedSource, Told, ToldRow
+from siftline.brief.model import Briefing, Candidate, Coverage, FailedSource, Freshness, Told, ToldRow, Window
 from siftline.kit.db import Connection
 
 _FAILED_SHOWN = 10
 _GRACE = timedelta(minutes=10)
 """What became READY in a transaction that was not over when the window closed belongs to the next window."""
+
+_COMPARED_LATE = timedelta(days=1)
+"""What was only compared with a briefing's interests after the window had closed belongs to the next one, so long."""
 
 _SNAPSHOT = "set transaction isolation level repeatable read"
 
@@ -39,12 +42,16 @@ select c.id as content_id, i.id as item_id, coalesce(c.duplicate_of, c.id) as st
     as site,
   i.source_id, c.lang, c.summary,
   array(select t ->> 'topic' from jsonb_array_elements(coalesce(c.topics, '[]')) as t) as topics,
-  c.published_at, c.sort_at, null::float8 as score, '{}'::text[] as reasons
+  c.published_at, c.sort_at, item_rank(i.score, c.sort_at, %(end)s, %(freshness_weight)s, %(half_life_s)s) as score,
+  coalesce(i.score_reasons, '[]') as reasons, l.value as likeness, l.about
 from items i join contents c on c.id = i.content_id
   left join sources s on s.id = i.source_id
   left join subscriptions b on b.source_id = i.source_id and b.user_id = i.user_id
+  left join briefing_likeness l on l.briefing_id = %(briefing_id)s and l.content_id = c.id
 where i.user_id = %(user_id)s and c.status = 'READY' and i.read_at is null
-  and greatest(i.created_at, c.ready_at) > %(start)s and greatest(i.created_at, c.ready_at) <= %(end)s
+  and greatest(i.created_at, c.ready_at) <= %(end)s
+  and (greatest(i.created_at, c.ready_at) > %(start)s
+    or (l.made_at > %(start)s and greatest(i.created_at, c.ready_at) > %(compared_late)s))
   and (i.saved or c.sort_at > %(oldest)s)
   and not exists (select from edition_items told where told.briefing_id = %(briefing_id)s and told.content_id = c.id)
 order by c.sort_at desc, c.id desc limit %(limit)s
@@ -149,15 +156,24 @@ def made(connection: Connection, briefing_id: UUID, keys: Sequence[str]) -> froz
 
 
 def candidates(
-    connection: Connection, briefing: Briefing, start: datetime, end: datetime, *, oldest: datetime, limit: int
+    connection: Connection,
+    briefing: Briefing,
+    window: Window,
+    *,
+    oldest: datetime,
+    freshness: Freshness,
+    limit: int,
 ) -> Sequence[Candidate]:
     """Return what came in between, newest first. What is older than ``oldest`` counts only if it was saved by hand."""
     values = {
         "user_id": briefing.user_id,
         "briefing_id": briefing.id,
-        "start": start - _GRACE,
-        "end": end,
+        "start": window.start - _GRACE,
+        "compared_late": window.start - _COMPARED_LATE,
+        "end": window.end,
         "oldest": oldest,
+        "freshness_weight": freshness.weight,
+        "half_life_s": freshness.half_life_s,
         "limit": limit,
     }
     with connection.cursor(row_factory=class_row(Candidate)) as cursor:

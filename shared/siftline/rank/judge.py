@@ -49,6 +49,11 @@ class Judgement:
     reasons: list[dict[str, Any]]
 
 
+def interest_likeness(cosine: float) -> float:
+    """Return how near a text lies to an interest, in [0, 1], by the cosine of their directions."""
+    return likeness(cosine, middle=_INTEREST_MIDDLE, slope=_INTEREST_SLOPE)
+
+
 class Judge:
     """Judges items by one profile."""
 
@@ -100,7 +105,7 @@ class Judge:
         nearest = int(near.argmax())
         cosine = float(near[nearest])
         facts = {"about": self._profile.interests[nearest], "cosine": round(cosine, 3)}
-        return likeness(cosine, middle=_INTEREST_MIDDLE, slope=_INTEREST_SLOPE), facts
+        return interest_likeness(cosine), facts
 
     def _topics(self, item: HeldItem) -> tuple[float | None, dict[str, Any]]:
         """Return how much the user cares for what it is about: the topic that they care for the most counts."""

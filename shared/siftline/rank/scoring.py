@@ -15,6 +15,7 @@ from siftline.kit.db import Connection, Database, settled
 from siftline.kit.errors import SiftlineError
 from siftline.kit.ids import new_id
 from siftline.rank import scores_store as store
+from siftline.rank.briefing_likeness import compare
 from siftline.rank.judge import HeldItem, Judge, Judgement
 from siftline.rank.profile import Directions, from_kept, interests_of, make_profile, to_details, to_vectors
 from siftline.rank.score import Weights
@@ -76,6 +77,7 @@ class ScoreUser:
         if profile is None:
             return Done(result={"scored": 0})
         scored, done = self._apply(job.subject_id, profile, directions, ends_at)
+        compare(self._database, directions, job.subject_id, interests_max=self._rule.interests_max)
         again = [] if done else [NewJob(JobType.SCORE_USER, job.subject_id, job.group_key, priority=job.priority)]
         return Done(follow=again, result={"scored": scored, "all": not profile.applied, "done": done})
 
