@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, time, timedelta
+from uuid import UUID
 
 import pytest
 from psycopg.types.json import Jsonb
 
+from siftline.kit.ids import new_id
 from siftline.rank.briefing_likeness import compare
 from tests.briefing import Desk
 from tests.factories import make_source, make_user
@@ -320,3 +322,60 @@ def test_what_was_compared_too_late_for_an_edition_is_in_the_next(make_database)
         desk.at("2026-11-28 06:00")
         desk.run(briefing)
         assert desk.titles(briefing) == [[], ["On chess"]]
+
+
+def story(desk: Desk, *contents: UUID) -> UUID:
+    """Put contents into one story of the user's, as ``join_stories`` does."""
+    story_id = new_id()
+    with desk.database.transaction() as connection:
+        connection.execute(
+            "insert into stories (id, user_id, model_version, centroid, size, first_at, last_at)"
+            " values (%s, %s, 'tiny', '', %s, now(), now())",
+            (story_id, desk.user_id, len(contents)),
+        )
+    add(desk, story_id, *contents)
+    return story_id
+
+
+def add(desk: Desk, story_id: UUID, *contents: UUID) -> None:
+    with desk.database.transaction() as connection:
+        for content in contents:
+            connection.execute(
+                "insert into story_items (story_id, content_id, user_id, distance) values (%s, %s, %s, 0.1)",
+                (story_id, content, desk.user_id),
+            )
+
+
+def test_a_story_takes_one_place_and_comes_again_only_as_an_update(desk):  # C05, D13
+    briefing = desk.brief()
+    first = [desk.item(f"Strait closes {n}", site_name=f"Paper {n}") for n in range(3)]
+    desk.item("Ferry runs again", site_name="Paper 9")
+    story_id = story(desk, *first)
+    desk.run(briefing)
+    [edition] = desk.editions(briefing)
+    assert edition["stories"] == 2
+    assert len(edition["document"]["stories"][0]["citations"]) == 2
+
+    desk.at("2026-11-28 06:00")
+    add(desk, story_id, desk.item("Strait closed, says ministry", site_name="Paper 0"))
+    desk.item("Bridge closes", site_name="Paper 9")
+    desk.run(briefing)
+    assert desk.titles(briefing)[1] == ["Bridge closes"]
+    assert desk.editions(briefing)[1]["document"]["coverage"]["stories_told_before"] == 1
+
+    desk.at("2026-11-29 06:00")
+    add(desk, story_id, *(desk.item(f"Strait opens {n}", site_name=f"Paper {n}") for n in (7, 8)))
+    desk.run(briefing)
+    [told] = desk.editions(briefing)[2]["document"]["stories"]
+    assert told["update"] is True
+    assert told["title"].startswith("Strait opens")
+
+
+def test_a_content_told_alone_counts_for_the_story_that_it_joins_later(desk):
+    briefing = desk.brief()
+    alone = desk.item("Strait closes", site_name="Paper 1")
+    desk.run(briefing)
+    desk.at("2026-11-28 06:00")
+    story(desk, alone, desk.item("Strait is closed", site_name="Paper 2"))
+    desk.run(briefing)
+    assert desk.titles(briefing) == [["Strait closes"]]

@@ -120,7 +120,7 @@ class RunBriefing:
             freshness=self._freshness,
             limit=_CANDIDATES_MAX,
         )
-        told = store.told(connection, briefing.id, list({one.story_key for one in candidates}))
+        told = store.told(connection, briefing, list({one.story_key for one in candidates}))
         about = bool(briefing.interests.strip())
         choice = choose(candidates, told, places=briefing.stories_max, near_only=about)
         coverage = store.coverage(connection, briefing.user_id, window.start)

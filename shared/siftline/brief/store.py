@@ -36,7 +36,7 @@ _MADE = "select period_key from editions where briefing_id = %(id)s and period_k
 # What came in during the window, as READY and the user's; unread, untold, and no old news when it came. Duplicates of
 # one content count as that one. A story that is known gives its key.
 _CANDIDATES = """
-select c.id as content_id, i.id as item_id, coalesce(c.duplicate_of, c.id) as story_key,
+select c.id as content_id, i.id as item_id, coalesce(k.story_id, o.story_id, c.duplicate_of, c.id) as story_key,
   coalesce(nullif(c.title, ''), c.url) as title, c.url,
   coalesce(nullif(b.title, ''), nullif(s.title, ''), nullif(c.site_name, ''), substring(c.url from '//([^/:]+)'), c.url)
     as site,
@@ -47,6 +47,8 @@ select c.id as content_id, i.id as item_id, coalesce(c.duplicate_of, c.id) as st
 from items i join contents c on c.id = i.content_id
   left join sources s on s.id = i.source_id
   left join subscriptions b on b.source_id = i.source_id and b.user_id = i.user_id
+  left join story_items k on k.user_id = i.user_id and k.content_id = c.id
+  left join story_items o on o.user_id = i.user_id and o.content_id = c.duplicate_of
   left join briefing_likeness l on l.briefing_id = %(briefing_id)s and l.content_id = c.id
 where i.user_id = %(user_id)s and c.status = 'READY' and i.read_at is null
   and greatest(i.created_at, c.ready_at) <= %(end)s
@@ -57,11 +59,17 @@ where i.user_id = %(user_id)s and c.status = 'READY' and i.read_at is null
 order by c.sort_at desc, c.id desc limit %(limit)s
 """
 
+# What was told is of the story that it belongs to now; a content that was a story of its own may since be in another's.
 _TOLD = """
-select story_key, array_agg(distinct edition_items.content_id) as content_ids,
-  array_agg(distinct edition_items.site) as sources
-from edition_items where briefing_id = %(briefing_id)s and story_key = any(%(keys)b::uuid[])
-group by story_key
+select told.key, array_agg(distinct told.content_id) as content_ids, array_agg(distinct told.site) as sources
+from (
+  select coalesce(k.story_id, e.story_key) as key, e.content_id, e.site
+  from edition_items e left join story_items k on k.user_id = %(user_id)s and k.content_id = e.content_id
+  where e.briefing_id = %(briefing_id)s
+    and (e.story_key = any(%(keys)b::uuid[]) or e.content_id = any(%(keys)b::uuid[])
+      or k.story_id = any(%(keys)b::uuid[]))) as told
+where told.key = any(%(keys)b::uuid[])
+group by told.key
 """
 
 _COVERAGE = """
@@ -180,9 +188,10 @@ def candidates(
         return cursor.execute(_CANDIDATES, values).fetchall()
 
 
-def told(connection: Connection, briefing_id: UUID, keys: Sequence[UUID]) -> Mapping[UUID, Told]:
+def told(connection: Connection, briefing: Briefing, keys: Sequence[UUID]) -> Mapping[UUID, Told]:
     """Return what earlier editions told of these stories."""
-    rows = connection.execute(_TOLD, {"briefing_id": briefing_id, "keys": list(keys)}).fetchall()
+    values = {"briefing_id": briefing.id, "user_id": briefing.user_id, "keys": list(keys)}
+    rows = connection.execute(_TOLD, values).fetchall()
     return {key: Told(key, frozenset(contents), frozenset(sources)) for key, contents, sources in rows}
 
 
