@@ -44,7 +44,7 @@ class EmbeddingSettings(ModelSettings, VectorSettings):
 
     @field_validator("embedding_api_dimensions", "embedding_api_usd_per_million", mode="before")
     @classmethod
-    def _none(cls, value: object) -> object:
+    def _embedding_none(cls, value: object) -> object:
         return None if value == "" else value
 
     def embedding_s(self) -> float:

@@ -44,3 +44,16 @@ def test_the_page_does_not_depend_on_the_environment_of_who_writes_it(monkeypatc
     monkeypatch.setenv("TOPICS_MAX", "9")
 
     assert settings_page.page() == before
+
+
+def test_no_validator_takes_the_place_of_another_mixins() -> None:
+    """Pydantic knows validators by their names: of two mixins' of one name the second would never run."""
+    hidden = [
+        f"{name}: {validator} of {base.__name__}"
+        for name, found in CLASSES.items()
+        for base in found.__mro__[1:]
+        if issubclass(base, settings.Settings)
+        for validator in base.__pydantic_decorators__.field_validators
+        if validator in vars(base) and getattr(found, validator).__func__ is not getattr(base, validator).__func__
+    ]
+    assert hidden == []
