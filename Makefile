@@ -117,6 +117,11 @@ check: lint .local/tools/.ready ## the fast gate: format, lint, types, unit and 
 
 .PHONY: test
 test: lint .local/ministack/.ready .local/tools/.ready .local/chromium.ready .local/model/manifest.json ## set everything up and run all tests
+	@$(PYTEST) -n 2 --dist loadfile --ignore=tests/export
+
+# Apart from test: following every line takes as long again as most tests do.
+.PHONY: coverage
+coverage: lint .local/ministack/.ready .local/tools/.ready .local/chromium.ready .local/model/manifest.json ## all tests, and which lines they reach: at least 90 in 100
 	@$(PYTEST) -n 2 --dist loadfile --ignore=tests/export --cov --cov-report=term
 
 .PHONY: test-export
