@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Callable, Sequence
-from http.client import HTTPConnection
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -140,11 +141,40 @@ def meters(machine: "Machine", say: Callable[[str], None]) -> Meters:
 
 def follow(machine: "Machine", bearer: str, url: str) -> None:
     """Subscribe to a feed, all of its first import included; following it already is no error."""
+    status, text = _asked(machine, bearer, "POST", "/v1/sources", {"url": url, "first_import": "all"})
+    if status not in (200, 202):
+        raise SetUpError(f"The sample feed {url} could not be followed: {text}")
+
+
+def first_briefing(machine: "Machine", bearer: str) -> str | None:
+    """Make a daily briefing and ask for an edition at once, unless there is a briefing already; returns its id."""
+    status, text = _asked(machine, bearer, "GET", "/v1/briefings")
+    if status != HTTPStatus.OK or json.loads(text)["items"]:
+        return None
+    wanted = {"name": "Morning briefing", "frequency": "DAILY", "at": "07:00"}
+    status, text = _asked(machine, bearer, "POST", "/v1/briefings", wanted)
+    made: str = json.loads(text)["id"] if status == HTTPStatus.CREATED else ""
+    if not made or _asked(machine, bearer, "POST", f"/v1/briefings/{made}/run")[0] != HTTPStatus.ACCEPTED:
+        raise SetUpError(f"A first briefing could not be made: {text}")
+    return made
+
+
+def edition_of(machine: "Machine", bearer: str, briefing_id: str) -> str | None:
+    """Return the address of a briefing's newest edition, once there is one."""
+    status, text = _asked(machine, bearer, "GET", f"/v1/editions?briefing_id={briefing_id}&limit=1")
+    found = json.loads(text)["items"] if status == HTTPStatus.OK else []
+    return f"{machine.url}/v1/editions/{found[0]['id']}" if found else None
+
+
+def _asked(machine: "Machine", bearer: str, method: str, path: str, body: object = None) -> tuple[int, str]:
+    """Ask the API and return its status and text."""
     connection = HTTPConnection(machine.url.removeprefix("http://"), timeout=30)
     headers = {"Authorization": f"Bearer {bearer}", "Content-Type": "application/json"}
-    connection.request("POST", "/v1/sources", json.dumps({"url": url, "first_import": "all"}), headers)
-    answer = connection.getresponse()
-    text = answer.read().decode()
-    connection.close()
-    if answer.status not in (200, 202):
-        raise SetUpError(f"The sample feed {url} could not be followed: {text}")
+    try:
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    except (OSError, HTTPException) as error:  # it is being started again, perhaps
+        return HTTPStatus.SERVICE_UNAVAILABLE, f"The API did not answer: {error}"
+    finally:
+        connection.close()

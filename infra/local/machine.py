@@ -114,6 +114,7 @@ class Machine:
             "QDRANT_URL": f"http://127.0.0.1:{self._ports.vectors}",
             "MODEL_URI": str(ROOT / ".local" / "model"),
             "FIRST_IMPORT": "all",
+            "PUBLIC_URL": self.url,
             "HTTP_ALLOW_LOOPBACK": "true",
             "WORKER_HEALTH_URL": f"http://127.0.0.1:{self._ports.worker}",  # for people: nothing here asks it
             "WORKER_POLL_S": "2",  # cheap here, and the worker stops the sooner

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -111,6 +112,7 @@ class Run:
         self._samples: SampleServer | None = None
         self._meters: Meters | None = None
         self._followed: list[str] = []
+        self._token = ""
 
     def start(self, *, port: int, samples: bool) -> None:
         """Start everything and tell how to use it. Raises ``SetUpError``."""
@@ -135,6 +137,7 @@ class Run:
         token = furnish.token(machine, self._state)
         machine.wait_ready()
         machine.launch_worker()
+        self._token = token
         self._followed = self._samples.urls() if self._samples and samples else []
         for url in self._followed:
             furnish.follow(machine, token, url)
@@ -172,16 +175,37 @@ class Run:
 
         watch = Watch(machine, _say, on_restart, on_end)
         make = Make.starter()
-        database, waiting, look_at_s = furnish.connect(machine), bool(self._followed), 0.0
+        news, look_at_s = self._news(machine), 0.0
         while make is None or not make.interrupted():
             time.sleep(_LOOK_EVERY_S)
             watch.look()
-            if waiting and time.monotonic() >= look_at_s:
-                ready = furnish.samples_ready(database, self._followed)
-                waiting, look_at_s = ready is None, time.monotonic() + _SAMPLES_EVERY_S
-                if ready is not None:
-                    database.close()
-                    _say(f"All {ready} sample articles are READY.")
+            if time.monotonic() >= look_at_s:
+                look_at_s = time.monotonic() + _SAMPLES_EVERY_S
+                if line := next(news, None):
+                    _say(line)
+
+    def _news(self, machine: Machine) -> Iterator[str]:
+        """Yield at each look what is to be told: that the samples are read, then of what the first briefing tells."""
+        from infra.local import furnish  # noqa: PLC0415  -- loaded by ``start``
+
+        if not self._followed:
+            return
+        database = furnish.connect(machine)
+        while (ready := furnish.samples_ready(database, self._followed)) is None:
+            yield ""
+        database.close()
+        yield f"All {ready} sample articles are READY."
+        try:
+            briefing = furnish.first_briefing(machine, self._token)
+        except SetUpError as error:
+            yield str(error)
+            return
+        if briefing is None:
+            return
+        while (address := furnish.edition_of(machine, self._token, briefing)) is None:
+            yield ""
+        asked = f"curl -H 'Authorization: Bearer {self._token}' -H 'Accept: text/plain' {address}"
+        yield f"A first briefing was made of them. Read it:\n\n  {asked}\n"
 
     def shut_down(self) -> None:
         """Stop everything in order. A second signal cuts the draining short."""

@@ -290,3 +290,25 @@ def test_a_worker_killed_in_mid_work_and_a_second_start_lose_nothing_and_do_noth
             vectors = connection.execute("select count(*) from embeddings").fetchone()
         assert doubled == []
         assert vectors == (len(items),)
+
+
+def test_a_first_briefing_tells_ten_stories_of_the_samples_each_once(machine: RunningMachine, ready: list[Any]) -> None:
+    client = machine.client()
+
+    def look() -> Any | None:
+        found = client.get("/v1/editions")["items"]
+        return found[0] if found else None
+
+    listed = wait_for("a first edition", look, patience_s=60)
+    edition = client.get(f"/v1/editions/{listed['id']}")
+    stories = edition["document"]["stories"]
+    titles = {item["title"] for item in ready}
+    assert len(stories) == 10
+    assert len({story["title"] for story in stories} & titles) == 10
+    told = [story["content_id"] for story in stories]
+    told += [cited["content_id"] for story in stories for cited in story["citations"]]
+    assert len(told) == len(set(told))
+    assert all(story["summary"] and story["site"] for story in stories)
+    assert edition["document"]["links"]["edition"] == f"{machine.url}/v1/editions/{listed['id']}"
+    coverage = edition["document"]["coverage"]
+    assert (coverage["sources_read"], coverage["sources_failed"]) == (5, 0)

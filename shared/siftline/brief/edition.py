@@ -17,7 +17,7 @@ CITED_MAX = 8
 _SUMMARY_CHARS = 600
 _REASONS_MAX = 2
 _TELLING = 0.5
-"""What is below this in [0, 1] speaks rather against a content than for it."""
+"""What is no more than this in [0, 1] does not speak for a content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +78,19 @@ def _story(place: int, slot: Slot) -> Mapping[str, Any]:
         "summary": _cut(lead.summary),
         "topics": list(lead.topics),
         "score": None if (scored := relevance(lead)) is None else round(scored, 4),
-        "reasons": reasons(lead),
+        "reasons": reasons(slot),
         "citations": [_content(one) for one in slot.others[:CITED_MAX]],
         "more": max(0, len(slot.others) - CITED_MAX),
     }
 
 
-def reasons(one: Candidate) -> list[str]:
-    """Return why a content is told, in words: what it is about for the briefing, then what counts most in its score."""
+def reasons(slot: Slot) -> list[str]:
+    """Return why a story is told, in words: what it is about for the briefing, who has it, what its score is for."""
+    one = slot.lead
     told = [f'It is about "{one.about}", which this briefing is for.'] if one.about and one.likeness else []
-    parts = [part for part in one.reasons if part.get("known") is not False and part["value"] >= _TELLING]
+    sources = len({each.site for each in (one, *slot.others)})
+    told += [f"{sources} of your sources tell it."] if sources > 1 else []
+    parts = [part for part in one.reasons if part.get("known") is not False and part["value"] > _TELLING]
     parts.sort(key=lambda part: -part["weight"] * part["value"])
     return [*told, *(sentence(part) for part in parts)][:_REASONS_MAX]
 
