@@ -300,6 +300,25 @@ def test_a_briefing_with_interests_tells_what_lies_near_them_and_says_so(make_da
     }
 
 
+def test_an_edition_waits_some_minutes_for_what_it_is_about_to_be_compared(make_database):
+    with simulated_time(make_database) as (clock, database):
+        desk = Desk(database, clock)
+        briefing = desk.brief(interests="chess")
+        content = desk.item("On banks", lang="en", text="banks")
+        with database.transaction() as connection:
+            connection.execute(
+                "insert into embeddings (content_id, model_version, dimensions, vector) values (%s, %s, %s, %s)",
+                (content, MODEL, DIMENSIONS, vector("banks").astype("<f4").tobytes()),
+            )
+        job = desk.run(briefing)
+        assert (job["state"], job["error_code"], job["attempts"]) == ("pending", "interests_not_compared", 0)
+        assert desk.editions(briefing) == []
+        for _ in range(3):
+            clock.sleep(400)
+            desk.run(briefing)
+        assert desk.titles(briefing) == [["On banks"]]
+
+
 def test_what_was_compared_too_late_for_an_edition_is_in_the_next(make_database):
     with simulated_time(make_database) as (clock, database):
         desk = Desk(database, clock)

@@ -106,6 +106,7 @@ _CHANGEABLE = (
     *("channel", "destination", "signing_key", "enabled"),
 )
 
+_FORGET_LIKENESS = "delete from briefing_likeness where briefing_id = %(id)s"
 _DELETE = "delete from briefings where id = %(id)s and user_id = %(user_id)s returning id"
 _LIVE_DELIVERIES = """
 select deliveries.id from deliveries join editions on editions.id = deliveries.edition_id
@@ -163,6 +164,8 @@ def change_briefing(connection: Connection, user_id: UUID, briefing_id: UUID, ch
     """Change those columns that are given; with ``time_zone`` or ``channel`` among them these may become null."""
     values = {name: changes.get(name) for name in _CHANGEABLE}
     moves = bool({"frequency", "weekday", "at", "time_zone"} & changes.keys())
+    if "interests" in changes:  # what was compared with others says nothing about these
+        connection.execute(_FORGET_LIKENESS, {"id": briefing_id})
     sets = {"sets_zone": "time_zone" in changes, "sets_delivery": "channel" in changes, "moves": moves}
     connection.execute(_CHANGE, {"id": briefing_id, "user_id": user_id, **values, **sets})
 

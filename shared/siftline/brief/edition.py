@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from siftline.brief.model import Briefing, Candidate, Choice, Coverage, Slot, ToldRow, Window
-from siftline.brief.selection import relevance
+from siftline.brief.selection import relevance, weight
 from siftline.kit.score_words import sentence
 
 FORMAT = 1
@@ -77,6 +77,7 @@ def _story(place: int, slot: Slot) -> Mapping[str, Any]:
         **_content(lead),
         "summary": _cut(lead.summary),
         "topics": list(lead.topics),
+        "rank": round(weight(slot), 4),
         "score": None if (scored := relevance(lead)) is None else round(scored, 4),
         "reasons": reasons(slot),
         "citations": [_content(one) for one in slot.others[:CITED_MAX]],

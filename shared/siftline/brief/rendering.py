@@ -99,9 +99,10 @@ def _lede(stories: Sequence[Mapping[str, Any]], start: datetime, end: datetime) 
 
 def _coverage(coverage: Mapping[str, Any]) -> str:
     parts = [f"{_counted(coverage['items_seen'], 'article', 'articles')} looked at"]
-    parts.append(f"{_counted(coverage['sources_read'], 'source', 'sources')} read")
+    parts += [f"{_counted(coverage['sources_read'], 'source', 'sources')} read"] if coverage["sources_read"] else []
     parts += [f"{coverage['sources_failed']} failed"] if coverage["sources_failed"] else []
-    parts += [f"{coverage['sources_skipped']} not asked"] if coverage["sources_skipped"] else []
+    skipped = coverage["sources_skipped"]
+    parts += [f"{_counted(skipped, 'source', 'sources')} not due meanwhile"] if skipped else []
     before = coverage["stories_told_before"]
     parts += [f"{_counted(before, 'story', 'stories')} told before left out"] if before else []
     parts += [f"{coverage['stories_left_out']} for which there was no place"] if coverage["stories_left_out"] else []

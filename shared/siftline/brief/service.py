@@ -1,14 +1,14 @@
 """The work of ``run_briefing``: one edition of a briefing, made of what came in, frozen, and handed on for delivery."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from siftline.brief import store
 from siftline.brief.calendar import Frequency, Period, Rhythm, following, missed
 from siftline.brief.edition import Links, document, told_rows
-from siftline.brief.model import Briefing, Choice, Coverage, Freshness, Window
+from siftline.brief.model import Briefing, Candidate, Choice, Coverage, Freshness, Window
 from siftline.brief.rendering import render
 from siftline.brief.selection import choose
 from siftline.contracts import JobType, Message
@@ -16,12 +16,14 @@ from siftline.contracts import RunBriefing as RunMessage
 from siftline.jobs.model import ClaimedJob, Done, NewJob
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
-from siftline.kit.errors import PermanentError, SiftlineError
+from siftline.kit.errors import NotTriedError, PermanentError, SiftlineError
 from siftline.kit.ids import new_id
 from siftline.kit.zones import zone
 
 _FIRST_WINDOW = {Frequency.DAILY: timedelta(days=1), Frequency.WEEKLY: timedelta(days=7)}
 _CANDIDATES_MAX = 2_000
+_COMPARED_WITHIN_S = 600.0
+_COMPARED_SOON_S = 15.0
 _FRESHNESS = Freshness()
 
 
@@ -34,8 +36,16 @@ class _Input:
     period: Period
     asked: bool
     window: Window
+    candidates: Sequence[Candidate]
+    near_only: bool
     choice: Choice
     coverage: Coverage
+
+
+class InterestsNotComparedError(NotTriedError):
+    """What came in has not been compared with the briefing's interests yet: it will be in some seconds."""
+
+    code = "interests_not_compared"
 
 
 class RunBriefing:
@@ -68,13 +78,19 @@ class RunBriefing:
         self._make_id = make_id
 
     def process(self, job: ClaimedJob) -> Done:
-        """Make the edition of the job's briefing, if one is due. Raises ``UnknownZoneError``."""
+        """Make the edition of the job's briefing, if one is due.
+
+        Raises ``UnknownZoneError`` and, for some minutes at most, ``InterestsNotComparedError``.
+        """
         with self._database.transaction() as connection:
             end = store.snapshot(connection)
             briefing = store.load(connection, job.subject_id)
             if briefing is None or not briefing.enabled:
                 return Done(result={"outcome": "gone" if briefing is None else "off"})
             found = self._input(connection, briefing, end)
+            if found is not None and self._to_be_compared(connection, found, job):
+                detail = "What came in is being compared with what this briefing is about."
+                raise InterestsNotComparedError(detail, retry_after_s=_COMPARED_SOON_S)
         next_due_at = following(_rhythm(briefing), self._clock.now()).due_at
         if found is None:
             return Done(
@@ -98,6 +114,15 @@ class RunBriefing:
         except PermanentError:  # the zone itself is what is wrong: looked at again in a day, or when it is changed
             return self._clock.now() + timedelta(days=1)
 
+    def _to_be_compared(self, connection: Connection, found: _Input, job: ClaimedJob) -> bool:
+        """Say whether to wait for the comparison. Where it stays away, the edition tells of everything."""
+        if not found.near_only or any(one.likeness is not None for one in found.candidates):
+            return False
+        since = job.deferred_since
+        if since is not None and (self._clock.now() - since).total_seconds() > _COMPARED_WITHIN_S:
+            return False
+        return store.have_vectors(connection, [one.content_id for one in found.candidates])
+
     def _input(self, connection: Connection, briefing: Briefing, end: datetime) -> _Input | None:
         rhythm = _rhythm(briefing)
         now = self._clock.now()
@@ -107,7 +132,7 @@ class RunBriefing:
             period = None
         asked = period is None and briefing.asked_at is not None
         if asked and briefing.asked_at is not None:
-            period = Period(briefing.asked_at, f"asked {briefing.asked_at.isoformat()}")
+            period = Period(briefing.asked_at, f"asked {briefing.asked_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
         if period is None:
             return None
         start = briefing.window_from or min(since, end - _FIRST_WINDOW[rhythm.frequency])
@@ -124,7 +149,7 @@ class RunBriefing:
         about = bool(briefing.interests.strip())
         choice = choose(candidates, told, places=briefing.stories_max, near_only=about)
         coverage = store.coverage(connection, briefing.user_id, window.start)
-        return _Input(briefing, rhythm, period, asked, window, choice, coverage)
+        return _Input(briefing, rhythm, period, asked, window, candidates, about, choice, coverage)
 
     def _done(self, found: _Input, next_due_at: datetime) -> Done:
         briefing, period = found.briefing, found.period

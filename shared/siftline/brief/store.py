@@ -38,8 +38,12 @@ _MADE = "select period_key from editions where briefing_id = %(id)s and period_k
 _CANDIDATES = """
 select c.id as content_id, i.id as item_id, coalesce(k.story_id, o.story_id, c.duplicate_of, c.id) as story_key,
   coalesce(nullif(c.title, ''), c.url) as title, c.url,
-  coalesce(nullif(b.title, ''), nullif(s.title, ''), nullif(c.site_name, ''), substring(c.url from '//([^/:]+)'), c.url)
-    as site,
+  coalesce(nullif(b.title, ''), nullif(s.title, ''), (
+    select coalesce(nullif(f.title, ''), nullif(fs.title, ''))
+    from source_entries n join subscriptions f on f.source_id = n.source_id and f.user_id = i.user_id
+      join sources fs on fs.id = n.source_id
+    where n.content_id = c.id order by n.first_seen_at, n.source_id limit 1),
+    nullif(c.site_name, ''), substring(c.url from '//([^/:]+)'), c.url) as site,
   i.source_id, c.lang, c.summary,
   array(select t ->> 'topic' from jsonb_array_elements(coalesce(c.topics, '[]')) as t) as topics,
   c.published_at, c.sort_at, item_rank(i.score, c.sort_at, %(end)s, %(freshness_weight)s, %(half_life_s)s) as score,
@@ -58,6 +62,8 @@ where i.user_id = %(user_id)s and c.status = 'READY' and i.read_at is null
   and not exists (select from edition_items told where told.briefing_id = %(briefing_id)s and told.content_id = c.id)
 order by c.sort_at desc, c.id desc limit %(limit)s
 """
+
+_HAVE_VECTORS = "select exists (select from embeddings where content_id = any(%(ids)b::uuid[]))"
 
 # What was told is of the story that it belongs to now; a content that was a story of its own may since be in another's.
 _TOLD = """
@@ -186,6 +192,12 @@ def candidates(
     }
     with connection.cursor(row_factory=class_row(Candidate)) as cursor:
         return cursor.execute(_CANDIDATES, values).fetchall()
+
+
+def have_vectors(connection: Connection, content_ids: Sequence[UUID]) -> bool:
+    """Say whether any of these contents can be compared with interests."""
+    [(found,)] = connection.execute(_HAVE_VECTORS, {"ids": list(content_ids)}).fetchall()
+    return bool(found)
 
 
 def told(connection: Connection, briefing: Briefing, keys: Sequence[UUID]) -> Mapping[UUID, Told]:
