@@ -24,7 +24,7 @@ GLIBC = ("2_28", "2_27", "2_26", "2_24", "2_17", "2_12", "2_5")
 OLD_NAMES = {"2_17": "manylinux2014", "2_12": "manylinux2010", "2_5": "manylinux1"}
 PROCESSOR = {"x86_64": "x86_64", "arm64": "aarch64"}
 # The services that our code calls; botocore describes four hundred, in 26 MB. A house test compares.
-AWS_SERVICES = frozenset({"s3", "secretsmanager", "sqs"})
+AWS_SERVICES = frozenset({"s3", "secretsmanager", "sesv2", "sqs"})
 LEFT_OUT = ("**/__pycache__", "**/tests", "**/*.pyi", "**/*.pyx", "**/*.pxd", "**/*.h", "bin", "boto3/examples")
 
 

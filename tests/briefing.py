@@ -1,6 +1,6 @@
 """Briefings on a real database whose time the test moves, run by the real batch loop."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 from uuid import UUID
@@ -8,11 +8,12 @@ from uuid import UUID
 from psycopg.rows import dict_row
 
 from siftline.brief.edition import Links
-from siftline.brief.service import RunBriefing, subject_of
-from siftline.contracts import JobType, Queue
+from siftline.brief.service import RunBriefing
+from siftline.brief.wiring import SUBJECTS
+from siftline.contracts import SUBJECT_FIELD, JobType, Queue
 from siftline.jobs import store as jobs
 from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.model import NewJob
+from siftline.jobs.model import NewJob, Processor
 from siftline.jobs.publish import Publisher
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
@@ -25,9 +26,9 @@ LINKS = Links("https://news.example")
 
 
 class Desk:
-    """Makes editions of one user's briefings."""
+    """Makes editions of one user's briefings, and does what else it is given to do."""
 
-    def __init__(self, database: Database, clock: SimulatedTime) -> None:
+    def __init__(self, database: Database, clock: SimulatedTime, more: Sequence[Processor] = ()) -> None:
         self.database = database
         self.clock = clock
         with database.transaction() as connection:
@@ -38,8 +39,8 @@ class Desk:
             database=database,
             publisher=Publisher(database, FakeSender(), settings),
             sender=FakeSender(),
-            processors=[RunBriefing(database, self.clock, LINKS)],
-            subjects={JobType.RUN_BRIEFING: subject_of},
+            processors=[RunBriefing(database, self.clock, LINKS), *more],
+            subjects=SUBJECTS,
             settings=settings,
             clock=self.clock,
             reserve_s=5,
@@ -99,10 +100,22 @@ class Desk:
         [job] = self.rows("select state, result, error_code, attempts from jobs where id = %s", job_id)
         return job
 
-    def deliver(self, briefing_id: UUID, job_id: UUID) -> None:
+    def deliver(self, subject_id: UUID, job_id: UUID, job_type: JobType = JobType.RUN_BRIEFING) -> None:
         """Hand a message to the loop."""
-        body = {"job_type": "run_briefing", "job_id": str(job_id), "briefing_id": str(briefing_id)}
+        self.hand({"job_type": job_type, "job_id": str(job_id), SUBJECT_FIELD[job_type]: str(subject_id)})
+
+    def hand(self, body: Mapping[str, Any]) -> None:
+        """Hand any message to the loop."""
         self.consumer.handle(sqs_event("briefing", body), FakeContext())
+
+    def work(self, job_type: JobType) -> list[dict[str, Any]]:
+        """Do the due jobs of a type, once each, and return how they ended."""
+        due = self.rows("select id, subject_id from jobs where job_type = %s and state = 'pending'", job_type)
+        for job in due:
+            self.deliver(job["subject_id"], job["id"], job_type)
+        return [
+            self.rows("select state, result, error_code, attempts from jobs where id = %s", job["id"])[0] for job in due
+        ]
 
     def editions(self, briefing_id: UUID) -> list[dict[str, Any]]:
         """Return a briefing's editions, oldest first."""

@@ -3,13 +3,17 @@
 A field's environment variable is its name in capitals; the template sets what a stage may choose.
 """
 
+from typing import Self
+
 from pydantic import Field
 
 from siftline.score_settings import RelevanceSettings
-from siftline.shared_settings import ConsumerSettings
+from siftline.shared_settings import ConsumerSettings, HttpSettings
+
+_MAILBOX = r"^$|^([^\r\n<>@]*<)?[^\s<>@]+@[^\s<>@]+>?$"
 
 
-class BriefSettings(ConsumerSettings, RelevanceSettings):
+class BriefSettings(ConsumerSettings, HttpSettings, RelevanceSettings):
     """The ``brief`` function."""
 
     public_url: str = Field(
@@ -21,3 +25,30 @@ class BriefSettings(ConsumerSettings, RelevanceSettings):
         default=7, ge=1, le=366, description="what was published so long before it came in is no news, unless saved"
     )
     run_briefing_s: float = Field(default=20.0, gt=0, description="the longest that making one edition may take")
+    mail_from: str = Field(
+        default="",
+        max_length=320,
+        pattern=_MAILBOX,
+        description="who mails are from, `Name <news@example.org>`, verified in SES; empty: editions are not mailed",
+    )
+    mail_configuration_set: str = Field(
+        default="", max_length=64, description="SES configuration set whose events tell of bounces and complaints"
+    )
+    mail_unsubscribe_to: str = Field(
+        default="",
+        max_length=254,
+        pattern=r"^$|^[^\s<>@,?&]+@[^\s<>@,?&]+$",
+        description="mailbox that takes unsubscriptions, named in List-Unsubscribe beside the link; empty for none",
+    )
+    deliver_briefing_s: float = Field(
+        default=15.0, gt=0, le=40, description="the longest that SES or a webhook may take to answer"
+    )
+
+    def longest_s(self) -> float:
+        """Return the longest that one job may take: a connection takes SES five seconds more."""
+        return max(self.run_briefing_s, self.deliver_briefing_s + 5)
+
+    def webhooks(self) -> Self:
+        """Return these settings for webhooks: asked once, and no redirect is followed."""
+        once = {"http_total_s": self.deliver_briefing_s, "http_retries": 0, "http_redirects_max": 0}
+        return self.model_copy(update=once)

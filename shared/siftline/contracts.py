@@ -1,7 +1,7 @@
 """Every job type, every queue and every queue message, in flow order. The wire forms of docs/jobs.md."""
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -21,6 +21,8 @@ class JobType(StrEnum):
     LABEL_USER = "label_user"
     RUN_BRIEFING = "run_briefing"
     DELIVER_BRIEFING = "deliver_briefing"
+    CONFIRM_ADDRESS = "confirm_address"
+    RECORD_MAIL_EVENT = "record_mail_event"
 
 
 class Queue(StrEnum):
@@ -48,6 +50,8 @@ QUEUE_OF = {
     JobType.LABEL_USER: Queue.ANALYSIS,
     JobType.RUN_BRIEFING: Queue.BRIEFING,
     JobType.DELIVER_BRIEFING: Queue.BRIEFING,
+    JobType.CONFIRM_ADDRESS: Queue.BRIEFING,
+    JobType.RECORD_MAIL_EVENT: Queue.BRIEFING,
 }
 
 
@@ -203,6 +207,26 @@ class DeliverBriefing(_Message):
         return self.delivery_id
 
 
+class ConfirmAddress(_Message):
+    """Ask the owner of a mail address whether a user's editions may be sent there."""
+
+    job_type: Literal[JobType.CONFIRM_ADDRESS] = JobType.CONFIRM_ADDRESS
+    mail_address_id: UUID
+
+    @property
+    def subject_id(self) -> UUID:
+        """The address, as one user gave it."""
+        return self.mail_address_id
+
+
+class RecordMailEvent(_Message):
+    """Take note of what became of a mail. ``event`` is SES's own, as EventBridge has it; without it, a kept one."""
+
+    job_type: Literal[JobType.RECORD_MAIL_EVENT] = JobType.RECORD_MAIL_EVENT
+    mail_event_id: UUID | None = None
+    event: dict[str, Any] | None = None
+
+
 _Known = (
     FetchSource
     | IngestContent
@@ -215,6 +239,8 @@ _Known = (
     | LabelUser
     | RunBriefing
     | DeliverBriefing
+    | ConfirmAddress
+    | RecordMailEvent
 )
 Message = Annotated[_Known, Field(discriminator="job_type")]
 MESSAGE: TypeAdapter[_Known] = TypeAdapter(Message)
@@ -232,6 +258,8 @@ SUBJECT_FIELD = {
     JobType.LABEL_USER: "user_id",
     JobType.RUN_BRIEFING: "briefing_id",
     JobType.DELIVER_BRIEFING: "delivery_id",
+    JobType.CONFIRM_ADDRESS: "mail_address_id",
+    JobType.RECORD_MAIL_EVENT: "mail_event_id",
 }
 
 

@@ -270,6 +270,7 @@ class FaultMachine:
             "MODEL_CACHE_DIR": str(self.model.parent / "cache"),
             "MODEL_THREADS": "1",
             "FIRST_IMPORT": "all",
+            "MAIL_FROM": "Siftline <news@siftline.example>",
             "HTTP_ALLOW_LOOPBACK": "true",
             "NO_PROXY": "127.0.0.1",
             **self._settings,

@@ -23,7 +23,7 @@ from siftline.worker.__main__ import main as worker_main
 
 _PR_SET_PDEATHSIG = 1
 _ROOT = Path(__file__).resolve().parents[2]
-_FUNCTIONS = ("fetch", "ingest", "analyze", "cluster", "schedule")
+_FUNCTIONS = ("fetch", "ingest", "analyze", "cluster", "brief", "schedule")
 
 
 class Nursery:

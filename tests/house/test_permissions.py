@@ -30,10 +30,13 @@ ACTION_OF = {
     "sqs:SendMessageBatch": "sqs:SendMessage",
     "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
     "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility",
+    "sesv2:SendEmail": "ses:SendEmail",
     "s3:HeadObject": "s3:GetObject",
     "s3:DownloadFile": "s3:GetObject",
     "s3:DownloadFileobj": "s3:GetObject",
 }
+# What an operation asks for besides: SES v2's SendEmail, of a raw mail, the permission of the older operation.
+ALSO = {"ses:SendEmail": "ses:SendRawEmail"}
 # What Lambda does in a function's name for an event source mapping.
 POLLING = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"}
 DEAD = {name for name in resources("AWS::SQS::Queue") if name.endswith("DeadLetterQueue")}
@@ -117,7 +120,8 @@ def _called(function: str) -> set[str]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
     }
     operations = {_operations()[name] for name in names & set(_operations())}
-    return {ACTION_OF.get(operation, operation) for operation in operations}
+    actions = {ACTION_OF.get(operation, operation) for operation in operations}
+    return actions | {ALSO[action] for action in actions & set(ALSO)}
 
 
 def test_the_packages_describe_every_aws_service_that_the_code_opens() -> None:

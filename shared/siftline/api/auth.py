@@ -1,7 +1,7 @@
 """Whether the caller may: what the authorizer found, and the scope that each route needs.
 
 One rule for every route, so that none can be forgotten: reading needs ``read``, changing needs ``write``, operating the
-system needs ``ops``; only the routes in ``OPEN`` need nothing.
+system needs ``ops``; only the routes in ``OPEN`` and ``OPEN_BY_TOKEN`` need nothing.
 """
 
 from collections.abc import Mapping
@@ -16,16 +16,24 @@ from siftline.api.callers import Caller, Scope, known_scopes
 from siftline.api.problems import ProblemError
 
 OPEN = frozenset({"/", "/docs", "/docs/", "/favicon.ico", "/health", "/v1/openapi.json"})
+OPEN_BY_TOKEN = frozenset({"/v1/unsubscribe/{token}", "/v1/mail-addresses/confirm/{token}"})
+"""Open to whoever was sent the link: a random token at the end of the path is all that it takes."""
 _OPERATIONS = ("/v1/ops/", "/admin/")
 
 
 def required_scope(method: str, path: str) -> Scope | None:
     """Return the scope that a route needs; ``None`` for an open one."""
-    if path in OPEN:
+    if path in OPEN or is_by_token(path):
         return None
     if path.startswith(_OPERATIONS):
         return Scope.OPS
     return Scope.READ if method.upper() in {"GET", "HEAD"} else Scope.WRITE
+
+
+def is_by_token(path: str) -> bool:
+    """Say whether a path is one of ``OPEN_BY_TOKEN``."""
+    folder, _, token = path.rpartition("/")
+    return token != "" and f"{folder}/{{token}}" in OPEN_BY_TOKEN
 
 
 def caller_in(context: Mapping[str, Any]) -> Caller | None:

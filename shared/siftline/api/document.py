@@ -29,6 +29,7 @@ _TAGS = [
     "search",
     "clusters",
     "entities",
+    "topics",
     "briefings",
     "tokens",
     "me",

@@ -15,6 +15,7 @@ from siftline.api.entities import EntityRoutes
 from siftline.api.hand_out import HandOut, Publisher
 from siftline.api.health import HealthRoutes
 from siftline.api.items import ItemRoutes
+from siftline.api.mail_addresses import MailAddressRoutes
 from siftline.api.me import MeRoutes
 from siftline.api.opml_routes import OpmlLimits, OpmlRoutes
 from siftline.api.ops import Depths, OpsRoutes
@@ -27,6 +28,7 @@ from siftline.api.search import SearchRoutes
 from siftline.api.sources import SourceRoutes
 from siftline.api.token_routes import TokenRoutes
 from siftline.api.topics import TopicRoutes
+from siftline.api.unsubscribe import UnsubscribeRoutes
 from siftline.api.usage import UsageRoutes
 from siftline.api.walk import WalkRoutes
 from siftline.contracts import Queue
@@ -94,6 +96,8 @@ def http_api(
         EditionRoutes(parts.database),
         TokenRoutes(parts.database, parts.clock),
         MeRoutes(parts.database, scores),
+        MailAddressRoutes(parts.database, hand_out, max_attempts=max_attempts),
+        UnsubscribeRoutes(parts.database),
         UsageRoutes(parts.database, parts.clock),
         OpsRoutes(parts.database, parts.queues),
         ReprocessRoutes(Reprocess(parts.database, max_attempts=max_attempts)),

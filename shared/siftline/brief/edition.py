@@ -34,6 +34,10 @@ class Links:
         """Return where a briefing is stopped with one click."""
         return f"{self.base_url}/v1/unsubscribe/{token}"
 
+    def confirm(self, token: str) -> str:
+        """Return where the owner of a mail address says that briefings may be sent there."""
+        return f"{self.base_url}/v1/mail-addresses/confirm/{token}"
+
 
 def document(
     edition_id: UUID,

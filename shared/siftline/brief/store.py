@@ -112,8 +112,8 @@ from unnest(%(content_ids)b::uuid[], %(story_keys)b::uuid[], %(sites)b::text[], 
 """
 
 _DELIVER = """
-insert into deliveries (id, edition_id, user_id, channel, destination)
-values (%(id)s, %(edition_id)s, %(user_id)s, %(channel)s, %(destination)s)
+insert into deliveries (id, edition_id, user_id, channel, destination, created_at)
+values (%(id)s, %(edition_id)s, %(user_id)s, %(channel)s, %(destination)s, now())
 on conflict (edition_id, channel) do nothing
 """
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from siftline.contracts import Message
+from siftline.contracts import FetchSource, Message
 from siftline.fetch.freshness import Plan
 from siftline.fetch.rhythm import Rhythm
 from siftline.kit.db import Connection
@@ -175,7 +175,9 @@ def load_source(connection: Connection, source_id: UUID) -> Source | None:
 
 def subject(connection: Connection, message: Message) -> UUID | None:
     """Return the source that a message without a job means, or ``None`` when there is none of this id."""
-    return message.subject_id if load_source(connection, message.subject_id) else None
+    if not isinstance(message, FetchSource):
+        return None
+    return message.source_id if load_source(connection, message.source_id) else None
 
 
 def polled(connection: Connection, poll: Polled) -> None:

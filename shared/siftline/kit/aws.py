@@ -1,7 +1,7 @@
 """AWS clients, one a service and process. Retries are ours where tenacity or the queue acts, so the SDK's are few."""
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
@@ -40,6 +40,16 @@ def s3_client(timeout_s: float) -> "S3Client":
     """Return the S3 client for calls that are one try each and wait no longer than ``timeout_s`` at any step."""
     patience = Config(retries={"total_max_attempts": 1}, connect_timeout=timeout_s, read_timeout=timeout_s)
     return boto3.client("s3", config=patience)
+
+
+@cache
+def mail_client(timeout_s: float) -> Any:
+    """Return the client of SES v2, for which ``timeout_s`` is the longest silence; it never tries a call again.
+
+    What was sent once more might arrive twice: who calls decides.
+    """
+    patience = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=timeout_s)
+    return boto3.client("sesv2", config=patience)
 
 
 @cache

@@ -103,6 +103,8 @@ class HttpTransientError(TransientError):
     """A request failed in a way that may pass; ``retry_soon`` says whether seconds can be enough."""
 
     retry_soon = True
+    unsent = False
+    """Whether no byte of the request can have reached the server: there was no connection yet."""
 
 
 class TimedOutError(HttpTransientError):
@@ -117,10 +119,23 @@ class ConnectionFailedError(HttpTransientError):
     code = "connection_failed"
 
 
+class NotReachedError(ConnectionFailedError):
+    """No connection could be made."""
+
+    unsent = True
+
+
+class NotReachedInTimeError(TimedOutError):
+    """No connection could be made in time."""
+
+    unsent = True
+
+
 class DnsFailedError(HttpTransientError):
     """The name could not be resolved. ``retry_soon`` is false when the name service said that it does not exist."""
 
     code = "dns_failed"
+    unsent = True
 
     def __init__(self, detail: str, *, exists_not: bool = False) -> None:
         super().__init__(detail)
@@ -131,6 +146,7 @@ class TlsFailedError(HttpTransientError):
     """The TLS handshake broke off."""
 
     code = "tls_failed"
+    unsent = True
 
 
 class StatusTransientError(HttpTransientError):

@@ -19,8 +19,9 @@ from siftline.kit.http_askers import Askers, Resolver, resolve
 from siftline.kit.http_errors import (
     AddressRefusedError,
     CertificateRefusedError,
-    ConnectionFailedError,
     DnsFailedError,
+    NotReachedError,
+    NotReachedInTimeError,
     TimedOutError,
     TlsFailedError,
 )
@@ -86,8 +87,8 @@ class PinnedBackend(httpcore.NetworkBackend):
             else:
                 return _Stream(stream, self)
         if isinstance(error, httpcore.TimeoutException):
-            raise TimedOutError(f"{host} did not accept a connection in time.") from error
-        raise ConnectionFailedError(f"{host} could not be reached.") from error
+            raise NotReachedInTimeError(f"{host} did not accept a connection in time.") from error
+        raise NotReachedError(f"{host} could not be reached.") from error
 
     def _permitted(self, host: str, timeout_s: float | None) -> list[Address]:
         """Return the addresses of a host that may be reached, in the order of the answer."""
@@ -113,7 +114,7 @@ class PinnedBackend(httpcore.NetworkBackend):
         try:
             addresses = self._askers.ask(host).result(timeout_s)
         except TimeoutError as error:
-            raise TimedOutError(f"The name {host} was not resolved in time.") from error
+            raise NotReachedInTimeError(f"The name {host} was not resolved in time.") from error
         except socket.gaierror as error:
             absent = error.errno in {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
             raise DnsFailedError(f"The name {host} could not be resolved.", exists_not=absent) from error

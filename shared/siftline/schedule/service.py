@@ -24,6 +24,7 @@ from siftline.settings import ScheduleSettings
 _log = logger("schedule")
 _CLEAN_UP_BATCH = 1_000
 _EXTRA_CAPS = 2
+_LOST_DELIVERY_S = 600.0  # written down together with its job, which may be a moment longer in coming
 _ORPHAN_AGE_S = 86_400.0  # a text that is read again loses its names for a moment
 
 
@@ -141,18 +142,26 @@ class Schedule:
         return {"enqueued": len(ids)}
 
     def due_briefings(self) -> dict[str, int]:
-        """Enqueue the making of each edition that is due."""
+        """Enqueue the making of each edition that is due, and the delivery of those that were lost sight of."""
         if not self._can_accept(Queue.BRIEFING):
-            return {"enqueued": 0}
+            return {"enqueued": 0, "recovered": 0}
+        limit = self._settings.briefings_per_tick
         with self._database.transaction() as connection:
-            due = store.due_briefings(connection, limit=self._settings.briefings_per_tick)
+            store.close_deliveries(connection)
+            lost = store.lost_deliveries(connection, age_s=_LOST_DELIVERY_S, limit=limit)
+            due = store.due_briefings(connection, limit=limit)
             ids = jobs.enqueue(
                 connection,
-                [NewJob(JobType.RUN_BRIEFING, briefing.id, f"user:{briefing.user_id}") for briefing in due],
+                [
+                    *(NewJob(JobType.DELIVER_BRIEFING, delivery.id, f"user:{delivery.user_id}") for delivery in lost),
+                    *(NewJob(JobType.RUN_BRIEFING, briefing.id, f"user:{briefing.user_id}") for briefing in due),
+                ],
                 max_attempts=self._settings.job_max_attempts,
             )
+        if lost:
+            _log.warning("deliveries_recovered", deliveries=[str(delivery.id) for delivery in lost])
         self._publisher.publish(ids)
-        return {"enqueued": len(ids)}
+        return {"enqueued": len(ids) - len(lost), "recovered": len(lost)}
 
     def clean_up(self) -> dict[str, int]:
         """Delete finished jobs, idempotency keys, hosts and entities past their use, and vectors whose content is gone.

@@ -18,6 +18,14 @@ class DueSource:
 
 
 @dataclass(frozen=True, slots=True)
+class LostDelivery:
+    """A delivery that nobody works on and that is not over."""
+
+    id: UUID
+    user_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
 class DueBriefing:
     """A briefing whose next edition is due, or that is to be told when it is."""
 
@@ -51,6 +59,28 @@ where enabled and (next_due_at is null or next_due_at <= now())
   and not exists (select from jobs where jobs.job_type = 'run_briefing' and jobs.subject_id = briefings.id
     and jobs.state in ('pending', 'processing'))
 order by next_due_at nulls first limit %(limit)s
+"""
+
+# Nothing in the house leaves one like that (recovery.py says what may). One whose job failed is closed instead.
+_LOST_DELIVERIES = """
+select id, user_id from deliveries
+where state = 'pending' and created_at < now() - %(age)s
+  and not exists (select from jobs where jobs.job_type = 'deliver_briefing' and jobs.subject_id = deliveries.id
+    and jobs.state in ('pending', 'processing', 'failed'))
+order by created_at limit %(limit)s
+"""
+
+_CLOSE_DELIVERIES = """
+with failed as (
+  select distinct on (deliveries.id) deliveries.id, jobs.error_code, jobs.error_message
+  from deliveries join jobs on jobs.job_type = 'deliver_briefing' and jobs.subject_id = deliveries.id
+  where deliveries.state = 'pending' and jobs.state = 'failed'
+    and not exists (select from jobs live where live.job_type = 'deliver_briefing'
+      and live.subject_id = deliveries.id and live.state in ('pending', 'processing'))
+  order by deliveries.id, jobs.finished_at desc)
+update deliveries set state = case when unanswered > 0 then 'unconfirmed' else 'failed' end,
+  error_code = failed.error_code, error_detail = failed.error_message
+from failed where deliveries.id = failed.id
 """
 
 # What is marked as due waits for it; a run that failed is not followed by another at once.
@@ -109,6 +139,17 @@ def due_briefings(connection: Connection, *, limit: int) -> list[DueBriefing]:
     """Return briefings whose edition is due and not yet under way, longest overdue first."""
     with connection.cursor(row_factory=class_row(DueBriefing)) as cursor:
         return cursor.execute(_DUE_BRIEFINGS, {"limit": limit}).fetchall()
+
+
+def lost_deliveries(connection: Connection, *, age_s: float, limit: int) -> list[LostDelivery]:
+    """Return deliveries older than ``age_s`` that are not over and have no job, oldest first."""
+    with connection.cursor(row_factory=class_row(LostDelivery)) as cursor:
+        return cursor.execute(_LOST_DELIVERIES, {"age": timedelta(seconds=age_s), "limit": limit}).fetchall()
+
+
+def close_deliveries(connection: Connection) -> int:
+    """End the deliveries whose job ended where nobody could tell them, with its worker; returns how many."""
+    return connection.execute(_CLOSE_DELIVERIES).rowcount
 
 
 def due_labellings(connection: Connection, *, limit: int) -> list[UUID]:

@@ -1,0 +1,2 @@
+drop index briefings_mailed_to;
+drop table mail_events, mail_addresses;

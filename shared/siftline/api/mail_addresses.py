@@ -1,0 +1,132 @@
+"""Mail addresses for briefings: one's own, asking their owners, and the owners' yes.
+
+Who owns an address says so by ``/v1/mail-addresses/confirm/{token}``, which only they were sent. A GET of it shows the
+question and changes nothing: mail scanners follow links.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.api_gateway import Router
+from pydantic import BaseModel, Field
+
+from siftline.api import mail_addresses_store as store
+from siftline.api.auth import CurrentCaller
+from siftline.api.hand_out import HandOut
+from siftline.api.pages import page, unknown_link
+from siftline.api.problems import Fault, conflict, faulty
+from siftline.api.routing import BODY_PROBLEMS, answer, new_router, responses
+from siftline.api.shapes import Asked
+from siftline.contracts import JobType, Priority
+from siftline.jobs import store as jobs
+from siftline.jobs.model import NewJob
+from siftline.kit.db import Connection, Database
+from siftline.kit.mail_address import InvalidMailAddressError, mail_address
+from siftline.kit.mail_address_store import ensure
+
+ADDRESSES_MAX = 50
+
+
+class NewMailAddress(Asked):
+    """An address whose owner is to be asked."""
+
+    address: Annotated[str, Field(max_length=254, examples=["reader@example.org"])]
+
+
+class MailAddress(BaseModel):
+    """An address that you gave."""
+
+    id: UUID
+    address: str = Field(examples=["reader@example.org"])
+    asked_at: datetime | None = Field(description="When its owner was last asked; at most once a day")
+    confirmed_at: datetime | None = Field(description="When its owner said yes; without that nothing is mailed there")
+    suppressed: str | None = Field(description="`bounced` or `complained`: nothing is mailed there any more")
+
+
+class MailAddresses(BaseModel):
+    """All of them, by address."""
+
+    items: list[MailAddress]
+
+
+class MailAddressRoutes:
+    """``/v1/mail-addresses``. The pages behind links from mails are for people: not in the API's description."""
+
+    def __init__(self, database: Database, hand_out: HandOut, *, max_attempts: int) -> None:
+        self._database = database
+        self._hand_out = hand_out
+        self._max_attempts = max_attempts
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        router.get(
+            "/v1/mail-addresses",
+            summary="List the mail addresses that you gave, and whether their owners said yes",
+            responses=responses((200, MailAddresses, "All of them")),
+            tags=["briefings"],
+        )(self.browse)
+        router.post(
+            "/v1/mail-addresses",
+            summary="Ask the owner of a mail address whether briefings may be sent there",
+            responses=responses(
+                (202, MailAddress, "They are asked, unless that was done lately"), problems=(409, *BODY_PROBLEMS)
+            ),
+            tags=["briefings"],
+        )(self.ask)
+        router.get("/v1/mail-addresses/confirm/<token>", include_in_schema=False)(self.show)
+        router.post("/v1/mail-addresses/confirm/<token>", include_in_schema=False)(self.confirm)
+        return router
+
+    def browse(self, caller: CurrentCaller) -> MailAddresses:
+        """List the caller's addresses."""
+        with self._database.transaction() as connection:
+            rows = store.list_addresses(connection, caller.user_id)
+        return MailAddresses(items=[MailAddress(**asdict(row)) for row in rows])
+
+    def ask(self, body: NewMailAddress, caller: CurrentCaller) -> Response[MailAddress]:
+        """Write an address down and have its owner asked."""
+        try:
+            address = mail_address(body.address)
+        except InvalidMailAddressError as error:
+            raise faulty([Fault(code=error.error_code, detail=error.detail, pointer="#/address")]) from error
+        with self._database.transaction() as connection:
+            address_id, job_ids = ask_owner(connection, caller.user_id, address, max_attempts=self._max_attempts)
+            rows = store.list_addresses(connection, caller.user_id)
+            if len(rows) > ADDRESSES_MAX:
+                raise conflict("too_many_mail_addresses", f"You gave {ADDRESSES_MAX} addresses, which is the most.")
+        self._hand_out(job_ids)
+        [row] = [row for row in rows if row.id == address_id]
+        return answer(202, MailAddress(**asdict(row)))
+
+    def show(self, token: str) -> Response[str]:
+        """Ask, with a button."""
+        with self._database.transaction() as connection:
+            found = store.find(connection, token)
+        if found is None:
+            return unknown_link()
+        if found.confirmed:
+            return _confirmed(found.address)
+        question = f"Briefings that were asked for will be sent to {found.address}. Each mail says how to end it."
+        return page("Do you want briefings by mail?", [question], button="Yes, send them")
+
+    def confirm(self, token: str) -> Response[str]:
+        """Take the owner's word; once more changes nothing and is answered alike."""
+        with self._database.transaction() as connection:
+            address = store.confirm(connection, token)
+        return unknown_link() if address is None else _confirmed(address)
+
+
+def ask_owner(connection: Connection, user_id: UUID, address: str, *, max_attempts: int) -> tuple[UUID, Sequence[UUID]]:
+    """Return the id of a user's address, and the jobs to publish after the commit: that which asks its owner."""
+    address_id = ensure(connection, user_id, address)
+    job = NewJob(JobType.CONFIRM_ADDRESS, address_id, f"user:{user_id}", priority=Priority.SAVED)
+    return address_id, jobs.enqueue(connection, [job], max_attempts=max_attempts)
+
+
+def _confirmed(address: str) -> Response[str]:
+    return page("Thank you", [f"The next briefing will be sent to {address}."])

@@ -1,0 +1,130 @@
+"""The work of ``deliver_briefing``: one edition by its channel, at most once for sure and never more than twice."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from siftline.brief import deliveries_store as store
+from siftline.brief.channel import Channel, Parcel, UnansweredError
+from siftline.brief.deliveries_store import Held
+from siftline.brief.mail_ses import PROVIDER
+from siftline.brief.webhook import WebhookGoneError
+from siftline.contracts import DeliverBriefing as DeliverMessage
+from siftline.contracts import JobType, Message
+from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.kit.db import Connection, Database, settled
+from siftline.kit.errors import PermanentError, SiftlineError
+from siftline.kit.mail_address import mail_address
+from siftline.kit.mail_address_store import ensure
+
+UNANSWERED_MAX = 2
+"""Tries whose answer nobody has: after so many there is no other."""
+EMAIL = "email"
+_OVER = frozenset({"sent", "unconfirmed", "suppressed"})
+_WHY = {
+    "mail_not_configured": "No mail is sent from here; the edition can be read.",
+    "address_not_confirmed": "The address has not been confirmed; the mail that asks for it is on its way.",
+    "unanswered": "It was sent twice and no answer came: it may have arrived.",
+    "bounced": "Mail to this address comes back.",
+    "complained": "The owner of this address does not want this mail.",
+    "unsubscribed": "The briefing was unsubscribed from.",
+    "gone": "The address wants no more.",
+}
+
+
+class DeliverEdition:
+    """Sends one edition to one destination.
+
+    That sending begins is committed before anything is sent, and the answer as soon as there is one. A worker that dies
+    between the two leaves a try without an answer; the next one repeats it, with the same edition id, and if that has
+    no answer either the delivery is ``unconfirmed``. Only what was surely not taken is tried as often as a job is.
+    """
+
+    job_type = JobType.DELIVER_BRIEFING
+
+    def __init__(self, database: Database, channels: Mapping[str, Channel]) -> None:
+        """``channels`` by their names; without one for ``email`` editions are made and not mailed."""
+        self._database = database
+        self._channels = channels
+        self.providers = frozenset({PROVIDER}) if EMAIL in channels else frozenset[str]()
+
+    def process(self, job: ClaimedJob) -> Done:
+        """Send the job's delivery, if it may be. Raises as ``Channel.send`` does, and ``InvalidMailAddressError``."""
+        begun = settled(self._database, lambda connection: self._begin(connection, job.subject_id))
+        if isinstance(begun, Done):
+            return begun
+        channel, parcel = begun
+        try:
+            provider_id = channel.send(parcel)
+        except UnansweredError:
+            raise
+        except SiftlineError:
+            settled(self._database, lambda connection: store.answered(connection, parcel.delivery_id))
+            raise
+        settled(self._database, lambda connection: store.sent(connection, parcel.delivery_id, provider_id))
+        return Done(result={"outcome": "sent"})
+
+    def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
+        """Say on the delivery what went wrong; after the last try it is over."""
+        last = isinstance(error, PermanentError) or job.attempts >= job.max_attempts
+        store.note_failure(connection, job.subject_id, error.error_code, error.detail, last=last)
+        if isinstance(error, WebhookGoneError):
+            store.stop(connection, job.subject_id, error.error_code)
+
+    def _begin(self, connection: Connection, delivery_id: UUID) -> Done | tuple[Channel, Parcel]:
+        """Decide whether to send; what is not sent is settled here, and what is sent is counted."""
+        found = store.destination(connection, delivery_id)
+        address = mail_address(found[1]) if found is not None and found[0] == EMAIL else ""
+        held = store.hold(connection, delivery_id, address)
+        if held is None:
+            return Done(result={"outcome": "gone"})
+        if held.state in _OVER:
+            return Done(result={"outcome": held.state})
+        if (refusal := self._refusal(held)) is not None:
+            state, code = refusal
+            store.settle(connection, held.id, state, code, _WHY.get(code, "Delivery was stopped."))
+            follow = [_ask(connection, held, address)] if code == "address_not_confirmed" else []
+            return Done(follow=follow, result={"outcome": state, "reason": code})
+        store.begin(connection, held.id)
+        return self._channels[held.channel], _parcel(held)
+
+    def _refusal(self, held: Held) -> tuple[str, str] | None:
+        """Return the state that a delivery ends in without being sent, and why."""
+        if held.stopped_code is not None:
+            return "suppressed", held.stopped_code
+        if held.channel not in self._channels:
+            return "suppressed", "mail_not_configured"
+        if held.channel == EMAIL and held.suppressed is not None:
+            return "suppressed", held.suppressed
+        if held.channel == EMAIL and not held.confirmed:
+            return "suppressed", "address_not_confirmed"
+        if held.unanswered >= UNANSWERED_MAX:
+            return "unconfirmed", "unanswered"
+        return None
+
+
+def delivery_of(connection: Connection, message: Message) -> UUID | None:
+    """Return the delivery that a message without a job means, if it is there."""
+    if not isinstance(message, DeliverMessage):
+        return None
+    return message.delivery_id if store.destination(connection, message.delivery_id) else None
+
+
+def _ask(connection: Connection, held: Held, address: str) -> NewJob:
+    """Return the job that asks the owner of an unconfirmed address."""
+    asked = ensure(connection, held.user_id, address)
+    return NewJob(JobType.CONFIRM_ADDRESS, asked, f"user:{held.user_id}")
+
+
+def _parcel(held: Held) -> Parcel:
+    return Parcel(
+        delivery_id=held.id,
+        edition_id=held.edition_id,
+        briefing_id=held.briefing_id,
+        destination=held.destination,
+        document=held.document,
+        html=held.html,
+        plain=held.plain,
+        unsubscribe_token=held.unsubscribe_token,
+        signing_key=held.signing_key,
+        made_at=held.made_at,
+    )

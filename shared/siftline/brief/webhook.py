@@ -1,0 +1,80 @@
+"""Editions to an address of the user's own: a signed POST of the frozen document, through the safe HTTP client."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from siftline.brief.channel import Parcel, UnansweredError
+from siftline.kit.clock import Clock
+from siftline.kit.errors import PermanentError
+from siftline.kit.http import HttpClient
+from siftline.kit.http_errors import (
+    HttpTransientError,
+    InvalidResponseError,
+    RedirectRefusedError,
+    StatusRefusedError,
+    StatusTransientError,
+    TooLargeError,
+    TooManyRedirectsError,
+)
+
+ANSWER_MAX_BYTES = 64 * 1024
+"""More than this of an answer is not read; the status alone counts."""
+
+
+class WebhookGoneError(PermanentError):
+    """The address answered 410: it wants no more."""
+
+    code = "gone"
+
+
+class WebhookChannel:
+    """Posts editions. The client must follow no redirect and ask once (``BriefSettings.webhooks``)."""
+
+    def __init__(self, http: HttpClient, clock: Clock) -> None:
+        self._http = http
+        self._clock = clock
+
+    def send(self, parcel: Parcel) -> None:
+        """Post an edition; see ``Channel``. Raises ``WebhookGoneError`` for 410: nothing more is to come."""
+        body = body_of(parcel.document)
+        timestamp = str(int(self._clock.now().timestamp()))
+        headers = {
+            "Content-Type": "application/json",
+            "X-Siftline-Edition-Id": str(parcel.edition_id),
+            "X-Siftline-Timestamp": timestamp,
+            "X-Siftline-Signature": signature(parcel.signing_key or "", timestamp, body),
+        }
+        try:
+            self._http.post(parcel.destination, body=body, headers=headers, max_bytes=ANSWER_MAX_BYTES)
+        except (TooLargeError, InvalidResponseError):
+            return  # a 2xx whose body nobody asked for
+        except TooManyRedirectsError as error:
+            raise RedirectRefusedError("The address hands on to another one: give that one instead.") from error
+        except StatusRefusedError as error:
+            if error.status == 410:
+                raise WebhookGoneError("The address answered 410 (Gone): nothing more is sent there.") from error
+            raise
+        except StatusTransientError:
+            raise
+        except HttpTransientError as error:
+            if error.unsent:
+                raise
+            raise UnansweredError(error.detail, code=error.error_code) from error
+
+
+def body_of(document: Mapping[str, Any]) -> bytes:
+    """Return a document as it is posted, the same bytes each time."""
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+
+
+def signature(key: str, timestamp: str, body: bytes) -> str:
+    """Return ``v1=`` and the HMAC-SHA256 of ``<timestamp>.<body>`` in hex.
+
+    >>> signature("key", "1764300000", b"{}")[:11]
+    'v1=735e4ec4'
+    """
+    digest = hmac.new(key.encode(), timestamp.encode() + b"." + body, hashlib.sha256)
+    return f"v1={digest.hexdigest()}"
