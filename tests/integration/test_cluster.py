@@ -126,7 +126,7 @@ def test_a_users_contents_become_clusters_with_labels_centroids_and_quality(data
         run_row = connection.execute("select model_version, contents, parameters, quality from cluster_runs").fetchone()
         centroid = connection.execute("select centroid from clusters where size = 6").fetchone()[0]
     assert labels[6].startswith("Central bank")
-    assert labels[5].startswith("Late goal")
+    assert labels[5] == "goal · derby"
     assert run_row[0:2] == (MODEL, 11)
     assert run_row[2]["recipe"]["dimensions"] == Recipe().dimensions
     assert run_row[3]["stories"] == result["stories"] == 2
@@ -175,6 +175,19 @@ def test_after_one_more_item_every_content_keeps_its_cluster_and_label(database,
     assert result["anew"] is False
     assert set(column(database, "select id::text || label || first_seen_at from clusters")) == labels
     assert column(database, "select count(distinct run_id) from clusters") == [1]
+
+
+def test_a_label_that_an_earlier_version_gave_is_not_kept(database, user):
+    hold(database, user, bunch(0, 6), title="Central bank raises interest rates")
+    run(database, user)
+    named = column(database, "select label from clusters")
+    with database.transaction() as connection:
+        connection.execute("update clusters set label = 'nine · vier · levy'")
+        connection.execute("update cluster_runs set parameters = parameters - 'labels'")
+
+    assert run(database, user)["anew"] is False
+    assert column(database, "select label from clusters") == named
+    assert column(database, "select count(distinct parameters->>'labels') from cluster_runs") == [1]
 
 
 def test_a_cluster_keeps_its_colour_and_its_place_on_the_map_when_one_more_item_comes(database, user):

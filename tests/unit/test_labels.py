@@ -92,3 +92,50 @@ def test_the_spelling_used_most_is_shown():
     documents = [Document("NATO meets", ""), Document("NATO talks", ""), Document("nato rumours", "")]
 
     assert name_stories([documents])[0].keywords == ("NATO",)
+
+
+LEVY = [
+    Document("Levy on sweet drinks: nine of ten pay", "The levy hit nine brands on Monday. Parents pay it.", "en"),
+    Document("Neun von zehn zahlen: Abgabe auf Limonade", "Vier Marken zahlen am Montag. Nine heißt die Marke.", "de"),
+    Document("Neuf marques paient en mars", "Neuf marques, vier mètres de rayons, plat du jour : Coravel.", "fr"),
+    Document("Nueve marcas: menú y cabeza", "Nueve marcas pagan el lunes, dice Coravel.", "es"),
+    Document("Coravel paga: nove marchi in primavera", "Nove marchi, nove metri, lunedì Coravel ha perso.", "it"),
+]
+
+
+@pytest.mark.parametrize(
+    "plain",
+    ["nine", "vier", "neuf", "nueve", "mètres", "lunes", "monday", "pay", "primavera", "heures", "zahlen", "cabeza"],
+)
+def test_numbers_units_days_and_plain_words_name_nothing_in_any_language(plain):
+    words = {
+        word.casefold() for name in name_stories([LEVY, BANK]) for phrase in name.keywords for word in phrase.split()
+    }
+
+    assert plain not in words
+
+
+def test_contents_in_several_languages_are_called_by_the_names_they_share():
+    assert name_stories([LEVY, BANK])[0].label == "Coravel"
+
+
+def test_what_few_contents_share_by_chance_names_nothing_but_the_topic_and_the_most_central_title_do():
+    titles = ("Glacier under the microscope of students", "Otter counts", "Whales sing", "Orchids bloom", "Bees dance")
+    members = [Document(title, f"{title}.", "en", "science") for title in titles]
+    members[1:3] = [Document(one.title, f"{one.text} A fig.", "en", "science") for one in members[1:3]]
+    members += [Document(f"Moss number {at}", "", "en", "environment") for at in ("alpha", "beta")]
+
+    name = name_stories([members, BANK])[0]
+
+    assert name.label == "Science · Glacier under the microscope of students"
+    long = [Document("Very long titles of few words that nobody shares " * 3, "", "en"), Document("Beta", "", "en")]
+    assert name_stories([long])[0].label.endswith(" of few words\u2026")
+
+
+def test_german_verbs_and_adjectives_name_nothing():
+    members = [
+        Document("Notenbank senkt Leitzins", "Die Notenbank senkt kräftig.", "de"),
+        Document("Wieder senkt die Notenbank", "Der Leitzins fällt kräftig.", "de"),
+    ]
+
+    assert {*name_stories([members])[0].keywords} == {"Notenbank", "Leitzins"}

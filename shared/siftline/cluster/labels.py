@@ -4,6 +4,10 @@ Class-based TF-IDF (Grootendorst 2022, "BERTopic", section 3.3) over words and p
 departures: a content counts a phrase once however often it repeats it, so that one long article does not name the
 story; the contents of no story are a class of their own, so that a single story can be told from the rest; and a phrase
 that is nearly as common outside a story does not name it.
+
+A label is made of phrases of titles that two fifths of a story's contents have at least. What two of ten share by
+chance names nothing: rather the topic that most are on and the title of the most central. Neither numbers, units, days
+nor plain words name a story, nor what German writes small; of contents in several languages only names reach that far.
 """
 
 import re
@@ -13,7 +17,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import log
 
+from siftline.kit.plain_words import plain_words
 from siftline.kit.stop_words import STOP_WORDS
+
+LABELS_VERSION = "2"
+"""Goes up when stories are named in another way; those named before are then named anew."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 # Scripts written without spaces (Han, kana, Thai, Lao, Khmer, Myanmar): pairs of characters stand for words.
@@ -24,6 +32,11 @@ _CONTRACTION = re.compile(r"n['\u2019]t$|['\u2019](?:m|re|ve|ll|d)$", re.IGNOREC
 _TITLE_WEIGHT = 3.0
 _TEXT_CHARS = 2_000
 _TITLE_CHARS = 80
+# Where titles have capitals in names only.
+_SMALL_TITLES = frozenset({"fr", "es", "it", "pt", "nl"})
+_SHORT_TITLE_CHARS = 48
+_SPREAD_MIN = 0.4
+_ON_TOPIC_MIN = 0.5
 _KEYWORDS = 8
 _LABEL_PHRASES = 3
 _PAIR_BONUS = 1.4
@@ -36,6 +49,9 @@ class Document:
 
     title: str
     text: str
+    language: str | None = None
+    topic: str | None = None
+    """The id of what it is mostly about, if it was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +65,8 @@ class Name:
 def name_stories(stories: Sequence[Sequence[Document]], rest: Sequence[Document] = ()) -> list[Name]:
     """Return a name for each story. Documents come the most central first.
 
-    A story whose contents share no phrase bears the title of its first; ``Untitled`` where there is none.
+    A story of whose contents too few share a phrase bears the topic that half of them are on, if there is one, and the
+    title of its first; ``Untitled`` where there is none.
     """
     classes = [_class_counts(documents) for documents in [*stories, rest]]
     everywhere = _Everywhere(classes)
@@ -59,7 +76,10 @@ def name_stories(stories: Sequence[Sequence[Document]], rest: Sequence[Document]
 @dataclass(frozen=True, slots=True)
 class _Counts:
     title: str
+    topic: str
     documents: int
+    titled: frozenset[str]
+    """The phrases of the titles; all where hardly a content has one."""
     weights: Mapping[str, float]
     spread: Mapping[str, int]
     """In how many documents a phrase stands."""
@@ -70,17 +90,29 @@ def _class_counts(documents: Sequence[Document]) -> _Counts:
     weights: dict[str, float] = {}
     spread: Counter[str] = Counter()
     forms: dict[str, Counter[str]] = {}
+    titled: set[str] = set()
     for document in documents:
         found: dict[str, float] = {}
         for text, weight in ((document.title, _TITLE_WEIGHT), (document.text[:_TEXT_CHARS], 1.0)):
-            for key, form in phrases(text):
+            for key, form in phrases(text, document.language):
                 found[key] = max(found.get(key, 0.0), weight)
+                if text is document.title:
+                    titled.add(key)
                 forms.setdefault(key, Counter())[form] += 1
         for key, weight in found.items():
             weights[key] = weights.get(key, 0.0) + weight
         spread.update(found.keys())
     title = next((document.title for document in documents if _WORD.search(document.title)), "")
-    return _Counts(title, len(documents), weights, spread, forms)
+    if 2 * sum(1 for document in documents if document.title) < len(documents):
+        titled.update(weights)
+    return _Counts(title, _topic(documents), len(documents), frozenset(titled), weights, spread, forms)
+
+
+def _topic(documents: Sequence[Document]) -> str:
+    """Return what half of the contents at least are on, as it is shown; ``""`` where there is no such topic."""
+    counted = Counter(document.topic for document in documents if document.topic)
+    topic, count = max(counted.items(), key=lambda one: (one[1], one[0]), default=("", 0))
+    return topic.replace("_", " ").replace("-", " ").capitalize() if count >= _ON_TOPIC_MIN * len(documents) else ""
 
 
 class _Everywhere:
@@ -123,8 +155,24 @@ def _name(counts: _Counts, everywhere: _Everywhere) -> Name:
             chosen.append(key)
         if len(chosen) == _KEYWORDS:
             break
-    keywords = tuple(_shown(counts.forms[key]) for key in chosen)
-    return Name(" · ".join(keywords[:_LABEL_PHRASES]) or counts.title[:_TITLE_CHARS] or "Untitled", keywords)
+    enough = _SPREAD_MIN * counts.documents
+    shared = [key for key in chosen if counts.spread[key] >= enough and key in counts.titled]
+    label = " · ".join(_shown(counts.forms[key]) for key in shared[:_LABEL_PHRASES])
+    return Name(label or _fallback(counts), tuple(_shown(counts.forms[key]) for key in chosen))
+
+
+def _fallback(counts: _Counts) -> str:
+    if counts.topic and counts.title:
+        return f"{counts.topic} · {_short(counts.title, _SHORT_TITLE_CHARS)}"
+    return _short(counts.title, _TITLE_CHARS) or counts.topic or "Untitled"
+
+
+def _short(title: str, limit: int) -> str:
+    """Return a title's first words, as many as fit, with an ellipsis where some are left out."""
+    title = " ".join(title.split())
+    if len(title) <= limit:
+        return title
+    return f"{title[:limit].rsplit(' ', 1)[0].rstrip(' ,;:.-')}\u2026"
 
 
 def _overlaps(key: str, other: str) -> bool:
@@ -141,13 +189,14 @@ def _shown(forms: Counter[str]) -> str:
     return min(forms, key=lambda form: (-forms[form], form))
 
 
-def phrases(text: str) -> Iterable[tuple[str, str]]:
+def phrases(text: str, language: str | None = None) -> Iterable[tuple[str, str]]:
     """Yield each word and pair of neighbouring words that may name something: (case-folded key, as written).
 
-    A stop word ends a phrase, as a comma does.
+    A stop word ends a phrase, as a comma does, and so does a plain word of the language (of any where it is not known).
+    German ones are written with a capital, as its nouns are.
 
-    >>> [key for key, _ in phrases("The Bank of Ghana raised rates")]
-    ['bank', 'ghana', 'raised', 'ghana raised', 'rates', 'raised rates']
+    >>> [key for key, _ in phrases("The Bank of Ghana raised nine rates", "en")]
+    ['bank', 'ghana', 'rates']
     """
     for clause in _BREAK.split(text):
         before: tuple[str, str] | None = None
@@ -158,13 +207,21 @@ def phrases(text: str) -> Iterable[tuple[str, str]]:
                 continue
             form = _bare(raw)
             key = form.casefold()
-            if len(key) < 3 or key in STOP_WORDS or _CONTRACTION.search(key):
+            if len(key) < 3 or key in STOP_WORDS or _CONTRACTION.search(key) or _is_plain(form, before, language):
                 before = None
                 continue
             yield key, form
             if before is not None and before[0] != key:
                 yield f"{before[0]} {key}", f"{before[1]} {form}"
             before = (key, form)
+
+
+def _is_plain(form: str, before: tuple[str, str] | None, language: str | None) -> bool:
+    """Say whether a word names nothing by itself; the second word of a name does (``Puerto Claro``), and NATO."""
+    if language == "de" and form.islower():
+        return True
+    behind_name = language in _SMALL_TITLES and before is not None and before[1][0].isupper() and form[0].isupper()
+    return not form.isupper() and not behind_name and form.casefold() in plain_words(language)
 
 
 @lru_cache(maxsize=50_000)

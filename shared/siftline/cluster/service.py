@@ -10,7 +10,7 @@ import numpy as np
 
 from siftline.cluster import store
 from siftline.cluster.colours import colours
-from siftline.cluster.labels import Document, name_stories
+from siftline.cluster.labels import LABELS_VERSION, Document, name_stories
 from siftline.cluster.lineage import Earlier
 from siftline.cluster.space import Recipe
 from siftline.cluster.stories import Grouper, Grouping, Matrix, Story
@@ -119,14 +119,15 @@ class ClusterUser:
         return changed or read.at - datetime.fromisoformat(last.parameters["grouped_at"]) >= self._regroup_after
 
     def _parameters(self, read: _Input, anew: bool) -> Mapping[str, Any]:  # noqa: FBT001 - private
-        """Return what is kept with the run: the recipe, and when all was last grouped anew, of how many contents."""
+        """Return what is kept with the run: the recipes, and when all was last grouped anew, of how many."""
         if anew or read.last_run is None:
             return {
+                "labels": LABELS_VERSION,
                 "recipe": asdict(self._recipe),
                 "grouped_at": read.at.isoformat(),
                 "grouped_contents": len(read.rows),
             }
-        return read.last_run.parameters
+        return {**read.last_run.parameters, "labels": LABELS_VERSION}
 
 
 def subject_of(connection: Connection, message: Message) -> UUID | None:
@@ -144,18 +145,22 @@ def _matrix(rows: Sequence[store.HeldVector]) -> Matrix:
 
 
 def _named(grouping: Grouping, read: _Input) -> list[store.NewCluster]:
-    """Name the stories. One that lives on keeps its label while half of its contents are those that had it before."""
-    documents = {row.content_id: Document(row.title, row.excerpt) for row in read.rows}
+    """Name the stories. One that lives on keeps its label while half of its contents are those that had it before.
+
+    After a run that named stories in another way all are named anew.
+    """
+    documents = {row.content_id: Document(row.title, row.excerpt, row.lang, row.topic) for row in read.rows}
     names = name_stories(
         [[documents[member] for member in story.members] for story in grouping.stories],
         [documents[content] for content in grouping.unclustered],
     )
     before = {cluster.id: cluster for cluster in read.earlier}
+    named_so = read.last_run is not None and read.last_run.parameters.get("labels") == LABELS_VERSION
     shades = colours([before[story.id].colour if story.id in before else None for story in grouping.stories])
     return [
         store.NewCluster(
             id=story.id,
-            label=_kept_label(story, before.get(story.id)) or name.label,
+            label=(_kept_label(story, before.get(story.id)) if named_so else None) or name.label,
             keywords=name.keywords,
             centroid=story.centroid.astype("<f4").tobytes(),
             first_seen_at=before[story.id].first_seen_at if story.id in before else read.at,

@@ -21,6 +21,7 @@ class HeldVector:
     lang: str | None
     title: str
     excerpt: str
+    topic: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ _LOCK = "select pg_advisory_xact_lock(hashtextextended('cluster_user:' || %(user
 
 _VECTORS = """
 select c.id as content_id, e.vector, c.lang, coalesce(c.title, '') as title,
-  left(coalesce(c.text, c.description, ''), %(excerpt_chars)s) as excerpt
+  left(coalesce(c.text, c.description, ''), %(excerpt_chars)s) as excerpt, c.topics->0->>'topic' as topic
 from items i join contents c on c.id = i.content_id
   join embeddings e on e.content_id = c.id and e.model_version = %(model_version)s
 where i.user_id = %(user_id)s and c.status = 'READY'
