@@ -48,6 +48,8 @@ _SHARED = {
     "ScoreSettings": "Scores",
     "EmbeddingSettings": "Embeddings",
     "TopicSettings": "Topics",
+    "AddressSettings": "Address",
+    "FeedSettings": "Feed",
     "SwitchSettings": "Schedules",
     "ReprocessSettings": "Reading again",
     "VectorSettings": "Vectors",

@@ -116,6 +116,7 @@ class World:
         sender: Sender | None = None,
         dead_letter_queues: DeadLetterQueues | None = None,
         opml_limits: OpmlLimits | None = None,
+        public_url: str = "https://siftline.example",
     ) -> None:
         self.database = database
         self.sender = FakeSender()
@@ -132,7 +133,9 @@ class World:
             check_vectors=self._check_vectors,
             log=logger("api"),
         )
-        self.api = http_api(parts, allow_loopback=allow_loopback, max_attempts=4, opml_limits=opml_limits)
+        self.api = http_api(
+            parts, allow_loopback=allow_loopback, max_attempts=4, opml_limits=opml_limits, public_url=public_url
+        )
 
     def user(self, *scopes: str, name: str = "reader") -> ApiClient:
         """Return a new user of this world."""

@@ -8,19 +8,14 @@ from typing import Self
 from pydantic import Field
 
 from siftline.score_settings import RelevanceSettings
-from siftline.shared_settings import ConsumerSettings, HttpSettings
+from siftline.shared_settings import AddressSettings, ConsumerSettings, HttpSettings
 
 _MAILBOX = r"^$|^([^\r\n<>@]*<)?[^\s<>@]+@[^\s<>@]+>?$"
 
 
-class BriefSettings(ConsumerSettings, HttpSettings, RelevanceSettings):
+class BriefSettings(ConsumerSettings, HttpSettings, RelevanceSettings, AddressSettings):
     """The ``brief`` function."""
 
-    public_url: str = Field(
-        default="http://127.0.0.1:8787",
-        pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$",
-        description="where users reach this system: links in editions begin with it, whatever a request's Host says",
-    )
     news_max_age_days: float = Field(
         default=7, ge=1, le=366, description="what was published so long before it came in is no news, unless saved"
     )

@@ -18,11 +18,13 @@ from siftline.brief_settings import BriefSettings
 from siftline.cluster_settings import ClusterSettings
 from siftline.embedding_settings import EmbeddingSettings
 from siftline.entity_settings import EntitySettings, ResolutionSettings
+from siftline.feed_settings import FeedSettings
 from siftline.llm_settings import LlmSettings
 from siftline.media_settings import MediaSettings
 from siftline.schedule_settings import ReprocessSettings, SwitchSettings
 from siftline.score_settings import RelevanceSettings, ScoreSettings
 from siftline.shared_settings import (
+    AddressSettings,
     ConsumerSettings,
     DatabaseSettings,
     DeadLetterSettings,
@@ -38,6 +40,7 @@ from siftline.shared_settings import (
 from siftline.topic_settings import TopicSettings
 
 __all__ = [
+    "AddressSettings",
     "AnalyzeSettings",
     "ApiSettings",
     "AuthorizeSettings",
@@ -47,6 +50,7 @@ __all__ = [
     "DatabaseSettings",
     "DeadLetterSettings",
     "EmbeddingSettings",
+    "FeedSettings",
     "FetchSettings",
     "HttpSettings",
     "IngestSettings",
@@ -238,7 +242,7 @@ class AuthorizeSettings(DatabaseSettings):
     """The HTTP API's authorizer."""
 
 
-class ApiSettings(ConsumerSettings, RelevanceSettings):
+class ApiSettings(ConsumerSettings, RelevanceSettings, FeedSettings):
     """The HTTP API. It only makes jobs, but it also shows how deep the queues and their dead-letter queues are."""
 
     http_allow_loopback: bool = Field(

@@ -174,6 +174,17 @@ class PacingSettings(Settings):
         return {domain.lower(): per_minute for domain, per_minute in value.items()}
 
 
+class AddressSettings(Settings):
+    """Where this system is reached from outside."""
+
+    public_url: str = Field(
+        default="http://127.0.0.1:8787",
+        pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$",
+        description="where users reach this system: links in editions and feeds begin with it, whatever a request's "
+        "Host says",
+    )
+
+
 class ModelSettings(Settings):
     """The embedding model, for every function that turns text into vectors."""
 

@@ -34,7 +34,9 @@ def things(world: World, user: ApiClient) -> dict[str, UUID | str]:
     """Give a user one thing of each kind that a route's path can name; by the name of the parameter."""
     ids = {
         name: new_id()
-        for name in ("cluster_id", "token_id", "subscription", "run", "entity", "briefing_id", "edition_id")
+        for name in (
+            *("cluster_id", "token_id", "feed_token_id", "subscription", "run", "entity", "briefing_id", "edition_id"),
+        )
     }
     with world.database.transaction() as connection:
         content_id = make_content(connection, status="READY", text="text", topics="[]")
@@ -47,6 +49,10 @@ def things(world: World, user: ApiClient) -> dict[str, UUID | str]:
         connection.execute(
             "insert into access_tokens (id, user_id, name, token_sha256, scopes) values (%s, %s, 'own', %s, '{read}')",
             (ids["token_id"], user.user_id, bytes(32)),
+        )
+        connection.execute(
+            "insert into feed_tokens (id, user_id, name, token_sha256) values (%s, %s, 'own', %s)",
+            (ids["feed_token_id"], user.user_id, bytes(32)),
         )
         connection.execute(
             "insert into cluster_runs (id, user_id, model_version, parameters, quality, contents)"
@@ -83,7 +89,7 @@ def things(world: World, user: ApiClient) -> dict[str, UUID | str]:
 
 def stored(world: World) -> list[object]:
     tables = ("items", "contents", "sources", "subscriptions", "access_tokens", "clusters", "jobs", "item_tombstones")
-    tables += ("briefings", "editions")
+    tables += ("briefings", "editions", "feed_tokens")
     return [world.sql(f"select * from {table} order by 1, 2") for table in tables]
 
 
@@ -98,6 +104,7 @@ def test_another_users_thing_is_not_there_on_any_route_that_takes_an_id(world: W
         "source_id",
         "cluster_id",
         "token_id",
+        "feed_token_id",
         "entity_id",
         "briefing_id",
         "edition_id",

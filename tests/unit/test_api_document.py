@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
-from siftline.api.auth import OPEN_BY_TOKEN, required_scope
+from siftline.api.auth import OPEN_BY_TOKEN, OPEN_FEEDS, required_scope
 from siftline.api.resolver import HttpApi
 from siftline.api.search import SearchRoutes
 from siftline.kit.db import SingleConnection
@@ -62,7 +62,10 @@ def test_it_is_open_and_openapi_3_1(served: Answered, document: dict[str, Any]) 
 
 def test_it_lists_exactly_the_routes_there_are(api: HttpApi, document: dict[str, Any]) -> None:
     elsewhere = HttpApi([SearchRoutes(None)], logger("search")).routes()
-    beside = {("HEAD", "/health"), *(("GET", path) for path in ("/", "/docs/", "/favicon.ico"))}
+    beside = {
+        *(("HEAD", path) for path in ("/health", *OPEN_FEEDS)),
+        *(("GET", path) for path in ("/", "/docs/", "/favicon.ico")),
+    }
     beside |= {(method, path) for method in ("GET", "POST") for path in OPEN_BY_TOKEN}  # pages behind links from mails
     assert {(method.upper(), path) for method, path, _ in operations(document)} == api.routes() - beside | elsewhere
 

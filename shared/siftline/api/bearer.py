@@ -1,17 +1,28 @@
-"""What a personal access token looks like: ``sl_`` and 32 random bytes, of which only the SHA-256 is stored."""
+"""What tokens look like: ``sl_`` (a user's) or ``sf_`` (a feed's) and 32 random bytes; only the SHA-256 is stored."""
 
 import hashlib
 import re
 import secrets
 
-_PREFIX = "sl_"
+_PREFIX, _FEED_PREFIX = "sl_", "sf_"
 # 32 random bytes as base64url without padding are 43 characters. The scheme's name is caseless (RFC 9110, 11.1).
 _BEARER = re.compile(rf"[Bb][Ee][Aa][Rr][Ee][Rr] +({_PREFIX}[A-Za-z0-9_-]{{43}})")
+_FEED_TOKEN = re.compile(rf"{_FEED_PREFIX}[A-Za-z0-9_-]{{43}}")
 
 
 def new_token() -> str:
     """Return a fresh secret: ``sl_`` and 32 random bytes."""
     return _PREFIX + secrets.token_urlsafe(32)
+
+
+def new_feed_token() -> str:
+    """Return a fresh secret for a feed's address: no bearer token, and of the same length."""
+    return _FEED_PREFIX + secrets.token_urlsafe(32)
+
+
+def is_feed_token(text: str) -> bool:
+    """Say whether a text is a well-formed feed token."""
+    return _FEED_TOKEN.fullmatch(text) is not None
 
 
 def token_sha256(token: str) -> bytes:

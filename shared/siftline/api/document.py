@@ -12,7 +12,7 @@ from aws_lambda_powertools.event_handler.openapi import swagger_ui
 from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from siftline.api.auth import required_scope
+from siftline.api.auth import OPEN_FEEDS, required_scope
 from siftline.api.problems import to_json
 from siftline.api.routing import Resource, answer, new_router, responses
 
@@ -24,6 +24,7 @@ Send `Authorization: Bearer <token>`. Each route names the scope it needs: `read
 a problem document (RFC 9457) with a stable `code`. Lists continue with `next`. Times are RFC 3339 in UTC.
 """
 _TAGS = [
+    "feed",
     "items",
     "sources",
     "search",
@@ -31,6 +32,7 @@ _TAGS = [
     "entities",
     "topics",
     "briefings",
+    "topics",
     "tokens",
     "me",
     "operations",
@@ -140,6 +142,9 @@ def _show_files(document: dict[str, Any]) -> None:
         operations["post"]["requestBody"] = {"required": True, "content": content}
     if "get" in operations:
         operations["get"]["responses"]["200"]["content"] = file
+    for path in OPEN_FEEDS & document["paths"].keys():
+        answers = document["paths"][path]["get"]["responses"]
+        answers["200"]["content"] = {"application/atom+xml": {"schema": {"type": "string"}}}
 
 
 def _drop_unused(document: dict[str, Any]) -> None:

@@ -28,7 +28,7 @@ _ANY_NOTICE = "The page could be read only in part."
 
 def item_of(row: ItemRow) -> Item:
     """Return a row as an item of a list."""
-    return Item.model_validate(_fields(row))
+    return Item.model_validate(fields_of(row))
 
 
 def detail_of(
@@ -44,7 +44,7 @@ def detail_of(
 ) -> ItemDetail:
     """Return a row and what is known besides it as one item."""
     return ItemDetail.model_validate(
-        _fields(row)
+        fields_of(row)
         | {
             **_wait(waiting),
             "reasons": reasons_of(row, freshness),
@@ -101,7 +101,8 @@ def _recording(row: RecordingRow) -> Recording:
     )
 
 
-def _fields(row: ItemRow) -> dict[str, object]:
+def fields_of(row: ItemRow) -> dict[str, object]:
+    """Return what ``Item`` shows of a row."""
     return asdict(row) | {
         "reading_minutes": reading_minutes(row.word_count, row.lang),
         "tags": list(dict.fromkeys([*row.own_tags, *row.content_tags])),

@@ -25,12 +25,14 @@ class Listed(Filters):
     entity_ids: Sequence[UUID] | None = None
 
 
-_LISTED = """
+HELD = """
 from items i join contents c on c.id = i.content_id
 left join readings r on r.user_id = i.user_id and r.content_id = i.content_id
-where i.user_id = %(user_id)s
+"""
+ABOUT = "r.topics @> %(topic)s or (c.topics @> %(topic)s and r.replaces is not true)"
+NARROWED = """
+i.user_id = %(user_id)s
   and (%(status)s::text is null or c.status = %(status)s)
-  and (%(topic)s::jsonb is null or r.topics @> %(topic)s or (c.topics @> %(topic)s and r.replaces is not true))
   and (%(tag)s::text is null or %(tag)s = any(i.tags) or %(tag)s = any(c.tags))
   and (%(source_id)s::uuid is null or i.source_id = %(source_id)s or i.content_id in (
     select e.content_id from source_entries e join subscriptions b on b.source_id = e.source_id
@@ -42,6 +44,7 @@ where i.user_id = %(user_id)s
   and (%(unread)s::boolean is null or (i.read_at is null) = %(unread)s)
   and (%(starred)s::boolean is null or (i.starred_at is not null) = %(starred)s)
 """
+_LISTED = f"{HELD} where {NARROWED} and (%(topic)s::jsonb is null or {ABOUT})"
 _NEWEST_FIRST = f"""
 {COLUMNS} {_LISTED}
   and (%(after_at)s::timestamptz is null or (c.sort_at, i.id) < (%(after_at)s, %(after_id)s::uuid))
@@ -72,6 +75,12 @@ def best_items(
     return _listed(connection, _BEST_FIRST, user_id, filters, freshness, values | {"limit": limit})
 
 
+def narrowing(user_id: UUID, filters: Listed) -> dict[str, Any]:
+    """Return the values of ``NARROWED`` and ``ABOUT``."""
+    topic = None if filters.topic is None else Jsonb([{"topic": filters.topic}])
+    return asdict(filters) | {"user_id": user_id, "topic": topic}
+
+
 def _listed(
     connection: Connection,
     statement: str,
@@ -80,11 +89,6 @@ def _listed(
     freshness: Freshness,
     place: Mapping[str, Any],
 ) -> list[ItemRow]:
-    values = asdict(filters) | {
-        **asdict(freshness),
-        **place,
-        "user_id": user_id,
-        "topic": None if filters.topic is None else Jsonb([{"topic": filters.topic}]),
-    }
+    values = {**narrowing(user_id, filters), **asdict(freshness), **place}
     with connection.cursor(row_factory=class_row(ItemRow)) as cursor:
         return cursor.execute(statement, values).fetchall()

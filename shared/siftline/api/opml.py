@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from xml.parsers import expat
-from xml.sax.saxutils import quoteattr
 
 from siftline.api.problems import ProblemError
+from siftline.api.xml_writing import attributes, escaped
 from siftline.kit.charsets import ONE_BYTE, codec
 
 NAMESPACE = "urn:siftline:opml"
@@ -30,7 +30,6 @@ _LIKE_ASCII = ONE_BYTE | {"utf-8"}
 # Types of outlines that lead somewhere without being subscriptions (OPML 2.0, "Other special types").
 _BOOKMARKS = frozenset({"link", "include"})
 _ADDRESSES = frozenset({"siftline:url", "xmlurl", "htmlurl", "url"})
-_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +151,9 @@ def write(sources: Iterable[Followed], *, title: str) -> str:
         if not source.topics:
             loose.append(line)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<opml version="2.0" xmlns:siftline="{NAMESPACE}">']
-    lines += [f"  <head><title>{_escaped(title)}</title></head>", "  <body>", *loose]
+    lines += [f"  <head><title>{escaped(title)}</title></head>", "  <body>", *loose]
     for topic, inside in folders.items():
-        lines += [f"    <outline{_attributes({'text': topic})}>", *inside, "    </outline>"]
+        lines += [f"    <outline{attributes({'text': topic})}>", *inside, "    </outline>"]
     return "\n".join([*lines, "  </body>", "</opml>", ""])
 
 
@@ -254,7 +253,7 @@ def _no_opml(detail: str) -> ProblemError:
 def _line(source: Followed) -> str:
     feed = source.feed_url or (None if source.kind == "web" else source.url)
     title = source.title or source.url
-    attributes = {
+    said = {
         "type": "rss" if feed else "link",
         "text": title,
         "title": title,
@@ -267,7 +266,7 @@ def _line(source: Followed) -> str:
         "siftline:refreshMin": _number(source.own_refresh_min_minutes),
         "siftline:refreshMax": _number(source.own_refresh_max_minutes),
     }
-    return f"    <outline{_attributes(attributes)}/>"
+    return f"    <outline{attributes(said)}/>"
 
 
 def _number(minutes: int | None) -> str | None:
@@ -278,11 +277,3 @@ def _feed_of_reddit(url: str) -> str:
     """Return the Atom feed that other readers can follow in place of a listing."""
     place, mark, query = url.partition("?")
     return f"{place}.rss{mark}{query}"
-
-
-def _attributes(values: Mapping[str, str | None]) -> str:
-    return "".join(f" {name}={quoteattr(_ILLEGAL.sub('', value))}" for name, value in values.items() if value)
-
-
-def _escaped(text: str) -> str:
-    return _ILLEGAL.sub("", text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

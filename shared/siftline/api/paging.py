@@ -125,6 +125,31 @@ def decode_rank(word: str | None) -> tuple[float, UUID] | None:
         raise _no_cursor() from error
 
 
+@dataclass(frozen=True, slots=True)
+class OrderCursor:
+    """The next place of an order that was kept as it was at a moment (``feed_orders``)."""
+
+    order_id: UUID
+    place: int
+
+    def encode(self) -> str:
+        """Return it as an opaque word that needs no escaping in a URL."""
+        return _encoded([self.order_id.hex, self.place])
+
+
+def decode_order(word: str | None) -> OrderCursor | None:
+    """Return the cursor that ``OrderCursor.encode`` wrote; ``None`` for none. Raises 422 for anything else."""
+    if word is None:
+        return None
+    try:
+        key, place = _decoded(word)
+        if not isinstance(place, int) or not _is_rank(place) or place < 0:
+            raise ValueError(word)
+        return OrderCursor(UUID(hex=key), place)
+    except _FAULTS as error:
+        raise _no_cursor() from error
+
+
 def page(rows: Sequence[T], limit: int, place: Callable[[T], Cursor | RankCursor]) -> tuple[Sequence[T], str | None]:
     """Split ``limit + 1`` rows asked for into the page and the word for the next one, if there is one."""
     if len(rows) <= limit:

@@ -91,12 +91,25 @@ def reasons_of(row: ItemRow, freshness: Freshness) -> list[Reason]:
     reasons = [
         _reason(part["code"], sentence(part), share * part["weight"], part["value"]) for part in row.score_reasons
     ]
-    age_s = max((freshness.at - row.sort_at).total_seconds(), 0.0)
-    fresh = 0.5 ** min(age_s / freshness.half_life_s, 1_000.0)
-    if freshness.freshness_weight:
-        detail = f"It is {age(age_s)} old; its freshness halves every {age(freshness.half_life_s)}."
-        reasons.append(_reason("freshness", detail, freshness.freshness_weight, fresh))
-    return reasons
+    return [*reasons, *freshness_reason(row, freshness)]
+
+
+def freshness_of(row: ItemRow, freshness: Freshness) -> float:
+    """Return how fresh an item is, from 1 down; nothing dated in the future is fresher than fresh."""
+    return float(0.5 ** min(_age_s(row, freshness) / freshness.half_life_s, 1_000.0))
+
+
+def freshness_reason(row: ItemRow, freshness: Freshness) -> list[Reason]:
+    """Return what freshness adds to an item's score; nothing where it counts nothing."""
+    if not freshness.freshness_weight:
+        return []
+    old = age(_age_s(row, freshness))
+    detail = f"It is {old} old; its freshness halves every {age(freshness.half_life_s)}."
+    return [_reason("freshness", detail, freshness.freshness_weight, freshness_of(row, freshness))]
+
+
+def _age_s(row: ItemRow, freshness: Freshness) -> float:
+    return max((freshness.at - row.sort_at).total_seconds(), 0.0)
 
 
 def _reason(code: str, detail: str, weight: float, value: float) -> Reason:

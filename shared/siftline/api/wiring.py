@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from aws_lambda_powertools import Logger
 
+from siftline.api.atom_routes import AtomRoutes
 from siftline.api.authorize import Authorizer
 from siftline.api.briefings import BriefingRoutes
 from siftline.api.clusters import ClusterRoutes
@@ -12,6 +13,9 @@ from siftline.api.dead_letters import DeadLetterRoutes
 from siftline.api.document import DocumentRoutes
 from siftline.api.editions import EditionRoutes
 from siftline.api.entities import EntityRoutes
+from siftline.api.feed import FeedRoutes
+from siftline.api.feed_desk import FeedDesk, FeedRule
+from siftline.api.feed_token_routes import FeedTokenRoutes
 from siftline.api.hand_out import HandOut, Publisher
 from siftline.api.health import HealthRoutes
 from siftline.api.items import ItemRoutes
@@ -67,10 +71,14 @@ def http_api(
     max_attempts: int,
     opml_limits: OpmlLimits | None = None,
     score_rule: ScoreRule | None = None,
+    feed_rule: FeedRule | None = None,
+    public_url: str = "http://127.0.0.1:8787",
 ) -> HttpApi:
     """Return the API over these parts."""
     hand_out = HandOut(parts.publisher, parts.log)
     scores = Scores(hand_out, score_rule or ScoreRule(), max_attempts=max_attempts)
+    desk = FeedDesk(parts.database, scores.rule, feed_rule or FeedRule())
+    outside = public_url.rstrip("/")
     dead_letters = DeadLetters(parts.database, parts.dead_letter_queues, hand_out, parts.clock)
     checks = {
         "database": lambda: _check_database(parts.database),
@@ -80,6 +88,9 @@ def http_api(
     resources: list[Resource] = [
         SaveRoutes(parts.database, parts.save_urls, hand_out, allow_loopback=allow_loopback),
         ItemRoutes(parts.database, scores),
+        FeedRoutes(desk),
+        AtomRoutes(parts.database, desk, outside),
+        FeedTokenRoutes(parts.database, outside),
         WalkRoutes(parts.database, hand_out, max_attempts=max_attempts),
         SourceRoutes(parts.database, hand_out, allow_loopback=allow_loopback, max_attempts=max_attempts),
         OpmlRoutes(
@@ -138,6 +149,13 @@ def open_api(settings: ApiSettings, save_urls: SaveUrls, log: Logger) -> HttpApi
             evidence_min=settings.score_evidence_min,
             gather_s=settings.score_gather_s,
         ),
+        feed_rule=FeedRule(
+            items_max=settings.feed_items_max,
+            repeat=settings.feed_repeat_factor,
+            entries_max=settings.atom_entries_max,
+            max_bytes=settings.atom_max_bytes,
+        ),
+        public_url=settings.public_url,
     )
 
 

@@ -1,0 +1,1 @@
+drop table feed_states, feed_tokens, feed_orders;
