@@ -221,6 +221,26 @@ def test_pages_by_score_hold_everything_once_though_scores_are_equal_and_time_pa
     assert set(listed(user, limit=2, status="PENDING")) == set(unread)
 
 
+def test_what_failed_stands_last_without_a_score_also_where_it_was_read_once(reader, user):
+    source = reader.source({"energy": 1.0})
+    failed = reader.hold(None, source_id=source, status="FAILED", error_code="gone", error_detail="It is gone.")
+    later, plain = reader.hold("solar", source_id=source), reader.hold("rain")
+    reader.interested_in("solar")
+    reader.score()
+    assert reader.scores()[later] is not None
+    reader.run(
+        "update contents set status = 'FAILED', error_code = 'gone', error_detail = 'x' from items"
+        " where items.content_id = contents.id and items.id = %s",
+        later,
+    )
+    reader.run("update items set score_wanted = score_wanted + 1 where id = %s", later)
+    reader.score()
+
+    assert [reader.scores()[each] for each in (failed, later)] == [None, None]
+    assert listed(user)[0] == plain
+    assert user.get(f"/v1/items/{failed}").json["reasons"] == []
+
+
 @pytest.mark.parametrize(
     "word",
     ["!", "WyIyMDI2LTAxLTAxVDAwOjAwOjAwKzAwOjAwIiwiYWIiXQ", "WzEsMiwzXQ", "WyIyMDI2LTAxLTAxVDAwOjAwOjAwIiwxLCJhIl0"],

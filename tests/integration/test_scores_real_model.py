@@ -12,6 +12,7 @@ from siftline.analyze.labels import shipped_labels, shipped_news
 from siftline.kit.clock import SystemClock
 from siftline.kit.embedder import OnnxEmbedder
 from siftline.kit.models import ModelFolder
+from siftline.rank.interest import interest_likeness, ordinary
 from siftline.rank.profile import Liked, centred, make_profile
 from tests.models import real_model
 
@@ -65,6 +66,22 @@ def test_an_interest_stands_nearer_to_what_it_is_about_than_to_the_rest_in_any_l
         found[interest] = above((own @ direction)[meant], (own @ direction)[~meant])
 
     assert np.mean(list(found.values())) >= 0.85, found
+
+
+def test_what_is_called_near_to_an_interest_is_mostly_about_it(directions, articles):
+    own = centred([(language, vector) for language, _, vector in articles], directions)
+    right = []
+    for interest, topic in INTERESTS.items():
+        cosines = own @ directions.phrase(interest)[0]
+        (usual,) = ordinary(cosines[:, None])
+        right += [
+            topic in topics
+            for cosine, (_, topics, _) in zip(cosines, articles, strict=True)
+            if interest_likeness(float(cosine), usual) >= 0.5
+        ]
+
+    assert len(right) >= 8
+    assert np.mean(right) >= 0.6, right
 
 
 def test_an_interest_names_its_topic(directions):

@@ -3,12 +3,14 @@
 import math
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from siftline.rank.interest import Ordinary, interest_likeness, nearest, ordinary
 from siftline.rank.judge import HeldItem, Judge, SourceTopics
 from siftline.rank.profile import (
     Habit,
@@ -145,6 +147,38 @@ def test_a_vector_that_tells_nothing_is_as_none(row: bytes) -> None:
     own = profile(("solar",), ("chess",))
 
     assert judged(held(row=row), own) == judged(held(None), own)
+
+
+def test_what_failed_has_no_relevance_whatever_its_source_or_its_owner_says() -> None:
+    source = uuid.uuid4()
+    failed = replace(held(source=source, saved=True), failed=True)
+    sources = {source: SourceTopics([{"topic": "energy", "score": 1.0}], ["energy"])}
+
+    [judgement] = Judge(profile(("solar",), ("solar",)), AxisDirections(), Weights(), sources).judge([failed])
+
+    assert (judgement.score, judgement.reasons) == (None, [])
+
+
+def cosines(*rows: float) -> np.ndarray:
+    return np.array(rows, dtype=np.float32)[:, None]
+
+
+def test_a_cosine_counts_by_what_is_ordinary_for_the_interest_among_the_holdings() -> None:
+    rng = np.random.default_rng(1)
+    (high,), (low,) = (ordinary(rng.normal(middle, 0.06, (400, 1)).astype(np.float32)) for middle in (0.04, -0.07))
+
+    assert interest_likeness(0.12, high) < 0.1  # a rate cut and "chess"
+    assert interest_likeness(0.16) < 0.5 < interest_likeness(0.27)
+    assert interest_likeness(0.14, low) > 0.5  # what the Russian or German word for it is as near to as that
+    assert nearest(cosines(0.15, 0.14)[:, 0], (high, low))[0] == 1
+
+
+def test_one_who_holds_little_else_still_finds_it_near() -> None:
+    (usual,) = ordinary(cosines(*[0.35] * 90, *[0.0] * 10))
+
+    assert interest_likeness(0.35, usual) > 0.5
+    assert ordinary(np.zeros((0, 2), dtype=np.float32)) == (Ordinary(), Ordinary())
+    assert ordinary(cosines(0.9))[0].middle < 0.06
 
 
 def test_the_nearest_of_several_interests_counts_in_any_language() -> None:

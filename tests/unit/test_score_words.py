@@ -23,6 +23,18 @@ TOLD: list[tuple[dict[str, Any], str]] = [
         {"code": "topics", "value": 0.8, "by": "text", "topic": "sport", "why": "history"},
         "It is about sport, which you read more of than of all else.",
     ),
+    (
+        {"code": "topics", "value": 0.0145, "by": "text", "topic": "economy", "why": "interests"},
+        "It is about economy, which has little to do with your interests.",
+    ),
+    (
+        {"code": "topics", "value": 0.4, "by": "text", "topic": "economy", "why": "interests"},
+        "It is about economy, which your interests touch.",
+    ),
+    (
+        {"code": "topics", "value": 0.02, "by": "source", "topic": "sport", "why": "history"},
+        "Its source mostly writes about sport, which you read about as often as all else.",
+    ),
     ({"code": "topics", "value": 0.0, "by": "text", "topics": []}, "It is about none of the topics."),
     (
         {"code": "topics", "value": 0.0, "by": "source", "topics": ["food", "travel"]},
@@ -46,6 +58,15 @@ TOLD: list[tuple[dict[str, Any], str]] = [
 )
 def test_a_part_of_a_score_is_a_sentence(part: dict[str, Any], words: str) -> None:
     assert sentence(part) == words
+
+
+@pytest.mark.parametrize("value", [0.0, 0.0145, 0.1, 0.29, 0.3, 0.59, 0.6, 1.0])
+def test_no_sentence_claims_more_than_its_value_bears(value: float) -> None:
+    interest = sentence({"code": "interest", "value": value, "about": "chess", "cosine": 0.1})
+    topic = sentence({"code": "topics", "value": value, "by": "text", "topic": "x", "why": "interests"})
+
+    assert interest.startswith("Near to") == topic.endswith("which your interests name.") == (value >= 0.6)
+    assert interest.startswith("Far from") == topic.endswith("little to do with your interests.") == (value < 0.3)
 
 
 @pytest.mark.parametrize(

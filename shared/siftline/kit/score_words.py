@@ -29,11 +29,24 @@ def sentence(part: Mapping[str, Any]) -> str:
 def _topics(part: Mapping[str, Any]) -> str:
     whose = "Its source mostly writes" if part["by"] == "source" else "It is"
     if "topic" in part:
-        why = "which your interests name" if part["why"] == "interests" else "which you read more of than of all else"
-        return f"{whose} about {part['topic']}, {why}."
+        return f"{whose} about {part['topic']}, {_why(part['value'], by_interests=part['why'] == 'interests')}."
     if not part["topics"]:
         return "It is about none of the topics."
     return f"{whose} about {', '.join(part['topics'])}, which neither your interests nor your history name."
+
+
+def _why(value: float, *, by_interests: bool) -> str:
+    """Return why a topic counts as much as it does: nothing is claimed that the value does not bear."""
+    if by_interests:
+        named, touched, none = (
+            "which your interests name",
+            "which your interests touch",
+            "which has little to do with your interests",
+        )
+    else:
+        named = "which you read more of than of all else"
+        touched, none = "which you read a little more of than of all else", "which you read about as often as all else"
+    return _grade(value, named, touched, none)
 
 
 def _source(part: Mapping[str, Any]) -> str:
@@ -46,6 +59,7 @@ def _source(part: Mapping[str, Any]) -> str:
 
 
 def _grade(value: float, high: str, middle: str, low: str) -> str:
+    """Return the word for a value in [0, 1]: the same bounds for all that is graded."""
     return high if value >= 0.6 else middle if value >= 0.3 else low
 
 

@@ -10,12 +10,15 @@ import numpy as np
 
 from siftline.kit.db import Database
 from siftline.rank import briefing_likeness_store as store
-from siftline.rank.judge import interest_likeness
+from siftline.rank import scores_store
+from siftline.rank.interest import Ordinary, nearest, ordinary
 from siftline.rank.profile import Directions, centred, interests_of
 
 LOOK_BACK = timedelta(days=35)
 """How far back contents are compared: beyond any edition's window but that after a long outage."""
 _BLOCK = 2_000
+_HELD_MAX = 1_000
+_RECIPE = 2  # goes up when values are made in another way
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,16 @@ class Likeness:
     about: str
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _About:
+    """A briefing's interests, their directions (one a row), what is ordinary for each, and what stands for them."""
+
+    interests: Sequence[str]
+    rows: np.ndarray
+    usual: Sequence[Ordinary]
+    digest: str
+
+
 def compare(database: Database, directions: Directions, user_id: UUID, *, interests_max: int) -> int:
     """Compare what the user's briefings with interests have not been compared with; returns how much that was.
 
@@ -35,35 +48,36 @@ def compare(database: Database, directions: Directions, user_id: UUID, *, intere
     """
     with database.transaction() as connection:
         briefings = store.briefings(connection, user_id)
+        held = scores_store.held(connection, user_id, directions.model_version, limit=_HELD_MAX) if briefings else []
+    own = centred(held, directions)
     compared = 0
     for briefing in briefings:
         interests = interests_of(briefing.interests, interests_max)
         rows = np.array([directions.phrase(interest)[0] for interest in interests], dtype=np.float32)
         if rows.any():
-            text = "\0".join([directions.model_version, *interests])
+            text = "\0".join([str(_RECIPE), directions.model_version, *interests])
             digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-            compared += _compared(database, directions, briefing.id, (interests, rows, digest))
+            compared += _compared(
+                database, directions, briefing.id, _About(interests, rows, ordinary(own @ rows.T), digest)
+            )
     return compared
 
 
-def _compared(
-    database: Database, directions: Directions, briefing_id: UUID, about: tuple[Sequence[str], np.ndarray, str]
-) -> int:
-    interests, rows, digest = about
+def _compared(database: Database, directions: Directions, briefing_id: UUID, about: _About) -> int:
     count = 0
     while True:
         with database.transaction() as connection:
             found = store.uncompared(
-                connection, briefing_id, directions.model_version, digest, window=LOOK_BACK, limit=_BLOCK
+                connection, briefing_id, directions.model_version, about.digest, window=LOOK_BACK, limit=_BLOCK
             )
         if found:
-            near = centred([(one.lang, one.vector) for one in found], directions) @ rows.T
+            near = centred([(one.lang, one.vector) for one in found], directions) @ about.rows.T
             likenesses = []
             for one, cosines in zip(found, near, strict=True):
-                best = int(cosines.argmax())
-                likenesses.append(Likeness(one.content_id, interest_likeness(float(cosines[best])), interests[best]))
+                best, value = nearest(cosines, about.usual)
+                likenesses.append(Likeness(one.content_id, value, about.interests[best]))
             with database.transaction() as connection:
-                store.put(connection, briefing_id, digest, likenesses)
+                store.put(connection, briefing_id, about.digest, likenesses)
         count += len(found)
         if len(found) < _BLOCK:
             return count

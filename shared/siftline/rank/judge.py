@@ -9,11 +9,11 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from siftline.rank.interest import nearest
 from siftline.rank.profile import Directions, Profile, centred, unit
 from siftline.rank.score import Part, Signals, Weights, likeness, score
 
 # Fitted to the sample articles (seven languages; e5-small): at the middle, half of what is that alike is meant.
-_INTEREST_MIDDLE, _INTEREST_SLOPE = 0.08, 30.0
 _HISTORY_MIDDLE, _HISTORY_SLOPE = 0.12, 18.0
 _SURE_TOPIC = 0.6
 """A topic of this score is what the text is about, for all that it matters here."""
@@ -31,6 +31,8 @@ class HeldItem:
     lang: str | None
     topics: Sequence[Mapping[str, Any]] | None
     vector: bytes | None
+    failed: bool = False
+    """It is an error page, or none at all: nothing can be relevant in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +45,10 @@ class SourceTopics:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """An item's relevance in [0, 1] and what it is made up of."""
+    """An item's relevance in [0, 1] and what it is made up of; ``None`` for what failed, which has none."""
 
-    score: float
+    score: float | None
     reasons: list[dict[str, Any]]
-
-
-def interest_likeness(cosine: float) -> float:
-    """Return how near a text lies to an interest, in [0, 1], by the cosine of their directions."""
-    return likeness(cosine, middle=_INTEREST_MIDDLE, slope=_INTEREST_SLOPE)
 
 
 class Judge:
@@ -90,6 +87,8 @@ class Judge:
         return cosines
 
     def _judged(self, item: HeldItem, near: NDArray[np.float32] | None, alike: float | None) -> Judgement:
+        if item.failed:
+            return Judgement(None, [])
         interest, interest_facts = self._interest(near)
         topics, topic_facts = self._topics(item)
         source, source_facts = self._source(item)
@@ -102,10 +101,8 @@ class Judge:
     def _interest(self, near: NDArray[np.float32] | None) -> tuple[float | None, dict[str, Any]]:
         if near is None or not near.size:
             return None, {}
-        nearest = int(near.argmax())
-        cosine = float(near[nearest])
-        facts = {"about": self._profile.interests[nearest], "cosine": round(cosine, 3)}
-        return interest_likeness(cosine), facts
+        place, value = nearest(near, self._profile.usual_cosines)
+        return value, {"about": self._profile.interests[place], "cosine": round(float(near[place]), 3)}
 
     def _topics(self, item: HeldItem) -> tuple[float | None, dict[str, Any]]:
         """Return how much the user cares for what it is about: the topic that they care for the most counts."""

@@ -13,6 +13,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from siftline.rank.interest import Ordinary, ordinary
 from siftline.rank.score import USUAL, lift
 
 Vector = NDArray[np.float32]
@@ -86,6 +87,8 @@ class Profile:
     sources: Mapping[UUID | None, Habit] = field(default_factory=dict)
     usual: float = 0.0
     """The share of everything that they read."""
+    usual_cosines: tuple[Ordinary, ...] = ()
+    """What is ordinary for each interest among what they hold."""
 
     def source(self, source_id: UUID | None) -> float:
         """Return how often they read what a source brings, in [0, 1)."""
@@ -128,13 +131,15 @@ def make_profile(
             named[topic] = max(named.get(topic, 0.0), strength)
     named = {topic: round(strength, 4) for topic, strength in named.items() if strength > 0}
     dimensions = directions.mean(None).size
-    centre = _centre(centred(held, directions), dimensions)
+    own = centred(held, directions)
+    aims = np.array(rows, dtype=np.float32).reshape(len(rows), dimensions)
+    centre = _centre(own, dimensions)
     history, evidence = _history(liked, directions, centre, half_life_s)
     brought = sum(habit.brought for habit in sources.values())
     usual = sum(habit.hits for habit in sources.values()) / brought if brought else 0.0
     return Profile(
         interests=tuple(interests),
-        directions=np.array(rows, dtype=np.float32).reshape(len(rows), dimensions),
+        directions=aims,
         centre=centre,
         history=history,
         trust=evidence / (evidence + _TRUST_HALF) if history is not None else 0.0,
@@ -143,6 +148,7 @@ def make_profile(
         named=frozenset(named),
         sources=dict(sources),
         usual=usual,
+        usual_cosines=ordinary(own @ aims.T),
     )
 
 
@@ -176,6 +182,7 @@ def to_details(profile: Profile) -> dict[str, Any]:
         "topics": dict(profile.topics),
         "named": sorted(profile.named),
         "usual": profile.usual,
+        "usual_cosines": [[one.middle, one.spread] for one in profile.usual_cosines],
         "has_history": profile.history is not None,
         "sources": [
             [source_id and str(source_id), habit.starred, habit.read, habit.brought]
@@ -204,6 +211,7 @@ def from_kept(vectors: bytes, details: Mapping[str, Any]) -> Profile:
         named=frozenset(details["named"]),
         sources={source and UUID(source): Habit(*counts) for source, *counts in details["sources"]},
         usual=details["usual"],
+        usual_cosines=tuple(Ordinary(*one) for one in details["usual_cosines"]),
     )
 
 

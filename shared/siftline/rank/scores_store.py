@@ -116,7 +116,7 @@ where (s.granular_topics <> '[]' or b.topics <> '[]')
 """
 _BLOCK = """
 select i.id, i.content_id, i.source_id, i.saved, i.score_wanted as wanted, c.lang, e.vector,
-  case when r.topics is null or (r.topics = '[]' and not r.replaces) then c.topics
+  c.status = 'FAILED' as failed, case when r.topics is null or (r.topics = '[]' and not r.replaces) then c.topics
     when r.replaces then r.topics else r.topics || coalesce(c.topics, '[]') end as topics
 from items i join contents c on c.id = i.content_id
   left join readings r on r.user_id = i.user_id and r.content_id = i.content_id and r.made_at is not null
@@ -160,18 +160,23 @@ def evidence(
     values = {"user_id": user_id, "model_version": model_version, "window": window}
     with connection.cursor(row_factory=class_row(Liked), binary=True) as cursor:
         liked = cursor.execute(_LIKED, {**values, "limit": liked_max}).fetchall()
-    with connection.cursor(binary=True) as cursor:
-        held = cursor.execute(_HELD, {**values, "limit": held_max}).fetchall()
     with connection.cursor(row_factory=class_row(_TopicRow), binary=True) as cursor:
         topics = cursor.execute(_TOPICS, values).fetchall()
     with connection.cursor(row_factory=class_row(_SourceRow), binary=True) as cursor:
         sources = cursor.execute(_SOURCES, values).fetchall()
     return Evidence(
         liked,
-        [(lang, vector) for lang, vector in held],
+        held(connection, user_id, model_version, limit=held_max),
         {row.topic: Habit(row.starred, row.read, row.brought) for row in topics},
         {row.source_id: Habit(row.starred, row.read, row.brought) for row in sources},
     )
+
+
+def held(connection: Connection, user_id: UUID, model_version: str, *, limit: int) -> list[tuple[str | None, bytes]]:
+    """Return languages and vectors of what a user holds, the newest ``limit``."""
+    values = {"user_id": user_id, "model_version": model_version, "limit": limit}
+    with connection.cursor(binary=True) as cursor:
+        return [(lang, vector) for lang, vector in cursor.execute(_HELD, values).fetchall()]
 
 
 def put(connection: Connection, user_id: UUID, profile: Kept, *, instead_of: Kept | None) -> bool:

@@ -20,7 +20,7 @@ from siftline.rank.judge import HeldItem, Judge, Judgement
 from siftline.rank.profile import Directions, from_kept, interests_of, make_profile, to_details, to_vectors
 from siftline.rank.score import Weights
 
-_RECIPE = 1  # goes up when profiles or scores are made in another way
+_RECIPE = 2  # goes up when profiles or scores are made in another way
 BLOCK = 2_000
 """Items that are read, judged and written at a time."""
 _LIKED_MAX = 500
