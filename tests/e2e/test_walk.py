@@ -72,7 +72,7 @@ def test_eight_of_ten_frozen_queries_find_their_sample_in_the_first_three(
     missed = []
     for query in queries:
         found = client.get("/v1/search", q=query["query"], limit=3)
-        assert found["mode"] == "vectors"
+        assert found["mode"] == "hybrid"
         if not any(query["slug"] in item["url"] for item in found["items"]):
             missed.append(query["slug"])
     assert len(queries) == 10

@@ -13,6 +13,7 @@ from siftline.jobs.embedding_models import EmbeddingModels, EmbeddingPriceUnknow
 from siftline.jobs.embedding_store import Version
 from siftline.jobs.priced_embedder import EmbeddingBudgetError, EmbeddingPausedError, Payment
 from siftline.jobs.spending_store import Caps
+from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.embedding_api import (
     EmbeddingBusyError,
@@ -232,10 +233,10 @@ def test_a_search_over_the_api_finds_by_meaning_and_its_user_pays(
     held = [_held(database, user, opened, title) for title in ("The team wins the match", "The bank raises rates")]
     calls = len(server.asked)
 
-    search = Search(database, lambda user_id: meaning_of(opened, user_id))
+    search = Search(database, lambda user_id: meaning_of(opened, user_id), SystemClock())
     found = search.search(user, "team match", Wanted(), limit=5)
 
-    assert (found.mode, [row.content_id for row in found.items]) == ("vectors", held)
+    assert (found.mode, [row.content_id for row in found.items]) == ("hybrid", held)
     assert len(server.asked) == calls + 1
     with database.transaction() as connection:
         last = connection.execute("select user_id, micro_usd from spendings order by made_at desc limit 1").fetchone()

@@ -9,19 +9,17 @@ import pytest
 from qdrant_client import QdrantClient
 
 from infra.local.postgres import free_port
-from siftline.api.resolver import HttpApi
-from siftline.api.search import SearchRoutes
 from siftline.kit.db import Database, DatabaseUnavailableError
 from siftline.kit.errors import ConfigurationError, TransientError
 from siftline.kit.ids import new_id
-from siftline.kit.log import logger
 from siftline.kit.vectors import Point, VectorIndex
 from siftline.rank.reconcile import remove_from, remove_ghosts
-from siftline.rank.search import Meaning, Search
+from siftline.rank.search import Meaning
 from siftline.settings import VectorSettings
 from tests.api_client import ApiClient
-from tests.factories import make_content, make_item, make_source, make_user
+from tests.factories import make_source
 from tests.models import WordEmbedder
+from tests.searching import Library, titles
 from tests.vectors import serving_vectors
 
 PORT = "The port is dredged for larger container ships"
@@ -35,63 +33,11 @@ def qdrant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-class Library:
-    """A search over a real index, and users who hold things."""
-
-    def __init__(self, database: Database, url: str) -> None:
-        self.database = database
-        self.embedder = WordEmbedder()
-        self.embedder.model_version = f"words-{new_id()}"  # a collection of its own
-        self.index = VectorIndex(url, model_version=self.embedder.model_version, dimensions=self.embedder.dimensions)
-        self.meaning: Meaning | Exception = Meaning(self.embedder, self.index)
-        self.api = HttpApi([SearchRoutes(Search(database, self._open))], logger("search"))
-
-    def _open(self, user_id: uuid.UUID) -> Meaning:
-        if isinstance(self.meaning, Exception):
-            raise self.meaning
-        return self.meaning
-
-    def user(self, *scopes: str) -> ApiClient:
-        with self.database.transaction() as connection:
-            return ApiClient(self.api, make_user(connection), scopes or ("read",))
-
-    def content(self, title: str, *, indexed: bool = True, **columns: Any) -> uuid.UUID:
-        values = {"status": "READY", "title": title, "text": f"{title}.", "lang": "en", **columns}
-        vector = self.embedder.embed_passage(title)
-        with self.database.transaction() as connection:
-            content_id = make_content(connection, **values)
-            if indexed:
-                connection.execute(
-                    "insert into embeddings (content_id, model_version, dimensions, vector) values (%s, %s, %s, %s)",
-                    (content_id, self.embedder.model_version, len(vector), vector.astype("<f4").tobytes()),
-                )
-        if indexed:
-            self.index.upsert([Point(content_id, vector)])
-        return content_id
-
-    def hold(self, client: ApiClient, content_id: uuid.UUID) -> uuid.UUID:
-        with self.database.transaction() as connection:
-            return make_item(connection, client.user_id, content_id)
-
-    def give(self, client: ApiClient, *texts: str, **columns: Any) -> list[uuid.UUID]:
-        """Let the user hold new contents; returns the items' ids."""
-        return [self.hold(client, self.content(text, **columns)) for text in texts]
-
-    def sql(self, statement: str, *values: Any) -> None:
-        with self.database.transaction() as connection:
-            connection.execute(statement, values)
-
-
 @pytest.fixture
 def library(database: Database, qdrant: str) -> Iterator[Library]:
     library = Library(database, qdrant)
     yield library
     library.index.close()
-
-
-def titles(answer: Any) -> list[str]:
-    assert answer.status == 200, answer.text
-    return [item["title"] for item in answer.json["items"]]
 
 
 def test_what_is_nearest_to_the_query_comes_first_with_what_is_known_of_it(library: Library):
@@ -102,7 +48,7 @@ def test_what_is_nearest_to_the_query_comes_first_with_what_is_known_of_it(libra
 
     assert titles(answer)[0] == PORT
     assert len(titles(answer)) == 2
-    assert (answer.json["mode"], answer.json["degraded"], answer.json["reason"]) == ("vectors", False, None)
+    assert (answer.json["mode"], answer.json["degraded"], answer.json["reason"]) == ("hybrid", False, None)
     first = answer.json["items"][0]
     assert first["id"] == str(item_ids[0])
     assert 0 < first["score"] <= 1
@@ -286,6 +232,8 @@ def test_a_database_that_is_away_is_no_reason_to_match_words(qdrant: str):
     class Away:
         def transaction(self) -> Any:
             raise DatabaseUnavailableError("The database could not be reached.")
+
+        statement = transaction
 
         def close(self) -> None: ...
 

@@ -52,7 +52,7 @@ def test_a_question_is_answered_by_meaning(variables: dict[str, str], held: list
         status, body = answered("search.ok")
 
     assert status == 200
-    assert (body["mode"], [item["title"] for item in body["items"]]) == ("vectors", held)
+    assert (body["mode"], [item["title"] for item in body["items"]]) == ("hybrid", held)
 
 
 def test_an_empty_question_is_a_problem(variables: dict[str, str], held: list[str]):

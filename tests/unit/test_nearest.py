@@ -3,11 +3,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
 
 from siftline.rank import nearest
 from siftline.rank.nearest import IDS_MAX, nearest_held
-from siftline.rank.search import words_of
 
 QUERY = np.zeros(2, dtype=np.float32)
 
@@ -50,6 +48,9 @@ class FakeHoldings:
     def __init__(self, held: list[int]) -> None:
         self.held = held
 
+    def few(self, limit: int) -> list[uuid.UUID] | None:
+        return self.newest(limit) if len(self.held) <= limit else None
+
     def newest(self, limit: int) -> list[uuid.UUID]:
         return [number(at) for at in reversed(self.held)][:limit]
 
@@ -79,7 +80,7 @@ def test_more_holdings_are_found_by_widening_until_enough_is_held():
     index, holdings = FakeIndex(40_000), FakeHoldings(list(range(100, 40_000, 5)))
 
     assert found(index, holdings, 5) == [100, 105, 110, 115, 120]
-    assert index.asked == [(40, None), (320, None)]
+    assert index.asked == [(10, None), (80, None), (640, None)]
 
 
 def test_holdings_far_from_the_query_are_filled_up_from_the_newest():
@@ -95,7 +96,7 @@ def test_widening_stops_when_the_index_has_no_more():
     index, holdings = FakeIndex(100), FakeHoldings([*range(99, 100), *range(1_000, 8_000)])
 
     assert found(index, holdings, 40) == [99]
-    assert index.asked == [(320, None), (40, IDS_MAX)]
+    assert index.asked == [(80, None), (640, None), (40, IDS_MAX)]
 
 
 def test_what_is_excluded_is_never_found():
@@ -105,17 +106,3 @@ def test_what_is_excluded_is_never_found():
 
 def test_the_bounds_fit_what_qdrant_answers_quickly():
     assert nearest.IDS_MAX * 40 < 1_000_000  # bytes of ids in a request
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("The price of oil, the PRICE!", ["price", "oil"]),
-        ("to be or not to be", ["to", "be", "or", "not"]),
-        ("  ", []),
-        ("«Énergie» (solaire)", ["énergie", "solaire"]),
-        ("1 2 3 4 5 6 7 8 9 10", ["1", "2", "3", "4", "5", "6", "7", "8"]),
-    ],
-)
-def test_the_words_to_match_leave_common_ones_out_unless_there_are_no_others(text, expected):
-    assert words_of(text) == expected

@@ -59,6 +59,11 @@ class Found(Protocol):
         """Why it is less than it should be: a code and a detail."""
         ...
 
+    @property
+    def corrected(self) -> str | None:
+        """The query that was answered, if another."""
+        ...
+
 
 class Finder(Protocol):
     """Finds among what a user holds (``siftline.rank.search.Search``)."""
@@ -72,6 +77,19 @@ class Finder(Protocol):
         ...
 
 
+class FoundHighlight(BaseModel):
+    """Where words of the query stand. Nothing in it is HTML."""
+
+    field: Literal["title", "summary", "text"] = Field(
+        description="Of `text` a passage is shown, with … where it is cut"
+    )
+    text: str = Field(description="Plain text, to be escaped where it is shown")
+    marks: list[tuple[int, int]] = Field(
+        description="Parts to be marked, from and up to which character of `text` (Unicode code points), in order",
+        examples=[[[4, 8]]],
+    )
+
+
 class FoundItem(BaseModel):
     """An item of the caller's that was found."""
 
@@ -79,24 +97,34 @@ class FoundItem(BaseModel):
     content_id: UUID = Field(examples=[_ID])
     title: str | None = Field(description="Text, never HTML")
     url: str = Field(examples=["https://example.org/story"])
-    score: float = Field(description="By vectors: cosine similarity; by text: the share of the words that match")
+    score: float = Field(
+        description="hybrid: reciprocal ranks fused, 1 for what is first by meaning and by words; vectors: cosine "
+        "similarity; text: the share of the words that match, rare ones counting more"
+    )
     lang: str | None = Field(description="ISO 639-1", examples=["en"])
     summary: str | None
     topics: list[Topic] | None = Field(description="Everybody's, best first")
     own_topics: list[Topic] | None = Field(description="By your own topics, best first; null without any")
     published_at: datetime | None = Field(description="As the page claims")
     source_id: UUID | None = Field(description="The source that brought it")
+    highlights: list[FoundHighlight] = Field(description="Words of the query in it; none where meaning alone found it")
 
 
 class FoundItems(BaseModel):
     """What was found, best first."""
 
     items: list[FoundItem]
-    mode: Literal["vectors", "text"] = Field(description="By meaning, or by words alone")
+    mode: Literal["hybrid", "vectors", "text"] = Field(
+        description="By meaning and words; by meaning alone (similar items); by words alone"
+    )
+    corrected: str | None = Field(
+        description="The query that was answered, where a word of yours is in none of your items and one like it is"
+    )
     degraded: bool = Field(description="Whether only words were matched, because meaning could not be")
     reason: Cause | None = Field(description="Why the answer is degraded")
 
 
+_TYPED = 'What you look for, in your own words; "as a phrase", -without, this or that'
 _Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=QUERY_MAX_CHARS)]
 
 
@@ -111,7 +139,7 @@ class SearchRoutes:
         router = new_router()
         router.get(
             "/v1/search",
-            summary="Find by meaning, in any language, what you hold and that has been read",
+            summary="Find by meaning, in any language, and by words what you hold and that has been read",
             responses=responses((200, FoundItems, "What was found")),
             tags=["search"],
         )(self.search)
@@ -125,7 +153,7 @@ class SearchRoutes:
 
     def search(
         self,
-        q: Annotated[_Query, Query(description="What you look for, in your own words")],
+        q: Annotated[_Query, Query(description=_TYPED)],
         caller: CurrentCaller,
         *,
         lang: ByLang = None,
@@ -139,7 +167,7 @@ class SearchRoutes:
         starred: ByStarred = None,
         limit: Limit = DEFAULT_LIMIT,
     ) -> FoundItems:
-        """Find what is nearest to a query in meaning."""
+        """Find what is nearest to a query in meaning, and what holds its words."""
         wanted = Wanted(topic, tag, source_id, since, until, unread, starred, lang, entity)
         found = self._finder.search(caller.user_id, q, wanted, limit=limit)
         return FoundItems.model_validate(found, from_attributes=True)

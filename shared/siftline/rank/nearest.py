@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 IDS_MAX = 5_000
 """So many ids are named to the index; who holds more is answered by widening rounds."""
-_WIDEN = (8, 64, 512)
+_WIDEN = (2, 16, 128, 1_024)
 _ASKED_MAX = 10_000
 
 
@@ -45,6 +45,10 @@ class Index(Protocol):
 class Holdings(Protocol):
     """What the caller holds and asks about."""
 
+    def few(self, limit: int) -> Sequence[UUID] | None:
+        """Return all of it, newest first; ``None`` if it is more than ``limit``."""
+        ...
+
     def newest(self, limit: int) -> Sequence[UUID]:
         """Return at most ``limit`` contents, newest first."""
         ...
@@ -62,8 +66,8 @@ def nearest_held(
     Exact for up to ``IDS_MAX`` holdings. Beyond, the whole index is asked for ever more until enough of what comes is
     held; should that not do within 10,000, the newest ``IDS_MAX`` holdings fill up, and an older one may be missed.
     """
-    ids = holdings.newest(IDS_MAX + 1)
-    if len(ids) <= IDS_MAX:
+    ids = holdings.few(IDS_MAX)
+    if ids is not None:
         return list(index.search(vector, limit, ids=ids, exclude=exclude)) if ids else []
     found: dict[UUID, Hit] = {}
     seen: set[UUID] = set()
@@ -77,6 +81,6 @@ def nearest_held(
         if len(found) >= limit or len(hits) < wanted or wanted == _ASKED_MAX:
             break
     if len(found) < limit:
-        filling = index.search(vector, limit, ids=ids[:IDS_MAX], exclude=exclude)
+        filling = index.search(vector, limit, ids=holdings.newest(IDS_MAX), exclude=exclude)
         found.update({hit.id: hit for hit in filling})
     return sorted(found.values(), key=lambda hit: (-hit.score, hit.id))[:limit]

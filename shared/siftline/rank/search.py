@@ -1,9 +1,9 @@
-"""Search by meaning, and what resembles an item: vectors propose, PostgreSQL decides what the caller may see.
+"""Search by meaning and words, and what resembles an item: both propose, PostgreSQL decides what the caller may see.
 
-When the vectors or the model are away, words are matched instead, and the answer says so.
+When the vectors or the model are away, words are matched alone, and the answer says so.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import UUID
@@ -11,15 +11,22 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from siftline.kit.clock import Clock
 from siftline.kit.db import Database, DatabaseUnavailableError
 from siftline.kit.errors import SiftlineError
 from siftline.kit.log import logger
-from siftline.kit.stop_words import STOP_WORDS
 from siftline.rank import store
+from siftline.rank.fusion import fused
+from siftline.rank.highlight import highlights, pattern
+from siftline.rank.holdings import Held
+from siftline.rank.languages import Levelling
 from siftline.rank.nearest import Hit, Index, nearest_held
-from siftline.rank.store import Filters, Row
+from siftline.rank.query import parse
+from siftline.rank.store import UNBOUND, Bounds, Filters, Row
+from siftline.rank.wording import Worded, Wording
+from siftline.rank.words_store import Terms
 
-_WORDS_MAX = 8
+_DEPTH = 60
 _log = logger("rank")
 
 
@@ -54,11 +61,13 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was found, best first; ``mode`` is ``vectors`` or ``text``, and text has its reason."""
+    """What was found, best first; ``mode`` is ``hybrid``, ``vectors`` or ``text``, and text has its reason."""
 
     items: Sequence[Row]
     mode: str
     reason: Reason | None = None
+    corrected: str | None = None
+    """What was answered instead of what was asked, where a word was mistyped."""
 
     @property
     def degraded(self) -> bool:
@@ -73,23 +82,25 @@ NOT_EMBEDDED = Reason("not_embedded", "This item has no vector of the current mo
 class Search:
     """Finds among what one holds. ``open_meaning`` is asked at every search of a user and may fail."""
 
-    def __init__(self, database: Database, open_meaning: Callable[[UUID], Meaning]) -> None:
+    def __init__(self, database: Database, open_meaning: Callable[[UUID], Meaning], clock: Clock) -> None:
         self._database = database
         self._open_meaning = open_meaning
+        self._wording = Wording(database)
+        self._levelling = Levelling(database, clock)
 
     def search(self, user_id: UUID, query: str, filters: Filters, *, limit: int) -> Answer:
-        """Return what is nearest to the query in meaning."""
-        holdings = _Holdings(self._database, user_id, filters)
-        try:
-            meaning = self._open_meaning(user_id)
-            hits = nearest_held(meaning.index, meaning.embedder.embed_query(query), limit, holdings)
-        except DatabaseUnavailableError:
-            raise
-        except SiftlineError as error:
-            return self._by_words(user_id, query, filters, limit, _told(error))
-        if not hits and holdings.newest(1):
-            return self._by_words(user_id, query, filters, limit, NOT_INDEXED)
-        return Answer(self._shown(user_id, filters, hits), "vectors")
+        """Return what is nearest to the query in meaning and what holds its words, each by its place in both orders."""
+        asked = parse(query)
+        terms = self._wording.terms(asked)
+        depth = max(limit, _DEPTH)
+        hits, reason = self._nearest(user_id, asked.meaning or query, filters, terms.bounds, depth)
+        worded = self._wording.find(user_id, filters, asked, terms, limit=depth)
+        if reason is not None:
+            return self._by_words(user_id, filters, worded, limit, reason)
+        scores = fused([hit.id for hit in hits], worded.telling)
+        chosen = dict(list(scores.items())[:limit])
+        shown = self._shown(user_id, filters, chosen, terms.bounds, worded)
+        return Answer(shown, "hybrid", corrected=worded.corrected)
 
     def similar(self, user_id: UUID, item_id: UUID, filters: Filters, *, limit: int) -> Answer | None:
         """Return what is nearest to an item of the user's, itself left out; ``None`` if it is not theirs."""
@@ -100,17 +111,35 @@ class Search:
         if asked is None:
             return None
         exclude = [asked.content_id]
-        if meaning is not None and asked.vector is not None:
+        if meaning is not None and version is not None and asked.vector is not None:
             vector = np.frombuffer(asked.vector, dtype="<f4").astype(np.float32)
-            holdings = _Holdings(self._database, user_id, filters)
             try:
-                hits = nearest_held(meaning.index, vector, limit, holdings, exclude=exclude)
-                return Answer(self._shown(user_id, filters, hits), "vectors")
+                vector = self._levelling.level(vector, version)
+                hits = nearest_held(
+                    meaning.index, vector, limit, Held(self._database, user_id, filters), exclude=exclude
+                )
+                return Answer(self._shown(user_id, filters, {hit.id: hit.score for hit in hits}), "vectors")
             except DatabaseUnavailableError:
                 raise
             except SiftlineError as error:
                 reason = _told(error)
-        return self._by_words(user_id, asked.title or "", filters, limit, reason or NOT_EMBEDDED, exclude)
+        worded = self._wording.resembling(user_id, filters, asked.title or "", limit=limit, exclude=exclude)
+        return self._by_words(user_id, filters, worded, limit, reason or NOT_EMBEDDED)
+
+    def _nearest(
+        self, user_id: UUID, text: str, filters: Filters, bounds: Bounds, limit: int
+    ) -> tuple[Sequence[Hit], Reason | None]:
+        """Return what is nearest in meaning, or why nobody can say."""
+        held = Held(self._database, user_id, filters, bounds)
+        try:
+            meaning = self._open_meaning(user_id)
+            vector = self._levelling.level(meaning.embedder.embed_query(text), meaning.embedder.model_version)
+            hits = nearest_held(meaning.index, vector, limit, held)
+        except DatabaseUnavailableError:
+            raise
+        except SiftlineError as error:
+            return [], _told(error)
+        return hits, None if hits or not held.newest(1) else NOT_INDEXED
 
     def _meaning(self, user_id: UUID) -> tuple[Meaning | None, Reason | None]:
         try:
@@ -118,56 +147,38 @@ class Search:
         except SiftlineError as error:
             return None, _told(error)
 
-    def _shown(self, user_id: UUID, filters: Filters, hits: Sequence[Hit]) -> list[Row]:
-        """Confirm the hits: only what is the user's at this moment, in the order of the hits, thin pages last."""
-        with self._database.transaction() as connection:
-            rows = store.rows(connection, user_id, filters, [hit.id for hit in hits])
-        shown = [replace(rows[hit.id], score=round(hit.score, 4)) for hit in hits if hit.id in rows]
-        return sorted(shown, key=lambda row: row.thin)
+    def _by_words(self, user_id: UUID, filters: Filters, worded: Worded, limit: int, reason: Reason) -> Answer:
+        chosen = dict(list(worded.shares.items())[:limit])
+        shown = self._shown(user_id, filters, chosen, worded.terms.bounds, worded)
+        return Answer(shown, "text", reason, worded.corrected)
 
-    def _by_words(
+    def _shown(
         self,
         user_id: UUID,
-        text: str,
         filters: Filters,
-        limit: int,
-        reason: Reason,
-        exclude: Collection[UUID] = (),
-    ) -> Answer:
-        words = words_of(text)
-        found: list[Row] = []
-        if words:
-            with self._database.transaction() as connection:
-                found = store.matches(connection, user_id, filters, words, limit=limit, exclude=exclude)
-        return Answer([replace(row, score=round(row.score, 4)) for row in found], "text", reason)
+        scores: Mapping[UUID, float],
+        bounds: Bounds = UNBOUND,
+        worded: Worded | None = None,
+    ) -> list[Row]:
+        """Confirm what was found: only what is the user's at this moment, in the order given, thin pages last."""
+        marked = [] if worded is None else [one for one in scores if one in worded.shares]
+        with self._database.statement() as connection:
+            rows = store.rows(connection, user_id, filters, list(scores), bounds=bounds, worded=marked)
+        shown = [replace(rows[one], score=round(score, 4)) for one, score in scores.items() if one in rows]
+        if worded is not None:
+            shown = _highlighted(shown, worded.terms)
+        return sorted(shown, key=lambda row: row.thin)
 
 
-class _Holdings:
-    """What a user holds and asks about, each question a transaction of its own."""
-
-    def __init__(self, database: Database, user_id: UUID, filters: Filters) -> None:
-        self._database = database
-        self._user_id = user_id
-        self._filters = filters
-
-    def newest(self, limit: int) -> Sequence[UUID]:
-        with self._database.transaction() as connection:
-            return store.newest(connection, self._user_id, self._filters, limit=limit)
-
-    def among(self, ids: Collection[UUID]) -> Collection[UUID]:
-        with self._database.transaction() as connection:
-            return store.among(connection, self._user_id, self._filters, ids)
-
-
-def words_of(text: str) -> list[str]:
-    """Return the first words of a text to be matched, without the common ones unless there are no others.
-
-    >>> words_of("The price of oil, the price!")
-    ['price', 'oil']
-    """
-    words = list(dict.fromkeys(word.strip(".,;:!?\"'()[]«»“”").casefold() for word in text.split()))
-    words = [word for word in words if word]
-    return ([word for word in words if word not in STOP_WORDS] or words)[:_WORDS_MAX]
+def _highlighted(rows: Sequence[Row], terms: Terms) -> list[Row]:
+    """Mark the words of the query, each text by its own grammar."""
+    patterns = {grammar: pattern(lexemes) for grammar, lexemes in terms.lexemes.items()}
+    marked = []
+    for row in rows:
+        wanted = patterns.get(row.grammar)
+        found = list(highlights(wanted, row.title, row.summary, row.beginning)) if wanted else []
+        marked.append(replace(row, highlights=found))
+    return marked
 
 
 def _told(error: SiftlineError) -> Reason:

@@ -13,6 +13,7 @@ from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
 from siftline.kit.db import Connection
+from siftline.rank.highlight import Highlight
 
 
 class Filters(Protocol):
@@ -65,8 +66,21 @@ class Filters(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a query asks of every answer, as texts of ``tsquery``; ``None`` means nothing."""
+
+    must: str | None = None
+    """Its words hold this."""
+    never: str | None = None
+    """They hold nothing of this."""
+
+
+UNBOUND = Bounds()
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
-    """An item that may be shown. ``score`` is that of a text match, in (0, 1]; 0 where vectors ranked it."""
+    """An item that may be shown. ``score`` is in (0, 1], or a cosine."""
 
     id: UUID
     content_id: UUID
@@ -80,7 +94,11 @@ class Row:
     source_id: UUID | None
     thin: bool = False
     """Its page says too little to be about anything: its vector is near to every short query."""
+    grammar: str = ""
+    beginning: str | None = None
+    """Of its text, where words of the query were found in it."""
     score: float = 0.0
+    highlights: Sequence[Highlight] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +110,7 @@ class Asked:
     vector: bytes | None
 
 
-_FILTERED = """
+FILTERED = """
 from items i join contents c on c.id = i.content_id
 left join readings r on r.user_id = i.user_id and r.content_id = i.content_id
 where i.user_id = %(user_id)s and c.status = 'READY'
@@ -110,32 +128,25 @@ where i.user_id = %(user_id)s and c.status = 'READY'
   and (%(until)s::timestamptz is null or c.sort_at < %(until)s)
   and (%(unread)s::boolean is null or (i.read_at is null) = %(unread)s)
   and (%(starred)s::boolean is null or (i.starred_at is not null) = %(starred)s)
+  and (%(must)s::text is null or c.id in (
+    select content_id from content_words where content_words.words @@ %(must)s::tsquery))
+  and (%(never)s::text is null or not exists (select from content_words
+    where content_words.content_id = c.id and content_words.words @@ %(never)s::tsquery))
 """
 
 _COLUMNS = """
 select i.id, i.content_id, c.title, c.url, c.lang, c.summary,
   case when r.replaces then '[]' else c.topics end as topics,
   case when r.made_at is not null then r.topics end as own_topics, c.published_at, i.source_id,
-  c.notice_code is not distinct from 'insufficient_content' or (c.notice_code is not null and c.summary is null) as thin
+  c.notice_code is not distinct from 'insufficient_content' or (c.notice_code is not null and c.summary is null)
+    as thin,
+  search_grammar(c.lang) as grammar,
+  case when c.id = any(%(worded)b::uuid[]) then left(c.text, 20000) end as beginning
 """
 
-_NEWEST = f"select c.id {_FILTERED} order by c.sort_at desc, c.id desc limit %(limit)s"
-_AMONG = f"select c.id {_FILTERED} and c.id = any(%(ids)b::uuid[])"
-_ROWS = f"{_COLUMNS} {_FILTERED} and c.id = any(%(ids)b::uuid[])"
-
-# A word in the title says three times what one in the summary or the text does.
-_MATCHES = f"""
-select id, content_id, title, url, lang, summary, topics, own_topics, published_at, source_id, thin,
-  weight::float8 / (3 * cardinality(%(patterns)b::text[])) as score
-from (
-  {_COLUMNS}, c.sort_at, (
-    select sum(case when c.title ilike word then 3
-      when c.summary ilike word or c.description ilike word or c.text ilike word then 1 else 0 end)
-    from unnest(%(patterns)b::text[]) as word) as weight
-  {_FILTERED} and c.id <> all(%(exclude)b::uuid[])
-) as matched
-where weight > 0 order by weight desc, sort_at desc, content_id desc limit %(limit)s
-"""  # noqa: S608 - made of constants only
+_NEWEST = f"select c.id {FILTERED} order by c.sort_at desc, c.id desc limit %(limit)s"
+_AMONG = f"select c.id {FILTERED} and c.id = any(%(ids)b::uuid[])"
+_ROWS = f"{_COLUMNS} {FILTERED} and c.id = any(%(ids)b::uuid[])"
 
 _ASKED = """
 select i.content_id, c.title,
@@ -144,53 +155,65 @@ from items i join contents c on c.id = i.content_id
 where i.id = %(item_id)s and i.user_id = %(user_id)s
 """
 
+_COUNT = "select count(*) from (select from items where user_id = %(user_id)s limit %(limit)s) as held"
+# Of each language the newest texts with a vector, among the newest texts of all.
+_SPOKEN = """
+select newest.lang, e.vector
+from (
+  select id, lang, row_number() over (partition by lang order by sort_at desc, id desc) as place
+  from (select id, lang, sort_at from contents where status = 'READY' and lang is not null
+    order by sort_at desc, id desc limit %(among)s) as read
+) as newest
+join embeddings e on e.content_id = newest.id and e.model_version = %(model_version)s
+where newest.place <= %(each)s
+"""
 _GONE = """
 select asked.id from unnest(%(ids)b::uuid[]) as asked (id)
 where not exists (select from contents where contents.id = asked.id)
 """
 
 
-def newest(connection: Connection, user_id: UUID, filters: Filters, *, limit: int) -> list[UUID]:
+def count(connection: Connection, user_id: UUID, *, limit: int) -> int:
+    """Return how many items the user has, and no more than ``limit``."""
+    values = {"user_id": user_id, "limit": limit}
+    with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
+        return cursor.execute(_COUNT, values).fetchone() or 0
+
+
+def newest(
+    connection: Connection, user_id: UUID, filters: Filters, *, limit: int, bounds: Bounds = UNBOUND
+) -> list[UUID]:
     """Return the contents of the user's READY items that pass the filters, newest first, at most ``limit``."""
-    values = {**_values(filters), "user_id": user_id, "limit": limit}
+    values = {**values_of(filters, bounds), "user_id": user_id, "limit": limit}
     with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
         return cursor.execute(_NEWEST, values).fetchall()
 
 
-def among(connection: Connection, user_id: UUID, filters: Filters, ids: Collection[UUID]) -> set[UUID]:
+def among(
+    connection: Connection, user_id: UUID, filters: Filters, ids: Collection[UUID], bounds: Bounds = UNBOUND
+) -> set[UUID]:
     """Return those of ``ids`` that are contents of the user's READY items and pass the filters."""
-    values = {**_values(filters), "user_id": user_id, "ids": list(ids)}
+    values = {**values_of(filters, bounds), "user_id": user_id, "ids": list(ids)}
     with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
         return set(cursor.execute(_AMONG, values).fetchall())
 
 
-def rows(connection: Connection, user_id: UUID, filters: Filters, ids: Collection[UUID]) -> dict[UUID, Row]:
-    """Return by content what may be shown of ``ids``; what the user let go of or never held is not in it."""
-    values = {**_values(filters), "user_id": user_id, "ids": list(ids)}
-    with connection.cursor(row_factory=class_row(Row), binary=True) as cursor:
-        return {row.content_id: row for row in cursor.execute(_ROWS, values)}
-
-
-def matches(
+def rows(
     connection: Connection,
     user_id: UUID,
     filters: Filters,
-    words: Sequence[str],
+    ids: Collection[UUID],
     *,
-    limit: int,
-    exclude: Collection[UUID] = (),
-) -> list[Row]:
-    """Return the user's READY items that hold some of ``words`` in any case, those with most of them first."""
-    patterns = [f"%{_literal(word)}%" for word in words]
-    values = {
-        **_values(filters),
-        "user_id": user_id,
-        "patterns": patterns,
-        "exclude": list(exclude),
-        "limit": limit,
-    }
+    bounds: Bounds = UNBOUND,
+    worded: Collection[UUID] = (),
+) -> dict[UUID, Row]:
+    """Return by content what may be shown of ``ids``; what the user let go of or never held is not in it.
+
+    With the beginnings of the texts of ``worded``.
+    """
+    values = {**values_of(filters, bounds), "user_id": user_id, "ids": list(ids), "worded": list(worded)}
     with connection.cursor(row_factory=class_row(Row), binary=True) as cursor:
-        return cursor.execute(_MATCHES, values).fetchall()
+        return {row.content_id: row for row in cursor.execute(_ROWS, values)}
 
 
 def asked(connection: Connection, user_id: UUID, item_id: UUID, model_version: str | None) -> Asked | None:
@@ -200,15 +223,24 @@ def asked(connection: Connection, user_id: UUID, item_id: UUID, model_version: s
         return cursor.execute(_ASKED, values).fetchone()
 
 
+def spoken(connection: Connection, model_version: str, *, each: int, among: int) -> list[tuple[str, bytes]]:
+    """Return language and vector of texts: of each language at most ``each``, of the newest ``among`` texts."""
+    with connection.cursor(binary=True) as cursor:
+        values = {"model_version": model_version, "each": each, "among": among}
+        return cursor.execute(_SPOKEN, values).fetchall()
+
+
 def gone(connection: Connection, ids: Collection[UUID]) -> list[UUID]:
     """Return those of ``ids`` that are no content's."""
     with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
         return cursor.execute(_GONE, {"ids": list(ids)}).fetchall()
 
 
-def _values(filters: Filters) -> dict[str, Any]:
-    """Return the parameters of ``_FILTERED``."""
+def values_of(filters: Filters, bounds: Bounds) -> dict[str, Any]:
+    """Return the parameters of ``FILTERED``."""
     return {
+        "must": bounds.must,
+        "never": bounds.never,
         "lang": filters.lang,
         "topic": Jsonb([{"topic": filters.topic}]) if filters.topic is not None else None,
         "tag": filters.tag,
@@ -219,8 +251,3 @@ def _values(filters: Filters) -> dict[str, Any]:
         "unread": filters.unread,
         "starred": filters.starred,
     }
-
-
-def _literal(word: str) -> str:
-    """Return a word in which nothing is a wildcard of LIKE."""
-    return word.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")

@@ -5,6 +5,7 @@ from uuid import UUID
 from siftline.jobs.embedding_models import EmbeddingModels, Opened
 from siftline.jobs.priced_embedder import Payment, PricedEmbedder
 from siftline.kit.aws import secret
+from siftline.kit.clock import SystemClock
 from siftline.kit.db import open_database
 from siftline.rank.search import Meaning, Search
 from siftline.settings import SearchSettings
@@ -17,7 +18,7 @@ def open_search(settings: SearchSettings) -> Search:
     """
     database = open_database(secret(settings.database_url.get_secret_value()), settings.database_pool_size)
     models = EmbeddingModels(settings, database, vectors_timeout_s=settings.search_timeout_s)
-    return Search(database, lambda user_id: meaning_of(models.active(), user_id))
+    return Search(database, lambda user_id: meaning_of(models.active(), user_id), SystemClock())
 
 
 def meaning_of(opened: Opened, user_id: UUID) -> Meaning:

@@ -1,0 +1,116 @@
+"""Where words that were looked for stand in a text: places in it, never markup, so that nobody's HTML is passed on.
+
+A word is marked that begins as what PostgreSQL reduces the wanted one to (``lower`` in "lowering"), without case and
+accents; in writings without spaces the characters themselves are.
+"""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from siftline.kit.scripts import UNPARTED
+from siftline.kit.stop_words import STOP_WORDS
+
+EXCERPT_CHARS = 240
+_MARKS_MAX = 50
+_LEAD_CHARS = 60
+_UNPARTED = re.compile(rf"[{UNPARTED}\uac00-\ud7a3]")
+_WRITTEN = {"ss": "ss?", "ae": "(?:ae|æ)", "oe": "(?:oe|œ)"}
+
+
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """A text, and which parts of it were looked for: ``[start, end)`` in characters (code points), in order."""
+
+    field: str
+    text: str
+    marks: Sequence[tuple[int, int]]
+
+
+class _Plain(dict[int, str]):
+    """Each character without accent and case; one for one, so that places stay."""
+
+    def __missing__(self, code: int) -> str:
+        sign = unicodedata.normalize("NFKD", chr(code))[:1].casefold()[:1]
+        self[code] = sign
+        return sign
+
+
+_PLAIN = _Plain({ord("ø"): "o", ord("Ø"): "o", ord("ł"): "l", ord("Ł"): "l", ord("đ"): "d", 0x131: "i"})
+
+
+def pattern(lexemes: Collection[str]) -> re.Pattern[str] | None:
+    """Return what finds words by what they are reduced to; ``None`` where there is nothing to find."""
+    telling = [lexeme for lexeme in lexemes if lexeme not in STOP_WORDS] or list(lexemes)
+    parts = [_part(lexeme) for lexeme in sorted(set(telling), key=len, reverse=True) if lexeme]
+    return re.compile("|".join(parts)) if parts else None
+
+
+def highlights(
+    wanted: re.Pattern[str], title: str | None, summary: str | None, text: str | None
+) -> Iterator[Highlight]:
+    """Yield what is marked of a title, of a summary, and of the text the passage with the most marks."""
+    for field, whole in (("title", title), ("summary", summary)):
+        marks = _marks(wanted, whole or "")[:_MARKS_MAX]
+        if whole and marks:
+            yield Highlight(field, whole, marks)
+    marks = _marks(wanted, text or "")
+    if text and marks:
+        yield _excerpt(text, marks)
+
+
+def _part(lexeme: str) -> str:
+    if _UNPARTED.search(lexeme):
+        return re.escape(lexeme)
+    stem = lexeme[:-1] if len(lexeme) > 4 and lexeme[-1] in "iy" else lexeme
+    written = re.sub("ss|ae|oe", lambda found: _WRITTEN[found.group()], re.escape(stem))
+    more = 1 if len(lexeme) < 4 else 3 if len(lexeme) == 4 else 6
+    return rf"(?<!\w){written}\w{{0,{more}}}(?!\w)"
+
+
+def _marks(wanted: re.Pattern[str], text: str) -> list[tuple[int, int]]:
+    """Return the places, those that touch each other as one."""
+    found: list[tuple[int, int]] = []
+    plain = text.translate(_PLAIN)
+    at = 0
+    while match := wanted.search(plain, at):
+        start, end = match.span()
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+        # Pairs of characters overlap.
+        at = max(start + 1, end - 1 if _UNPARTED.match(plain[start]) else end)
+    return found
+
+
+def _excerpt(text: str, marks: Sequence[tuple[int, int]]) -> Highlight:
+    best = last = most = 0
+    for first, (start, _) in enumerate(marks):
+        last = max(last, first)
+        while last + 1 < len(marks) and marks[last + 1][1] <= start + EXCERPT_CHARS - _LEAD_CHARS:
+            last += 1
+        if last - first + 1 > most:
+            best, most = first, last - first + 1
+    begin = _word_begin(text, max(marks[best][0] - _LEAD_CHARS, 0), marks[best][0])
+    end = _word_end(text, min(max(begin + EXCERPT_CHARS, marks[best][1]), len(text)), marks[best + most - 1][1])
+    shown = text[begin:end].replace("\n", " ")
+    lead = "… " if begin else ""
+    places = [(start - begin + len(lead), stop - begin + len(lead)) for start, stop in marks[best : best + most]]
+    return Highlight("text", lead + shown + (" …" if end < len(text) else ""), places[:_MARKS_MAX])
+
+
+def _word_begin(text: str, at: int, mark: int) -> int:
+    """Return where the first whole word behind ``at`` begins, or ``at`` where none does before the mark."""
+    if at == 0:
+        return 0
+    space = next((place for place in range(at, mark) if text[place].isspace()), None)
+    return at if space is None else space + 1
+
+
+def _word_end(text: str, at: int, mark: int) -> int:
+    """Return where the last whole word before ``at`` ends, or ``at`` where none does behind the mark."""
+    if at == len(text):
+        return at
+    return next((place for place in range(at, mark, -1) if text[place].isspace()), at)

@@ -1,0 +1,146 @@
+"""What somebody typed, taken apart as web searches are: words, "phrases", what is to be left out, and ``or``.
+
+What is typed is never an error: signs that mean nothing are passed over.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from siftline.kit.normal_form import nfc
+from siftline.kit.scripts import UNPARTED
+
+TERMS_MAX = 16
+"""Words and phrases that count, each side; the rest is for the vectors alone."""
+_PAIRED = rf"[{UNPARTED}\uac00-\ud7a3]"
+_RUN = re.compile(rf"{_PAIRED}+")
+_PART = re.compile(r'(?P<never>-)?(?:"(?P<phrase>[^"]*)"?|(?P<word>[^\s"]+))')
+_QUOTES = str.maketrans(dict.fromkeys("“”„‟«»＂", '"'))  # noqa: RUF001 - other quotation marks are meant
+_SIGNS = re.compile(r"[\x00-\x1f\x7f]|[\\'&|!()<>:*]")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word or a phrase, as typed, and as ``websearch_to_tsquery`` takes it.
+
+    ``first``: a single character of a writing without spaces, which a pair is to begin with.
+    """
+
+    typed: str
+    parsed: str
+    phrase: bool = False
+    first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is looked for. ``alternatives``: each is a list of places in ``terms``, all of which are to be there."""
+
+    terms: Sequence[Term]
+    never: Sequence[Term]
+    alternatives: Sequence[Sequence[int]]
+
+    @property
+    def phrases(self) -> Sequence[int]:
+        """The places of phrases that every answer must hold: none where there are alternatives."""
+        return [place for place, term in enumerate(self.terms) if term.phrase and len(self.alternatives) == 1]
+
+    @property
+    def meaning(self) -> str:
+        """Its words without what is to be left out; empty where the query is to be taken as it is."""
+        return " ".join(term.typed for term in self.terms) if self.never else ""
+
+    def mended(self, better: Mapping[str, str]) -> "Query":
+        """Return the query with some words spelt otherwise."""
+        terms = [term if term.typed not in better else _term(better[term.typed]) for term in self.terms]
+        return Query(terms, self.never, self.alternatives)
+
+    def __str__(self) -> str:
+        ways = [" ".join(_shown(self.terms[place]) for place in way) for way in self.alternatives]
+        return " ".join([" or ".join(ways), *(f"-{_shown(term)}" for term in self.never)]).strip()
+
+
+def parse(text: str, *, plain: bool = False, terms_max: int = TERMS_MAX) -> Query:
+    """Take a query apart; ``plain``: quotation marks, minus and ``or`` mean nothing.
+
+    >>> str(parse('oil "price of gas" -coal or wind'))
+    'oil "price of gas" or wind -coal'
+    """
+    text = nfc(text).translate(_QUOTES)
+    if plain:
+        text = text.replace('"', " ")
+    terms: list[Term] = []
+    never: list[Term] = []
+    ways: list[list[int]] = [[]]
+    for part in _PART.finditer(text):
+        word, phrase = part["word"], part["phrase"]
+        if not plain and word and word.casefold() == "or" and not part["never"]:
+            ways.append([])
+            continue
+        typed = " ".join(_SIGNS.sub(" ", phrase if word is None else word).split())
+        if not any(sign.isalnum() for sign in typed):
+            continue
+        term = _term(typed, phrase=word is None)
+        if part["never"] and not plain:
+            never.append(term)
+        elif len(terms) < terms_max:
+            ways[-1].append(len(terms))
+            terms.append(term)
+    return Query(terms, never[:TERMS_MAX], [way for way in ways if way] or [[]])
+
+
+def may_be_mistyped(term: Term) -> bool:
+    """Say whether a term is a word of letters, long enough that one wrong letter leaves it what it was.
+
+    >>> [may_be_mistyped(parse(word).terms[0]) for word in ("elction", "oil", "f-16", "東京都庁")]
+    [True, False, False, False]
+    """
+    return not term.phrase and len(term.typed) >= 4 and term.typed.isalpha() and not _RUN.search(term.typed)
+
+
+def typing_distance(one: str, other: str) -> int:
+    """Return how many letters were left out, added, mistaken or typed in the wrong order (Damerau, 1964).
+
+    Accents do not count.
+
+    >>> typing_distance("pirce", "price"), typing_distance("goverment", "government"), typing_distance("ete", "été")
+    (1, 1, 0)
+    """
+    a, b = _bare(one), _bare(other)
+    before: list[int] = []
+    last = list(range(len(b) + 1))
+    for row, sign in enumerate(a, start=1):
+        now = [row]
+        for column, against in enumerate(b, start=1):
+            cost = min(last[column] + 1, now[-1] + 1, last[column - 1] + (sign != against))
+            if row > 1 and column > 1 and sign == b[column - 2] and a[row - 2] == against:
+                cost = min(cost, before[column - 2] + 1)
+            now.append(cost)
+        before, last = last, now
+    return last[-1]
+
+
+def _bare(word: str) -> str:
+    return "".join(sign for sign in unicodedata.normalize("NFKD", word) if not unicodedata.combining(sign))
+
+
+def _term(typed: str, *, phrase: bool = False) -> Term:
+    """Quote what PostgreSQL is to parse: within quotation marks no sign and no word is an operator.
+
+    The pairs of a word need not stand side by side: positions are kept of the beginning of long texts only.
+    """
+    parts = _RUN.sub(_pairs, typed).split()
+    together = phrase or not _RUN.search(typed)
+    parsed = f'"{" ".join(parts)}"' if together else " ".join(f'"{part}"' for part in parts)
+    return Term(typed, parsed, phrase, first=len(typed) == 1 and not together)
+
+
+def _pairs(run: re.Match[str]) -> str:
+    """Return a run of characters without spaces as overlapping pairs, as ``search_parted`` in 0026_search.sql does."""
+    signs = run.group()
+    return f" {' '.join(signs[at : at + 2] for at in range(max(len(signs) - 1, 1)))} "
+
+
+def _shown(term: Term) -> str:
+    return f'"{term.typed}"' if term.phrase else term.typed

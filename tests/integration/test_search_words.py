@@ -1,0 +1,327 @@
+"""Search by words over a real PostgreSQL and Qdrant's engine: languages, phrases, typing errors, marks."""
+
+import unicodedata
+from collections.abc import Iterator
+
+import pytest
+
+from siftline.kit.db import Database
+from siftline.kit.errors import TransientError
+from siftline.rank import words_store
+from siftline.rank.query import parse
+from tests.searching import Library, titles
+
+AWAY = TransientError("The model could not be fetched now.", code="model_unavailable")
+
+
+@pytest.fixture
+def library(database: Database, qdrant: str) -> Iterator[Library]:
+    library = Library(database, qdrant)
+    yield library
+    library.index.close()
+
+
+@pytest.fixture
+def words(library: Library) -> Library:
+    """A library whose model is away, so that words alone are matched."""
+    library.meaning = AWAY
+    return library
+
+
+@pytest.mark.parametrize(
+    ("lang", "title", "query"),
+    [
+        ("en", "Governments are lowering taxes", "lowered tax government"),
+        ("de", "Die Häuser am Fluß werden geräumt", "haus fluss"),
+        ("fr", "Élections présidentielles anticipées", "election presidentielle"),
+        ("es", "Más niños nadan en la bahía", "nino bahia"),
+        ("ru", "Выборы прошли в России", "выбор россия"),
+        ("tr", "Kitaplar okundu", "kitap"),
+        ("xx", "Zażółć gęślą jaźń", "zazolc gesla"),
+        ("ja", "東京都で地震がありました", "地震"),
+        ("ja", "東京都で地震がありました", "東京都 地震"),
+        ("ja", "黒い猫", "猫"),
+        ("zh", "中国经济增长放缓", "经济增长"),
+        ("ko", "한국은행이 금리를 올렸다", "한국은행 금리"),
+        ("th", "รถไฟฟ้าสายใหม่เปิดแล้ว", "สายใหม่"),
+        (None, "\uff26\uff35\uff2c\uff2c width letters", "full width"),
+    ],
+)
+def test_words_are_found_by_the_grammar_of_their_language(words: Library, lang: str | None, title: str, query: str):
+    user = words.user()
+    words.give(user, title, lang=lang)
+    words.give(user, "Something else altogether", lang="en")
+
+    assert titles(user.get("/v1/search", q=query)) == [title]
+
+
+def test_what_stands_in_the_title_goes_before_the_summary_before_the_text(words: Library):
+    user = words.user()
+    words.give(user, "Third", text="Nothing but a zeppelin here. A zeppelin!")
+    words.give(user, "Second", summary="A zeppelin landed.", text="Nothing.")
+    words.give(user, "A zeppelin", text="Nothing.")
+    words.give(user, "Fourth", text="Nothing of the kind.", tags=[])
+
+    assert titles(user.get("/v1/search", q="zeppelins")) == ["A zeppelin", "Second", "Third"]
+
+
+def test_a_text_that_was_changed_is_found_by_its_new_words_alone(words: Library):
+    user = words.user()
+    content = words.content("Old tidings")
+    words.hold(user, content)
+    words.sql("update contents set title = 'Fresh tales', text = 'New.' where id = %s", content)
+
+    assert titles(user.get("/v1/search", q="tidings")) == []
+    assert titles(user.get("/v1/search", q="tales")) == ["Fresh tales"]
+
+
+def test_meaning_and_words_are_fused_and_what_both_find_comes_first(library: Library):
+    user = library.user()
+    library.give(user, "Container ships wait", "The Zylkor prize", "Ships and containers everywhere and more")
+
+    answer = user.get("/v1/search", q="zylkor")
+
+    assert (answer.json["mode"], titles(answer)[0]) == ("hybrid", "The Zylkor prize")
+    assert answer.json["items"][0]["score"] == 1.0
+    assert [item["highlights"] != [] for item in answer.json["items"]] == [True, False, False]
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_a_phrase_must_stand_so_and_what_is_left_out_never_appears(library: Library, away: bool):
+    user = library.user()
+    library.give(user, "White house painted", "House white as snow", "White house sold by a bank", "A bank robbed")
+    if away:
+        library.meaning = AWAY
+
+    assert set(titles(user.get("/v1/search", q='"white house"'))) == {
+        "White house painted",
+        "White house sold by a bank",
+    }
+    assert titles(user.get("/v1/search", q='"white house" -bank')) == ["White house painted"]
+    assert set(titles(user.get("/v1/search", q='house -"white house"'))) - {"A bank robbed"} == {"House white as snow"}
+    assert "A bank robbed" not in titles(user.get("/v1/search", q="house -banks"))
+    assert titles(user.get("/v1/search", q='"no such phrase"')) == []
+
+
+def test_one_word_or_another(words: Library):
+    user = words.user()
+    words.give(user, "Oil rises", "Gas falls", "Wind blows")
+
+    assert set(titles(user.get("/v1/search", q="oil or gas"))) == {"Oil rises", "Gas falls"}
+
+
+def test_a_phrase_of_a_writing_without_spaces(words: Library):
+    user = words.user()
+    words.give(user, "東京都知事", "京都と東京", lang="ja")
+
+    assert titles(user.get("/v1/search", q='"東京都"')) == ["東京都知事"]
+
+
+@pytest.mark.parametrize("away", [False, True])
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("goverment", "government"), ("presdient", "president"), ("zeppelni", "zeppelin"), ("election", "élection")],
+)
+def test_a_word_that_nothing_holds_is_mended(library: Library, typed: str, meant: str, away: bool):
+    user = library.user()
+    library.give(user, f"A new {meant} today", "Weather", lang=None)
+    if away:
+        library.meaning = AWAY
+
+    answer = user.get("/v1/search", q=f"new {typed}")
+
+    assert titles(answer)[0] == f"A new {meant} today"
+    assert answer.json["corrected"] in (None if typed == "election" else f"new {meant}", None)
+    assert answer.json["items"][0]["highlights"]
+
+
+def test_a_word_that_only_others_hold_mends_nothing(words: Library):
+    reader, stranger = words.user(), words.user()
+    words.give(stranger, "The secret zeppelin project")
+    words.give(reader, "Weather")
+
+    answer = reader.get("/v1/search", q="zepelin")
+
+    assert (titles(answer), answer.json["corrected"]) == ([], None)
+
+
+def test_without_the_model_what_holds_more_of_the_words_comes_first_rare_ones_count_more(words: Library):
+    user = words.user()
+    words.give(user, *(f"Market news {number}" for number in range(8)), "Zylkor closes", "Market news of Zylkor")
+
+    assert titles(user.get("/v1/search", q="zylkor market news"))[:2] == ["Market news of Zylkor", "Zylkor closes"]
+
+
+def test_other_tenants_texts_are_not_found_by_words(words: Library):
+    reader, stranger = words.user(), words.user()
+    words.give(stranger, "A zeppelin lands")
+
+    assert titles(reader.get("/v1/search", q="zeppelin")) == []
+
+
+def test_deleted_items_are_not_found_by_words_and_their_words_go(words: Library):
+    """Case C11, the text side: gone at once, with the content's row."""
+    user = words.user()
+    [item] = words.give(user, "A zeppelin lands")
+    words.sql("delete from items where id = %s", item)
+    assert titles(user.get("/v1/search", q="zeppelin")) == []
+    words.sql("delete from contents")
+    with words.database.transaction() as connection:
+        assert connection.execute("select count(*) from content_words").fetchone() == (0,)
+
+
+def test_filters_hold_for_words(words: Library):
+    user = words.user()
+    words.give(user, "Zeppelin one", lang="de")
+    words.give(user, "Zeppelin two", lang="en")
+
+    assert titles(user.get("/v1/search", q="zeppelin", lang="de")) == ["Zeppelin one"]
+    assert titles(user.get("/v1/search", q="zeppelin", starred="true")) == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "the and of",
+        "-",
+        '"',
+        '""',
+        "- -- ---",
+        "or",
+        "or or or",
+        "-or",
+        "!!! ((( ))) ::: *** <-> | & '",
+        "a:* & b | !c \\' \\",
+        "'; drop table contents; --",
+        "-zeppelin",
+        '-"zeppelin lands"',
+        "%s %(user_id)s {}",
+        "\u0007 zeppelin \u202e",
+        "👾🚀",
+        "-".join("ab" for _ in range(160)),
+        "a" * 500,
+        " ".join(f"w{number}" for number in range(120)),
+        "漢" * 500,
+        '"' * 500,
+        "http://example.org/a?b=c zeppelin@example.org 3.14 -2.7",
+    ],
+    ids=range(22),
+)
+@pytest.mark.parametrize("away", [False, True])
+def test_whatever_is_typed_is_answered(library: Library, query: str, away: bool):
+    user = library.user()
+    library.give(user, "A zeppelin lands", "東京都で地震")
+    if away:
+        library.meaning = AWAY
+
+    answer = user.get("/v1/search", q=query)
+
+    assert answer.status == 200, answer.text
+    if query.startswith(("-z", '-"z')):
+        assert "A zeppelin lands" not in titles(answer)
+
+
+def test_the_same_question_has_the_same_answer_and_a_smaller_one_is_its_beginning(library: Library):
+    user = library.user()
+    library.give(user, *(f"Zeppelin number {number}" for number in range(30)))
+
+    whole = titles(user.get("/v1/search", q="zeppelin", limit=30))
+
+    assert titles(user.get("/v1/search", q="zeppelin", limit=30)) == whole
+    assert titles(user.get("/v1/search", q="zeppelin", limit=7)) == whole[:7]
+
+
+def test_marks_are_places_in_plain_text(words: Library):
+    user = words.user()
+    text = f"{'Filler words. ' * 60}The <b>Zeppelin</b> & its zeppelins landed. {'More words. ' * 60}"
+    words.give(user, "Über Zeppelíne: <i>tags</i>", summary="Nothing.", text=text, lang="en")
+
+    [item] = user.get("/v1/search", q="zeppeline").json["items"]
+
+    marks = {one["field"]: [one["text"][start:end] for start, end in one["marks"]] for one in item["highlights"]}
+    assert marks == {"title": ["Zeppelíne"], "text": ["Zeppelin", "zeppelins"]}
+    passage = next(one["text"] for one in item["highlights"] if one["field"] == "text")
+    assert passage.startswith("… ")
+    assert passage.endswith(" …")
+    assert "<b>Zeppelin</b>" in passage
+    assert len(passage) < 300
+
+
+def test_marks_in_a_writing_without_spaces(words: Library):
+    user = words.user()
+    words.give(user, "昨日東京都で地震", lang="ja", text="。")
+
+    [item] = user.get("/v1/search", q="東京都 地震").json["items"]
+
+    [title] = item["highlights"]
+    assert [title["text"][start:end] for start, end in title["marks"]] == ["東京都", "地震"]
+
+
+def hostile() -> dict[str, str]:
+    return {
+        "hyphens": "-".join(f"{number:x}" for number in range(80_000)),
+        "words": " ".join(f"{number * 2_654_435_761:x}" for number in range(200_000)),
+        "han": "".join(chr(0x4E00 + number * 7_919 % 20_000) for number in range(200_000)),
+        "marks": "a" + "\u0301\u0323" * 50_000,
+        "one": "x" * 500_000,
+        "addresses": " ".join(f"http://a{number}.example/{number}" for number in range(50_000)),
+    }
+
+
+@pytest.mark.parametrize("kind", sorted(hostile()))
+def test_whatever_a_page_holds_it_becomes_ready_and_is_found_by_its_title(words: Library, kind: str):
+    user = words.user()
+    words.give(user, "A strange page", text=hostile()[kind])
+
+    assert titles(user.get("/v1/search", q="strange page")) == ["A strange page"]
+
+
+def test_a_page_too_large_for_a_vector_keeps_its_title(words: Library):
+    words.sql(
+        "create or replace function search_cut(words text, chars integer) returns text language sql immutable as"
+        " $$ select left(coalesce(words, ''), 2000000) $$"
+    )
+    try:
+        user = words.user()
+        words.give(user, "A strange page", text=hostile()["words"])
+        assert titles(user.get("/v1/search", q="strange page")) == ["A strange page"]
+    finally:
+        words.sql(
+            "create or replace function search_cut(words text, chars integer) returns text language sql immutable"
+            " parallel safe as $$ select regexp_replace(search_parted(left(coalesce(words, ''), chars)),"
+            " '(\\S{100})', '\\1 ', 'g') $$"
+        )
+
+
+def test_the_database_and_the_query_part_the_same_characters(words: Library):
+    signs = [chr(code) for code in range(0x0E00, 0xFB00) if unicodedata.is_normalized("NFC", chr(code))]
+    signs = [sign for sign in signs if sign.isalpha()]
+    with words.database.transaction() as connection:
+        parted = connection.execute(
+            "select array_agg(search_parted(sign || sign) <> sign || sign order by place)"
+            " from unnest(%s::text[]) with ordinality as given (sign, place)",
+            (signs,),
+        ).fetchone()
+    assert parted is not None
+    differing = [
+        sign for sign, does in zip(signs, parted[0], strict=True) if does != parse(f"{sign}", plain=True).terms[0].first
+    ]
+    assert differing == []
+
+
+def test_only_grammars_that_texts_are_in_are_asked(words: Library):
+    user = words.user()
+    words.give(user, "Eins", lang="de")
+    words.give(user, "One", lang="en")
+    with words.database.transaction() as connection:
+        terms = words_store.parse(connection, parse("the houses"))
+
+    assert terms.grammars == ["siftline_english", "siftline_german"]
+    assert terms.whole == ["(('hous'))", "(('the') & ('hous'))"]
+
+
+def test_similar_by_words_takes_no_sign_of_a_title_as_one(words: Library):
+    user = words.user()
+    first, *_ = words.give(user, 'The "zeppelin" -lands or not', "A zeppelin lands", "Weather")
+
+    assert titles(user.get(f"/v1/items/{first}/similar")) == ["A zeppelin lands"]
