@@ -4,6 +4,7 @@ When the vectors or the model are away, words are matched alone, and the answer 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import UUID
@@ -24,9 +25,9 @@ from siftline.rank.nearest import Hit, Index, nearest_held
 from siftline.rank.query import parse
 from siftline.rank.store import UNBOUND, Bounds, Filters, Row
 from siftline.rank.wording import Worded, Wording
-from siftline.rank.words_store import Terms
 
 _DEPTH = 60
+_BESIDE_MAX = 8
 _log = logger("rank")
 
 
@@ -87,14 +88,17 @@ class Search:
         self._open_meaning = open_meaning
         self._wording = Wording(database)
         self._levelling = Levelling(database, clock)
+        self._beside = ThreadPoolExecutor(_BESIDE_MAX, thread_name_prefix="search-words")
 
     def search(self, user_id: UUID, query: str, filters: Filters, *, limit: int) -> Answer:
         """Return what is nearest to the query in meaning and what holds its words, each by its place in both orders."""
         asked = parse(query)
         terms = self._wording.terms(asked)
         depth = max(limit, _DEPTH)
+        # While one waits for Qdrant the other asks PostgreSQL.
+        finding = self._beside.submit(self._wording.find, user_id, filters, asked, terms, limit=depth)
         hits, reason = self._nearest(user_id, asked.meaning or query, filters, terms.bounds, depth)
-        worded = self._wording.find(user_id, filters, asked, terms, limit=depth)
+        worded = finding.result()
         if reason is not None:
             return self._by_words(user_id, filters, worded, limit, reason)
         scores = fused([hit.id for hit in hits], worded.telling)
@@ -166,16 +170,16 @@ class Search:
             rows = store.rows(connection, user_id, filters, list(scores), bounds=bounds, worded=marked)
         shown = [replace(rows[one], score=round(score, 4)) for one, score in scores.items() if one in rows]
         if worded is not None:
-            shown = _highlighted(shown, worded.terms)
+            shown = _highlighted(shown, worded)
         return sorted(shown, key=lambda row: row.thin)
 
 
-def _highlighted(rows: Sequence[Row], terms: Terms) -> list[Row]:
-    """Mark the words of the query, each text by its own grammar."""
-    patterns = {grammar: pattern(lexemes) for grammar, lexemes in terms.lexemes.items()}
+def _highlighted(rows: Sequence[Row], worded: Worded) -> list[Row]:
+    """Mark the words of the query where they were found, each text by its own grammar."""
+    patterns = {grammar: pattern(lexemes) for grammar, lexemes in worded.terms.lexemes.items()}
     marked = []
     for row in rows:
-        wanted = patterns.get(row.grammar)
+        wanted = patterns.get(row.grammar) if row.content_id in worded.shares else None
         found = list(highlights(wanted, row.title, row.summary, row.beginning)) if wanted else []
         marked.append(replace(row, highlights=found))
     return marked
