@@ -71,6 +71,42 @@ def test_german_tags_are_nouns():
     assert set(phrases) == {"notenbank", "leitzins"}
 
 
+@pytest.mark.parametrize(
+    ("language", "title", "text", "left"),
+    [
+        ("en", "Fans pay to win", "Fans pay late. They win and hold; fans who pay hold on. The fans won.", {"fan"}),
+        ("fr", "Un tableau perdu", "Le tableau, volée, perdu. Elle a perdu le tableau.", {"tableau"}),
+        ("es", "Vuelve el tren", "El tren vuelve. Vuelve a tiempo.", {"tren"}),
+        ("en", "A nineteen-year-old wins", "A boat. The nineteen-year-old and the boat.", {"boat"}),
+        ("fr", "Berlin affiche son soutien", "Berlin affiche une aide. À Berlin.", {"berlin", "soutien"}),
+        ("en", "Fog gleebs", "The fog. It gleebs as fog does; they gleeb.", {"fog"}),
+    ],
+)
+def test_verbs_participles_and_adjectives_are_no_tags(language, title, text, left):
+    assert set(find_phrases(title, text, language)) == left
+
+
+def test_german_forms_of_one_noun_are_one_tag():
+    text = "Der Pilz wächst. Viele Pilze im Haus, alte Häuser mit Pilzen. Heißer Sand, sagt er. Sand."
+
+    assert {*find_phrases("Pilze", text, "de")} == {"pilz", "haus", "sand"}
+
+
+def test_names_stay_whole():
+    text = "The jury met Anouk de Wit. Ms de Wit smiled. Ursula von der Leyen came, von der Leyen left."
+
+    phrases = find_phrases("Anouk de Wit wins", text, "en")
+
+    assert {"anouk de wit", "ursula von der leyen"} <= set(phrases)
+    assert not {"wit", "leyen"} & set(phrases)
+
+
+def test_a_phrase_does_not_begin_inside_a_compound():
+    phrases = find_phrases("Les baleines à bosse du golfe", "Les baleines à bosse. La baleine à bosse.", "fr")
+
+    assert phrases[0] == "baleine à bosse"
+
+
 def test_numbers_are_no_tags():
     assert (
         find_phrases("Eleven of 2026", "Eleven. Eleven of 2026 and 2026, 3.5 and 3.5, thousand, thousand.", "en") == ()

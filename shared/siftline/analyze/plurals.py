@@ -1,10 +1,11 @@
 """The singular of a common noun by its ending, where the ending tells: English, French, Spanish, Portuguese.
 
-Elsewhere (German, Italian, Russian, …) plurals change the word in ways that an ending does not tell; words stay as they
-are. Rules are tried in order, the first ending that fits decides.
+German plurals and cases are told by the shorter form where the same text has it. Elsewhere (Italian, Russian, …)
+plurals change the word in ways that an ending does not tell; words stay as they are. Rules are tried in order, the
+first ending that fits decides.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 _Rules = Sequence[tuple[str, str]]
 
@@ -93,6 +94,11 @@ _ENDINGS: dict[str, _Rules] = {
     ),
 }
 _LETTERS_MIN = 4
+_GERMAN_ENDINGS = ("e", "n", "en", "s", "es", "se", "sen", "nen", "ern", "ns")
+# Elsewhere -er makes a Berliner of Berlin.
+_GERMAN_ER_WORDS = "kind bild feld kleid licht geist nest lied glied mitglied brett rind schild geld gesicht"
+_GERMAN_ER = frozenset(_GERMAN_ER_WORDS.split())
+_UMLAUTS = str.maketrans("äöü", "aou")
 
 
 def singular(word: str, language: str | None) -> str:
@@ -110,3 +116,30 @@ def singular(word: str, language: str | None) -> str:
         if word.endswith(ending):
             return word.removesuffix(ending) + instead
     return word
+
+
+def german_forms(words: Iterable[str]) -> Mapping[str, str]:
+    """Return the shortest form of each lower-case German noun that has a shorter one among them.
+
+    >>> german_forms(["pilz", "pilze", "pilzen", "häuser", "haus", "berlin", "berliner"])
+    {'häuser': 'haus', 'pilze': 'pilz', 'pilzen': 'pilz'}
+    """
+    known = set(words)
+    shorter: dict[str, str] = {}
+    for word in sorted(known):
+        found = [stem for stem in _german_stems(word) if stem in known]
+        if found:
+            shorter[word] = min(found, key=len)
+    return shorter
+
+
+def _german_stems(word: str) -> Iterable[str]:
+    for ending in (*_GERMAN_ENDINGS, "er"):
+        stem = word.removesuffix(ending)
+        if len(stem) < _LETTERS_MIN or stem == word:
+            continue
+        bare = stem.translate(_UMLAUTS)
+        if ending != "er" or stem in _GERMAN_ER:
+            yield stem
+        if bare != stem and ending in {"e", "er", "en", "ern"}:
+            yield bare

@@ -30,7 +30,7 @@ SOURCE = "source"
 # Go up when what they name is made in another way.
 TOPICS_VERSION = "3"
 SUMMARY_VERSION = "1"
-TAGS_VERSION = "1"
+TAGS_VERSION = "2"
 _RANKED_KEPT = 5
 
 

@@ -2,28 +2,24 @@
 
 Candidates are runs of words that are neither too common nor parted by punctuation; what is repeated, stands in the
 title, comes early or is a name weighs more (the features of YAKE, Campos et al. 2020, without its constants). Of these
-the embedding model keeps the ones that lie in the text's own direction, which leaves verbs and fillers behind.
+the embedding model keeps the ones that lie in the text's own direction, which leaves most verbs and fillers behind.
+No part of speech is told: plain words are left out, German candidates begin with a capital, and a single word of the
+languages with articles must once stand where a noun does, behind one.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from siftline.analyze.plurals import singular
-from siftline.analyze.vocabulary import LINKS, NUMBERS
-from siftline.analyze.words import Word, words_of
+from siftline.analyze.tag_chunks import Token, chunks_of, in_capitals, is_link, setting_of
+from siftline.analyze.vocabulary import HEAD_FIRST, HEAD_LAST, PARTICLES
 from siftline.kit.embedder import Embedder
-from siftline.kit.stop_words import STOP_WORDS
 
 _WORDS_MAX = 3
-_HYPHEN = re.compile("-")
-_CAMEL = re.compile(r"-|(?<=[^\W\d_A-Z])(?=[A-Z])")
 _EARLY_CHARS = 500
-_SENTENCE_STARTS = frozenset(".!?:\u2026\n\"\u201c\u201e\u00ab\u2018'([")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +43,10 @@ class _Counted:
     named: int = 0
     nouns: int = 0
     """How often its last word had a capital."""
+    led: int = 0
+    """How often it stood where a noun does."""
+    owned: int = 0
+    """How often a particle of its name stood in front of it."""
 
     def worth(self) -> float:
         """Return how telling it is: how often, and the more if in the title, early, or a name."""
@@ -54,18 +54,6 @@ class _Counted:
         return self.count * (1 + early + (0.4 if self.named * 2 >= self.count else 0.0)) + (
             2.5 if self.in_title else 0.0
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    form: str
-    """The normal form."""
-    at: int
-    named: bool
-    """Capitalised where ordinary words are not."""
-    noun: bool
-    """Capitalised, whatever for."""
-    run: bool
 
 
 Phrase = tuple[str, ...]
@@ -94,85 +82,71 @@ def choose_tags(
 def find_phrases(title: str, text: str, language: str | None = None, rule: TagRule = TagRule()) -> tuple[str, ...]:
     """Return candidates for tags, most telling first; none where nothing stands out."""
     body = text[: rule.chars_max]
-    lower = {word.text for word in words_of(f"{title}\n{body}") if word.text.islower()}
+    setting = setting_of(title, body, language)
     counted: dict[Phrase, _Counted] = defaultdict(_Counted)
     for part, in_title in ((title, True), (body, False)):
-        for chunk in _chunks(part, lower, language):
+        headline = in_title and in_capitals(title, language)
+        for chunk in chunks_of(part, replace(setting, headline=headline)):
             for phrase in _phrases(chunk):
-                _count(counted[tuple(token.form for token in phrase)], phrase, in_title=in_title)
+                key = tuple(token.form for token in phrase)
+                _count(counted[key], phrase, in_title=in_title, headline=headline)
+    _make_whole(counted)
     kept = {phrase: found for phrase, found in counted.items() if _stands_out(phrase, found, language)}
-    return tuple(_spelt(phrase) for phrase in _best(kept, rule.candidates_max))
+    sure = {phrase: found for phrase, found in kept.items() if _is_noun(phrase, found, language)}
+    if not kept and title:  # a title of plain words only: the nouns of the text, said once as they may be
+        sure = {phrase: found for phrase, found in counted.items() if len(phrase) == 1 and found.led and found.nouns}
+    return tuple(_spelt(phrase) for phrase in _best(sure or kept, rule.candidates_max))
 
 
-def _chunks(text: str, lower: set[str], language: str | None) -> Iterator[list[_Token]]:
-    """Yield runs of telling words: no stop words (but links inside), no punctuation between them."""
-    chunk: list[_Token] = []
-    before: Word | None = None
-    for word in words_of(text):
-        gap = text[before.end : word.start] if before else "\n"
-        if chunk and gap.strip().lower() in ("d'", "d\u2019"):
-            chunk.append(_Token("d'", before.end if before else 0, named=False, noun=False, run=False))
-        elif gap.strip(" -\u00ad\t") or "\n" in gap:
-            yield chunk
-            chunk = []
-        link = word.text.lower() in LINKS
-        if not link and _is_common(word):
-            yield chunk
-            chunk = []
-        elif not link or chunk:
-            chunk.extend(_tokens(text, word, lower, language))
-        before = word
-    yield chunk
-
-
-def _is_common(word: Word) -> bool:
-    form = word.text.lower()
-    if form in STOP_WORDS or form in NUMBERS or form[0].isdecimal():
-        return True
-    return len(form) < 3 and not word.run and not word.text.isupper()
-
-
-def _tokens(text: str, word: Word, lower: set[str], language: str | None) -> Iterator[_Token]:
-    """Yield the word in its normal form, or the parts of a compound with hyphens or of a #HashTag."""
-    inside = text[: word.start].rstrip()[-1:] not in _SENTENCE_STARTS
-    hashtag = text[word.start - 1 : word.start] == "#"
-    for part in (_CAMEL if hashtag else _HYPHEN).split(word.text):
-        if not part:
-            continue
-        form = part.lower()
-        noun = part[0].isupper()
-        one = singular(form, language)
-        common = not noun or form in lower or one in lower
-        yield _Token(one if common else form, word.start, not common and inside, noun, word.run)
-
-
-def _phrases(chunk: Sequence[_Token]) -> Iterator[Sequence[_Token]]:
-    """Yield runs of one to three words out of a chunk, links inside not counted."""
+def _phrases(chunk: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """Yield runs of one to three words out of a chunk, a fourth where one is linked; links inside not counted."""
     for start, first in enumerate(chunk):
-        if first.form in LINKS:
+        if is_link(first) or (start and chunk[start - 1].form == "à"):
             continue
-        size = 0
+        size = links = 0
         for end in range(start, len(chunk)):
-            if chunk[end].form in LINKS:
+            if is_link(chunk[end]):
+                links += 1
                 continue
             size += 1
-            if size > _WORDS_MAX or (chunk[end].run and end > start):
+            if size > _WORDS_MAX + min(links, 1) or (chunk[end].run and end > start):
                 break
             yield chunk[start : end + 1]
 
 
-def _count(found: _Counted, phrase: Sequence[_Token], *, in_title: bool) -> None:
+def _count(found: _Counted, phrase: Sequence[Token], *, in_title: bool, headline: bool) -> None:
     found.count += 1
     found.in_title |= in_title
     found.first = min(found.first, 0 if in_title else phrase[0].at)
     found.nouns += phrase[-1].noun
-    found.named += all(token.named or token.form in LINKS for token in phrase)
+    found.led += phrase[0].led
+    found.owned += phrase[0].owned
+    found.named += not headline and all(token.named or is_link(token) for token in phrase)
+
+
+def _make_whole(counted: dict[Phrase, _Counted]) -> None:
+    """Give what a family name counts to the whole name, if it never stands without its particle: ``Anouk de Wit``."""
+    for phrase in [one for one in counted if len(one) == 1 and counted[one].owned == counted[one].count]:
+        whole = [
+            one
+            for one in counted
+            if one[-1:] == phrase and len(one) > 2 and one[-2] in PARTICLES and counted[one].nouns
+        ]
+        if whole:
+            longest = max(whole, key=lambda one: (counted[one].count, -len(one)))
+            counted[longest].count = counted.pop(phrase).count
 
 
 def _stands_out(phrase: Phrase, found: _Counted, language: str | None) -> bool:
     if language == "de" and not found.nouns:  # German writes its nouns with a capital
         return False
     return found.count > 1 or (found.in_title and (len(phrase) == 1 or found.named > 0))
+
+
+def _is_noun(phrase: Phrase, found: _Counted, language: str | None) -> bool:
+    if len(phrase) > 1 or found.named or (language not in HEAD_FIRST and language not in HEAD_LAST):
+        return True
+    return found.led > 0
 
 
 def _best(found: dict[Phrase, _Counted], limit: int) -> list[Phrase]:

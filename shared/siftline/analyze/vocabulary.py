@@ -1,4 +1,4 @@
-"""Word lists that reading needs beside the stop words: abbreviations, numbers, links between nouns."""
+"""Word lists that reading needs beside the stop words: abbreviations, links between nouns, what stands before them."""
 # ruff: noqa: RUF001 - Cyrillic words are meant
 
 _ABBREVIATIONS = """
@@ -9,27 +9,44 @@ m mm mme mlle mgr p pp env av apr. chap éd sra srta ud uds pág págs núm excm
 sig sigg dott ing avv prof.ssa sig.ra pag ecc exmo dra n.º dhr mw drs ir bijv enz t.a.v o.a
 г гг ул им тыс млн млрд руб т.е т.д т.п
 """
-_NUMBERS = """
-three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty hundred hundreds thousand
-thousands million millions billion dozen half third quarter
-drei vier fünf sechs sieben acht neun zehn elf zwölf zwanzig dreißig hundert tausend tausende million millionen
-milliarde milliarden dutzend hälfte drittel viertel
-quatre cinq sept huit neuf dix onze douze vingt trente quarante cinquante soixante cent cents mille millions milliard
-milliards tiers quart moitié
-cuatro cinco seis siete ocho nueve diez once doce veinte treinta cuarenta cincuenta sesenta ochenta cien ciento mil
-millón millones tercio cuarto mitad
-quattro cinque sei sette otto nove dieci undici dodici venti trenta cento mila milione milioni metà
-quatro sete oito dez onze doze vinte trinta quarenta cem cento milhão milhões metade terço quinto quatorze quinze seize
-vijf zes zeven negen tien twaalf twintig honderd duizend miljoen miljard
-"""
 _ORDINAL_LANGUAGES = "de da nb nn no fi cs sk sl hr bs sr hu pl et lv tr is lb"
 _LINKS = "de du des del della dei di da do dos das d' of"
 
 ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
 """Words followed by a full stop inside a sentence; without the stop, in lower case."""
-NUMBERS = frozenset(_NUMBERS.split())
-"""Numbers written out, in the languages of the stop words; what they count is the tag."""
 ORDINAL_LANGUAGES = frozenset(_ORDINAL_LANGUAGES.split())
 """Languages that write the day of a month, a king's number or a century as a number with a full stop."""
 LINKS = frozenset(_LINKS.split())
 """What may stand between the nouns of one phrase."""
+_PARTICLES = "de van von der den ten ter di da del della dos du la le"
+_DETERMINERS = {
+    "en": """
+the a an this that these those my your his her its our their some any no each every many several few more of in on at
+for with by from into over under between against about
+""",
+    "fr": """
+le la les l un une des du de d au aux ce cet cette ces son sa ses leur leurs notre nos votre vos mon ma mes chaque
+quelques plusieurs sur dans par pour sans contre entre
+""",
+    "es": """
+el la de los las lo unos unas un una del al este esta estos estas su sus mi cada varios varias en con sin por para
+""",
+    "it": """
+il lo la i gli le un uno una di del dello della dei degli delle al alla ai alle dal dalla nel nella sul sulla suo sua
+loro con per
+""",
+    "pt": """
+o a os as um uma uns umas de do da dos das em no na nos nas ao à seu sua seus suas com sem por para
+""",
+    "nl": """
+het een de die dat deze dit zijn haar hun onze geen van in op met voor bij uit tegen
+""",
+}
+DETERMINERS = {language: frozenset(words.split()) for language, words in _DETERMINERS.items()}
+"""What stands in front of nouns and hardly ever in front of verbs: articles, possessives, most prepositions."""
+PARTICLES = frozenset(_PARTICLES.split())
+"""What belongs to the family name behind it."""
+HEAD_LAST = frozenset({"en", "nl"})
+"""Languages whose noun ends a run of words, adjectives in front."""
+HEAD_FIRST = frozenset({"fr", "es", "it", "pt"})
+"""Languages whose noun begins it."""

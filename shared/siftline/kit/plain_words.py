@@ -129,7 +129,7 @@ tenía termina terminó tocó toma tomó trabaja trae usa utiliza va van vale ve
 vienen vino visto vive viven vivir vio volver volvió vuelve vuelven vuela encontrado hallado hallada perdida roto
 abierto abierta cerrado pedido puesto alta altas alto altos antiguo antigua baja bajo buen buena buenas bueno buenos
 claro corto corta distinto difícil fácil fuerte grande última último últimos últimas joven jóvenes larga largo lento
-lenta libre local mala malo mayor mayores mediano menor menores mínimo nuevos nuevas pequeña pequeño pequeños pequeñas
+lenta libre local mala malo mayor mayores mediano menor menores nuevos nuevas pequeña pequeño pequeños pequeñas
 peor posible propia propio próximo próxima pronto público rápido real reciente seco segura seguro simple sola solo
 últimamente vieja viejo viejos verdadero único única alguien cabeza caso casos cosa cosas ejemplo fin final fondo forma
 gente grupo hecho hombre hombres idea lado línea lugar manera medio miembro miembros momento mujer mujeres mundo nivel
@@ -189,6 +189,8 @@ mensen mens persoon plaats punt soort stuk tijd verhaal vrouw vrouwen vraag were
 @cache
 def plain_words(language: str | None) -> frozenset[str]:
     """Return the case-folded words of a language that are too plain to name anything; of all where it is ``None``.
+
+    Of a language without a list, such as ``und``, the numbers.
 
     >>> {"nine", "win"} <= plain_words("en"), "win" in plain_words("de")
     (True, False)
