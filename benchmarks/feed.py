@@ -7,6 +7,7 @@ reader is given, and the memory that one order takes.
 
 import resource
 from collections.abc import Callable
+from time import process_time
 from uuid import UUID
 
 from benchmarks.database import databases
@@ -75,7 +76,7 @@ def main() -> None:
         ]
         report.table("pages", rows)
         with database.transaction() as connection:
-            [(kept,)] = connection.execute("select sum(pg_column_size(feed_orders))::int from feed_orders").fetchall()
+            [(kept,)] = connection.execute("select max(length(item_ids) + length(places)) from feed_orders").fetchall()
         report.tell({"peak memory added": f"{added_mib:.0f} MiB", "one kept order": f"{kept / 1_024:.0f} KiB"})
     report.keep()
 
@@ -104,8 +105,11 @@ def _best(database: Database, user_id: UUID) -> None:
 
 
 def _row(name: str, ask: Callable[[], object]) -> dict[str, object]:
+    """Time it, and the processor's time of this process without PostgreSQL's, which waits for nobody else's work."""
+    before_s = process_time()
     spent = sorted(timed(ask)[0] for _ in range(5))
-    return {"what": name, "median ms": round(1_000 * spent[2], 1), "worst of 5 ms": round(1_000 * spent[-1], 1)}
+    own_ms = round(1_000 * (process_time() - before_s) / 5, 1)
+    return {"what": name, "median ms": round(1_000 * spent[2], 1), "own processor ms": own_ms}
 
 
 def _peak_mib() -> float:
