@@ -2,7 +2,7 @@
 
 Starts the whole system as ``make run SAMPLES=1`` does, in a folder of its own, and does nothing by hand: how long until
 all sample articles are READY, counted from the moment at which it says that it runs; and for each article, from the
-claim of the poll that saw it to its own READY, as the timelines of its jobs say.
+claim of the poll that saw it to its own READY, as the timelines of its jobs say, and to its place in a story.
 """
 
 import statistics
@@ -25,8 +25,9 @@ _LOOK_EVERY_S = 0.25
 
 # The poll that saw a content is its source's first one.
 _SINCE_POLL = """
-select extract(epoch from ready.at - polled.at)::float8 as poll_to_ready_s
-from items
+select extract(epoch from ready.at - polled.at)::float8 as poll_to_ready_s,
+  extract(epoch from greatest(ready.at, joined.joined_at) - polled.at)::float8 as poll_to_story_s
+from items left join story_items joined using (user_id, content_id)
 join lateral (
   select min(job_events.at) as at from jobs join job_events on job_events.job_id = jobs.id
   where jobs.subject_id = items.source_id and jobs.job_type = 'fetch_source' and job_events.event = 'claimed'
@@ -56,6 +57,7 @@ def main() -> None:
         start_s, _ = timed(machine.__enter__)
         try:
             ready_s, _ = timed(lambda: wait_until_ready(machine.client(), articles))
+            wait_until_told(machine.environment["DATABASE_URL"], articles)
             _tell(report, machine.environment["DATABASE_URL"], articles, start_s, ready_s)
         finally:
             stop_s, _ = timed(machine.stop)
@@ -75,19 +77,35 @@ def wait_until_ready(client: Client, articles: int) -> None:
     raise SystemExit(f"Not all READY after {PATIENCE_S:.0f} s: {states.count('READY')} of {articles} articles.")
 
 
+def wait_until_told(database_url: str, articles: int) -> None:
+    """Wait until all that has a vector has its place in a story, half a minute at most: the last ones come together."""
+    until = time.monotonic() + 30.0
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        while time.monotonic() < until:
+            [(told,)] = connection.execute("select count(*) from story_items").fetchall()
+            if told >= articles:
+                return
+            time.sleep(_LOOK_EVERY_S)
+
+
 def _tell(report: Report, database_url: str, articles: int, start_s: float, ready_s: float) -> None:
     with psycopg.connect(database_url, row_factory=dict_row) as connection:
-        seconds = [row["poll_to_ready_s"] for row in connection.execute(_SINCE_POLL)]
+        rows = connection.execute(_SINCE_POLL).fetchall()
         kinds = connection.execute(_BY_TYPE).fetchall()
         stories = connection.execute(_STORIES).fetchone() or {}
     with psycopg.connect(database_url) as plain:
         report.tell(durability(plain))
+    seconds = [row["poll_to_ready_s"] for row in rows]
+    told = [row["poll_to_story_s"] for row in rows if row["poll_to_story_s"] is not None]
     row: Mapping[str, Any] = {
         "articles": articles,
         "start s": round(start_s, 1),
         "all READY s": round(ready_s, 1),
         "poll to READY s, median": round(statistics.median(seconds), 1),
         "longest": round(max(seconds), 1),
+        "in a story": len(told),
+        "poll to story s, longest": round(max(told, default=0.0), 1),
+        "100 at this rate s": round(100 * max(seconds) / articles, 1),
         "clusters by then": stories.get("clusters", 0),
     }
     report.table("seconds; the start makes a new database, the model is at hand", [row])
