@@ -7,10 +7,11 @@ import pytest
 
 from tests.house.reading import ROOT, python_files, tree
 
-FAULTS = [*range(1, 31), *range(32, 39)]
+FAULTS = range(1, 39)
 _NUMBERS = {
     "A": range(1, 14, 2),
-    "C": (7, 9),
+    "C": range(1, 12, 2),
+    "D": (1, 3, 5, 7, 8, 9, 11, 13, 15),
     "F": range(1, 38, 2),
     "Q": (1, 3, 5, 7, 9, 11, 13, 14, 15, 17, 18, 19, 21, 23),
     "S": (1, 2, 3, 4, 5, 7, 9, 11, 13),
@@ -18,7 +19,7 @@ _NUMBERS = {
 }
 CASES = [f"{group}{number:02}" for group, numbers in _NUMBERS.items() for number in numbers]
 _FAULTS = re.compile(r"\b[Ff]aults? (\d+(?:(?:,| and|, and) \d+)*)")
-_CASES = re.compile(r"\b[ACFQSX]\d\d\b")
+_CASES = re.compile(r"\b[ACDFQSX]\d\d\b")
 
 
 def _docstrings() -> list[str]:

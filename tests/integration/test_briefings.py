@@ -45,7 +45,8 @@ def test_what_came_in_since_the_last_edition_is_told_once_at_the_readers_time(de
     assert desk.titles(briefing) == [["Ferry runs again"], ["Bridge closes"]]
 
 
-def test_the_window_begins_where_the_last_one_ended_however_late_a_run_is(desk):  # D07, D15
+def test_the_window_begins_where_the_last_one_ended_however_late_a_run_is(desk):
+    """Cases D07, D15."""
     briefing = desk.brief(frequency="WEEKLY", weekday=1, last_due_at=datetime(2026, 11, 23, 6, tzinfo=UTC))
     desk.at("2026-11-29 20:00")
     desk.item("Sunday night")
@@ -64,7 +65,8 @@ def test_the_window_begins_where_the_last_one_ended_however_late_a_run_is(desk):
     assert two["window_from"] == one["window_until"]
 
 
-def test_two_triggers_at_once_make_one_edition(desk):  # D08
+def test_two_triggers_at_once_make_one_edition(desk):
+    """Case D08."""
     briefing = desk.brief()
     desk.item("Ferry runs again")
     jobs = []
@@ -103,7 +105,8 @@ def test_a_three_day_outage_ends_in_one_edition_of_all_that_came_in(desk):
 
 
 @pytest.mark.parametrize(("policy", "editions"), [("skip", 0), ("say", 1)])
-def test_an_edition_of_nothing_is_skipped_or_says_so(desk, policy, editions):  # D09
+def test_an_edition_of_nothing_is_skipped_or_says_so(desk, policy, editions):
+    """Case D09."""
     briefing = desk.brief(on_empty=policy)
     job = desk.run(briefing)
     assert len(desk.editions(briefing)) == editions
@@ -115,7 +118,8 @@ def test_an_edition_of_nothing_is_skipped_or_says_so(desk, policy, editions):  #
     assert desk.run(briefing)["result"] == {"outcome": "nothing_due"}
 
 
-def test_every_rendering_shows_what_the_document_counts_and_stays(desk):  # D09, D11
+def test_every_rendering_shows_what_the_document_counts_and_stays(desk):
+    """Cases D09, D11."""
     briefing = desk.brief()
     gone, stays = desk.item("Deleted before", sort_at=desk.clock.now()), desk.item("Stays")
     with desk.database.transaction() as connection:
@@ -365,7 +369,8 @@ def add(desk: Desk, story_id: UUID, *contents: UUID) -> None:
             )
 
 
-def test_a_story_takes_one_place_and_comes_again_only_as_an_update(desk):  # C05, D13
+def test_a_story_takes_one_place_and_comes_again_only_as_an_update(desk):
+    """Cases C05, D13."""
     briefing = desk.brief()
     first = [desk.item(f"Strait closes {n}", site_name=f"Paper {n}") for n in range(3)]
     desk.item("Ferry runs again", site_name="Paper 9")

@@ -255,6 +255,7 @@ def test_only_the_newest_contents_are_grouped_where_there_are_too_many(database,
 
 
 def test_what_is_deleted_while_a_run_is_under_way_is_not_in_its_clusters(database, user):
+    """Fault 31."""
     gone = hold(database, user, bunch(0, 4))
     partly = hold(database, user, bunch(1, 5))
     done = ClusterUser(database, Recipe()).process(job_for(user))
@@ -269,6 +270,7 @@ def test_what_is_deleted_while_a_run_is_under_way_is_not_in_its_clusters(databas
 
 
 def test_two_runs_of_one_user_leave_one_result(database, user):
+    """Fault 31."""
     for centre in range(3):
         hold(database, user, bunch(centre, 6))
     results = [ClusterUser(database, Recipe()).process(job_for(user)) for _ in range(2)]

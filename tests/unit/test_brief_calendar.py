@@ -97,7 +97,8 @@ def test_a_clock_that_runs_through_the_years_comes_to_each_day_once(name):
     assert found == [day.isoformat() for day in DAYS]
 
 
-def test_the_hour_that_comes_twice_counts_once_and_the_first_time():  # D03
+def test_the_hour_that_comes_twice_counts_once_and_the_first_time():
+    """Case D03."""
     rhythm = daily("America/New_York", time(1, 30))
     assert latest(rhythm, utc("2026-11-01 05:30")).key == "2026-11-01"
     assert latest(rhythm, utc("2026-11-01 05:29:59")).key == "2026-10-31"
@@ -105,20 +106,23 @@ def test_the_hour_that_comes_twice_counts_once_and_the_first_time():  # D03
     assert following(rhythm, utc("2026-11-01 05:30")).key == "2026-11-02"
 
 
-def test_a_time_that_is_left_out_is_due_when_the_clock_has_jumped():  # D03
+def test_a_time_that_is_left_out_is_due_when_the_clock_has_jumped():
+    """Case D03."""
     rhythm = daily("America/New_York", time(2, 30))
     assert instant(date(2026, 3, 8), time(2, 30), rhythm.zone) == utc("2026-03-08 07:00")
     assert latest(rhythm, utc("2026-03-08 06:59:59")).key == "2026-03-07"
     assert latest(rhythm, utc("2026-03-08 07:00")).key == "2026-03-08"
 
 
-def test_the_weekday_is_judged_where_the_reader_lives():  # D01
+def test_the_weekday_is_judged_where_the_reader_lives():
+    """Case D01."""
     assert latest(weekly("Australia/Brisbane", time(5, 0), 6), utc("2026-11-27 19:00")).key == "2026-W48"
     friday = weekly("Australia/Brisbane", time(5, 0), 5)
     assert latest(friday, utc("2026-11-27 19:00")).due_at == utc("2026-11-26 19:00")
 
 
-def test_a_week_with_a_short_day_is_no_week_late():  # D05
+def test_a_week_with_a_short_day_is_no_week_late():
+    """Case D05."""
     rhythm = weekly("Europe/Berlin", time(12, 0), 7)
     assert following(rhythm, utc("2022-03-24 12:00")).due_at == utc("2022-03-27 10:00")
     assert following(rhythm, utc("2022-03-27 10:00")).due_at == utc("2022-04-03 10:00")

@@ -42,7 +42,8 @@ def told(story: int, *numbers: int) -> dict[UUID, Told]:
     return {UUID(int=story): Told(UUID(int=story), contents, frozenset(f"site {number}" for number in numbers))}
 
 
-def test_six_paraphrases_of_one_event_take_one_slot_and_six_others_theirs():  # C05
+def test_six_paraphrases_of_one_event_take_one_slot_and_six_others_theirs():
+    """Case C05."""
     strait = [one(number, story=900, score=0.4 + number / 100) for number in range(1, 7)]
     others = [one(number, score=0.45) for number in range(11, 17)]
     choice = choose([*others, *strait], {}, places=10)
@@ -64,7 +65,8 @@ def test_one_source_five_times_is_one_source():
     assert weight(same) == 0.5
 
 
-def test_a_story_told_before_comes_again_only_if_it_changed_materially():  # D13
+def test_a_story_told_before_comes_again_only_if_it_changed_materially():
+    """Case D13."""
     before = told(900, 1, 2, 3, 4)
     more_of_the_same = choose([one(5, story=900)], before, places=10)
     assert (more_of_the_same.slots, more_of_the_same.told_before) == ([], 1)
