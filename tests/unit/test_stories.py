@@ -76,6 +76,7 @@ def test_too_few_contents_are_answered_as_unclustered(count):
 
 
 def test_a_hundred_scattered_vectors_with_a_least_size_of_32_are_all_unclustered():
+    """Case C01."""
     grouping = run(scattered(100, 128), by=grouper(min_size=32))
 
     assert grouping.stories == ()
@@ -157,6 +158,7 @@ def test_any_vectors_get_an_answer_without_a_warning_and_nothing_is_lost(rows, d
 
 
 def test_after_one_more_content_every_member_keeps_its_story():
+    """Case C03."""
     vectors = np.vstack([bunches([8, 9, 10, 11], spread=0.12), scattered(30, 32, seed=7)])
     ids = [number(row + 1) for row in range(len(vectors) + 1)]
     by = grouper()
