@@ -76,6 +76,11 @@ class Machine:
         for service in self.services.values():
             service.wait_ready()
 
+    @property
+    def worker_url(self) -> str:
+        """Where the worker tells of its health."""
+        return f"http://127.0.0.1:{self._ports.worker}"
+
     def launch_worker(self) -> None:
         """Start the worker, once tables and queues are there."""
         self._launch("worker", self._worker())
@@ -116,7 +121,7 @@ class Machine:
             "FIRST_IMPORT": "all",
             "PUBLIC_URL": self.url,
             "HTTP_ALLOW_LOOPBACK": "true",
-            "WORKER_HEALTH_URL": f"http://127.0.0.1:{self._ports.worker}",  # for people: nothing here asks it
+            "WORKER_HEALTH_URL": self.worker_url,  # asked by `make run` itself and by GET /health?deep=1
             "WORKER_POLL_S": "2",  # cheap here, and the worker stops the sooner
             "NO_PROXY": "127.0.0.1,localhost",
             "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}",

@@ -16,6 +16,7 @@ from infra.local.machine import ROOT, Machine, Watch
 from infra.local.postgres import free_port
 from infra.local.processes import Make
 from infra.local.state import State
+from infra.local.worker_faults import WorkerFaults
 from siftline.settings import LocalSettings
 
 if TYPE_CHECKING:
@@ -176,13 +177,15 @@ class Run:
         watch = Watch(machine, _say, on_restart, on_end)
         make = Make.starter()
         news, look_at_s = self._news(machine), 0.0
+        faults = WorkerFaults(machine.worker_url, machine.state.logs / "worker.log")
         while make is None or not make.interrupted():
             time.sleep(_LOOK_EVERY_S)
             watch.look()
             if time.monotonic() >= look_at_s:
                 look_at_s = time.monotonic() + _SAMPLES_EVERY_S
-                if line := next(news, None):
-                    _say(line)
+                for line in (*faults.news(), next(news, None)):
+                    if line:
+                        _say(line)
 
     def _news(self, machine: Machine) -> Iterator[str]:
         """Yield at each look what is to be told: that the samples are read, then of what the first briefing tells."""

@@ -249,6 +249,9 @@ class ApiSettings(ConsumerSettings, RelevanceSettings, FeedSettings):
         default=False, description="accepts loopback addresses, for development and tests"
     )
     qdrant_url: str = Field(description="asked by GET /health?deep=1 whether it answers")
+    worker_health_url: str = Field(
+        default="", description="a worker beside the API, asked by GET /health?deep=1 what it cannot do; empty: none is"
+    )
     opml_max_bytes: int = Field(
         default=2 * 1024 * 1024, ge=1_024, le=4 * 1024 * 1024, description="a larger OPML file is refused"
     )

@@ -16,6 +16,8 @@ from infra.local.postgres import free_port
 from infra.local.processes import wait_until
 from infra.local.programs import answers
 from infra.local.queues import create_queues
+from infra.local.worker_faults import WorkerFaults
+from siftline.api.worker_check import WorkerAwayError, check_worker, unbuildable
 from siftline.settings import process_environment
 from siftline.worker.template import Template
 
@@ -66,6 +68,8 @@ def _note(**facts):
 
 @cache
 def build():
+    if os.environ.get("TOY_BROKEN"):
+        raise ValueError("as asked")
     _note(kind="built", word=os.environ["TOY_WORD"], given=os.environ["TOY_GIVEN"])
     return object()
 
@@ -336,6 +340,30 @@ def test_a_queue_that_is_away_is_waited_for(make_toy):
     assert (ready.status_code, ready.json()["parts"]) == (503, {"queue toy": "queue_unavailable"})
     process.terminate()
     assert process.wait(30) == 0
+
+
+def test_a_function_that_cannot_be_built_is_named_with_the_reason_wherever_one_looks(make_toy, tmp_path):
+    toy = make_toy()
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    toy.start("--no-ticks", "--health-port", str(port), TOY_BROKEN="1")
+    assert wait_until(lambda: answers(port, "/health") and httpx.get(f"{url}/health").json()["unbuildable"], 60)
+    (name,) = unbuildable(url)
+
+    ready = httpx.get(f"{url}/ready")
+    assert (ready.status_code, ready.json()["parts"][f"function {name}"]) == (503, "ValueError: as asked")
+    faults = WorkerFaults(url, tmp_path / "worker.log")
+    assert list(faults.news()) == [f"{name} cannot be started: ValueError: as asked; see {tmp_path / 'worker.log'}"]
+    assert list(faults.news()) == []
+    with pytest.raises(WorkerAwayError, match=f"{name} cannot be started: ValueError: as asked"):
+        check_worker(url)
+
+
+def test_a_worker_that_does_not_answer_is_said_to_be_away(tmp_path):
+    url = f"http://127.0.0.1:{free_port()}"
+    with pytest.raises(WorkerAwayError, match="does not answer"):
+        check_worker(url)
+    assert list(WorkerFaults(url, tmp_path).news()) == []
 
 
 def test_a_worker_without_a_queues_url_says_which_variable_is_missing(make_toy):

@@ -32,7 +32,7 @@ class HealthReport(BaseModel):
     status: Literal["ok", "unavailable"] = Field(description="`unavailable` if any part is")
     parts: dict[str, Part] | None = Field(
         default=None,
-        description="With `deep=1`: database, queues and vectors",
+        description="With `deep=1`: database, queues, vectors, and the worker where one stands beside the API",
         examples=[{"database": {"status": "ok"}}],
     )
 

@@ -17,7 +17,7 @@ from siftline.api.feed import FeedRoutes
 from siftline.api.feed_desk import FeedDesk, FeedRule
 from siftline.api.feed_token_routes import FeedTokenRoutes
 from siftline.api.hand_out import HandOut, Publisher
-from siftline.api.health import HealthRoutes
+from siftline.api.health import Check, HealthRoutes
 from siftline.api.items import ItemRoutes
 from siftline.api.mail_addresses import MailAddressRoutes
 from siftline.api.me import MeRoutes
@@ -35,6 +35,7 @@ from siftline.api.topics import TopicRoutes
 from siftline.api.unsubscribe import UnsubscribeRoutes
 from siftline.api.usage import UsageRoutes
 from siftline.api.walk import WalkRoutes
+from siftline.api.worker_check import check_worker
 from siftline.contracts import Queue
 from siftline.jobs.dead_letter_queues import SqsDeadLetters
 from siftline.jobs.dead_letters import DeadLetterQueues, DeadLetters
@@ -73,6 +74,7 @@ def http_api(
     score_rule: ScoreRule | None = None,
     feed_rule: FeedRule | None = None,
     public_url: str = "http://127.0.0.1:8787",
+    worker_health_url: str = "",
 ) -> HttpApi:
     """Return the API over these parts."""
     hand_out = HandOut(parts.publisher, parts.log)
@@ -80,11 +82,13 @@ def http_api(
     desk = FeedDesk(parts.database, scores.rule, feed_rule or FeedRule())
     outside = public_url.rstrip("/")
     dead_letters = DeadLetters(parts.database, parts.dead_letter_queues, hand_out, parts.clock)
-    checks = {
+    checks: dict[str, Check] = {
         "database": lambda: _check_database(parts.database),
         "queues": lambda: parts.queues.depth(Queue.CONTENT_PROCESSING),
         "vectors": parts.check_vectors,
     }
+    if worker_health_url:
+        checks["worker"] = lambda: check_worker(worker_health_url)
     resources: list[Resource] = [
         SaveRoutes(parts.database, parts.save_urls, hand_out, allow_loopback=allow_loopback),
         ItemRoutes(parts.database, scores),
@@ -156,6 +160,7 @@ def open_api(settings: ApiSettings, save_urls: SaveUrls, log: Logger) -> HttpApi
             max_bytes=settings.atom_max_bytes,
         ),
         public_url=settings.public_url,
+        worker_health_url=settings.worker_health_url,
     )
 
 

@@ -1,6 +1,7 @@
 """The worker on loopback, for a container's health checks, for Prometheus and for a look by hand.
 
-``/health`` (or ``/live``): does every part run? ``/ready``: does it also reach its queues and the database?
+``/health`` (or ``/live``): does every part run? ``/ready``: does it also reach its queues and the database, and can
+every function be built? Both name under ``unbuildable`` those that cannot, with the reason.
 ``/metrics``: its figures.
 """
 
@@ -39,6 +40,7 @@ def answer(worker: Worker, checks: Mapping[str, Check], path: str) -> Answer:
             state = worker.state()
             parts = {name: _asked(check) for name, check in checks.items()}
             parts |= {f"queue {name}": queue["fault"] or "ok" for name, queue in state["queues"].items()}
+            parts |= {f"function {name}": reason for name, reason in state["unbuildable"].items()}
             ready = state["healthy"] and all(part == "ok" for part in parts.values())
             return _json(200 if ready else 503, {"ready": ready, "parts": parts, **state})
         case "/metrics":

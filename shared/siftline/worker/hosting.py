@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
+from pydantic import ValidationError
+
 from siftline.kit.errors import SiftlineError
 from siftline.kit.log import logger
 from siftline.settings import environment, process_environment
@@ -58,6 +60,8 @@ class HostedFunction:
         # Taken before any function is built: no other function's variables are in it.
         self._given = process_environment()
         self._handler: Handler | None = None
+        self.unbuildable: str | None = None
+        """Why it could not be built when that was last tried, without the values it was given; ``None`` if it can."""
         self._lock = threading.Lock()
 
     def load(self) -> Handler:
@@ -96,6 +100,19 @@ class HostedFunction:
                 if build is not None:
                     build()
             except Exception as error:
+                self.unbuildable = reason_of(error)
                 _log.exception("function_not_ready", function=self.function.name)
-                raise InvocationError(f"{self.function.name} cannot be built: {error}") from error
+                raise InvocationError(f"{self.function.name} cannot be built: {self.unbuildable}") from error
+        self.unbuildable = None
         return handler
+
+
+def reason_of(error: Exception) -> str:
+    """Return in one line why something could not be built: of settings their names, never what they hold."""
+    if isinstance(error, ValidationError):
+        faults = error.errors(include_url=False, include_context=False, include_input=False)
+        named = [(".".join(map(str, fault["loc"])).upper() or error.title, fault["msg"]) for fault in faults]
+        return "; ".join(f"{name}: {said}" for name, said in named)
+    if isinstance(error, SiftlineError):
+        return error.detail
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]

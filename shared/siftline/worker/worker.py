@@ -63,7 +63,7 @@ class Worker:
         return self.healthy() and time.monotonic() - oldest < self._settings.worker_stalled_s
 
     def state(self) -> dict[str, Any]:
-        """Tell what is in work, how long ago each queue was last polled, and what was wrong then."""
+        """Tell what is in work, how each queue's last poll went and how long ago it was, and what cannot be built."""
         now = time.monotonic()
         return {
             "healthy": self.live(),
@@ -76,6 +76,9 @@ class Worker:
                     "fault": poller.fault,
                 }
                 for poller in self.pollers
+            },
+            "unbuildable": {
+                hosted.function.name: hosted.unbuildable for hosted in self._hosted.values() if hosted.unbuildable
             },
             "schedules": {ticker.schedule.name: {"busy": ticker.busy} for ticker in self.tickers},
         }
