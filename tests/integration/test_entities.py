@@ -60,7 +60,7 @@ def test_a_content_has_its_entities_with_ids_that_follow_from_the_names_and_the_
         ("LOC", "Paris", 1),
     ]
     made = reading.derivations[-1]
-    assert (made.kind, made.model_version, made.details) == ("entities", "rules-1/entities-1", {"entities": 4})
+    assert (made.kind, made.model_version, made.details) == ("entities", "rules-2/entities-1", {"entities": 4})
     ids = dict(rows(database, "select name, temporary_id from entities where canonical_id is null"))
     assert ids["Foo Bar Ltd."] == temporary_id("FOO BAR", "pepper") != temporary_id("FOO BAR", "salt")
 

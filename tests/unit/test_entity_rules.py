@@ -90,6 +90,36 @@ def test_nouns_are_no_names(language, text):
     assert found(text, language) == []
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "names"),
+    [
+        ("de", "Elf Verletzte nach Brand. Elf Kinder fehlen.", []),
+        ("de", "Im Frühjahr will das Unternehmen Erdbeeren versuchen.", []),
+        ("de", "So geht es Amt für Amt weiter. Das Institut des Landes prüft.", []),
+        ("de", "Das gehört dem Münchner Unternehmens Radiolytics GmbH.", ["Radiolytics GmbH"]),
+        ("de", "Das Berliner Start-up Helix Biolabs sammelt Geld.", ["Helix Biolabs"]),
+        ("de", "Das Universitätsklinikum Heidelberg und die AOK", ["Universitätsklinikum Heidelberg", "AOK"]),
+        ("en", "The Federal Reserve met; Anker Innovations fell.", ["Federal Reserve", "Anker Innovations"]),
+        ("fr", "Au Muséum national d'histoire naturelle.", ["Muséum national d'histoire naturelle"]),
+        ("fr", "Au Musée national de la marine.", ["Musée national de la marine"]),
+    ],
+)
+def test_what_a_noun_or_a_number_looks_like_is_no_name_and_institutions_are(language, text, names):
+    assert found(text, language) == names
+
+
+def test_people_of_many_languages_are_found_and_saints_roads_are_no_people():
+    text = "The road to Saint Averil: Anouk de Wit, Nino Kalandadze and Johanna Reiter walked it."
+
+    assert found(text, "en", Kind.PERSON) == ["Anouk de Wit", "Nino Kalandadze", "Johanna Reiter"]
+
+
+def test_a_place_is_one_whatever_languages_call_it():
+    names = named_in("Peru, Perú und Pérou; Callao.", RECOGNIZER, "de", limit=9)
+
+    assert [(one.name, one.normalised, one.mentions) for one in names] == [("Peru", "peru", 3), ("Callao", "callao", 1)]
+
+
 def test_people_are_told_by_given_names_and_titles_and_places_by_name():
     text = "Angela Weber met Mr. Harlow in Paris, near the University of Vienna."
 

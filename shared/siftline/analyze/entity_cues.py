@@ -7,12 +7,13 @@ Université École Ecole Institut Ministère Parti Banque Société Fédération
 Commission Organisation Union Ligue Club Comité Centre Cour Chambre Compagnie Groupe Front Mouvement Agence Bibliothèque
 Orchestre Église Eglise Armée Collège Lycée Fondation Office Observatoire Confédération Syndicat Tribunal Éditions
 Parlement Faculté Conservatoire Secrétariat Alliance Rassemblement Laboratoire Radio Télévision Théâtre Ordre Brigade
-Régiment Division Escadron Garde Légion Gendarmerie Studio Studios Stade Racing Olympique Entente Étoile
+Muséum Musée Régiment Division Escadron Garde Légion Gendarmerie Studio Studios Stade Racing Olympique Entente Étoile
 Universidad Escuela Instituto Ministerio Partido Banco Sociedad Federación Asociación Academia Consejo Asamblea Comisión
 Organización Unión Comité Centro Corte Cámara Compañía Grupo Frente Movimiento Agencia Biblioteca Orquesta Iglesia
 Ejército Colegio Fundación Oficina Observatorio Confederación Sindicato Real Atlético Deportivo Sporting Congreso Junta
 Editorial Facultad Conservatorio Secretaría Alianza Coalición Fuerza Fuerzas Armada Policía Dirección Convergencia
-Conferencia Corporación Departamento Diputación Hermandad Cofradía Batallón Regimiento Escuadrón Tercio Unidad
+Conferencia Corporación Museo Autoridad Departamento Diputación Hermandad Cofradía Batallón Regimiento Escuadrón Tercio
+Unidad
 Università Istituto Ministero Partito Banca Società Federazione Associazione Accademia Consiglio Commissione
 Organizzazione Unione Lega Comitato Corte Camera Compagnia Gruppo Fronte Movimento Agenzia Fondazione Teatro
 Polisportiva Universidade Escola Ministério Federação Associação Academia Conselho Assembleia Comissão Organização
@@ -32,7 +33,8 @@ Chronicle Navy Army Department Ministry Foundation Academy Church Orchestra Phil
 Motors Industries Technologies Systems Software Games Interactive Productions Television Broadcasting Network Channel
 Club United Rangers Wanderers Rovers Athletic Holdings Holding Partners Capital Pharmaceuticals Laboratories Labs Energy
 Oil Steel Railway Railways Railroad Lines Publishing Publishers Publications Books Comics Films Media Communications
-Consulting Solutions Services Union League Alliance Front Movement Committee Board Bureau Court Parliament Senate Police
+Consulting Innovations Biolabs Therapeutics Robotics Dynamics Semiconductors Electronics Biosciences Aerospace
+Solutions Services Union League Alliance Front Movement Committee Board Bureau Court Parliament Senate Police
 Corps Brigade Regiment Squadron Division Fleet Band Ensemble Quartet Choir Ballet Opera Museum Museums Hospital School
 Giants Tigers Lions Bears Eagles Hawks Panthers Raiders Chargers Broncos Wildcats Bulldogs Warriors Kings Rockets
 """
@@ -43,6 +45,7 @@ Zeitung Nachrichten Verlag Volkspartei Bundesbank Sparkasse Landesbank Fußballv
 Gewerkschaft Rundfunk Staatstheater Nationaltheater Schauspielhaus Bundesbahn Bahn Post Reichsbahn Armee Flotte Division
 Regiment Landeskirche Forschungsgemeinschaft Arbeiterpartei Nationalversammlung Parlament Gerichtshof Werke Motorenwerke
 Rat Nationalrat Abgeordnetenhaus Polizei Landtag Zentrale Musikhochschule Kunstakademie Kunsthochschule Bundesheer
+Universitätsklinikum Klinikum Uniklinik Universitätsklinik Uniklinikum Universitätsmedizin
 """
 _GERMAN_FOR = """
 Institut Ministerium Bundesministerium Staatsministerium Reichsministerium Bundesamt Landesamt Bundesanstalt
@@ -70,7 +73,7 @@ bedrijf onderneming krant partij omroep
 Firma Unternehmen Konzern Band Musikgruppe Rockband Popband Metal-Band Plattenlabel Label Musiklabel Verlag Verein
 Fußballverein Fußballclub Sportverein Klub Partei Tageszeitung Fernsehsender Sender Hersteller Fluggesellschaft
 Tochtergesellschaft Automobilhersteller Orchester Unternehmensgruppe Softwareunternehmen Organisation Gewerkschaft
-Plattenfirma Reederei Brauerei Zeitschrift
+Plattenfirma Reederei Brauerei Zeitschrift Start-up Startup
 """
 _LEADERS = """
 PDG CEO CFO CTO cofondateur cofondatrice actionnaire actionnaires salariés employés filiale
@@ -128,6 +131,10 @@ NOT_ORGANISATIONS = _words(_NOT_ORGANISATIONS)
 """Acronyms of other things."""
 CONNECTORS = _words(_CONNECTORS)
 """What joins the parts of a name."""
+SAINTS = _words("Saint Sainte San Santa Sankt São")
+"""Titles behind which rather a church, a place or a feast is meant than a person, unless the name goes on."""
+MODALS = _words("will wollte kann konnte soll sollte muss musste darf möchte wird hat hatte habe würde könnte")
+"""German verbs with whose clause an object comes right behind the subject."""
 PARTICLES = _words("de du von van der den di da dos della del la le zu bin ben al el y")
 """What joins the parts of a person's name."""
 OF = _words("de du d' of von der des del della di da do")

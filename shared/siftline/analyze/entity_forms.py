@@ -71,7 +71,7 @@ def _name_start(tokens: Sequence[Token], end: int, after: int) -> int:
     first = start
     while start > after and first - start < _NAME_TOKENS_MAX:
         before = tokens[start - 1]
-        if before.cap and before.text not in cues.CUES and before.text not in cues.TITLES:
+        if before.cap and not _is_cue(before.text):
             start -= 1
         elif start < first and before.text in _WITHIN and start - 2 >= after and tokens[start - 2].cap:
             start -= 2
@@ -80,3 +80,10 @@ def _name_start(tokens: Sequence[Token], end: int, after: int) -> int:
         if tokens[start].opens:
             break
     return start if start < first else end
+
+
+def _is_cue(word: str) -> bool:
+    """Say whether a word says what follows, in the German genitive too: ``des Unternehmens Nordlicht AG``."""
+    return any(
+        form in cues.CUES or form in cues.TITLES for form in (word, word.removesuffix("s"), word.removesuffix("es"))
+    )

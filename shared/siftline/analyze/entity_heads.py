@@ -59,10 +59,15 @@ def complement_end(tokens: Sequence[Token], place: int, *, joins: frozenset[str]
     return end
 
 
-def heads_first(tokens: Sequence[Token]) -> Iterator[Span]:
-    """``Université de Paris``, ``Federación Española de Fútbol``, ``Bank of England``, ``Parti socialiste``."""
+def heads_first(tokens: Sequence[Token], *, german: bool = False) -> Iterator[Span]:
+    """``Université de Paris``, ``Federación Española de Fútbol``, ``Bank of England``, ``Parti socialiste``.
+
+    In a German text what is of something generic, as in ``Institut des Landes``, is no name.
+    """
     for place, token in enumerate(tokens):
         if token.text not in cues.HEADS_FIRST:
+            continue
+        if german and place + 1 < len(tokens) and tokens[place + 1].lower in {"des", "der"}:
             continue
         start = place
         adjectives = place + 1
@@ -95,6 +100,7 @@ def heads_last(tokens: Sequence[Token]) -> Iterator[Span]:
         if token.text not in cues.HEADS_LAST or token.opens:
             continue
         start = run_start(tokens, place, limit=4)
+        start = max((at + 1 for at in range(start, place - 1) if tokens[at].text in cues.CUES), default=start)
         if start == place or tokens[start].text in cues.TITLES:
             continue
         end = place + 1
@@ -158,7 +164,7 @@ def _german_end(tokens: Sequence[Token], place: int, head: str) -> int:
         return place
     word = tokens[place].lower
     opened = place + 1 < len(tokens) and tokens[place + 1].cap
-    if word == "für" and head in cues.GERMAN_FOR and opened:
+    if word == "für" and head in cues.GERMAN_FOR and opened and tokens[place + 1].text != tokens[place - 1].text:
         end = place + 2
         while end + 1 < len(tokens) and tokens[end].lower in {"und", ","} and tokens[end + 1].cap:
             end += 2

@@ -14,6 +14,7 @@ from siftline.analyze.entity_forms import legal_spans, unspaced_spans
 from siftline.analyze.entity_heads import Span, clubs, german, heads_first, heads_last, run_end
 from siftline.analyze.entity_text import Names, Token, is_acronym, lines_of, tokens_of
 from siftline.kit.names import parsed
+from siftline.kit.plain_words import plain_words
 
 _GERMAN = frozenset({"de", "lb", "gsw"})
 _SURNAMES_MAX = 6
@@ -25,7 +26,7 @@ class RuleRecognizer:
     """Finds names by rules; needs no model. Give it whole sentences: it looks at what stands around a name."""
 
     model_id = "rules"
-    model_version = "1"
+    model_version = "2"
 
     def __init__(self) -> None:
         self._organisations = Names(lines_of("organisations.txt", "|"))
@@ -35,9 +36,14 @@ class RuleRecognizer:
     def recognize(self, text: str, language: str | None) -> Sequence[Mention]:
         """Return the mentions in order, none overlapping another."""
         tokens = tokens_of(text)
-        spans = [*self._known(tokens), *self._people(tokens)]
+        spans = [*self._known(tokens, language), *self._people(tokens)]
         spans += [Span(*found, Kind.ORGANISATION, 5) for found in legal_spans(tokens)]
-        spans += [*clubs(tokens), *heads_first(tokens), *heads_last(tokens), *self._cued(tokens)]
+        spans += [
+            *clubs(tokens),
+            *heads_first(tokens, german=language in _GERMAN),
+            *heads_last(tokens),
+            *self._cued(tokens),
+        ]
         if language in _GERMAN:
             spans += german(tokens)
         kept = _apart(spans)
@@ -47,10 +53,12 @@ class RuleRecognizer:
         mentions += [Mention(start, end, Kind.ORGANISATION) for start, end in unspaced_spans(text)]
         return _in_order(mentions)
 
-    def _known(self, tokens: Sequence[Token]) -> Iterator[Span]:
-        for place in range(len(tokens)):
+    def _known(self, tokens: Sequence[Token], language: str | None) -> Iterator[Span]:
+        plain = plain_words(language or "und")  # Elf Verletzte are eleven
+        for place, token in enumerate(tokens):
             end = self._organisations.end_at(tokens, place)
-            if end > place:
+            word = end == place + 1 and not token.text.isupper() and token.lower in plain
+            if end > place and not word:
                 yield Span(place, end, Kind.ORGANISATION, 6)
             end = self._places.end_at(tokens, place)
             if end > place:
@@ -63,7 +71,12 @@ class RuleRecognizer:
             end = _surname_end(tokens, place + 1)
             if token.cap and named and end > place + 1:
                 yield Span(place, end, Kind.PERSON, 3)
-            elif token.cap and titled and not self._organisations.end_at(tokens, place) > place:
+            elif (
+                token.cap
+                and titled
+                and tokens[place - 1].text not in cues.SAINTS
+                and not self._organisations.end_at(tokens, place) > place
+            ):
                 yield Span(place, max(end, place + 1), Kind.PERSON, 2)
 
     def _cued(self, tokens: Sequence[Token]) -> Iterator[Span]:
@@ -79,10 +92,17 @@ class RuleRecognizer:
             end = run_end(tokens, start, limit=4)
             if end == start or len(tokens[start].text) < 2 or self._somebody(tokens, start, end):
                 continue
+            if end == start + 1 and _asked_of(tokens, place, tokens[start].text):
+                continue
             yield Span(start, end, Kind.ORGANISATION, 2)
 
     def _somebody(self, tokens: Sequence[Token], start: int, end: int) -> bool:
         return tokens[start].text in self._given or self._places.end_at(tokens, start) == end
+
+
+def _asked_of(tokens: Sequence[Token], place: int, word: str) -> bool:
+    """Say whether a German noun behind a cue is rather what it does something to: ``will das Unternehmen Beeren``."""
+    return place > 1 and tokens[place - 2].lower in cues.MODALS and word.endswith(("e", "en", "er"))
 
 
 def _surname_end(tokens: Sequence[Token], place: int) -> int:

@@ -60,7 +60,7 @@ class EntityStep:
         if taken_from is not None:
             entities_store.copy(connection, content_id, taken_from)
             return
-        found = [Found(one, temporary_id(one.name, self._salt)) for one in named]
+        found = [Found(one, temporary_id(one.normalised, self._salt)) for one in named]
         fresh = entities_store.save(connection, content_id, found)
         if self._resolves:
             wanted = [NewJob(JobType.RESOLVE_ENTITY, entity_id, f"entity:{entity_id}") for entity_id in fresh]
