@@ -66,7 +66,7 @@ user: $(VENV)/.local ## make a user and print a token: NAME=…, OPS=1 for an op
 
 .PHONY: redrive
 redrive: $(VENV)/.local ## give dead letters back to work: QUEUE=analysis, ERROR_CODE=…, LIMIT=…, DRY_RUN=1
-	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.redrive --queue "$(QUEUE)" \
+	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.redrive --queue="$(QUEUE)" \
 	  $(if $(ERROR_CODE),--error-code "$(ERROR_CODE)") $(if $(LIMIT),--limit "$(LIMIT)") $(if $(filter 1,$(DRY_RUN)),--dry-run)
 
 .PHONY: resolve
@@ -85,7 +85,7 @@ reprocess: $(VENV)/.local ## read again what other versions read: DRY_RUN=1 only
 # USER is also the shell's own name for who is logged in: only one that was typed counts.
 .PHONY: credits
 credits: $(VENV)/.local ## credits for a user: USER=name-or-id AMOUNT=100, or AMOUNT=unmetered
-	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.credits --user "$(if $(filter command,$(word 1,$(origin USER))),$(USER))" --amount="$(AMOUNT)"
+	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.credits --user="$(if $(filter command,$(word 1,$(origin USER))),$(USER))" --amount="$(AMOUNT)"
 
 .PHONY: export-model
 export-model: $(VENV)/.local .local/export/.ready ## a model folder of any model: MODEL=<hub id or folder> OUT=… TASK=nli|embedding|token REDUCE_RANGE=1 UNPROVEN=1

@@ -55,11 +55,17 @@ def _amount(text: str) -> int | None:
 
 def main(arguments: list[str]) -> int:
     """Give credits as the command line says; return the exit code."""
-    parser = argparse.ArgumentParser(prog="make credits", description="Give a user credits; one pays for one analysis.")
+    parser = argparse.ArgumentParser(
+        prog="make credits",
+        usage="make credits USER=name-or-id AMOUNT=100 (negative takes; AMOUNT=unmetered)",
+        description="Give a user credits; one pays for one analysis.",
+    )
     parser.add_argument("--user", required=True, help="name or id")
     parser.add_argument(
         "--amount", required=True, type=_amount, help=f"added to the balance; negative takes; or {_UNMETERED}"
     )
+    if "--user=" in arguments or "--amount=" in arguments:  # as the Makefile passes what was not typed
+        parser.error("say who gets how much: USER=… and AMOUNT=…, both on the command line")
     chosen = parser.parse_args(arguments)
     try:
         with closing(open_database()) as database:

@@ -48,11 +48,18 @@ def report(done: Redriven, *, dry_run: bool) -> str:
 
 def main(arguments: list[str]) -> int:
     """Redrive as the command line says; return the exit code."""
-    parser = argparse.ArgumentParser(prog="make redrive", description="Give dead letters back to work.")
+    queues = ", ".join(queue.value for queue in Queue)
+    parser = argparse.ArgumentParser(
+        prog="make redrive",
+        usage="make redrive QUEUE=analysis (further: ERROR_CODE=…, LIMIT=…, DRY_RUN=1)",
+        description="Give dead letters back to work.",
+    )
     parser.add_argument("--queue", required=True, choices=[queue.value for queue in Queue])
     parser.add_argument("--error-code", help="only this cause")
     parser.add_argument("--limit", type=int, help="at most so many, the oldest first")
     parser.add_argument("--dry-run", action="store_true", help="only count")
+    if "--queue=" in arguments:  # as the Makefile passes what was not typed
+        parser.error(f"say whose dead letters: QUEUE=…, one of {queues}")
     chosen = parser.parse_args(arguments)
     if chosen.limit is not None and chosen.limit < 1:
         parser.error("--limit must be at least 1")

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 
+from infra.local import redrive
 from infra.local.credits import main
 from infra.local.user import make_user
 from siftline.contracts import JobType
@@ -88,4 +89,21 @@ def test_make_takes_the_user_that_was_typed_and_not_who_is_logged_in(arguments: 
         text=True,
         check=True,
     )
-    assert f'--user "{user}" --amount="5"' in planned.stdout
+    assert f'--user="{user}" --amount="5"' in planned.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--user=", "--amount="], ["--user=", "--amount=5"], ["--user=Ada", "--amount="]]
+)
+def test_what_was_not_typed_is_asked_for_in_the_words_of_make(arguments, capsys):
+    with pytest.raises(SystemExit):
+        main(arguments)
+    told = capsys.readouterr().err
+    assert told.startswith("usage: make credits USER=name-or-id AMOUNT=100")
+    assert "USER=… and AMOUNT=…" in told
+
+
+def test_a_redrive_without_a_queue_names_the_queues(capsys):
+    with pytest.raises(SystemExit):
+        redrive.main(["--queue="])
+    assert "QUEUE=…, one of fetch, " in capsys.readouterr().err

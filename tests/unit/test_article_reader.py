@@ -74,7 +74,7 @@ def test_of_too_little_text_nothing_is_invented(reader, text):
 
 
 def test_of_too_little_text_the_topics_are_those_that_its_source_writes_about_and_it_says_so(reader):
-    habits = (Topic("economy", 0.6), Topic("sport", 0.1))
+    habits = (Topic("economy", 0.6), Topic("sport", 0.33))
     article = Article("Number 7", "p. 1 \u240c")
     reading = reader.read(article, reader.tongue(article), {}, habits)
 
@@ -82,7 +82,15 @@ def test_of_too_little_text_the_topics_are_those_that_its_source_writes_about_an
     assert (reading.summary, reading.tags, reading.notice_code) == (None, (), INSUFFICIENT)
     assert reading.best_topic is None, "the running mean learns from texts, not from a source's habit"
     made = next(derivation for derivation in reading.derivations if derivation.kind == "topics")
-    assert (made.model_id, made.details["source"]) == ("source", [("economy", 0.6), ("sport", 0.1)])
+    assert (made.model_id, made.details["source"]) == ("source", [("economy", 0.6), ("sport", 0.33)])
+
+
+def test_of_too_little_text_nothing_is_said_that_less_than_half_of_its_source_is_about(reader):
+    article = Article("Office closed on Monday", "We are back on Tuesday.")
+    reading = reader.read(article, reader.tongue(article), {}, (Topic("disaster", 0.33),))
+
+    assert (reading.topics, reading.notice_code) == ((), INSUFFICIENT)
+    assert "topics" not in {derivation.kind for derivation in reading.derivations}
 
 
 def test_the_derivation_of_topics_tells_both_passes_with_their_models(tmp_path):

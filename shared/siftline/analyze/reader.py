@@ -1,6 +1,7 @@
 """Reads one article: language, vector, topics, summary, tags. Pure but for the models; nothing is written here.
 
-Below a minimum of text nothing is invented: no topics, no summary, no tags, only the vector of what is there.
+Below a minimum of text nothing is invented: no summary, no tags, no topics but those that most of its source is about,
+and the vector of what is there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,8 @@ from siftline.analyze.words import letters
 from siftline.kit.embedder import Embedder
 
 INSUFFICIENT = "insufficient_content"
+SOURCE_SHARE_MIN = 0.5
+"""What says too little is about what its source writes about only where at least this share of the source is."""
 SOURCE = "source"
 """The model id of topics that are no model's: those that the source mostly writes about."""
 # Go up when what they name is made in another way.
@@ -155,15 +158,15 @@ class Reader:
         """Read an article. Takes a good part of a second, and more where the second pass is asked.
 
         ``seen`` is what the running mean of its language has learnt; ``prior`` what its source mostly writes about,
-        scored by its share: it counts where the text alone leaves the topic open, and instead of a text that says too
-        little. Raises ``UnusableVectorError`` or a ``ConfigurationError`` of a model.
+        scored by its share: it counts where the text alone leaves the topic open, and from ``SOURCE_SHARE_MIN`` on
+        instead of a text that says too little. Raises ``UnusableVectorError`` or a ``ConfigurationError`` of a model.
         """
         derivations = [_language_derivation(tongue.detected)] if tongue.detected else []
         vector = self._embedder.embed_passage(article.whole) if letters(article.whole) else None
         if vector is not None:
             derivations.append(Derivation("embedding", self._embedder.model_id, self.model_version))
         if vector is None or letters(article.text) < self._rules.letters_min:
-            topics = self._rules.topics.counted(prior)
+            topics = self._rules.topics.counted([one for one in prior if one.score >= SOURCE_SHARE_MIN])
             derivations += [_source_derivation(prior)] if topics else []
             return Reading(tongue.language, vector, topics, None, (), INSUFFICIENT, tuple(derivations))
         anchors = self._shelf.of(tongue.language)

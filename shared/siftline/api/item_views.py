@@ -13,7 +13,7 @@ from siftline.api.shapes import Cause, Waiting
 from siftline.jobs.credits_store import NO_CREDIT, NO_CREDIT_DETAIL
 
 _NOTICES = {
-    "insufficient_content": "The page holds too little text to be summarised or sorted by topic.",
+    "insufficient_content": "The page holds too little text to summarise or sort; a topic it shows is its source's.",
     NO_CREDIT: NO_CREDIT_DETAIL,
     "page_unavailable": "The page itself could not be read; this is what its feed brought of it.",
     "consent_wall": "The site shows its page only to those who agree to be tracked; this is what else is known of it.",
