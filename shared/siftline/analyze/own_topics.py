@@ -25,6 +25,12 @@ EXAMPLES = ""
 """What stands for a language where a vector is what a topic's examples pull towards."""
 _RECIPE = 1  # goes up when own vectors are made in another way
 _FIRST = "en"
+_OWN_OFFSET = -1.5
+"""What an own topic needs besides: shared topics divide all texts among them, but most texts are about no own topic.
+
+Measured with eight own topics on 116 short articles (e5-small): 29 are said to be about one, 17 of them rightly, where
+without it 73 were, 19 rightly.
+"""
 
 Vector = NDArray[np.float32]
 
@@ -147,7 +153,7 @@ class OwnTopics:
     def _calibration(self, own: Vectors) -> Calibration:
         calibration = self._rule.calibration
         offsets = {topic: offset for topic, offset in calibration.offsets.items() if topic not in own}
-        return replace(calibration, offsets=offsets)
+        return replace(calibration, offsets=offsets | dict.fromkeys(own.keys() - set(self._shelf.topics), _OWN_OFFSET))
 
     def _pull(self, label: Label) -> Vector:
         pull = np.zeros(self._embedder.dimensions, dtype=np.float32)
