@@ -12,7 +12,7 @@ import pytest
 from infra.local import reindex as command
 from infra.local.wsgi import LoopbackServer
 from siftline.analyze import reindex_store
-from siftline.analyze.reindex import Reindex, rebuild
+from siftline.analyze.reindex import Progress, Reindex, ReindexRefusedError, rebuild
 from siftline.api.search import Wanted
 from siftline.jobs import embedding_store
 from siftline.jobs.embedding_models import EmbeddingModels, ModelReplacedError
@@ -54,7 +54,7 @@ class Bench:
     def ask(self) -> int:
         """Search by meaning; returns how many were found. Fails where words were matched instead."""
         answer = self.search.search(self.user, QUERY, Wanted(), limit=5)
-        assert answer.mode == "vectors", answer.reason
+        assert answer.mode in {"vectors", "hybrid"}, answer.reason
         return len(answer.items)
 
     def work(self, **more: object) -> Reindex:
@@ -200,26 +200,51 @@ def test_a_dry_run_says_what_it_would_take_and_does_nothing(bench: Bench, capsys
     assert bench.shelf.rows("select state from embedding_versions") == [("active",)]
 
 
-def test_texts_without_a_vector_do_not_hold_the_others_up(bench: Bench) -> None:
-    class Picky:
-        """Makes vectors of all texts but one."""
+class Picky:
+    """Makes vectors of all texts but those with a word."""
 
-        dimensions = 64
+    dimensions = 64
 
-        def embed_passages(self, texts: list[str]) -> list[np.ndarray | None]:
-            return [None if "goal" in text else np.eye(64, dtype=np.float32)[0] for text in texts]
+    def __init__(self, word: str) -> None:
+        self.word = word
 
+    def embed_passages(self, texts: list[str]) -> list[np.ndarray | None]:
+        return [None if self.word in text else np.eye(64, dtype=np.float32)[0] for text in texts]
+
+
+def picky(bench: Bench, word: str) -> Progress:
+    """Run a re-embedding to a model that makes no vectors of texts with a word."""
     new = embedding_store.Version("picky-1", "api:picky", 1, 64)
-    index = VectorIndex(bench.qdrant, model_version="picky-1", dimensions=64)
-    old = bench.shelf.models.active().version
-    done = Reindex(bench.database, old, new, Picky(), index, local=False).run()
-    index.close()
+    with closing(VectorIndex(bench.qdrant, model_version="picky-1", dimensions=64)) as index:
+        old = bench.shelf.models.active().version
+        return Reindex(bench.database, old, new, Picky(word), index, local=False).run()
+
+
+def test_texts_without_a_vector_do_not_hold_the_others_up(bench: Bench) -> None:
+    done = picky(bench, "goal")
 
     assert (done.made, done.refused) == (16, 4)
     assert bench.active() == "picky-1"
     codes = bench.shelf.rows("select error_code, count(*) from embedding_refusals group by 1")
     assert codes == [("unusable_vector", 4)]
     assert bench.shelf.rows("select * from topic_means") == []
+
+
+@pytest.mark.parametrize(("word", "refused"), [("", 20), ("1", 11)], ids=["all", "too many"])
+def test_a_model_that_makes_no_vectors_does_not_take_over_and_a_new_run_tries_again(
+    bench: Bench, word: str, refused: int
+) -> None:
+    with pytest.raises(
+        ReindexRefusedError, match=f"no vector of {refused} texts, of 20 .*unusable_vector: {refused}, "
+    ):
+        picky(bench, word)
+    assert bench.active() == bench.old
+    assert bench.ask() == 5
+
+    done = picky(bench, "no such word")
+
+    assert (done.made, done.refused, bench.active()) == (refused, 0, "picky-1")
+    assert bench.shelf.rows("select from embedding_refusals") == []
 
 
 def test_a_lost_collection_is_built_again_without_embedding(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:

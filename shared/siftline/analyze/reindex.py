@@ -4,7 +4,8 @@ Texts are embedded page by page, points written to the new collection, then vect
 there, so a run that was killed goes on where it stopped, and two runs do nothing twice but at worst a page. Meanwhile
 searches ask the old collection, and new texts are read with the old model; their vectors are made by the next round.
 When a round finds none, the old version is sealed for a moment, the few that came meanwhile are made, and both change
-places in one transaction, which looks once more that none is missing.
+places in one transaction, which looks once more that none is missing. A model that makes no vector of too many texts
+does not take its place: the run ends with an error, and the next one tries those texts again.
 """
 
 import time
@@ -34,6 +35,10 @@ _TRIES = 10
 _WAIT_MAX_S = 60.0
 _FIRST = UUID(int=0)
 SAMPLE = 16
+REFUSED_FEW = 10
+"""So many texts without a vector are put up with always, but not all of them."""
+REFUSED_SHARE = 0.01
+"""Of more, this share of all texts."""
 
 Vector = NDArray[np.float32]
 _Result = TypeVar("_Result")
@@ -43,6 +48,12 @@ class ReindexRunningError(PermanentError):
     """Another re-embedding is under way."""
 
     code = "reindex_running"
+
+
+class ReindexRefusedError(PermanentError):
+    """The new model makes no vector of too many texts."""
+
+    code = "reindex_refused"
 
 
 class Target(Protocol):
@@ -136,7 +147,10 @@ class Reindex:
         return Plan(contents, wanting, measured.seconds * share, measured.micro_usd * share / 1_000_000)
 
     def run(self) -> Progress:
-        """Make all vectors and switch. Raises what the model or the vector store raise in the end."""
+        """Make all vectors and switch; texts that had none in a run before are tried again.
+
+        Raises ``ReindexRefusedError``, and what the model or the vector store raise in the end.
+        """
         with self._database.transaction() as connection:
             embedding_store.begin(connection, self._version)
             _, self._wanting = reindex_store.counts(connection, self._old, self._new)
@@ -176,9 +190,24 @@ class Reindex:
         if refused:
             with self._database.transaction() as connection:
                 reindex_store.refuse(connection, self._old, self._new, refused, UnusableVectorError.code)
+            self._bearable()
         self._made += len(made)
         self._refused += len(refused)
         self._wanting = max(self._wanting - len(page), 0)
+
+    def _bearable(self) -> None:
+        """Go on only while few texts were left without a vector: each that is would not be found any more."""
+        with self._database.transaction() as connection:
+            contents, _ = reindex_store.counts(connection, self._old, self._new)
+            refusals = reindex_store.refusals(connection, self._old, self._new)
+        refused = sum(one.contents for one in refusals)
+        if refused < contents and refused <= max(REFUSED_FEW, REFUSED_SHARE * contents):
+            return
+        reasons = "; ".join(f"{one.error_code}: {one.contents}, such as {', '.join(one.examples)}" for one in refusals)
+        raise ReindexRefusedError(
+            f"{self._new} made no vector of {refused} texts, of {contents} in all ({reasons}). {self._old} goes on"
+            " counting; what was made is kept, and a new run tries these texts again."
+        )
 
     def _patiently(self, work: Callable[[], _Result]) -> _Result:
         """Do what may fail for a while, again and again; a used-up budget is not waited for."""

@@ -49,6 +49,15 @@ join embeddings old on old.content_id = made.id and old.model_version = %(old)s
 on conflict (content_id, model_version) do update
 set text_version = excluded.text_version, error_code = excluded.error_code, made_at = now()
 """
+_REFUSALS = """
+select refused.error_code, count(*)::int as contents,
+  (array_agg(refused.content_id::text order by refused.content_id))[:3] as examples
+from embedding_refusals refused
+join embeddings old on old.content_id = refused.content_id and old.model_version = %(old)s
+  and old.text_version is not distinct from refused.text_version
+where refused.model_version = %(new)s
+group by refused.error_code order by contents desc, refused.error_code
+"""
 _TRY_LOCK = "select pg_try_advisory_lock(hashtextextended('siftline reindex', 0))"
 
 
@@ -69,6 +78,15 @@ class Wanting:
     def payload(self) -> Mapping[str, Any]:
         """What stands beside its point."""
         return {"lang": None if self.lang == "und" else self.lang, "topics": [one["topic"] for one in self.topics]}
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """Contents that the new model makes no vector of, for one reason; ``examples``: ids of a few."""
+
+    error_code: str
+    contents: int
+    examples: list[str]
 
 
 def try_lock(connection: Connection) -> bool:
@@ -122,6 +140,12 @@ def refuse(connection: Connection, old: str, new: str, contents: Sequence[Wantin
         "error_code": error_code,
     }
     connection.execute(_REFUSE, values)
+
+
+def refusals(connection: Connection, old: str, new: str) -> list[Refusals]:
+    """Return what the new model made no vector of, as the texts are now, by reason."""
+    with connection.cursor(row_factory=class_row(Refusals)) as cursor:
+        return cursor.execute(_REFUSALS, {"old": old, "new": new}).fetchall()
 
 
 def _learn(connection: Connection, new: str, taught: Sequence[tuple[Wanting, NDArray[np.float32]]]) -> None:

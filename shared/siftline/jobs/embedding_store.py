@@ -127,7 +127,11 @@ def hold(connection: Connection, version: Version) -> None:
 
 
 def begin(connection: Connection, version: Version) -> None:
-    """Have the vectors of a version made; one that was begun before and is another is given up."""
+    """Have the vectors of a version made; one that was begun before and is another is given up.
+
+    What this version made no vector of before is tried again.
+    """
+    connection.execute(_DELETE_REFUSALS, {"model_version": version.model_version})
     connection.execute(_ABANDON, {"model_version": version.model_version})
     connection.execute(_BEGIN, _values(version))
 
