@@ -136,7 +136,8 @@ def test_what_a_source_has_brought_before_is_there_at_once(world: World) -> None
         connection.execute("update jobs set state = 'completed', finished_at = now()")
     sent(second, opml(feed("a"), feed("b")))
     assert second.get(f"/v1/sources/{source_id}").json["items"] == 20
-    assert world.sql("select count(*) from jobs where state = 'pending'") == [(1,)]
+    pending = world.sql("select job_type, count(*) from jobs where state = 'pending' group by 1 order by 1")
+    assert pending == [("fetch_source", 1), ("join_stories", 1)]
 
 
 def test_what_was_switched_off_when_nobody_followed_it_wakes(world: World) -> None:
