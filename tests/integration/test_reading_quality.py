@@ -20,6 +20,7 @@ from siftline.analyze.sentences import split_sentences
 from siftline.analyze.topics import TopicRule
 from siftline.kit.embedder import OnnxEmbedder
 from siftline.kit.models import ModelFolder
+from siftline.kit.plain_words import plain_words
 from tests.models import real_model
 
 pytestmark = pytest.mark.slow
@@ -114,6 +115,10 @@ def test_tags_are_there_in_one_normal_form(readings):
         assert len(set(reading.tags)) == len(reading.tags)
         assert all(tag == tag.lower().strip() and not set("#-_") & set(tag) for tag in reading.tags)
         assert all(len(tag.split()) <= 3 for tag in reading.tags)
+
+
+def test_no_tag_is_a_plain_word_by_itself(readings):
+    assert not [tag for reading in readings for tag in reading.tags if tag in plain_words(reading.language)]
 
 
 def test_what_was_read_names_the_model_that_read_it(readings):
