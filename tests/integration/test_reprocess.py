@@ -236,6 +236,28 @@ def test_money_is_planned_by_what_was_measured_and_the_run_rests_when_the_days_i
     assert run_of(ops)["waits_for"] is None
 
 
+def test_texts_that_a_slow_model_has_not_been_paid_for_yet_are_held_back_from_the_days_money(shelf):
+    shelf.told(LLM)
+    for _ in range(9):
+        shelf.content()
+    ops = shelf.user("ops")
+    ops.post(PATH, {})
+    spend = (
+        "insert into spendings (id, kind, day, subject_id, micro_usd, state, ended_at, job_id, model, tokens_in,"
+        " tokens_out) select gen_random_uuid(), 'llm', (now() at time zone 'UTC')::date, subject_id, 4000, 'settled',"
+        " now(), id, 'gpt', 3000, 500 from jobs where state = 'pending'"
+    )
+
+    sizes = [shelf.tick(reprocess_usd_per_day=0.013) for _ in range(3)]
+    assert (sizes, run_of(ops)["waits_for"]) == ([3, 0, 0], "budget")
+    shelf.sql(spend)
+    assert shelf.tick(reprocess_usd_per_day=0.013) == 0
+    shelf.finish()
+
+    assert [shelf.tick(reprocess_usd_per_day=0.021) for _ in range(2)] == [2, 0]
+    assert shelf.sql("select count(*) from jobs") == [(5,)]
+
+
 def test_the_days_cap_of_the_language_model_counts_as_well(shelf):
     shelf.told(LLM)
     shelf.content()

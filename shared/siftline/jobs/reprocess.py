@@ -107,7 +107,7 @@ class Reprocess:
                 return []
             left = going.planned if going.at_most is None else going.at_most - going.enqueued
             room = min(settings.reprocess_live_max - going.live, max(left, 0) if going.at_most else math.inf)
-            affordable = self._affordable(connection, profile, settings, clock.now().date())
+            affordable = self._affordable(connection, profile, settings, going.live, clock.now().date())
             reprocess.waits(connection, going.id, BUDGET if affordable <= 0 else None)
             limit = int(min(room, affordable))
             found = reprocess.following(connection, profile, going, limit) if limit > 0 else {}
@@ -141,14 +141,19 @@ class Reprocess:
         )
 
     @staticmethod
-    def _affordable(connection: Connection, profile: ReadingProfile, settings: ReprocessSettings, day: date) -> float:
-        """Return for how many texts there is money today, should the language model be asked about each."""
+    def _affordable(
+        connection: Connection, profile: ReadingProfile, settings: ReprocessSettings, live: int, day: date
+    ) -> float:
+        """Return for how many more texts there is money today, should the language model be asked about each.
+
+        What is on its way (``live``) has not paid yet and will; where it has, that is held back twice until it is done.
+        """
         price = price_micro_usd(profile, reprocess.measured(connection))
         if profile.llm is None or profile.llm.asked_for == "never" or price <= 0:
             return math.inf
         own, by_all = reprocess.spent_micro_usd(connection, day)
         left = min(settings.reprocess_usd_per_day * _MICRO - own, profile.llm.usd_per_day * _MICRO - by_all)
-        return left // price
+        return (left - live * price) // price
 
 
 def _told(connection: Connection) -> ReadingProfile:
