@@ -1,4 +1,7 @@
-"""Read again what other versions read: ``make reprocess``. ``DRY_RUN=1`` only counts and prices it."""
+"""Read again what other versions read: ``make reprocess``. ``DRY_RUN=1`` only counts and prices it.
+
+Which versions are outdated, and what a text costs, is what the worker told when it opened its models.
+"""
 
 import argparse
 import sys
@@ -8,32 +11,21 @@ from datetime import UTC, datetime
 from pydantic import ValidationError
 
 from infra.local.errors import SetUpError
-from siftline.analyze.wiring import Desks
 from siftline.jobs.reprocess import Plan, Reprocess
 from siftline.jobs.reprocess_store import KINDS, Order, Run
 from siftline.jobs.wiring import Producer, producer
 from siftline.kit.errors import SiftlineError
-from siftline.settings import AnalyzeSettings, ProducerSettings
+from siftline.settings import ProducerSettings
 
 
 def _opened() -> tuple[ProducerSettings, Producer]:
-    """Open the database, and tell what texts are read with, where the settings of analysis are at hand too."""
+    """Open the database. What texts are read with is what the worker told: this shell's settings need not be its."""
     try:
-        settings: ProducerSettings = AnalyzeSettings()
-    except ValidationError:
-        settings = _producer_settings()
-    parts = producer(settings)
-    if isinstance(settings, AnalyzeSettings):
-        Desks(settings, parts.database).open()
-    return settings, parts
-
-
-def _producer_settings() -> ProducerSettings:
-    try:
-        return ProducerSettings()
+        settings = ProducerSettings()
     except ValidationError as error:
         places = ", ".join(sorted(str(fault["loc"][0]).upper() for fault in error.errors()))
         raise SetUpError(f"Set {places}, or start `make run` once.") from error
+    return settings, producer(settings)
 
 
 def plan_lines(plan: Plan) -> list[str]:

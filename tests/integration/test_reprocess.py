@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from psycopg.types.json import Jsonb
 
-from infra.local.reprocess import plan_lines, run_line
+from infra.local.reprocess import main, plan_lines, run_line
 from siftline.contracts import JobType, Tick
 from siftline.jobs import credits_store, reading_profile_store, spending_store, store
 from siftline.jobs.model import NewJob
@@ -17,6 +17,7 @@ from siftline.jobs.reprocess_store import Order
 from siftline.kit.ids import new_id
 from tests.api_client import World
 from tests.factories import make_content, make_item
+from tests.reindexing import QUEUES
 from tests.ticks import make_schedule
 
 PATH = "/v1/ops/reprocess"
@@ -294,3 +295,23 @@ def test_the_command_says_the_same_in_lines(shelf):
     assert lines[0].split() == ["1", "topics", "m-1"]
     shelf.user("ops").post(PATH, {})
     assert run_line(reprocess.run()) == "running: 0 of 1 read again, 0 on their way, 0 failed"
+
+
+def test_the_command_goes_by_what_the_worker_told_whatever_its_own_settings_are(
+    shelf, database_url, monkeypatch, capsys
+):
+    shelf.told(LLM, digests=("own",))
+    for _ in range(2):
+        shelf.content()
+    before = shelf.sql("select * from reading_profile")
+    environment = {**QUEUES, "database_url": database_url, "qdrant_url": "http://127.0.0.1:1", "model_uri": "/nowhere"}
+    environment |= dict.fromkeys(("aws_access_key_id", "aws_secret_access_key", "aws_default_region"), "local")
+    for name, value in environment.items():
+        monkeypatch.setenv(name.upper(), value)
+
+    assert [main([option]) for option in ("--show", "--cancel", "--dry-run")] == [0, 0, 0]
+    told = capsys.readouterr().out
+    assert "No run is going." in told
+    assert "0.01  USD for the language model, asked about 2 of them" in told
+    assert (main([]), shelf.sql("select planned from reprocess_runs")) == (0, [(2,)])
+    assert shelf.sql("select * from reading_profile") == before
