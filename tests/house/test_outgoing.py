@@ -20,6 +20,7 @@ OTHERS = {
     "shared/siftline/worker/__main__.py": "SQS, for the worker",
     "shared/siftline/worker/health.py": "answers health checks; asks nobody",
     "shared/siftline/kit/openai_client.py": "models at the operator's address, in the form of OpenAI's API",
+    "shared/siftline/kit/openai_transport.py": "the connections of that client",
     "shared/siftline/kit/embedding_api.py": "the embedding model, through the client before; names its errors",
     "shared/siftline/ingest/transcription.py": "the audio model, through the client before; names its errors",
     "shared/siftline/analyze/llm.py": "the language model, through the client before; names its errors",

@@ -33,6 +33,7 @@ from tests.language_model import problem
 from tests.reindexing import settings_for
 from tests.servers import Answer, serving
 
+JSON = {"Content-Type": "application/json"}
 ONE = [1.0, *[0.0] * (DIMENSIONS - 1)]
 
 
@@ -75,8 +76,11 @@ def test_model_and_dimensions_make_the_version_and_fewer_are_asked_for(server, d
 
 @pytest.mark.parametrize(
     "row",
-    [[0.0] * DIMENSIONS, [float("nan"), *ONE[1:]], [float("inf"), *ONE[1:]], [None, *ONE[1:]]],
-    ids=["zero", "no number", "infinite", "null"],
+    [
+        [0.0] * DIMENSIONS,
+        *([value, *ONE[1:]] for value in (float("nan"), float("inf"), None, 10**400, "1.0", True, [1.0])),
+    ],
+    ids=["zero", "no number", "infinite", "null", "huge", "string", "boolean", "list"],
 )
 def test_vectors_without_direction_or_with_no_finite_numbers_are_refused(server, database, row):
     server.script = lambda body: vectors([row, *[ONE] * (len(body["input"]) - 1)])
@@ -97,6 +101,9 @@ def test_vectors_without_direction_or_with_no_finite_numbers_are_refused(server,
         (Answer(b"no json"), EmbeddingUnavailableError, "reserved"),
         (Answer(b'{"data": [{"index": 4, "embedding": [1]}]}'), EmbeddingUnavailableError, "reserved"),
         (Answer(b'{"data": [{"index": 0, "embedding": "AAAA"}]}'), EmbeddingUnavailableError, "reserved"),
+        (Answer(b'{"data": [{"index": 0.0, "embedding": [1]}]}'), EmbeddingUnavailableError, "reserved"),
+        (Answer(b'{"data": [{"index": false, "embedding": [1]}]}'), EmbeddingUnavailableError, "reserved"),
+        (Answer(b"[" * 200_000, headers=JSON), EmbeddingUnavailableError, "reserved"),
         (problem(401), EmbeddingMisconfiguredError, "released"),
         (problem(404, code="model_not_found"), EmbeddingMisconfiguredError, "released"),
         (problem(400, "this model does not support dimensions"), EmbeddingMisconfiguredError, "released"),
@@ -111,6 +118,9 @@ def test_vectors_without_direction_or_with_no_finite_numbers_are_refused(server,
         "no json",
         "whose",
         "no list",
+        "fraction",
+        "boolean",
+        "nested",
         "key",
         "model",
         "field",
@@ -125,6 +135,13 @@ def test_what_goes_wrong_is_told_apart_and_costs_only_what_may_have_been_billed(
     with pytest.raises(error):
         server.embedder(database).embed_passage("a text")
     assert [row[1] for row in spent(database)] == [state]
+
+
+@pytest.mark.parametrize("count", [3 * 10**9, 10**30], ids=["absurd", "endless"])
+def test_an_absurd_count_costs_no_more_than_was_set_aside(server, database, count):
+    server.script = lambda _: vectors([ONE], tokens=count)
+    server.embedder(database).embed_passage("a text")
+    assert spent(database) == [("embedding", "settled", 140, 2**31 - 1)]
 
 
 def test_a_text_that_is_refused_costs_the_others_of_its_batch_nothing(server, database):

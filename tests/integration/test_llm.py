@@ -3,6 +3,7 @@
 A real PostgreSQL, the real batch loop, and a model in the form of OpenAI's API on loopback.
 """
 
+import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -22,9 +23,14 @@ from tests.language_model import MODEL, Asked, LanguageServer, completion, probl
 from tests.reading import DOLLAR, TEXT, TITLE, ReadingBench
 from tests.servers import Answer, serving
 
+JSON = {"Content-Type": "application/json"}
 Make = Callable[..., ReadingBench]
 PAID = ("settled", 1_100)
 FREE = ("released", 0)
+
+
+def json_answer(body: Any) -> Answer:
+    return Answer(json.dumps(body).encode(), headers=JSON)
 
 
 @pytest.fixture
@@ -220,6 +226,42 @@ class TestBadReply:
         assert (found["status"], found["summary"][:13]) == ("READY", "The home team")
         assert (bench.details(content_id)["llm"], len(model.calls)) == (reason, calls)
         assert bench.spendings() == [PAID] * calls
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            lambda asked: reply(asked, summary="The home team won the match\0with a goal in the last minute."),
+            lambda asked: reply(asked, tags=["home\0team"]),
+            lambda asked: completion("\ud800" * 20),
+            lambda _: json_answer({"choices": [{"message": "hello"}]}),
+            lambda _: json_answer({"choices": [{"message": ["hello"], "finish_reason": ["x"]}]}),
+            lambda _: Answer(b"[" * 200_000, headers=JSON),
+            lambda _: Answer(b'{"choices":' + b"[" * 200_000 + b"]" * 200_000 + b"}", headers=JSON),
+            lambda _: completion("[" * 200_000),
+        ],
+        ids=["nul", "nul in a tag", "surrogates", "message", "list", "nested", "nested choices", "nested reply"],
+    )
+    def test_of_a_shape_that_nobody_thought_of_is_a_bad_one_and_leaves_no_money_aside(
+        self, bench: ReadingBench, model: LanguageServer, said: Any
+    ) -> None:
+        model.says = [said]
+        content_id = bench.content()
+        bench.analyze(content_id)
+        assert (bench.found(content_id)["status"], bench.job(content_id)["state"]) == ("READY", "completed")
+        assert bench.details(content_id)["llm"] in {"invalid_reply", "empty_reply"}
+        assert [state for state, _ in bench.spendings()] == ["settled", "settled"]
+
+    @pytest.mark.parametrize("count", [3 * 10**9, 10**30, True], ids=["absurd", "endless", "no number"])
+    def test_of_an_absurd_count_costs_no_more_than_was_set_aside_and_stops_nobody(
+        self, make: Make, model: LanguageServer, count: int
+    ) -> None:
+        bench = make(caps=Caps(DOLLAR // 50))
+        model.says = [lambda asked: completion(reply(asked), tokens=(count, count))]
+        assert bench.read()["tags"] == ["home team", "late goal"]
+        model.says = [reply]
+        assert bench.read("Another match", TEXT.replace("Saturday", "Sunday"))["tags"] == ["home team", "late goal"]
+        (state, most), second = bench.spendings()
+        assert (state, most < DOLLAR // 50, second) == ("settled", True, PAID)
 
     def test_of_another_language_is_asked_for_once_more(self, bench: ReadingBench, model: LanguageServer) -> None:
         """Case A09: an English text gets an English summary, whatever the model likes."""

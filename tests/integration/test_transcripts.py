@@ -11,7 +11,7 @@ import pytest
 
 from siftline.contracts import JobType
 from siftline.ingest.reader import PageReader
-from siftline.ingest.transcription import AudioModel
+from siftline.ingest.transcription import AudioModel, TranscriptionUnavailableError
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.http import HttpClient
@@ -343,6 +343,22 @@ class TestGenerated:
         assert row["text"].endswith(SPOKEN)
         assert (row["media"]["transcript_state"], len(api.asked)) == ("generated", 1)
         assert "transcribe_content" not in bench.live(content_id)
+
+    @pytest.mark.parametrize(
+        "body",
+        [{"text": 7}, {"text": None}, "words", [], {}],
+        ids=["number", "null", "string", "list", "nothing"],
+    )
+    def test_an_answer_without_words_is_none(self, api: Api, body: Any) -> None:
+        api.says(body)
+        with pytest.raises(TranscriptionUnavailableError):
+            api.model.hear(b"sound", ending="mp3", language=None)
+
+    @pytest.mark.parametrize("seconds", [10**30, -1, None, []], ids=["huge", "less", "null", "list"])
+    def test_a_length_that_cannot_be_is_not_counted(self, api: Api, seconds: Any) -> None:
+        api.says({"text": "Two\0 words", "usage": {"type": "duration", "seconds": seconds}})
+        heard = api.model.hear(b"sound", ending="mp3", language=None)
+        assert (heard.text, heard.seconds) == ("Two words", None)
 
     def test_what_may_not_be_spent_is_not_spent_and_is_tried_tomorrow(
         self, database: Database, site: LoopbackServer, once: HttpClient, page_reader: PageReader, api: Api

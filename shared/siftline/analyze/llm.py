@@ -68,6 +68,9 @@ class Answer:
     tokens_out: int | None
 
 
+_NO_REPLY = Answer("", cut_off=False, refused=False, tokens_in=None, tokens_out=None)
+
+
 @dataclass(frozen=True, slots=True)
 class CallOptions:
     """What some servers want otherwise: how JSON is asked for, and what the limit of an answer's tokens is called."""
@@ -112,6 +115,8 @@ class LanguageModel:
             answer = self._opener.client().post("/chat/completions", body=body, cast_to=dict[str, Any])
         except OpenAIError as error:
             raise self._meaning(error) from error
+        except RecursionError:  # nested without end
+            return _NO_REPLY
         except ValueError as error:  # the body is no JSON
             raise LlmUnavailableError("The language model's answer could not be read.", billed=True) from error
         return _answer(answer)
@@ -154,10 +159,11 @@ def _answer(body: Any) -> Answer:
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise LlmUnavailableError("The language model's answer holds no reply.", billed=True)
     choice, usage = choices[0], body.get("usage")
-    message = choice.get("message") or {}
-    text, counted = message.get("content"), usage if isinstance(usage, dict) else {}
+    said, counted = choice.get("message"), usage if isinstance(usage, dict) else {}
+    message = said if isinstance(said, dict) else {}
+    text = message.get("content")
     return Answer(
-        text=text if isinstance(text, str) else "",
+        text=text.encode("utf-8", "replace").decode() if isinstance(text, str) else "",
         cut_off=choice.get("finish_reason") == "length",
         refused=bool(message.get("refusal")) or choice.get("finish_reason") == "content_filter",
         tokens_in=count_of(counted.get("prompt_tokens")),

@@ -227,6 +227,7 @@ class Asking:
         cost = most if counted_in is None or counted_out is None else self._price.micro_usd(counted_in, counted_out)
         if cost > most:
             _log.warning("llm_dearer_than_reserved", model=self.model_id, micro_usd=cost, reserved_micro_usd=most)
+            cost = most  # more than was sent and asked for cannot be: one wrong count must not use up everybody's day
         with self._database.transaction() as connection:
             spending_store.settle(connection, paid.spending.id, cost, tokens_in=counted_in, tokens_out=counted_out)
             if asked is not None and kept is not None:

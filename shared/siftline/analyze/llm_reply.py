@@ -1,5 +1,6 @@
 """A language model's reply, checked: what it may hold at all, and never more of it than is wanted."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -12,6 +13,8 @@ from siftline.analyze.words import letters, without_spaces
 _SUMMARY_LETTERS_MIN = 12
 _TAG_CHARS_MAX = 60
 _TAG_WORDS_MAX = 4
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+"""What no text holds; PostgreSQL takes no NUL at all."""
 
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
 
@@ -33,7 +36,7 @@ class ReplyTopic(_Part):
     """A topic of the set, and how sure the model says it is."""
 
     topic: str
-    confidence: float = Field(ge=0, le=1)
+    confidence: float = Field(ge=0, le=1, allow_inf_nan=False)
 
 
 class ReplyEntity(_Part):
@@ -68,6 +71,8 @@ def read_reply(answer: Answer, question: Question, marks: Marks) -> Reply:
         fault: Any = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in fault["loc"]) or "the whole"
         raise UnusableReplyError("invalid_reply", f"{place}: {fault['msg']}.") from error
+    if any(_CONTROL.search(said) for said in (found.summary, *found.tags, *(one.name for one in found.entities))):
+        raise UnusableReplyError("invalid_reply", "there are control characters in it.")
     foreign = [topic.topic for topic in found.topics if topic.topic not in question.topics]
     if foreign:
         raise UnusableReplyError("unknown_topic", "topics: there are ids that the list does not have.")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from openai import OpenAIError
 
 PROVIDER = "transcription"
+_SECONDS_MAX = 1_000_000.0
+_UNREADABLE = "The audio model's answer could not be read."
 MEDIA_TYPES: Mapping[str, str] = {
     "audio/mpeg": "mp3",
     "audio/mp3": "mp3",
@@ -97,9 +99,9 @@ class AudioModel:
             )
         except OpenAIError as error:
             raise self._meaning(error) from error
-        usage = answer.usage
-        seconds = usage.seconds if usage is not None and usage.type == "duration" else None
-        return Heard(answer.text, seconds)
+        except (ValueError, RecursionError) as error:  # the body is no JSON, or nested without end
+            raise TranscriptionUnavailableError(_UNREADABLE, billed=True) from error
+        return _heard(answer)
 
     def close(self) -> None:
         """Close the connections."""
@@ -112,7 +114,7 @@ class AudioModel:
         if isinstance(error, APIConnectionError):
             return TranscriptionUnavailableError("The audio model did not answer in time.", billed=True)
         if not isinstance(error, APIStatusError):
-            return TranscriptionUnavailableError("The audio model's answer could not be read.", billed=True)
+            return TranscriptionUnavailableError(_UNREADABLE, billed=True)
         status = error.status_code
         if status in {401, 403, 404} or error.code in WRONG_SET_UP or error.param == "model":
             detail = f"The audio model {self.model} refused the call with {status} ({error.code or 'no code'})."
@@ -121,3 +123,13 @@ class AudioModel:
             wait_s = retry_after_s(error.response.headers, self._clock.now())
             return TranscriptionUnavailableError(f"The audio model answered {status}.", retry_after_s=wait_s)
         return TranscriptionRefusedError(f"The audio model does not take this file (it answered {status}).")
+
+
+def _heard(answer: object) -> Heard:
+    """Read an answer as it came: the library builds it without a look at what is in it."""
+    text, usage = getattr(answer, "text", None), getattr(answer, "usage", None)
+    if not isinstance(text, str):
+        raise TranscriptionUnavailableError(_UNREADABLE, billed=True)
+    seconds = getattr(usage, "seconds", None) if getattr(usage, "type", None) == "duration" else None
+    known = isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds < _SECONDS_MAX
+    return Heard(text.replace("\0", "").encode("utf-8", "replace").decode(), seconds if known else None)

@@ -141,10 +141,11 @@ class PricedEmbedder:
             self._release(spending)
             raise
         cost = spending.micro_usd if embedded.tokens is None else self.micro_usd(embedded.tokens)
-        with self.database.transaction() as connection:
-            spending_store.settle(connection, spending.id, cost, tokens_in=embedded.tokens, tokens_out=0)
         if cost > spending.micro_usd:
             _log.warning("embedding_dearer_than_reserved", model=self.model_id, micro_usd=cost)
+            cost = spending.micro_usd  # no text has more tokens than bytes: the count is not to be believed
+        with self.database.transaction() as connection:
+            spending_store.settle(connection, spending.id, cost, tokens_in=embedded.tokens, tokens_out=0)
         return embedded
 
     def _reserved(self, texts: Iterable[str]) -> Spending:

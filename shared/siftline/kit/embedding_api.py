@@ -115,7 +115,7 @@ class EmbeddingApi:
             answer = self._opener.client().post("/embeddings", body=body, cast_to=dict[str, Any])
         except OpenAIError as error:
             raise self._meaning(error) from error
-        except ValueError as error:  # the body is no JSON
+        except (ValueError, RecursionError) as error:  # the body is no JSON, or nested without end
             raise EmbeddingUnavailableError("The embedding model's answer could not be read.", billed=True) from error
         return self._read(answer, len(texts))
 
@@ -128,7 +128,7 @@ class EmbeddingApi:
         if not isinstance(rows, list) or len(rows) != wanted or not all(isinstance(row, dict) for row in rows):
             raise EmbeddingUnavailableError("The embedding model did not answer with a vector a text.", billed=True)
         places = [row.get("index", place) for place, row in enumerate(rows)]
-        if sorted(places, key=str) != sorted(range(wanted), key=str):
+        if any(type(place) is not int for place in places) or sorted(places) != list(range(wanted)):
             raise EmbeddingUnavailableError("The embedding model's vectors do not tell whose they are.", billed=True)
         vectors: list[Vector | None] = [None] * wanted
         for place, row in zip(places, rows, strict=True):
@@ -139,20 +139,19 @@ class EmbeddingApi:
         return Embedded(vectors, count_of(counted.get("prompt_tokens")) if tokens is None else tokens)
 
     def _vector(self, row: Mapping[str, Any]) -> Vector | None:
-        try:
-            values = np.asarray(row.get("embedding"), dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise EmbeddingUnavailableError(
-                "The embedding model's vector is no list of numbers.", billed=True
-            ) from error
-        if values.shape != (self.model.dimensions,):
+        values = row.get("embedding")
+        if not isinstance(values, list):
+            raise EmbeddingUnavailableError("The embedding model's vector is no list of numbers.", billed=True)
+        if len(values) != self.model.dimensions:
             raise EmbeddingMisconfiguredError(
-                f"The embedding model {self.model.name} gives vectors of shape {values.shape}, not of "
-                f"{self.model.dimensions} dimensions: set EMBEDDING_API_DIMENSIONS to what it gives."
+                f"The embedding model {self.model.name} gives vectors of {len(values)} dimensions, not of "
+                f"{self.model.dimensions}: set EMBEDDING_API_DIMENSIONS to what it gives."
             )
+        if any(type(value) not in {int, float} for value in values):
+            return None
         try:
-            return unit_vector(values)
-        except UnusableVectorError:
+            return unit_vector(np.array(values, dtype=np.float64))
+        except (UnusableVectorError, OverflowError):
             return None
 
     def _meaning(self, error: "OpenAIError") -> Exception:

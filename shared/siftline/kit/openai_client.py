@@ -25,13 +25,18 @@ _OF_THE_TEXT = frozenset(
 )
 """Codes of refusals that are about this text and no other."""
 _SET_UP_WORDS = ("support", "unrecognized", "unknown", "not permitted", "extra inputs")
+COUNT_MAX = 2**31 - 1
+"""More tokens than any call has: what a server counts beyond is not worth keeping."""
 _CONNECT_S = 10.0
 _NO_KEY = "none"
 """The library insists on one, a server of one's own need not."""
 
 
 class OpenAiOpener:
-    """Opens a client at the first call and keeps it. Thread-safe. ``api_key`` is asked for then."""
+    """Opens a client at the first call and keeps it. Thread-safe. ``api_key`` is asked for then.
+
+    ``timeout_s`` is for a whole call, however its bytes come.
+    """
 
     def __init__(self, *, base_url: str, api_key: Callable[[], str], timeout_s: float) -> None:
         self._base_url = base_url
@@ -45,12 +50,15 @@ class OpenAiOpener:
         import httpx2  # noqa: PLC0415 - loaded with the first call, as said above
         from openai import OpenAI  # noqa: PLC0415 - as said
 
+        from siftline.kit.openai_transport import BoundedTransport  # noqa: PLC0415 - as said
+
         with self._lock:
             if self._client is None:
                 http = httpx2.Client(
                     timeout=httpx2.Timeout(self._timeout_s, connect=min(_CONNECT_S, self._timeout_s)),
                     trust_env=False,
                     follow_redirects=False,
+                    transport=BoundedTransport(self._timeout_s),
                 )
                 self._client = OpenAI(
                     api_key=self._api_key() or _NO_KEY, base_url=self._base_url, max_retries=0, http_client=http
@@ -101,6 +109,8 @@ def failure_of(error: "OpenAIError", now: datetime, *, text_field: str, set_up_w
     from openai import APIConnectionError, APIStatusError  # noqa: PLC0415 - loaded already
 
     if isinstance(error, APIConnectionError):
+        if isinstance(error.__cause__, httpx2.DecodingError | httpx2.RemoteProtocolError):
+            return Failure(FailureKind.UNREADABLE, billed=True)
         unsent = isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout)
         return Failure(FailureKind.AWAY if unsent else FailureKind.SILENT, billed=not unsent)
     if not isinstance(error, APIStatusError):
@@ -118,8 +128,8 @@ def failure_of(error: "OpenAIError", now: datetime, *, text_field: str, set_up_w
 
 
 def count_of(value: object) -> int | None:
-    """Return a number of tokens as a server counted them; ``None`` where it is none."""
-    return value if isinstance(value, int) and value >= 0 else None
+    """Return a number of tokens as a server counted them, ``COUNT_MAX`` at most; ``None`` where it is none."""
+    return min(value, COUNT_MAX) if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def _about_set_up(error: "APIStatusError", text_field: str, words: Sequence[str]) -> bool:
