@@ -212,7 +212,7 @@ class TranscribeContent:
             if isinstance(error, TranscriptionRefusedError):
                 return _Found(Words(TranscriptState.NONE, source=model.model))
             raise
-        micro_usd = self._costs.micro_usd(seconds if heard.seconds is None else min(heard.seconds, seconds))
+        micro_usd = self._costs.micro_usd(seconds if heard.seconds is None else heard.seconds)
         words = self._transcripts.of_speech(heard.text, language=language, source=model.model)
         return _Found(words, lambda connection: spending_store.settle(connection, spending_id, micro_usd))
 
