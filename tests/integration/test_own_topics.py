@@ -121,12 +121,14 @@ def test_ones_own_topics_are_found_in_what_one_holds_and_by_the_filter(house):
 
     answer = user.put("/v1/topics", {"topics": [SEA]})
 
-    assert (answer.status, answer.json["pending"]) == (200, 0)
+    assert (answer.status, answer.json["pending"]) == (200, 2)
+    assert user.get("/v1/topics").json["pending"] == 2
     assert len(house.sender.sent[Queue.ANALYSIS]) == 1
     assert house.compare() == 1
     assert (own(user, ferry), own(user, match)) == (["seafaring"], [])
     assert listed(user, "seafaring") == {ferry}
     shown = user.get("/v1/topics").json
+    assert shown["pending"] == 0
     assert [topic["id"] for topic in shown["own"]] == ["seafaring"]
     assert shown["own"][0]["descriptions"] == SEA["descriptions"]
 
@@ -338,6 +340,21 @@ def test_what_a_source_is_kept_to_may_be_ones_own(house):
     assert user.put(f"/v1/sources/{source}/topics", {}).json["only"] is None
     house.compare()
     assert user.get(f"/v1/sources/{source}/topics").json == {"only": None, "topics": [], "updated_at": None}
+
+
+def test_a_topic_that_a_source_is_kept_to_does_not_go_before_the_source_is_let_go(house):
+    user = house.user()
+    source = house.follow(user)
+    user.put("/v1/topics", {"topics": [SEA, GOAL]})
+    user.put(f"/v1/sources/{source}/topics", {"only": ["seafaring"]})
+
+    answer = user.put("/v1/topics", {"topics": [GOAL]})
+
+    [fault] = answer.json["errors"]
+    assert (answer.status, fault["code"], fault["pointer"]) == (422, "topic_in_use", "#/topics")
+    assert f"The source {source} is kept to the topic seafaring" in fault["detail"]
+    assert user.put(f"/v1/sources/{source}/topics", {"only": ["seafaring"], "topics": [SEA]}).status == 200
+    assert user.put("/v1/topics", {"topics": []}).status == 200
 
 
 def test_another_users_source_has_no_topics_to_show_or_set(house):

@@ -69,9 +69,11 @@ class TopicRoutes:
 
     def replace(self, body: ChangeTopics, caller: CurrentCaller) -> TopicsView:
         """Replace the caller's own topics."""
-        if faults := list(faults_of(body.topics)):
-            raise faulty(faults)
+        faults = list(faults_of(body.topics))
         with self._database.transaction() as connection:
+            faults += self._missed(connection, caller.user_id, body)
+            if faults:
+                raise faulty(faults)
             job_ids = self._put(connection, caller.user_id, None, body.topics, None)
             view = self._view(connection, caller.user_id)
         self._hand_out(job_ids)
@@ -115,6 +117,22 @@ class TopicRoutes:
     def _follows(connection: Connection, user_id: UUID, source_id: UUID) -> None:
         if not sources_store.list_sources(connection, user_id, limit=1, source_id=source_id):
             raise not_found("source")
+
+    @staticmethod
+    def _missed(connection: Connection, user_id: UUID, body: ChangeTopics) -> list[Fault]:
+        """Return which topics are to go that a source is kept to: nothing it brings would be about anything."""
+        profile = reading_profile_store.told(connection)
+        going = topics_store.own_ids(connection, user_id) - {topic.id for topic in body.topics}
+        going -= frozenset() if profile is None else profile.topic_ids
+        return [
+            Fault(
+                code="topic_in_use",
+                detail=f"The source {source_id} is kept to the topic {topic}; change what counts for it first",
+                pointer="#/topics",
+            )
+            for source_id, topic in topics_store.kept_to(connection, user_id)
+            if topic in going
+        ]
 
     @staticmethod
     def _unknown(connection: Connection, user_id: UUID, body: ChangeSourceTopics) -> list[Fault]:

@@ -43,7 +43,21 @@ delete from topic_sets where user_id = %(user_id)s and source_id is not distinct
 returning id
 """
 _ANY_SET = "select exists (select from topic_sets where user_id = %(user_id)s)"
-_PENDING = "select count(*)::int from readings where user_id = %(user_id)s and due"
+# What a set that changed asks to be compared is marked as due in the background; until then: all with a vector.
+_PENDING = """
+select case
+  when exists (select from topic_sets where user_id = %(user_id)s and spread_version is distinct from version)
+  then (select count(distinct items.content_id) from items where items.user_id = %(user_id)s
+    and exists (select from embeddings where embeddings.content_id = items.content_id))
+  else (select count(*) from readings where user_id = %(user_id)s and due)
+end::int
+"""
+_KEPT_TO = """
+select source_id, topic from topic_sets cross join lateral unnest(only_topics) as topic
+where user_id = %(user_id)s and source_id is not null
+  and not exists (select from jsonb_array_elements(topics) as own where own ->> 'id' = topic)
+order by source_id, topic
+"""
 
 
 def find_set(connection: Connection, user_id: UUID, source_id: UUID | None = None) -> SetRow | None:
@@ -56,6 +70,11 @@ def own_ids(connection: Connection, user_id: UUID) -> frozenset[str]:
     """Return the ids of a user's topics for all they hold."""
     with connection.cursor(row_factory=scalar_row) as cursor:
         return frozenset(cursor.execute(_OWN_IDS, {"user_id": user_id}))
+
+
+def kept_to(connection: Connection, user_id: UUID) -> list[tuple[UUID, str]]:
+    """Return the topics to which a user's sources are kept, but for those that a source has itself."""
+    return connection.execute(_KEPT_TO, {"user_id": user_id}).fetchall()
 
 
 def put_set(
