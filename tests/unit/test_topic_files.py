@@ -71,12 +71,22 @@ def test_topics_of_ones_own_may_be_sentences_or_lists_and_have_examples(tmp_path
         ('[[topics]]\nid = "a"\nen = "x"\n[[topics]]\nid = "a"\nen = "y"', "more than once"),
         ('[[topics]]\nid = "a"\nen = "x"\n[[topics]]\nid = "b"\nde = "y"', "at least one language"),
         ('[[topics]]\nid = "a"\nen = ""\n[[topics]]\nid = "b"\nen = "y"', "topics.0.en"),
+        ('[[topics]]\nid = "a"\nen = []\n[[topics]]\nid = "b"\nen = "y"', "at least 1 item"),
+        ('[[topics]]\nid = "a"\nen = "x\\u0000"\n[[topics]]\nid = "b"\nen = "y"', "U+0000"),
+        ('[[topics]]\nid = "a"\nen = ["x\\u0000"]\n[[topics]]\nid = "b"\nen = "y"', "U+0000"),
+        ('[[topics]]\nid = "a"\nen = ", , ,"\n[[topics]]\nid = "b"\nen = "y"', "needs a letter"),
+        ('[[topics]]\nid = "a"\nen = "\\u200b"\n[[topics]]\nid = "b"\nen = "y"', "needs a letter"),
         ('topic = 1\n[[topics]]\nid = "a"\nen = "x"\n[[topics]]\nid = "b"\nen = "y"', "topic"),
     ],
 )
 def test_a_file_of_topics_that_says_too_little_is_refused_with_the_place(tmp_path, text, told):
     with pytest.raises(TopicsFileError, match=re.escape(told)):
         load_labels(write(tmp_path, text))
+
+
+def test_a_language_without_examples_is_as_one_that_is_not_named(tmp_path):
+    text = '[[topics]]\nid = "a"\nen = "x"\nexamples = { en = [] }\n[[topics]]\nid = "b"\nen = "y"'
+    assert load_labels(write(tmp_path, text)).labels[0].examples == {}
 
 
 def test_a_file_of_topics_that_is_not_there_is_told(tmp_path):

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
 from siftline.kit.errors import ConfigurationError
 
@@ -18,7 +18,21 @@ _SEPARATOR = re.compile(r"\s*[:;,\uff1a\uff1b\uff0c\u3001]\s*|\s+(?:and|und|et|y
 _LANGUAGE = r"^[a-z]{2,3}$"
 
 Language = Annotated[str, StringConstraints(pattern=_LANGUAGE)]
-Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
+
+
+def _in_words(text: str) -> str:
+    if not any(map(str.isalpha, text)):
+        raise ValueError("it needs a letter")
+    if "\0" in text:
+        raise ValueError("it has a character that no text has, U+0000")
+    return text
+
+
+Words = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000), AfterValidator(_in_words)
+]
+_OTHER_FORM = frozenset({"string_type", "list_type"})
+"""What is wrong with a text as a list, or with a list as a text: not what is wrong with it."""
 
 
 class TopicsFileError(ConfigurationError):
@@ -56,7 +70,7 @@ class LabelSet:
 
 class _Topic(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
-    __pydantic_extra__: dict[Language, Words | list[Words]] = Field(init=False)
+    __pydantic_extra__: dict[Language, Words | Annotated[list[Words], Field(min_length=1)]] = Field(init=False)
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")
     examples: dict[Language, list[Words]] = Field(default_factory=dict)
@@ -126,7 +140,8 @@ def _parse(text: str, name: str) -> LabelSet:
     except tomllib.TOMLDecodeError as error:
         raise TopicsFileError(f"{name} is not TOML: {error}.") from error
     except ValidationError as error:
-        fault: Any = error.errors(include_url=False, include_input=False)[0]
+        faults: list[Any] = error.errors(include_url=False, include_input=False)
+        fault = next((one for one in faults if one["type"] not in _OTHER_FORM), faults[0])
         place = ".".join(str(part) for part in fault["loc"])
         raise TopicsFileError(f"{name}, {place}: {fault['msg']}.") from error
     labels = LabelSet(tuple(_label(topic) for topic in topics))
@@ -141,7 +156,7 @@ def _parse(text: str, name: str) -> LabelSet:
 def _label(topic: _Topic) -> Label:
     described: Mapping[str, str | list[str]] = topic.model_extra or {}
     terms = {language: _terms(said) for language, said in described.items()}
-    return Label(topic.id, terms, {language: tuple(texts) for language, texts in topic.examples.items()})
+    return Label(topic.id, terms, {language: tuple(texts) for language, texts in topic.examples.items() if texts})
 
 
 def _terms(said: str | Sequence[str]) -> tuple[str, ...]:

@@ -89,12 +89,16 @@ class SourceTopicsView(BaseModel):
 
 
 def faults_of(topics: Sequence[OwnTopic]) -> Iterator[Fault]:
-    """Yield what no single field can say is wrong: ids twice, what is no language, too many examples."""
+    """Yield what no single field can say is wrong: ids twice, what is no language or no words, too many examples."""
     ids = [topic.id for topic in topics]
     for place, topic in enumerate(topics):
         there = f"#/topics/{place}"
         if topic.id in ids[:place]:
             yield Fault(code="duplicate_topic", detail="There is another topic of this id", pointer=f"{there}/id")
+        for language, text in topic.descriptions.items():
+            if not any(map(str.isalpha, text)):
+                pointer = f"{there}/descriptions/{_step(language)}"
+                yield Fault(code="no_letter", detail="A description needs a letter", pointer=pointer)
         for name, languages in (("descriptions", topic.descriptions), ("examples", topic.examples)):
             for language in languages:
                 if not _LANGUAGE.fullmatch(language):
