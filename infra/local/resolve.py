@@ -1,8 +1,12 @@
-"""Ask who organisations are that still have temporary ids: ``make resolve``. ``DRY_RUN=1`` only counts."""
+"""Ask who organisations are that still have temporary ids: ``make resolve``. ``DRY_RUN=1`` only counts.
+
+A CSV file of names that cannot be used is told at once, and nothing is handed out then.
+"""
 
 import argparse
 import sys
 from contextlib import closing
+from pathlib import Path
 
 from pydantic import ValidationError
 
@@ -14,6 +18,7 @@ from siftline.jobs.wiring import Producer, producer
 from siftline.kit.errors import SiftlineError
 from siftline.resolve import store
 from siftline.resolve.budget import day_of
+from siftline.resolve.providers import CsvNames
 from siftline.settings import ResolveSettings
 
 
@@ -70,6 +75,8 @@ def main(arguments: list[str]) -> int:
             if not settings.providers():
                 print("Nobody is asked: ENTITY_PROVIDERS names no provider.")
                 return 0
+            if CsvNames.name in settings.providers():
+                CsvNames(Path(settings.entity_csv)).load()
             if not chosen.dry_run:
                 made = enqueue(settings, parts)
                 handed_out = parts.publisher.hand_out(Queue.RESOLUTION, limit=chosen.limit, scheduled=True)

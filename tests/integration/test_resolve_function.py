@@ -82,3 +82,23 @@ def test_the_command_asks_nobody_where_no_provider_is_set(
     assert "Nobody is asked" in capsys.readouterr().out
     with database.transaction() as connection:
         assert connection.execute("select count(*) from jobs").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("file", ["", "/nowhere/names.csv"], ids=["none", "missing"])
+@pytest.mark.parametrize("arguments", [["--dry-run"], []], ids=["dry", "wet"])
+def test_the_command_says_that_there_is_no_file_of_names(
+    variables: dict[str, str],
+    database: Database,
+    capsys: pytest.CaptureFixture[str],
+    file: str,
+    arguments: list[str],
+) -> None:
+    make_entity(database)
+    with environment(variables | {"ENTITY_CSV": file}):
+        assert resolve.main(arguments) == 1
+
+    told = capsys.readouterr()
+    assert "1  organisations with a temporary id" in told.out
+    assert "ENTITY_CSV" in told.err
+    with database.transaction() as connection:
+        assert connection.execute("select count(*) from jobs").fetchone() == (0,)

@@ -130,9 +130,13 @@ class CsvNames:
 
     def search(self, wanted: Temporary) -> Sequence[Candidate]:
         """Return those who have this name. Raises ``NamesFileError``."""
+        return self.load().get(normalise(wanted.name), ())
+
+    def load(self) -> Mapping[str, Sequence[Candidate]]:
+        """Return everybody by normal form, read once. Raises ``NamesFileError``."""
         if self._by_name is None:
             self._by_name = self._load()
-        return self._by_name.get(normalise(wanted.name), ())
+        return self._by_name
 
     def _load(self) -> Mapping[str, Sequence[Candidate]]:
         try:
