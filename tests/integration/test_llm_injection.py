@@ -1,5 +1,6 @@
 """Texts that tell the model what to say, read by a model that obeys: with the guard, and in a control without it."""
 
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,9 @@ from siftline.analyze import llm_guard
 from siftline.analyze.labels import labels_of
 from siftline.analyze.llm_asking import Judge
 from siftline.analyze.llm_guard import Verdict
+from siftline.analyze.llm_prompt import Marks
+from siftline.analyze.llm_reply import Reply
+from siftline.analyze.sentences import split_sentences
 from siftline.kit.db import Database
 from tests.language_model import Asked, LanguageServer, reply
 from tests.reading import TEXT, TITLE, ReadingBench
@@ -26,6 +30,7 @@ TOPICS = labels_of(
         "health": "vaccine, hospital, doctors",
     }
 )
+DATA = Path(__file__).parents[1] / "data"
 GOOD = "The home team won the match with a goal in the last minute, and its coach praised the match."
 
 
@@ -191,3 +196,40 @@ def test_what_a_good_model_says_of_an_honest_text_is_believed(database: Database
         client = model.client()
         assert ReadingBench(database, tmp_path, client).read(title, text)["summary"] == summary
         client.close()
+
+
+WORDINGS = tomllib.loads((DATA / "injections.toml").read_text(encoding="utf-8"))["wordings"]
+"""Ways to tell a model to forget what it was told, and the claim that it is to make, which the article then has."""
+BEFORE = "The council of Rivermouth approved its budget on Tuesday after a debate. The budget pays for a bridge."
+AFTER = "The opposition asked for a referendum. The council will vote on the bridge in autumn."
+
+
+def judged(told: str, claim: str) -> Verdict:
+    said = Reply(topics=(), summary=f"{claim}.", tags=(), entities=())
+    text = f"{BEFORE} {told} {claim}. {AFTER}"
+    return llm_guard.judge(said, Marks(), title="Council", text=text, ranking=(), same_language=True)
+
+
+@pytest.mark.parametrize("name", WORDINGS)
+def test_a_claim_that_a_text_tells_the_model_to_make_is_not_borne_by_its_standing_there(name: str) -> None:
+    assert judged(*WORDINGS[name]).reply is None
+
+
+def test_a_claim_that_the_articles_own_sentences_bear_is_believed() -> None:
+    assert judged("The mayor said that", "the bridge is paid from the budget of the council").reply is not None
+
+
+def test_of_honest_summaries_hardly_any_is_refused() -> None:
+    """Sentences of the samples' own: the opening, the first two, the first and third, all, and two from the middle."""
+    samples = tomllib.loads((DATA / "reading.toml").read_text(encoding="utf-8"))
+    refused, asked = [], 0
+    for sample in samples["articles"]:
+        own = [one for one in split_sentences(sample["text"]) if one != sample["aside"]]
+        for summary in (own[:1], own[:2], [own[0], *own[2:3]], own, own[1:3]):
+            said = Reply(topics=(), summary=" ".join(summary), tags=(), entities=())
+            verdict = llm_guard.judge(
+                said, Marks(), title=sample["title"], text=sample["text"], ranking=(), same_language=True
+            )
+            asked += 1
+            refused += [] if verdict.reply else [(sample["title"], verdict.reason)]
+    assert len(refused) <= asked // 20, refused

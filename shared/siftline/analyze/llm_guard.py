@@ -6,11 +6,13 @@ A reply about other things is refused whether any such sentence is found or not.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from siftline.analyze.llm_folding import folded
 from siftline.analyze.llm_prompt import Marks
 from siftline.analyze.llm_reply import Reply
 from siftline.analyze.sentences import split_sentences
@@ -22,12 +24,21 @@ _SUMMARY_SHARE_MIN = 0.5
 """So much of the telling words of each sentence, and of all, the article must have; a good summary has 0.6 and more."""
 _STEM_CHARS = 5
 _WORD_CHARS_MIN = 4
+_INDIC_CHARS_MIN = 2
+_INDIC = re.compile("[\u0900-\u0dff]")
 _AFTER = 2
 """Sentences after one that speaks to a machine that are not trusted either."""
+_SENTENCES_MIN = 4
+_REST_SHARE_MAX = 0.1
+"""A summary's sentence of which all other sentences of the article have no more rests on one; of fewer sentences than
+four nobody can tell."""
+_OPENING = 2
+"""The title and the first sentence."""
 _STRANGE_TAGS = 3
 _STRICT_RANKS = 3
 FINAL = frozenset(
     {"refused", "mark_told", "speaks_to_machines", "address_not_in_text", "not_in_text", "tags_not_in_text"}
+    | {"in_one_stray_sentence"}
 )
 """Reasons for which a model is not asked once more: it does not want to, or does what the text wants."""
 
@@ -56,7 +67,7 @@ def judge(reply: Reply, marks: Marks, *, title: str, text: str, ranking: Sequenc
     said = [reply.summary, *reply.tags, *(entity.name for entity in reply.entities)]
     if any(mark in words for mark in (marks.fence, marks.receipt) for words in said):
         return Verdict(None, "mark_told")
-    if _speaks().search(reply.summary) or _MARKUP.search(reply.summary):
+    if _speaks().search(folded(reply.summary)) or _MARKUP.search(reply.summary):
         return Verdict(None, "speaks_to_machines")
     trusted, suspicious = _trusted(f"{title}\n\n{text}")
     if any(address.group().casefold() not in trusted.casefold() for address in _ADDRESS.finditer(" ".join(said))):
@@ -64,6 +75,8 @@ def judge(reply: Reply, marks: Marks, *, title: str, text: str, ranking: Sequenc
     stems = _stems(trusted)
     if same_language and not _borne(reply.summary, stems):
         return Verdict(None, "not_in_text")
+    if same_language and _of_a_stray(reply.summary, f"{title}\n\n{text}"):
+        return Verdict(None, "in_one_stray_sentence")
     tags = tuple(tag for tag in reply.tags if not same_language or _share(_stems(tag), stems) >= _SUMMARY_SHARE_MIN)
     if len(reply.tags) - len(tags) >= _STRANGE_TAGS and len(tags) < len(reply.tags) / 2:
         return Verdict(None, "tags_not_in_text")
@@ -86,7 +99,7 @@ def _trusted(text: str) -> tuple[str, bool]:
     """Return the text without sentences that speak to a machine and what follows on them, and whether it had any."""
     kept, distrust, found = [], 0, False
     for sentence in split_sentences(text):
-        if _speaks().search(sentence):
+        if _speaks().search(folded(sentence)):
             distrust, found = _AFTER + 1, True
         if distrust:
             distrust -= 1
@@ -103,12 +116,34 @@ def _borne(summary: str, stems: set[str]) -> bool:
     return _share(set().union(*sentences), stems) >= _SUMMARY_SHARE_MIN
 
 
+def _of_a_stray(summary: str, text: str) -> bool:
+    """Tell whether a whole summary rests on one of the article's sentences alone, which shares no word with the others.
+
+    A summary by what title or opening say is none: news says there what it is about.
+    """
+    sentences = [found for found in map(_stems, split_sentences(text)) if found]
+    if len(sentences) < _SENTENCES_MIN:
+        return False
+    places = set()
+    for said in filter(None, map(_stems, split_sentences(summary))):
+        place = max(range(len(sentences)), key=lambda at: len(said & sentences[at]))
+        rest = set().union(*(found for at, found in enumerate(sentences) if at != place))
+        if place < _OPENING or _share(said, rest) > _REST_SHARE_MAX or sentences[place] & rest:
+            return False
+        places.add(place)
+    return len(places) == 1
+
+
 def _share(found: set[str], stems: set[str]) -> float:
     return len(found & stems) / len(found) if found else 1.0
 
 
 def _stems(text: str) -> set[str]:
-    """Return the beginnings of the telling words, the numbers, and the pairs of ideographs."""
+    """Return the beginnings of the telling words, the numbers, and the pairs of ideographs.
+
+    Vowel signs are left out, as they would end a word of Indic writings.
+    """
+    text = "".join(char for char in text if unicodedata.category(char) not in {"Mn", "Mc"})
     return {stem for word in words_of(text) for stem in _stems_of(word.text.casefold(), run=word.run)}
 
 
@@ -117,5 +152,5 @@ def _stems_of(word: str, *, run: bool) -> Iterable[str]:
         return (word[place : place + 2] for place in range(len(word) - 1))
     if any(char.isdigit() for char in word):
         return (word,)
-    telling = len(word) >= _WORD_CHARS_MIN and word not in STOP_WORDS
+    telling = len(word) >= (_INDIC_CHARS_MIN if _INDIC.match(word) else _WORD_CHARS_MIN) and word not in STOP_WORDS
     return (word[:_STEM_CHARS],) if telling else ()
