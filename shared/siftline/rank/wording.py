@@ -43,7 +43,9 @@ class Wording:
             return words_store.parse(connection, query)
 
     def find(self, user_id: UUID, filters: Filters, query: Query, terms: Terms, *, limit: int) -> Worded:
-        """Return what holds the words of a query; where one is in nothing of the user's, one that is spelt alike."""
+        """Return what holds the words of a query; where one is in nothing of the user's, one that is spelt alike, if
+        something then holds them all.
+        """
         if not query.terms:
             return Worded(terms, {})
         shares = self._whole(user_id, filters, terms, limit)
@@ -54,9 +56,11 @@ class Wording:
         if not better:
             return Worded(terms, _joined(shares, rows))
         mended = query.mended(better)
-        terms = self.terms(mended)
-        shares = self._whole(user_id, filters, terms, limit)
-        return Worded(terms, _joined(shares, self._partly(user_id, filters, terms, limit)), str(mended))
+        mended_terms = self.terms(mended)
+        whole = self._whole(user_id, filters, mended_terms, limit)
+        if not whole:  # words of another language, more likely than mistyped ones
+            return Worded(terms, _joined(shares, rows))
+        return Worded(mended_terms, _joined(whole, self._partly(user_id, filters, mended_terms, limit)), str(mended))
 
     def resembling(
         self, user_id: UUID, filters: Filters, title: str, *, limit: int, exclude: Collection[UUID]
