@@ -17,6 +17,7 @@ OTHERS = {
     "shared/siftline/kit/probe.py": "whether the operator's Qdrant answers",
     "shared/siftline/kit/vectors.py": "the operator's Qdrant",
     "shared/siftline/kit/vector_errors.py": "names the errors of Qdrant's client",
+    "shared/siftline/api/worker_check.py": "whether the operator's worker can start its functions",
     "shared/siftline/worker/__main__.py": "SQS, for the worker",
     "shared/siftline/worker/health.py": "answers health checks; asks nobody",
     "shared/siftline/kit/openai_client.py": "models at the operator's address, in the form of OpenAI's API",
