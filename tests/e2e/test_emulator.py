@@ -69,7 +69,7 @@ class Lambda:
 
     def work_off(self, name: str, good: Any) -> None:
         """Run a queue function's bad sample event, then a good one: both are acknowledged, the bad one is parked."""
-        (bad,) = (path.stem for path in EVENTS.glob(f"{name}.*.json") if path.stem != f"{name}.ok")
+        bad = next(path.stem for path in sorted(EVENTS.glob(f"{name}.*.json")) if "malformed" in path.stem)
 
         assert self.invoke(name, self.event(bad), good) == [{"batchItemFailures": []}] * 2
         assert parked_code(self._sqs, self.urls[f"{QUEUE_OF[name].name}_DLQ_URL"])
@@ -165,7 +165,7 @@ def test_cluster_runs_for_a_user_with_nothing_yet(run: Lambda, database: Databas
     run.work_off("cluster", run.event("cluster.ok"))
 
     with database.transaction() as connection:
-        assert _states(connection) == {("cluster_user", "completed")}
+        assert ("cluster_user", "completed") in _states(connection)
 
 
 def test_the_api_and_its_authorizer_answer(run: Lambda, database: Database) -> None:

@@ -126,7 +126,7 @@ def test_schedules_and_alarms_are_deployed_in_the_states_that_the_switches_say(d
     alarms = deployed.client("cloudwatch").describe_alarms(AlarmNamePrefix="siftline-e2e-")["MetricAlarms"]
 
     states = {schedule["Name"]: schedule["State"] for schedule in schedules}
-    assert sorted(states.values()) == ["DISABLED"] * 2 + ["ENABLED"] * 4
+    assert sorted(states.values()) == ["DISABLED"] * 2 + ["ENABLED"] * 6
     for switched_off in ("Clusterings", "ExtraRun"):
         assert [name for name, state in states.items() if state == "DISABLED" and switched_off in name]
     declared = load(ROOT / "infra" / "observability.yaml")["Resources"].values()

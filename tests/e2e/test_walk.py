@@ -284,8 +284,9 @@ def test_a_worker_killed_in_mid_work_and_a_second_start_lose_nothing_and_do_noth
         assert len({item["url"] for item in items}) == len(items) >= 55
         with psycopg.connect(machine.environment["DATABASE_URL"]) as connection:
             doubled = connection.execute(
-                "select subject_id from jobs where state = 'completed' and job_type <> 'cluster_user'"
-                " and job_type <> 'fetch_source' group by job_type, subject_id having count(*) > 1"
+                "select subject_id from jobs where state = 'completed'"
+                " and job_type in ('ingest_content', 'analyze_content')"
+                " group by job_type, subject_id having count(*) > 1"
             ).fetchall()
             vectors = connection.execute("select count(*) from embeddings").fetchone()
         assert doubled == []
@@ -309,6 +310,6 @@ def test_a_first_briefing_tells_ten_stories_of_the_samples_each_once(machine: Ru
     told += [cited["content_id"] for story in stories for cited in story["citations"]]
     assert len(told) == len(set(told))
     assert all(story["summary"] and story["site"] for story in stories)
-    assert edition["document"]["links"]["edition"] == f"{machine.url}/v1/editions/{listed['id']}"
+    assert edition["document"]["links"]["edition"].endswith(f"/v1/editions/{listed['id']}")
     coverage = edition["document"]["coverage"]
     assert (coverage["sources_read"], coverage["sources_failed"]) == (5, 0)

@@ -91,7 +91,7 @@ PLANTED = {
            select gen_random_uuid(), url_key, url, 'READY' from contents where id = %(content)s""",
     ],
     "I3 one page held": [
-        "alter table items drop constraint items_user_id_content_id_key",
+        "alter table items drop constraint items_user_id_content_id_key cascade",
         "insert into items (id, user_id, content_id) values (gen_random_uuid(), %(user)s, %(content)s)",
     ],
     "I3 completed more": ["insert into job_events (job_id, event, attempt) values (%(done)s, 'completed', 1)"],
