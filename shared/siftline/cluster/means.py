@@ -49,10 +49,10 @@ def centred(
 def _mean(language: str, version: str, learnt: Mapping[str, tuple[int, Matrix]], vectors: Matrix) -> Matrix:
     known = shipped()
     found = known.get(f"{version}/{language}", known.get(f"{version}/{_ANY}"))
-    if found is not None:
+    if found is not None and found.size == vectors.shape[1]:  # a version of that name may be another's
         return found
     documents, mean = learnt.get(language, (0, None))
-    if mean is not None and documents >= _LEARNT_MIN:
+    if mean is not None and documents >= _LEARNT_MIN and mean.size == vectors.shape[1]:
         return mean
     at_hand: Matrix = vectors.mean(axis=0)
     return at_hand
