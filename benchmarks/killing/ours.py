@@ -28,18 +28,20 @@ create function count_effect() returns trigger language plpgsql as
   $$ begin insert into effects (page) values ((regexp_match(new.url, '/page/(\d+)$'))[1]::integer); return new; end $$;
 create trigger effects after update of text on contents for each row execute function count_effect()
 """
-_FINISHED = "select count(*) from jobs where state in ('completed', 'failed', 'cancelled')"
+_PAGES = "job_type = 'ingest_content'"  # what a user's scores and stories ask for besides comes when it comes
+_FINISHED = f"select count(*) from jobs where {_PAGES} and state in ('completed', 'failed', 'cancelled')"  # noqa: S608 - made of constants only
 _RETURNS = r"""
 select (regexp_match(contents.url, '/page/(\d+)$'))[1]::integer, extract(epoch from job_events.at)::float8
 from job_events join jobs on jobs.id = job_events.job_id join contents on contents.id = jobs.subject_id
 where job_events.event in ('lease_expired', 'claimed')
 """
 _AUDIT = {
-    "jobs did not complete": "select count(*) from jobs where state <> 'completed'",
+    "jobs did not complete": f"select count(*) from jobs where {_PAGES} and state <> 'completed'",  # noqa: S608 - made of constants only
     "jobs hold a lease": "select count(*) from jobs where lease_token is not null",
-    "jobs have not exactly one completion in their timeline": """
-        select count(*) from jobs where 1 <> (
-          select count(*) from job_events where job_events.job_id = jobs.id and job_events.event = 'completed')""",
+    "jobs have not exactly one completion in their timeline": f"""
+        select count(*) from jobs where {_PAGES} and 1 <> (
+          select count(*) from job_events where job_events.job_id = jobs.id and job_events.event = 'completed')
+        """,  # noqa: S608 - made of constants only
     "contents are not READY with their text": """
         select count(*) from contents where status <> 'READY' or text is null or version <> 1""",
     "contents have another status than their job": """
