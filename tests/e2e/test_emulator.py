@@ -69,7 +69,11 @@ class Lambda:
 
     def work_off(self, name: str, good: Any) -> None:
         """Run a queue function's bad sample event, then a good one: both are acknowledged, the bad one is parked."""
-        bad = next(path.stem for path in sorted(EVENTS.glob(f"{name}.*.json")) if "malformed" in path.stem)
+        bad = next(
+            path.stem
+            for path in sorted(EVENTS.glob(f"{name}.*.json"))
+            if path.stem.endswith(("malformed", "invalid_url"))
+        )
 
         assert self.invoke(name, self.event(bad), good) == [{"batchItemFailures": []}] * 2
         assert parked_code(self._sqs, self.urls[f"{QUEUE_OF[name].name}_DLQ_URL"])
