@@ -154,6 +154,8 @@ def test_a_feed_of_many_hosts_that_never_answer_holds_two_threads(
         read_meanwhile(machine)
         machine.see(lambda: len(places(machine)) == 2)
         assert all(attempts == claimed - put_off for attempts, claimed, put_off in tries(machine, urls))
+    machine.heal(0, patience_s=240)
+    assert machine.ask("select distinct status from contents where url = any(%s)", urls) == ["FAILED"]
 
 
 def test_saves_by_hand_and_what_feeds_bring_take_no_place_of_one_another(
