@@ -83,7 +83,7 @@ def reader(machine: FaultMachine) -> UUID:
 def test_a_worker_killed_as_a_mail_is_taken_sends_it_at_most_once_more_under_the_same_id(
     machine: FaultMachine, healing: Told, when: str, taken: int, fault_round: int
 ) -> None:
-    """Fault 32, and fault 36 of a scheduler that fires each second: one edition; the repeat is known by its id."""
+    """Fault 32, case D08; fault 36 of a scheduler that fires each second: one edition, a repeat known by its id."""
     mails = Mails()
 
     def before(_: Asked) -> Reply:

@@ -66,7 +66,7 @@ def test_the_window_begins_where_the_last_one_ended_however_late_a_run_is(desk):
 
 
 def test_two_triggers_at_once_make_one_edition(desk):
-    """Case D08."""
+    """Cases D08, D15: the period is claimed by the row itself."""
     briefing = desk.brief()
     desk.item("Ferry runs again")
     jobs = []
@@ -116,6 +116,23 @@ def test_an_edition_of_nothing_is_skipped_or_says_so(desk, policy, editions):
         assert "Nothing new came in." in edition["html"]
         assert "Nothing new came in." in edition["plain"]
     assert desk.run(briefing)["result"] == {"outcome": "nothing_due"}
+
+
+@pytest.mark.parametrize(("policy", "editions"), [("skip", 0), ("say", 1)])
+def test_an_edition_whose_one_item_was_deleted_before_it_was_rendered_is_one_of_nothing(desk, policy, editions):
+    """Case D09."""
+    briefing = desk.brief(on_empty=policy)
+    gone = desk.item("Deleted before")
+    with desk.database.transaction() as connection:
+        connection.execute("delete from items where content_id = %s", [gone])
+    desk.run(briefing)
+    assert len(desk.editions(briefing)) == editions
+    for edition in desk.editions(briefing):
+        assert (edition["stories"], edition["document"]["coverage"]["items_seen"]) == (0, 0)
+        assert edition["document"]["empty"] is True
+        for rendering in (edition["html"], edition["plain"]):
+            assert "Nothing new came in." in rendering
+            assert "Deleted before" not in rendering
 
 
 def test_every_rendering_shows_what_the_document_counts_and_stays(desk):

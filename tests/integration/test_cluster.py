@@ -136,6 +136,7 @@ def test_a_users_contents_become_clusters_with_labels_centroids_and_quality(data
 
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_a_user_with_hardly_any_contents_gets_an_empty_run(database, user, count):
+    """Case C01."""
     hold(database, user, bunch(0, count))
 
     result = run(database, user)
@@ -160,6 +161,7 @@ def test_only_what_is_ready_held_and_embedded_counts(database, user):
 
 
 def test_after_one_more_item_every_content_keeps_its_cluster_and_label(database, user):
+    """Case C03."""
     for centre in range(4):
         hold(database, user, bunch(centre, 8, spread=0.12), title=f"Story number {'abcd'[centre] * 4}")
     run(database, user)

@@ -37,6 +37,7 @@ def lines(text: str) -> str:
 
 
 def test_a_mail_holds_the_frozen_text_and_html_and_says_how_to_end_it(desk, ses):
+    """Case D11."""
     edition_id = desk.mailed(name="Grüße aus 東京")
     [job] = desk.deliver_due()
     assert job["result"] == {"outcome": "sent"}
@@ -204,7 +205,8 @@ def test_a_fault_of_the_account_opens_the_breaker_and_every_mail_waits_without_a
     assert desk.delivery()["state"] == "sent"
 
 
-def test_an_answer_that_is_lost_is_repeated_once_under_the_same_id(desk, ses):  # fault 32
+def test_an_answer_that_is_lost_is_repeated_once_under_the_same_id(desk, ses):
+    """Fault 32."""
     ses.lose()
     edition = desk.mailed()
     [job] = desk.deliver_due()
@@ -217,7 +219,8 @@ def test_an_answer_that_is_lost_is_repeated_once_under_the_same_id(desk, ses):  
     assert (row["state"], row["begun"], row["unanswered"]) == ("sent", 2, 1)
 
 
-def test_two_lost_answers_are_the_end_and_never_a_third_mail(desk, ses):  # fault 32
+def test_two_lost_answers_are_the_end_and_never_a_third_mail(desk, ses):
+    """Fault 32."""
     ses.lose(times=2)
     desk.mailed()
     for _ in range(4):
@@ -229,6 +232,7 @@ def test_two_lost_answers_are_the_end_and_never_a_third_mail(desk, ses):  # faul
 
 
 def test_two_triggers_at_once_send_one_mail(desk, ses):
+    """Case D08."""
     desk.mailed()
     [job] = desk.rows("select id, subject_id from jobs where job_type = 'deliver_briefing'")
     with ThreadPoolExecutor(4) as pool:

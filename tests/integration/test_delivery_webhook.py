@@ -32,6 +32,7 @@ def desk(make_database) -> Iterator[DeliveryDesk]:
 
 
 def test_a_webhook_gets_the_frozen_document_and_can_check_who_it_is_from(desk, site: LoopbackServer):
+    """Case D11."""
     site.answers[PATH] = Answer(b"thanks", status=202)
     edition = desk.posted(site.url(PATH), signing_key="whsec-ключ")
     [job] = desk.deliver_due()
@@ -94,7 +95,8 @@ def test_a_server_that_is_down_is_asked_as_often_as_a_job_is_tried(desk, site):
     assert (row["state"], row["error_code"], row["begun"], row["unanswered"]) == ("failed", "connection_failed", 4, 0)
 
 
-def test_a_server_that_hangs_up_before_its_answer_is_asked_once_more_and_no_more(desk, site):  # fault 32
+def test_a_server_that_hangs_up_before_its_answer_is_asked_once_more_and_no_more(desk, site):
+    """Fault 32."""
     site.answers[PATH] = Answer(b"", content_length=100)
     edition = desk.posted(site.url(PATH))
     for _ in range(4):

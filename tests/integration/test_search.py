@@ -83,6 +83,7 @@ def test_a_content_that_two_hold_is_shown_to_each_under_their_own_item(library: 
 
 
 def test_deleted_items_are_not_found_before_or_after_the_sweep(library: Library):
+    """Case C11: before the sweep PostgreSQL holds them back, after it their points are gone."""
     user = library.user()
     library.give(user, PORT, GOAL)
     kept = library.hold(library.user(), library.content(RATES))

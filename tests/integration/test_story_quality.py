@@ -1,6 +1,8 @@
 """Stories by the shipped model: one event is one story in whatever words and language, and another event is another."""
 
+import re
 from datetime import UTC, datetime, timedelta
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -9,13 +11,34 @@ from siftline.analyze.anchors import Shelf
 from siftline.analyze.labels import shipped_labels, shipped_news
 from siftline.cluster.joining import Rule, Telling, join
 from siftline.cluster.means import centred, shipped
+from siftline.cluster.story_service import JoinUserStories
 from siftline.kit.embedder import OnnxEmbedder
 from siftline.kit.ids import new_id
 from siftline.kit.models import ModelFolder
+from tests.briefing import Desk
+from tests.integration.test_cluster import embed, job_for, write
 from tests.made_news import precision_and_recall, reports, vectors
 from tests.models import real_model
+from tests.simulated_time import simulated_time
 
 pytestmark = pytest.mark.slow
+
+STRAIT = (
+    "Iran closes Strait of Hormuz to all shipping",
+    "Strait of Hormuz shut to tankers, Iran says",
+    "Iran shuts the Hormuz strait, halting oil shipping",
+    "Tehran blocks oil tankers from the Strait of Hormuz",
+    "Tankers stranded as Iran keeps Hormuz closed",
+    "Oil shipping halts after Iran's closure of Hormuz",
+)
+OTHERS = (
+    "Central bank holds interest rates steady",
+    "Heavy rain floods streets of Valencia",
+    "Late penalty sends Ghana into the final",
+    "Vaccine trial reports fewer hospital stays",
+    "Chip maker opens plant in Dresden",
+    "Film festival opens with silent classic",
+)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +80,39 @@ def only(told, *halves):
     return [pair for pair in told if pair[0].title in wanted]
 
 
-def test_six_headlines_of_one_strait_are_one_story_and_six_others_are_apart(told):
+def likeness_of_words(one: str, other: str) -> float:
+    """The share of all their words that two headlines have in common."""
+    a, b = (set(re.findall(r"\w+", headline.lower())) for headline in (one, other))
+    return len(a & b) / len(a | b)
+
+
+def test_six_wordings_of_one_event_take_one_of_a_briefings_seven_slots_from_their_headlines_alone(
+    embedder, make_database
+):
+    """Case C05, whole: headlines, the shipped model's vectors, the join in the database, an edition."""
+    overlaps = [likeness_of_words(*pair) for pair in combinations(STRAIT, 2)]
+    assert 0.12 <= min(overlaps) < 0.15
+    assert 0.4 < max(overlaps) <= 0.5
+    with simulated_time(make_database) as (clock, database):
+        desk = Desk(database, clock)
+        briefing = desk.brief()
+        for headline in [*STRAIT, *OTHERS]:
+            content_id = desk.item(headline, lang="en", site_name=f"Paper {headline[:9]}")
+            with database.transaction() as connection:
+                embed(connection, content_id, embedder.embed_passage(headline), embedder.model_version)
+        write(database, JoinUserStories(database, Rule()).process(job_for(desk.user_id)))
+        desk.run(briefing)
+        [edition] = desk.editions(briefing)
+
+    stories = edition["document"]["stories"]
+    [strait] = [story for story in stories if story["title"] in STRAIT]
+    assert len(stories) == 7
+    assert {strait["title"], *(one["title"] for one in strait["citations"])} == set(STRAIT)
+    assert {story["title"] for story in stories if story is not strait} == set(OTHERS)
+
+
+def test_six_reports_of_one_strait_are_one_story_and_six_others_are_apart(told):
+    """Case C05, in fewer common words."""
     case = only(told, "case")
     found = stories_of(case)
 

@@ -88,6 +88,7 @@ def test_each_iso_week_of_every_zone_has_one_weekly_edition(shard):
 
 @pytest.mark.parametrize("name", ["America/New_York", "Australia/Lord_Howe", "Africa/Casablanca", "Asia/Kathmandu"])
 def test_a_clock_that_runs_through_the_years_comes_to_each_day_once(name):
+    """Cases D03, D05."""
     rhythm = daily(name, time(2, 15))
     found = []
     period = following(rhythm, instant(FIRST, time(0, 0), rhythm.zone) - SECOND)

@@ -67,6 +67,7 @@ def kept_share(before: Grouping, after: Grouping) -> float:
 
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_too_few_contents_are_answered_as_unclustered(count):
+    """Case C01."""
     grouping = run(scattered(count, 8) if count else np.zeros((0, 8), dtype=np.float32))
 
     assert grouping.stories == ()
