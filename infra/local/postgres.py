@@ -130,8 +130,9 @@ class EmbeddedPostgres(Service):
             command, cwd="/", capture_output=True, check=False, env=self._environment(), **self._demotion.options
         )
         if result.returncode:
-            last = (result.stderr or result.stdout).decode(errors="replace").strip().splitlines()[-1:]
-            raise SetUpError(f"{Path(command[0]).name} failed: {' '.join(last)}")
+            # The cause stands before what was done about it: "initdb: removing data directory" comes last.
+            last = (result.stderr or result.stdout).decode(errors="replace").strip().splitlines()[-3:]
+            raise SetUpError(f"{Path(command[0]).name} failed: {'; '.join(last)}")
 
     def _check_version(self, place: Place, binaries: Path) -> None:
         have = (place.data / "PG_VERSION").read_text(encoding="ascii").strip()

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime, time
 from html.parser import HTMLParser
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from psycopg.rows import dict_row
@@ -14,8 +15,9 @@ from siftline.api.editions import preferred
 from siftline.contracts import JobType, Queue
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
-from tests.api_client import ApiClient, World
-from tests.briefing import Desk
+from tests.api_client import Answered, ApiClient, World, sent
+from tests.briefing import LINKS, Desk
+from tests.http_events import http_event
 from tests.simulated_time import simulated_time
 
 MORNING = {"name": "Morning", "frequency": "DAILY", "at": "07:00"}
@@ -217,6 +219,41 @@ def test_an_edition_is_read_as_json_page_and_text_by_its_owner_only(desk):
     other = world.user()
     assert other.get("/v1/editions").json["items"] == []
     assert {other.send("GET", path, headers={"accept": kind}).code for kind in ("text/html", "*/*")} == {"not_found"}
+
+
+def test_an_editions_page_is_read_by_its_link_alone_and_opens_nothing_else(desk):
+    world = World(desk.database)
+    briefing = desk.brief()
+    for day in (1, 2):
+        desk.at(f"2026-12-0{day} 06:00")
+        desk.item(f"Day {day}")
+        desk.run(briefing)
+    owner = ApiClient(world.api, desk.user_id)
+    second, first = owner.get("/v1/editions").json["items"]
+    shown = owner.get(f"/v1/editions/{first['id']}").json
+    assert shown["document"]["links"]["page"] == f"{LINKS.base_url}{urlsplit(first['page_url']).path}"
+
+    def follow(link: str) -> Answered:
+        return sent(world.api, http_event("GET", urlsplit(link).path))
+
+    page = follow(first["page_url"])
+    assert page.status == 200
+    assert "Day 1" in page.text
+    assert "Day 2" not in page.text
+    assert (page.headers["referrer-policy"], page.headers["x-robots-tag"]) == ("no-referrer", "noindex")
+    assert (page.headers["cache-control"], page.headers["content-type"]) == ("no-store", "text/html; charset=utf-8")
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    parsed = _Shown()
+    parsed.feed(page.text)
+    assert shown["document"]["links"]["page"] in parsed.links
+    text = owner.send("GET", f"/v1/editions/{first['id']}", headers={"accept": "text/plain"}).text
+    assert f"Read in a browser: {shown['document']['links']['page']}" in text
+    for elsewhere in (first["id"], second["id"], "x", "read"):
+        assert follow(f"https://news.example/v1/read/{elsewhere}").status == 404
+    token = first["page_url"].rpartition("/")[2]
+    assert sent(world.api, http_event("GET", f"/v1/editions/{token}")).status == 401
+    owner.send("DELETE", f"/v1/briefings/{briefing}")
+    assert follow(first["page_url"]).status == 404
 
 
 def test_editions_are_listed_newest_first_page_by_page(desk):

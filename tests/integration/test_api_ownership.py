@@ -81,7 +81,8 @@ def things(world: World, user: ApiClient) -> dict[str, UUID | str]:
         )
         connection.execute(
             "insert into editions (id, briefing_id, user_id, period_key, due_at, window_from, window_until, stories,"
-            " document, html, plain) values (%s, %s, %s, '2026-11-28', now(), now(), now(), 0, %s, '', '')",
+            " document, html, plain, read_token)"
+            " values (%s, %s, %s, '2026-11-28', now(), now(), now(), 0, %s, '', '', 'read')",
             (ids["edition_id"], ids["briefing_id"], user.user_id, '{"briefing": {"name": "Morning"}}'),
         )
     return {**ids, "entity_id": "acme"}

@@ -147,7 +147,7 @@ class AtomRoutes:
         return Entry(
             id=row.id,
             title=f"{row.name}: {row.period}",
-            url=f"{self._public_url}/v1/editions/{row.id}",
+            url=f"{self._public_url}/v1/read/{row.read_token}",
             author="Siftline",
             updated_at=row.made_at,
             published_at=row.made_at,

@@ -18,7 +18,7 @@ from siftline.api.problems import ProblemError
 OPEN_FEEDS = frozenset({"/v1/feed.atom", "/v1/editions.atom"})
 """Open to feed readers, whose token stands in the query: the routes look at it themselves."""
 OPEN = frozenset({"/", "/docs", "/docs/", "/favicon.ico", "/health", "/v1/openapi.json"}) | OPEN_FEEDS
-OPEN_BY_TOKEN = frozenset({"/v1/unsubscribe/{token}", "/v1/mail-addresses/confirm/{token}"})
+OPEN_BY_TOKEN = frozenset({"/v1/unsubscribe/{token}", "/v1/mail-addresses/confirm/{token}", "/v1/read/{token}"})
 """Open to whoever was sent the link: a random token at the end of the path is all that it takes."""
 _OPERATIONS = ("/v1/ops/", "/admin/")
 

@@ -225,6 +225,7 @@ class Edition(BaseModel):
     window_from: datetime = Field(description="What came in after this")
     window_until: datetime = Field(description="… until this")
     stories: int
+    page_url: str = Field(description="Its page for a browser; whoever has this address can read the edition")
     deliveries: list[DeliveryState]
 
 

@@ -52,6 +52,7 @@ class EditionRow:
     window_from: datetime
     window_until: datetime
     stories: int
+    read_token: str
     deliveries: list[dict[str, Any]]
 
 
@@ -116,7 +117,7 @@ _ASK = "update briefings set asked_at = now() where id = %(id)s and user_id = %(
 
 _EDITION = """
 select e.id, e.briefing_id, e.document -> 'briefing' ->> 'name' as name, e.period_key as period, e.made_at,
-  e.window_from, e.window_until, e.stories,
+  e.window_from, e.window_until, e.stories, e.read_token,
   coalesce((select jsonb_agg(jsonb_build_object('channel', d.channel, 'destination', d.destination, 'state', d.state,
     'error_code', d.error_code, 'error_detail', d.error_detail, 'sent_at', d.sent_at) order by d.created_at)
     from deliveries d where d.edition_id = e.id), '[]') as deliveries
@@ -135,6 +136,7 @@ _ONE_EDITION = _EDITION + " and e.id = %(id)s"
 _DOCUMENT = "select document from editions where id = %(id)s and user_id = %(user_id)s"
 _HTML = "select html from editions where id = %(id)s and user_id = %(user_id)s"
 _PLAIN = "select plain from editions where id = %(id)s and user_id = %(user_id)s"
+_PAGE = "select html from editions where read_token = %(token)s"
 _RENDERINGS = {"document": _DOCUMENT, "html": _HTML, "plain": _PLAIN}
 
 
@@ -209,3 +211,10 @@ def rendering(connection: Connection, user_id: UUID, edition_id: UUID, form: str
     """Return one of an edition's forms, ``document``, ``html`` or ``plain``; ``None`` if it is not the user's."""
     with connection.cursor(row_factory=scalar_row) as cursor:
         return cursor.execute(_RENDERINGS[form], {"id": edition_id, "user_id": user_id}).fetchone()
+
+
+def edition_page(connection: Connection, token: str) -> str | None:
+    """Return the page of the edition that a link's token opens."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        html: str | None = cursor.execute(_PAGE, {"token": token}).fetchone()
+    return html

@@ -10,6 +10,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Header, Query
 from siftline.api import briefings_store as store
 from siftline.api.auth import CurrentCaller
 from siftline.api.briefing_models import DeliveryState, Edition, EditionDetail, Editions
+from siftline.api.pages import unknown_link
 from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.problems import not_found
 from siftline.api.routing import answer, new_router, responses
@@ -24,10 +25,11 @@ _FORMS = {"text/html": "html", "text/plain": "plain", "application/json": "docum
 
 
 class EditionRoutes:
-    """``/v1/editions``."""
+    """``/v1/editions``, and the pages that mails and feeds link to; every link of ours begins with ``public_url``."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, public_url: str) -> None:
         self._database = database
+        self._public_url = public_url
 
     def router(self) -> Router:
         """Return the routes."""
@@ -44,6 +46,7 @@ class EditionRoutes:
             responses=responses((200, EditionDetail, "The edition, as it was frozen"), problems=(404,)),
             tags=["briefings"],
         )(self.show)
+        router.get("/v1/read/<token>", include_in_schema=False)(self.read)
         return router
 
     def browse(
@@ -58,7 +61,7 @@ class EditionRoutes:
         with self._database.transaction() as connection:
             rows = store.list_editions(connection, caller.user_id, briefing_id, decode(next), limit + 1)
         shown, following = page(rows, limit, lambda row: Cursor(row.made_at, row.id))
-        return Editions(items=[Edition(**_fields(row)) for row in shown], next=following)
+        return Editions(items=[Edition(**self._fields(row)) for row in shown], next=following)
 
     def show(
         self,
@@ -74,10 +77,37 @@ class EditionRoutes:
                 raise not_found("edition")
             body = store.rendering(connection, caller.user_id, edition_id, form)
         if form == "document":
-            return answer(200, EditionDetail(**_fields(row), document=body))
+            return answer(200, EditionDetail(**self._fields(row), document=body))
         media_type = "text/html" if form == "html" else "text/plain"
         headers = {"Content-Security-Policy": _PAGE_POLICY, "Vary": "Accept"}
         return Response(200, content_type=f"{media_type}; charset=utf-8", body=body, headers=headers)
+
+    def read(self, token: str) -> Response[str]:
+        """Show an edition's page to whoever followed its link."""
+        with self._database.transaction() as connection:
+            html = store.edition_page(connection, token)
+        if html is None:
+            return unknown_link()
+        headers = {
+            "Content-Security-Policy": _PAGE_POLICY,
+            "Referrer-Policy": "no-referrer",
+            "X-Robots-Tag": "noindex",
+        }
+        return Response(200, content_type="text/html; charset=utf-8", body=html, headers=headers)
+
+    def _fields(self, row: store.EditionRow) -> dict[str, Any]:
+        return {
+            "id": row.id,
+            "briefing_id": row.briefing_id,
+            "name": row.name,
+            "period": row.period,
+            "made_at": row.made_at,
+            "window_from": row.window_from,
+            "window_until": row.window_until,
+            "stories": row.stories,
+            "page_url": f"{self._public_url}/v1/read/{row.read_token}",
+            "deliveries": [_delivery(one) for one in row.deliveries],
+        }
 
 
 def preferred(accept: str) -> str:
@@ -100,20 +130,6 @@ def _weight(quality: str) -> float:
         return min(1.0, max(0.0, float(quality)))
     except ValueError:
         return 0.0
-
-
-def _fields(row: store.EditionRow) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "briefing_id": row.briefing_id,
-        "name": row.name,
-        "period": row.period,
-        "made_at": row.made_at,
-        "window_from": row.window_from,
-        "window_until": row.window_until,
-        "stories": row.stories,
-        "deliveries": [_delivery(one) for one in row.deliveries],
-    }
 
 
 def _delivery(one: dict[str, Any]) -> DeliveryState:

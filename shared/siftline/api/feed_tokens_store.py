@@ -41,6 +41,7 @@ class EditionRow:
     period: str
     stories: int
     made_at: datetime
+    read_token: str
     html: str
     lead_titles: list[str]
 
@@ -76,7 +77,7 @@ on conflict (token_id, kind) do update set digest = excluded.digest, changed_at 
 returning changed_at
 """
 _EDITIONS = """
-select id, document -> 'briefing' ->> 'name' as name, period_key as period, stories, made_at, html,
+select id, document -> 'briefing' ->> 'name' as name, period_key as period, stories, made_at, read_token, html,
   array(select story ->> 'title' from jsonb_array_elements(document -> 'stories') as story
     where story ->> 'title' is not null limit 3) as lead_titles
 from editions where user_id = %(user_id)s order by made_at desc, id desc limit %(limit)s

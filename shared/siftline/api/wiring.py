@@ -108,7 +108,7 @@ def http_api(
         EntityRoutes(parts.database),
         TopicRoutes(parts.database, hand_out, max_attempts=max_attempts),
         BriefingRoutes(parts.database, hand_out, scores, allow_loopback=allow_loopback, max_attempts=max_attempts),
-        EditionRoutes(parts.database),
+        EditionRoutes(parts.database, outside),
         TokenRoutes(parts.database, parts.clock),
         MeRoutes(parts.database, scores),
         MailAddressRoutes(parts.database, hand_out, max_attempts=max_attempts),

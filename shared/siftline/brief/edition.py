@@ -27,8 +27,12 @@ class Links:
     base_url: str
 
     def edition(self, edition_id: UUID) -> str:
-        """Return where an edition is read."""
+        """Return where the API shows an edition to its owner."""
         return f"{self.base_url}/v1/editions/{edition_id}"
+
+    def page(self, token: str) -> str:
+        """Return where an edition is read in a browser, by whoever has this address."""
+        return f"{self.base_url}/v1/read/{token}"
 
     def unsubscribe(self, token: str) -> str:
         """Return where a briefing is stopped with one click."""
@@ -41,6 +45,7 @@ class Links:
 
 def document(
     edition_id: UUID,
+    read_token: str,
     briefing: Briefing,
     period_key: str,
     window: Window,
@@ -68,7 +73,7 @@ def document(
             "stories_told_before": choice.told_before,
             "stories_left_out": choice.left_out,
         },
-        "links": {"edition": links.edition(edition_id)},
+        "links": {"edition": links.edition(edition_id), "page": links.page(read_token)},
     }
 
 

@@ -76,6 +76,7 @@ def _values(
         "cut": f"{_counted(left, 'story', 'stories')} more would make this too long for a mail." if left > 0 else "",
         "coverage": _coverage(document["coverage"]),
         "failed": document["coverage"]["failed"],
+        "page_url": document["links"]["page"],
         "unsubscribe_url": unsubscribe_url,
     }
 

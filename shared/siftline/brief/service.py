@@ -1,5 +1,6 @@
 """The work of ``run_briefing``: one edition of a briefing, made of what came in, frozen, and handed on for delivery."""
 
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -25,6 +26,7 @@ _CANDIDATES_MAX = 2_000
 _COMPARED_WITHIN_S = 600.0
 _COMPARED_SOON_S = 15.0
 _FRESHNESS = Freshness()
+_READ_TOKEN_BYTES = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +179,9 @@ class RunBriefing:
 
     def _edition(self, found: _Input) -> store.Edition:
         briefing = found.briefing
-        edition_id = self._make_id()
+        edition_id, read_token = self._make_id(), secrets.token_urlsafe(_READ_TOKEN_BYTES)
         frozen = document(
-            edition_id, briefing, found.period.key, found.window, found.choice, found.coverage, self._links
+            edition_id, read_token, briefing, found.period.key, found.window, found.choice, found.coverage, self._links
         )
         rendered = render(
             frozen, unsubscribe_url=self._links.unsubscribe(briefing.unsubscribe_token), zone=found.rhythm.zone
@@ -196,6 +198,7 @@ class RunBriefing:
             document=frozen,
             html=rendered.html,
             plain=rendered.plain,
+            read_token=read_token,
         )
 
 

@@ -98,9 +98,9 @@ _NOW = "select now()"
 
 _CLAIM = """
 insert into editions (id, briefing_id, user_id, period_key, asked, due_at, window_from, window_until, stories, document,
-  html, plain, made_at)
+  html, plain, read_token, made_at)
 values (%(id)s, %(briefing_id)s, %(user_id)s, %(period_key)s, %(asked)s, %(due_at)s, %(start)s, %(end)s, %(stories)s,
-  %(document)s, %(html)s, %(plain)s, now())
+  %(document)s, %(html)s, %(plain)s, %(read_token)s, now())
 on conflict (briefing_id, period_key) do nothing returning id
 """
 
@@ -146,6 +146,7 @@ class Edition:
     document: Mapping[str, Any]
     html: str
     plain: str
+    read_token: str
 
 
 def snapshot(connection: Connection) -> datetime:
@@ -231,6 +232,7 @@ def freeze(connection: Connection, edition: Edition, rows: Sequence[ToldRow]) ->
         "document": Jsonb(edition.document),
         "html": edition.html,
         "plain": edition.plain,
+        "read_token": edition.read_token,
     }
     if connection.execute(_CLAIM, values).fetchone() is None:
         return False
