@@ -149,6 +149,7 @@ def test_filters_hold_back_what_does_not_match(library: Library):
     assert found(source_id=source) == {2}
     assert found(since=week_ago, unread="true") == {2}
     assert found(lang="de") == set()
+    assert user.get("/v1/search", q="port", lang="deutsch").code == "invalid_request"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from siftline.api.paging import Time
 
-ByLang = Annotated[str | None, Query(max_length=16, description="A language: ISO 639-1")]
+ByLang = Annotated[
+    str | None, Query(pattern="^[a-z]{2,3}$", description="A language: ISO 639-1, as `en`", examples=["en"])
+]
 ByTopic = Annotated[str | None, Query(max_length=200, description="A topic, everybody's or your own")]
 ByTag = Annotated[str | None, Query(max_length=64, description="A tag, yours or found by reading")]
 ByEntity = Annotated[
