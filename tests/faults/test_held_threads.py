@@ -19,7 +19,7 @@ from tests.servers import Answer, Script, drip
 _HTML = {"Content-Type": "text/html; charset=utf-8"}
 _PATIENT = {"HTTP_READ_S": "29", "HOST_PACE_LOOPBACK": "true", "HOST_BURST": "1000"}
 """Whatever holds a thread holds it for half a minute, and then again."""
-_ENTRIES, _PITS = 24, 20
+_ENTRIES, _PITS = 10, 8
 
 
 @pytest.fixture(scope="module", autouse=True)
