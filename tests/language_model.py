@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from siftline.analyze.llm import LanguageModel
 from siftline.kit.clock import SystemClock
+from siftline.kit.llm import LanguageModel
 from tests.servers import Answer, LoopbackServer, Request
 
 PATH = "/v1/chat/completions"

@@ -13,18 +13,19 @@ from siftline.analyze.desk import Desk
 from siftline.analyze.entity_step import EntityStep
 from siftline.analyze.labels import LabelSet, labels_of
 from siftline.analyze.language import LanguageDetector
-from siftline.analyze.llm import LanguageModel
-from siftline.analyze.llm_asking import Asking, AskingRule, Judge
-from siftline.analyze.llm_prices import Price
+from siftline.analyze.llm_asking import Asking, Judge
 from siftline.analyze.llm_reader import LlmReader, LlmRule
 from siftline.analyze.reader import Reader
 from siftline.analyze.service import AnalyzeContent, subject_of
 from siftline.contracts import JobType, Queue
 from siftline.jobs.consume import BatchConsumer
+from siftline.jobs.llm_prices import Price
+from siftline.jobs.priced_llm import AskingRule, PricedModel
 from siftline.jobs.publish import Publisher
 from siftline.jobs.spending_store import Caps
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
+from siftline.kit.llm import LanguageModel
 from siftline.kit.vectors import Point
 from siftline.settings import JobSettings
 from tests.factories import FakeContext, make_content, make_job, sqs_event
@@ -75,7 +76,7 @@ class ReadingBench:
         detector = LanguageDetector()
         shelf = Shelf(embedder, labels, NEWS, lambda: [folder])
         asking_rule = AskingRule(caps, output_tokens=500, patience_s=patience_s)
-        asking = Asking(database, model, PRICE, asking_rule, clock or SystemClock(), judge)
+        asking = Asking(PricedModel(database, model, PRICE, asking_rule, clock or SystemClock()), judge)
         llm = LlmReader(database, asking, labels.labels, detector, rule)
         reader = Reader(embedder, shelf, detector)
         self.desk = Desk.of(reader, Points())

@@ -9,6 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from siftline.analyze import labelling, service
 from siftline.analyze.own_wiring import open_labelling
 from siftline.analyze.wiring import open_analysis, open_directions
+from siftline.cluster import naming, naming_wiring
 from siftline.contracts import JobType
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.consumers import Lazily, consumer
@@ -20,19 +21,18 @@ from siftline.settings import AnalyzeSettings
 @cache
 def build() -> BatchConsumer:
     """Put the parts together, once a warm environment."""
-    settings = AnalyzeSettings()
-    parts = producer(settings)
-    analysis = partial(open_analysis, settings, parts.database)
-    own = partial(open_labelling, settings, parts.database)
+    parts = producer(settings := AnalyzeSettings())
     scores = partial(scoring_wiring.open_scoring, settings, parts, open_directions)
+    names = partial(naming_wiring.open_naming, settings, parts.database)
     works = [
-        Lazily(JobType.ANALYZE_CONTENT, service.AnalyzeContent.providers, analysis),
-        Lazily(JobType.LABEL_USER, labelling.LabelUser.providers, own),
-        Lazily(JobType.SCORE_USER, scoring.ScoreUser.providers, scores),
+        Lazily(service.AnalyzeContent, partial(open_analysis, settings, parts.database)),
+        Lazily(labelling.LabelUser, partial(open_labelling, settings, parts.database)),
+        Lazily(naming.NameClusters, names),
+        Lazily(scoring.ScoreUser, scores),
     ]
-    users = {JobType.LABEL_USER: labelling.subject_of, JobType.SCORE_USER: scoring.subject_of}
-    longest_s = max(settings.analyze_text_s + settings.llm_longest_s() + settings.embedding_s(), settings.score_user_s)
-    return consumer(settings, parts, works, {JobType.ANALYZE_CONTENT: service.subject_of, **users}, reserve_s=longest_s)
+    subjects = {JobType.ANALYZE_CONTENT: service.subject_of, JobType.LABEL_USER: labelling.subject_of}
+    subjects |= {JobType.SCORE_USER: scoring.subject_of, JobType.NAME_CLUSTERS: naming.subject_of}
+    return consumer(settings, parts, works, subjects, reserve_s=settings.longest_s())
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:

@@ -20,13 +20,13 @@ from siftline.settings import ClusterSettings
 @cache
 def build() -> BatchConsumer:
     """Put the parts together, once a warm environment."""
-    settings = ClusterSettings()
-    parts = producer(settings)
+    parts = producer(settings := ClusterSettings())
     grouping = service.ClusterUser(
         parts.database,
         Recipe(min_size=settings.cluster_min_size),
         max_contents=settings.cluster_max_contents,
         regroup_after=timedelta(seconds=settings.cluster_regroup_s),
+        naming=settings.cluster_llm,
     )
     gap, span = timedelta(seconds=settings.story_gap_s), timedelta(seconds=settings.story_span_s)
     rule = Rule(settings.story_average_min, settings.story_nearest_min, gap, span)

@@ -15,6 +15,9 @@ class ClusterSettings(ConsumerSettings):
     cluster_max_contents: int = Field(default=20_000, ge=1, description="a user's newest contents, at most this many")
     cluster_regroup_s: int = Field(default=7 * 86_400, ge=0, description="after this, everything is grouped anew")
     cluster_user_s: float = Field(default=100.0, gt=0, description="the longest that grouping one user may take")
+    cluster_llm: bool = Field(
+        default=False, description="a language model names new clusters, the one that LLM_MODEL names for `analyze`"
+    )
     story_average_min: float = Field(
         default=0.46, ge=0, le=1, description="least mean likeness of what becomes one story (cosine, centred)"
     )

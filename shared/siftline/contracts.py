@@ -19,6 +19,7 @@ class JobType(StrEnum):
     SCORE_USER = "score_user"
     JOIN_STORIES = "join_stories"
     LABEL_USER = "label_user"
+    NAME_CLUSTERS = "name_clusters"
     RUN_BRIEFING = "run_briefing"
     DELIVER_BRIEFING = "deliver_briefing"
     CONFIRM_ADDRESS = "confirm_address"
@@ -48,6 +49,7 @@ QUEUE_OF = {
     JobType.SCORE_USER: Queue.ANALYSIS,
     JobType.JOIN_STORIES: Queue.CLUSTERING,
     JobType.LABEL_USER: Queue.ANALYSIS,
+    JobType.NAME_CLUSTERS: Queue.ANALYSIS,
     JobType.RUN_BRIEFING: Queue.BRIEFING,
     JobType.DELIVER_BRIEFING: Queue.BRIEFING,
     JobType.CONFIRM_ADDRESS: Queue.BRIEFING,
@@ -183,6 +185,18 @@ class LabelUser(_Message):
         return self.user_id
 
 
+class NameClusters(_Message):
+    """Ask a language model for the labels of one user's new clusters."""
+
+    job_type: Literal[JobType.NAME_CLUSTERS] = JobType.NAME_CLUSTERS
+    user_id: UUID
+
+    @property
+    def subject_id(self) -> UUID:
+        """The user."""
+        return self.user_id
+
+
 class RunBriefing(_Message):
     """Make the edition of one briefing that is due."""
 
@@ -237,6 +251,7 @@ _Known = (
     | ScoreUser
     | JoinStories
     | LabelUser
+    | NameClusters
     | RunBriefing
     | DeliverBriefing
     | ConfirmAddress
@@ -256,6 +271,7 @@ SUBJECT_FIELD = {
     JobType.SCORE_USER: "user_id",
     JobType.JOIN_STORIES: "user_id",
     JobType.LABEL_USER: "user_id",
+    JobType.NAME_CLUSTERS: "user_id",
     JobType.RUN_BRIEFING: "briefing_id",
     JobType.DELIVER_BRIEFING: "delivery_id",
     JobType.CONFIRM_ADDRESS: "mail_address_id",

@@ -275,6 +275,10 @@ class AnalyzeSettings(ConsumerSettings, EmbeddingSettings, TopicSettings, LlmSet
     cluster_every: int = Field(default=20, ge=1, description="new contents of a user until stories are grouped anew")
     analyze_text_s: float = Field(default=10.0, gt=0, description="the longest that reading one text may take")
 
+    def longest_s(self) -> float:
+        """Return the longest that one job may take."""
+        return max(self.analyze_text_s + self.llm_longest_s() + self.embedding_s(), self.score_user_s)
+
 
 class ResolveSettings(ConsumerSettings, HttpSettings, EntitySettings, ResolutionSettings):
     """The ``resolve`` function."""

@@ -24,7 +24,7 @@ OTHERS = {
     "shared/siftline/kit/openai_transport.py": "the connections of that client",
     "shared/siftline/kit/embedding_api.py": "the embedding model, through the client before; names its errors",
     "shared/siftline/ingest/transcription.py": "the audio model, through the client before; names its errors",
-    "shared/siftline/analyze/llm.py": "the language model, through the client before; names its errors",
+    "shared/siftline/kit/llm.py": "the language model, through the client before; names its errors",
     "shared/siftline/ingest/youtube.py": "youtube-transcript-api over a session that ours answers",
     "shared/siftline/ingest/youtube_session.py": "that session: an adapter whose every request is one of our client",
 }

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siftline.analyze.plurals import singular
-from siftline.analyze.words import letters, without_spaces, words_of
+from siftline.kit.words import letters, without_spaces, words_of
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from typing import Any
 
 import fasttext  # type: ignore[import-untyped] # has no types
 
-from siftline.analyze.words import letters
 from siftline.kit.errors import ConfigurationError
+from siftline.kit.words import letters
 
 MODEL_ID = "lid.176.ftz"
 MODEL_VERSION = "1"

@@ -1,31 +1,22 @@
 """Whether a reply tells of the article, or does what somebody wrote into the article for the model to do.
 
 Nothing in it asks the model. What the reply says must be said in the article, apart from those of its sentences that
-speak to a machine (``data/machine_talk.txt``) and what follows on them: words that stand there alone prove nothing.
+speak to a machine (``kit/machine_talk.py``) and what follows on them: words that stand there alone prove nothing.
 A reply about other things is refused whether any such sentence is found or not.
 """
 
-import re
-import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 
-from siftline.analyze.llm_folding import folded
-from siftline.analyze.llm_prompt import Marks
 from siftline.analyze.llm_reply import Reply
 from siftline.analyze.sentences import split_sentences
-from siftline.analyze.words import words_of
-from siftline.kit.stop_words import STOP_WORDS
+from siftline.kit.llm import Marks
+from siftline.kit.machine_talk import ADDRESS, MARKUP, speaks_to_machines
+from siftline.kit.stems import stems_of
 
 _SENTENCE_SHARE_MIN = 0.4
 _SUMMARY_SHARE_MIN = 0.5
 """So much of the telling words of each sentence, and of all, the article must have; a good summary has 0.6 and more."""
-_STEM_CHARS = 5
-_WORD_CHARS_MIN = 4
-_INDIC_CHARS_MIN = 2
-_INDIC = re.compile("[\u0900-\u0dff]")
 _AFTER = 2
 """Sentences after one that speaks to a machine that are not trusted either."""
 _SENTENCES_MIN = 4
@@ -41,11 +32,6 @@ FINAL = frozenset(
     | {"in_one_stray_sentence"}
 )
 """Reasons for which a model is not asked once more: it does not want to, or does what the text wants."""
-
-_ADDRESS = re.compile(
-    r"://|\bwww\.|\S@\S+\.\w|\b[\w-]+\.(?:com|net|org|io|info|ru|xyz|top|shop|example|test)\b", re.IGNORECASE
-)
-_MARKUP = re.compile(r"```|</?[a-z!][^>]*>|\]\(|[{}]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +53,17 @@ def judge(reply: Reply, marks: Marks, *, title: str, text: str, ranking: Sequenc
     said = [reply.summary, *reply.tags, *(entity.name for entity in reply.entities)]
     if any(mark in words for mark in (marks.fence, marks.receipt) for words in said):
         return Verdict(None, "mark_told")
-    if _speaks().search(folded(reply.summary)) or _MARKUP.search(reply.summary):
+    if speaks_to_machines(reply.summary) or MARKUP.search(reply.summary):
         return Verdict(None, "speaks_to_machines")
     trusted, suspicious = _trusted(f"{title}\n\n{text}")
-    if any(address.group().casefold() not in trusted.casefold() for address in _ADDRESS.finditer(" ".join(said))):
+    if any(address.group().casefold() not in trusted.casefold() for address in ADDRESS.finditer(" ".join(said))):
         return Verdict(None, "address_not_in_text")
-    stems = _stems(trusted)
+    stems = stems_of(trusted)
     if same_language and not _borne(reply.summary, stems):
         return Verdict(None, "not_in_text")
     if same_language and _of_a_stray(reply.summary, f"{title}\n\n{text}"):
         return Verdict(None, "in_one_stray_sentence")
-    tags = tuple(tag for tag in reply.tags if not same_language or _share(_stems(tag), stems) >= _SUMMARY_SHARE_MIN)
+    tags = tuple(tag for tag in reply.tags if not same_language or _share(stems_of(tag), stems) >= _SUMMARY_SHARE_MIN)
     if len(reply.tags) - len(tags) >= _STRANGE_TAGS and len(tags) < len(reply.tags) / 2:
         return Verdict(None, "tags_not_in_text")
     names = " ".join(trusted.casefold().split())
@@ -89,17 +75,11 @@ def judge(reply: Reply, marks: Marks, *, title: str, text: str, ranking: Sequenc
     return Verdict(kept, dropped=sum(len(before) - len(after) for before, after in parts))
 
 
-@cache
-def _speaks() -> re.Pattern[str]:
-    lines = (files("siftline.analyze") / "data" / "machine_talk.txt").read_text(encoding="utf-8").splitlines()
-    return re.compile("|".join(f"(?:{line})" for line in lines if line and not line.startswith("# ")), re.IGNORECASE)
-
-
 def _trusted(text: str) -> tuple[str, bool]:
     """Return the text without sentences that speak to a machine and what follows on them, and whether it had any."""
     kept, distrust, found = [], 0, False
     for sentence in split_sentences(text):
-        if _speaks().search(folded(sentence)):
+        if speaks_to_machines(sentence):
             distrust, found = _AFTER + 1, True
         if distrust:
             distrust -= 1
@@ -110,7 +90,7 @@ def _trusted(text: str) -> tuple[str, bool]:
 
 def _borne(summary: str, stems: set[str]) -> bool:
     """Tell whether the article has most of a summary's telling words, and a good part of each sentence's."""
-    sentences = [_stems(sentence) for sentence in split_sentences(summary)]
+    sentences = [stems_of(sentence) for sentence in split_sentences(summary)]
     if any(_share(found, stems) < _SENTENCE_SHARE_MIN for found in sentences):
         return False
     return _share(set().union(*sentences), stems) >= _SUMMARY_SHARE_MIN
@@ -121,11 +101,11 @@ def _of_a_stray(summary: str, text: str) -> bool:
 
     A summary by what title or opening say is none: news says there what it is about.
     """
-    sentences = [found for found in map(_stems, split_sentences(text)) if found]
+    sentences = [found for found in map(stems_of, split_sentences(text)) if found]
     if len(sentences) < _SENTENCES_MIN:
         return False
     places = set()
-    for said in filter(None, map(_stems, split_sentences(summary))):
+    for said in filter(None, map(stems_of, split_sentences(summary))):
         place = max(range(len(sentences)), key=lambda at: len(said & sentences[at]))
         rest = set().union(*(found for at, found in enumerate(sentences) if at != place))
         if place < _OPENING or _share(said, rest) > _REST_SHARE_MAX or sentences[place] & rest:
@@ -136,21 +116,3 @@ def _of_a_stray(summary: str, text: str) -> bool:
 
 def _share(found: set[str], stems: set[str]) -> float:
     return len(found & stems) / len(found) if found else 1.0
-
-
-def _stems(text: str) -> set[str]:
-    """Return the beginnings of the telling words, the numbers, and the pairs of ideographs.
-
-    Vowel signs are left out, as they would end a word of Indic writings.
-    """
-    text = "".join(char for char in text if unicodedata.category(char) not in {"Mn", "Mc"})
-    return {stem for word in words_of(text) for stem in _stems_of(word.text.casefold(), run=word.run)}
-
-
-def _stems_of(word: str, *, run: bool) -> Iterable[str]:
-    if run:
-        return (word[place : place + 2] for place in range(len(word) - 1))
-    if any(char.isdigit() for char in word):
-        return (word,)
-    telling = len(word) >= (_INDIC_CHARS_MIN if _INDIC.match(word) else _WORD_CHARS_MIN) and word not in STOP_WORDS
-    return (word[:_STEM_CHARS],) if telling else ()

@@ -5,21 +5,17 @@ The article is data, fenced by a mark that its writer cannot know, and the answe
 
 import hashlib
 import json
-import re
-import secrets
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from siftline.analyze.llm import Message
+from siftline.kit.llm import Marks, Message
 
 TYPES = ("organisation", "person", "place", "product", "work", "event")
 """What a name in an article may be the name of."""
-# Characters that nobody sees and a model reads: zero-width ones, those that turn the direction, tags.
-_INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +45,6 @@ class Question:
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode("utf-8")).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """The fence around the article, and the word that the answer must carry. New for each call."""
-
-    fence: str = field(default_factory=lambda: f"ARTICLE-{secrets.token_hex(8)}")
-    receipt: str = field(default_factory=lambda: secrets.token_hex(6))
-
-
 @cache
 def _prompt() -> Mapping[str, str]:
     return tomllib.loads((files("siftline.analyze") / "data" / "prompt.toml").read_text(encoding="utf-8"))
@@ -65,11 +53,6 @@ def _prompt() -> Mapping[str, str]:
 def prompt_version() -> str:
     """Return the version of the words in which is asked."""
     return _prompt()["version"]
-
-
-def visible(text: str) -> str:
-    """Return a text without characters that nobody sees."""
-    return _INVISIBLE.sub("", text)
 
 
 def messages_of(question: Question, marks: Marks) -> list[Message]:

@@ -16,16 +16,17 @@ from uuid import UUID
 from siftline.analyze import llm_store
 from siftline.analyze.labels import Label
 from siftline.analyze.language import Detected
-from siftline.analyze.llm import PROVIDER
 from siftline.analyze.llm_asking import Asking, Context
 from siftline.analyze.llm_names import ToldNames
-from siftline.analyze.llm_prompt import Question, ReplyLimits, prompt_version, visible
+from siftline.analyze.llm_prompt import Question, ReplyLimits, prompt_version
 from siftline.analyze.llm_reply import Reply
 from siftline.analyze.llm_store import Asked, KeptReply
 from siftline.analyze.reader import Article, Derivation, Reading, Tongue
 from siftline.analyze.topics import Topic
 from siftline.jobs.model import ClaimedJob
 from siftline.kit.db import Database
+from siftline.kit.folding import visible
+from siftline.kit.llm import PROVIDER
 
 _DESCRIBED_IN = "en"
 _MADE = ("topics", "summary", "tags")

@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from siftline.analyze.llm import Answer
-from siftline.analyze.llm_prompt import Marks, Question
+from siftline.analyze.llm_prompt import Question
 from siftline.analyze.sentences import split_sentences
-from siftline.analyze.words import letters, without_spaces
+from siftline.kit.llm import Answer, Marks
+from siftline.kit.words import letters, without_spaces
 
 _SUMMARY_LETTERS_MIN = 12
 _TAG_CHARS_MAX = 60

@@ -6,10 +6,10 @@ from siftline.analyze import language
 from siftline.analyze.entity_step import EntityStep, told_version
 from siftline.analyze.entity_wiring import open_entities
 from siftline.analyze.labels import Label
-from siftline.analyze.llm_prices import price_of
 from siftline.analyze.llm_prompt import prompt_version
 from siftline.analyze.reader import SOURCE, SUMMARY_VERSION, TAGS_VERSION, TOPICS_VERSION, Reader
 from siftline.jobs import reading_profile_store
+from siftline.jobs.llm_prices import price_of
 from siftline.jobs.reading_profile_store import LlmProfile, ReadingProfile
 from siftline.kit.db import Database
 from siftline.settings import AnalyzeSettings

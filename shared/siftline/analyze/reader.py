@@ -22,8 +22,8 @@ from siftline.analyze.own_topics import OwnTopics
 from siftline.analyze.summary import SummaryRule, summarize
 from siftline.analyze.tags import TagRule, choose_tags, find_phrases
 from siftline.analyze.topics import Topic, TopicRule, Verdict, classify
-from siftline.analyze.words import letters
 from siftline.kit.embedder import Embedder
+from siftline.kit.words import letters
 
 INSUFFICIENT = "insufficient_content"
 SOURCE_SHARE_MIN = 0.5

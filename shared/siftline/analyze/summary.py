@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siftline.analyze.sentences import ends_properly, split_sentences
-from siftline.analyze.words import letters, without_spaces, words_of
 from siftline.kit.embedder import Embedder
+from siftline.kit.words import letters, without_spaces, words_of
 
 Vector = NDArray[np.float32]
 

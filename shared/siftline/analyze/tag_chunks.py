@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from siftline.analyze.plurals import german_forms, singular
 from siftline.analyze.vocabulary import DETERMINERS, HEAD_FIRST, HEAD_LAST, LINKS, PARTICLES
-from siftline.analyze.words import Word, words_of
 from siftline.kit.plain_words import plain_words
 from siftline.kit.stop_words import STOP_WORDS
+from siftline.kit.words import Word, words_of
 
 _HYPHEN = re.compile("-")
 _CAMEL = re.compile(r"-|(?<=[^\W\d_A-Z])(?=[A-Z])")

@@ -50,13 +50,18 @@ class ClusterUser:
         *,
         max_contents: int = 20_000,
         regroup_after: timedelta = timedelta(days=7),
+        naming: bool = False,
         make_id: Callable[[], UUID] = new_id,
     ) -> None:
-        """Group at most the newest ``max_contents``; everything anew once ``regroup_after`` has passed."""
+        """Group at most the newest ``max_contents``; everything anew once ``regroup_after`` has passed.
+
+        ``naming``: a language model is asked for better labels of new clusters, by a job of its own.
+        """
         self._database = database
         self._recipe = recipe
         self._max_contents = max_contents
         self._regroup_after = regroup_after
+        self._naming = naming
         self._make_id = make_id
 
     def process(self, job: ClaimedJob) -> Done:
@@ -83,11 +88,15 @@ class ClusterUser:
                 quality=quality,
                 contents=len(read.rows),
                 keep_runs=_KEEP_RUNS,
+                naming=self._naming,
             )
 
         # What came without an analysis of its own, as from a source that others followed before, has no story yet.
-        stories = NewJob(JobType.JOIN_STORIES, job.subject_id, job.group_key)
-        return Done(write, [stories], {"run_id": str(run.id), "anew": anew, **quality})
+        follow = [NewJob(JobType.JOIN_STORIES, job.subject_id, job.group_key)]
+        waiting = any(cluster.fresh for cluster in clusters) or any(cluster.label_wanted for cluster in read.earlier)
+        if self._naming and waiting:
+            follow.append(NewJob(JobType.NAME_CLUSTERS, job.subject_id, job.group_key))
+        return Done(write, follow, {"run_id": str(run.id), "anew": anew, **quality})
 
     def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
         """Leave the clusters of the run before as they are."""
@@ -147,7 +156,7 @@ def _matrix(rows: Sequence[store.HeldVector]) -> Matrix:
 def _named(grouping: Grouping, read: _Input) -> list[store.NewCluster]:
     """Name the stories. One that lives on keeps its label while half of its contents are those that had it before.
 
-    After a run that named stories in another way all are named anew.
+    After a run that named stories in another way all are named anew, but those that a language model named.
     """
     documents = {row.content_id: Document(row.title, row.excerpt, row.lang, row.topic) for row in read.rows}
     names = name_stories(
@@ -156,11 +165,12 @@ def _named(grouping: Grouping, read: _Input) -> list[store.NewCluster]:
     )
     before = {cluster.id: cluster for cluster in read.earlier}
     named_so = read.last_run is not None and read.last_run.parameters.get("labels") == LABELS_VERSION
+    labels = [_kept_label(story, before.get(story.id), named_so=named_so) for story in grouping.stories]
     shades = colours([before[story.id].colour if story.id in before else None for story in grouping.stories])
     return [
         store.NewCluster(
             id=story.id,
-            label=(_kept_label(story, before.get(story.id)) if named_so else None) or name.label,
+            label=name.label if kept is None else kept,
             keywords=name.keywords,
             centroid=story.centroid.astype("<f4").tobytes(),
             first_seen_at=before[story.id].first_seen_at if story.id in before else read.at,
@@ -168,13 +178,14 @@ def _named(grouping: Grouping, read: _Input) -> list[store.NewCluster]:
             distances=story.distances,
             colour=colour,
             places=story.places,
+            fresh=kept is None,
         )
-        for story, name, colour in zip(grouping.stories, names, shades, strict=True)
+        for story, name, kept, colour in zip(grouping.stories, names, labels, shades, strict=True)
     ]
 
 
-def _kept_label(story: Story, before: store.EarlierCluster | None) -> str | None:
-    if before is None:
+def _kept_label(story: Story, before: store.EarlierCluster | None, *, named_so: bool) -> str | None:
+    if before is None or not (named_so or before.named_by):
         return None
     shared = len(set(before.members).intersection(story.members))
     return before.label if 2 * shared >= len(story.members) else None

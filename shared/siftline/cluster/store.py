@@ -36,10 +36,15 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class EarlierCluster:
-    """A cluster as it stands, with its members; ``x`` and ``y`` are their middle on the map."""
+    """A cluster as it stands, with its members; ``x`` and ``y`` are their middle on the map.
+
+    ``named_by`` is the language model that gave the label, if one did; ``label_wanted``: one is still to be asked.
+    """
 
     id: UUID
     label: str
+    label_wanted: bool
+    named_by: str | None
     colour: str
     first_seen_at: datetime
     members: Sequence[UUID]
@@ -54,7 +59,10 @@ class EarlierCluster:
 
 @dataclass(frozen=True, slots=True)
 class NewCluster:
-    """A cluster to be written; ``members`` with their cosine distances to the centroid and their places on the map."""
+    """A cluster to be written; ``members`` with their cosine distances to the centroid and their places on the map.
+
+    ``fresh``: its label is a new one; else whatever label it has by then stays.
+    """
 
     id: UUID
     label: str
@@ -65,6 +73,7 @@ class NewCluster:
     distances: Sequence[float]
     colour: str
     places: Sequence[tuple[float, float]]
+    fresh: bool
 
 
 _USER = "select id from users where id = %(user_id)s"
@@ -85,7 +94,8 @@ where user_id = %(user_id)s order by made_at desc, id desc limit 1
 """
 
 _EARLIER = """
-select k.id, k.label, k.colour, k.first_seen_at, array_agg(m.content_id) as members, avg(m.x) as x, avg(m.y) as y
+select k.id, k.label, k.label_wanted, k.named_by, k.colour, k.first_seen_at, array_agg(m.content_id) as members,
+  avg(m.x) as x, avg(m.y) as y
 from clusters k join cluster_memberships m on m.cluster_id = k.id
 where k.user_id = %(user_id)s group by k.id
 """
@@ -99,14 +109,17 @@ _FORGET = "delete from clusters where user_id = %(user_id)s and id <> all(%(ids)
 
 # What another user's run could have made under the same id cannot be ours: ids are random.
 _PUT = """
-insert into clusters (id, user_id, run_id, label, keywords, centroid, size, first_seen_at, colour)
-select new.id, %(user_id)s, %(run_id)s, new.label,
+insert into clusters (id, user_id, run_id, label, label_wanted, keywords, centroid, size, first_seen_at, colour)
+select new.id, %(user_id)s, %(run_id)s, new.label, %(naming)s and new.id = any(%(fresh)b::uuid[]),
   array(select jsonb_array_elements_text(new.keywords)), new.centroid, new.size, new.first_seen_at, new.colour
 from unnest(%(ids)b::uuid[], %(labels)b::text[], %(keywords)b::jsonb[], %(centroids)b::bytea[], %(sizes)b::int4[],
             %(first_seen)b::timestamptz[], %(colours)b::text[])
   as new (id, label, keywords, centroid, size, first_seen_at, colour)
-on conflict (id) do update set run_id = excluded.run_id, label = excluded.label, keywords = excluded.keywords,
-  centroid = excluded.centroid, size = excluded.size, colour = excluded.colour, updated_at = now()
+on conflict (id) do update set run_id = excluded.run_id, keywords = excluded.keywords,
+  centroid = excluded.centroid, size = excluded.size, colour = excluded.colour, updated_at = now(),
+  label = case when clusters.id = any(%(fresh)b::uuid[]) then excluded.label else clusters.label end,
+  named_by = case when clusters.id = any(%(fresh)b::uuid[]) then null else clusters.named_by end,
+  label_wanted = excluded.label_wanted or (clusters.label_wanted and clusters.id <> all(%(fresh)b::uuid[]))
 where clusters.user_id = excluded.user_id
 """
 
@@ -172,6 +185,11 @@ def earlier(connection: Connection, user_id: UUID) -> Sequence[EarlierCluster]:
         return cursor.execute(_EARLIER, {"user_id": user_id}).fetchall()
 
 
+def lock(connection: Connection, user_id: UUID) -> None:
+    """Have whoever writes this user's clusters wait for this transaction's end."""
+    connection.execute(_LOCK, {"user_id": user_id})
+
+
 def now(connection: Connection) -> datetime:
     """Return the time at which this transaction began."""
     with connection.cursor(row_factory=scalar_row) as cursor:
@@ -190,14 +208,17 @@ def write(
     quality: Mapping[str, Any],
     contents: int,
     keep_runs: int,
+    naming: bool,
 ) -> None:
     """Make ``clusters`` the user's clusters, in place of those before, with the run that made them.
+
+    ``naming``: a language model is to be asked for the labels of those whose label is a new one.
 
     A lock per user makes two runs take turns: the later one replaces the earlier one's clusters whole. Contents that
     the user let go of meanwhile are left out, and so are clusters of which nothing is left.
     """
     user = {"user_id": user_id}
-    connection.execute(_LOCK, user)
+    lock(connection, user_id)
     if not user_exists(connection, user_id):
         return
     connection.execute(
@@ -215,13 +236,13 @@ def write(
     connection.execute(_FORGET, {**user, "ids": [cluster.id for cluster in clusters]})
     connection.execute(_EMPTY, user)
     if clusters:
-        _fill(connection, user_id, run, clusters)
+        _fill(connection, user_id, run, clusters, naming=naming)
     connection.execute(_DROP_UNFILLED, user)
     connection.execute(_RECOUNT, user)
     connection.execute(_FORGET_RUNS, {**user, "keep": keep_runs})
 
 
-def _fill(connection: Connection, user_id: UUID, run: Run, clusters: Sequence[NewCluster]) -> None:
+def _fill(connection: Connection, user_id: UUID, run: Run, clusters: Sequence[NewCluster], *, naming: bool) -> None:
     connection.execute(
         _PUT,
         {
@@ -234,6 +255,8 @@ def _fill(connection: Connection, user_id: UUID, run: Run, clusters: Sequence[Ne
             "sizes": [len(cluster.members) for cluster in clusters],
             "first_seen": [cluster.first_seen_at for cluster in clusters],
             "colours": [cluster.colour for cluster in clusters],
+            "fresh": [cluster.id for cluster in clusters if cluster.fresh],
+            "naming": naming,
         },
     )
     connection.execute(

@@ -5,6 +5,7 @@ Apart from ``wiring``: who only makes jobs need not load the batch loop when it 
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 from siftline.contracts import JobType
 from siftline.jobs.consume import BatchConsumer, SubjectMaker
@@ -15,15 +16,22 @@ from siftline.kit.errors import SiftlineError
 from siftline.settings import ConsumerSettings
 
 
+class Kind(Protocol):
+    """A processor's class: what it does, and what it cannot work without."""
+
+    job_type: JobType
+    providers: frozenset[str]
+
+
 class Lazily:
     """A processor put together at its first job: what cannot be opened is then an error of that job, not of the start.
 
     So a missing model opens its breaker and its jobs wait, where a function that does not start would burn receives.
     """
 
-    def __init__(self, job_type: JobType, providers: frozenset[str], build: Callable[[], Processor]) -> None:
-        self.job_type = job_type
-        self.providers = providers
+    def __init__(self, kind: Kind, build: Callable[[], Processor]) -> None:
+        self.job_type = kind.job_type
+        self.providers = kind.providers
         self._build = build
         self._built: Processor | None = None
         self._lock = threading.Lock()

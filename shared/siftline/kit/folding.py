@@ -3,14 +3,19 @@
 import re
 import unicodedata
 
-from siftline.analyze.llm_prompt import visible
-
+# Characters that nobody sees and a model reads: zero-width ones, those that turn the direction, tags.
+_INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
 _LIKE = str.maketrans("авекмнорстухіјѕԁԛԝгαβεικνορτυχ", "abekmhopctyxijsdqwraβeikvoptux")
 """Letters of Cyrillic and Greek that look like Latin ones."""
 _LATIN = re.compile("[a-z]")
 _WORD = re.compile(r"\w+")
 _SPACED = re.compile(r"(?<!\w)(?:[^\W\d_][ .*_-]){3,}[^\W\d_](?!\w)")
 _GAPS = re.compile("[ .*_-]")
+
+
+def visible(text: str) -> str:
+    """Return a text without characters that nobody sees."""
+    return _INVISIBLE.sub("", text)
 
 
 def folded(text: str) -> str:

@@ -4,8 +4,9 @@ One call is one request: nothing is tried again here. ``billed`` tells of a fail
 for all the same.
 """
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from siftline.kit.clock import Clock
@@ -68,6 +69,14 @@ class Answer:
     tokens_out: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The fence around what strangers wrote, and the word that the answer must carry. New for each call."""
+
+    fence: str = field(default_factory=lambda: f"ARTICLE-{secrets.token_hex(8)}")
+    receipt: str = field(default_factory=lambda: secrets.token_hex(6))
+
+
 _NO_REPLY = Answer("", cut_off=False, refused=False, tokens_in=None, tokens_out=None)
 
 
@@ -104,7 +113,7 @@ class LanguageModel:
         """
         from openai import OpenAIError  # noqa: PLC0415 - loaded with the first call
 
-        strict = {"type": "json_schema", "json_schema": {"name": "reading", "strict": True, "schema": schema}}
+        strict = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
         body = {
             "model": self.model,
             "messages": list(messages),

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from siftline.analyze.llm import PROVIDER
 from siftline.kit.errors import ConfigurationError
+from siftline.kit.llm import PROVIDER
 
 _DATE = re.compile(r"-\d{4}-\d\d-\d\d$")
 _TOKENS_BESIDES = 64
@@ -63,7 +63,7 @@ def price_of(model: str, usd_per_million_in: float | None, usd_per_million_out: 
 
 @cache
 def _table() -> dict[str, Price]:
-    text = (files("siftline.analyze") / "data" / "prices.toml").read_text(encoding="utf-8")
+    text = (files("siftline.jobs") / "data" / "prices.toml").read_text(encoding="utf-8")
     return {
         name: Price(float(price["in"]), float(price["out"])) for name, price in tomllib.loads(text)["models"].items()
     }

@@ -1,0 +1,2 @@
+alter table clusters drop column named_by;
+alter table clusters drop column label_wanted;

@@ -1,0 +1,165 @@
+"""A language model that costs money: set aside before a call, settled after it, with what came of it in one go."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from siftline.jobs import pauses_store, spending_store
+from siftline.jobs.llm_prices import Price
+from siftline.jobs.model import ClaimedJob
+from siftline.jobs.spending_store import Cap, Caps, Spending
+from siftline.kit.clock import Clock
+from siftline.kit.db import Connection, Database
+from siftline.kit.errors import NotTriedError
+from siftline.kit.ids import new_id
+from siftline.kit.llm import (
+    PROVIDER,
+    Answer,
+    LanguageModel,
+    LlmAwayError,
+    LlmBusyError,
+    LlmMisconfiguredError,
+    LlmRefusedError,
+    LlmUnavailableError,
+    Message,
+)
+from siftline.kit.log import logger
+
+_UNSETTLED_MAX = 2
+"""Calls of one job whose answers were lost: after so many no other is paid for."""
+_UNAVAILABLE_TRIES = 2
+_OVER = {Cap.ALL: "over_budget", Cap.USER: "user_over_budget"}
+_log = logger("llm")
+
+
+class LlmPausedError(NotTriedError):
+    """The model asked somebody to wait; so does everybody."""
+
+    code = "llm_paused"
+
+
+class NoReplyError(Exception):
+    """There will be no reply now; ``reason`` says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class AskingRule:
+    """What an answer may hold, what a day may cost, and for how long the model is waited for."""
+
+    caps: Caps
+    output_tokens: int = 1_500
+    patience_s: float = 21_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """An answer, and what settles it."""
+
+    spending: Spending
+    answer: Answer
+
+
+def _nothing(_: Connection) -> None:
+    """Keep nothing."""
+
+
+class PricedModel:
+    """Asks one model, with everybody's money. Thread-safe."""
+
+    def __init__(self, database: Database, model: LanguageModel, price: Price, rule: AskingRule, clock: Clock) -> None:
+        self._database = database
+        self._model = model
+        self._price = price
+        self._rule = rule
+        self._clock = clock
+
+    @property
+    def model_id(self) -> str:
+        """The model's name."""
+        return self._model.model
+
+    def ask(
+        self,
+        job: ClaimedJob,
+        subject_id: UUID,
+        payer: Callable[[Connection], UUID | None],
+        messages: Sequence[Message],
+        schema: Mapping[str, Any],
+    ) -> Paid:
+        """Set the money aside and make one call; what is refused costs nothing.
+
+        Raises ``NoReplyError``; ``LlmMisconfiguredError``, and a ``TransientError`` where the job is to be tried again
+        later.
+        """
+        texts = [*(message["content"] for message in messages), json.dumps(schema)]
+        spending = self._reserved(job, subject_id, payer, texts)
+        try:
+            return Paid(spending, self._model.ask(messages, schema, tokens_max=self._rule.output_tokens))
+        except LlmRefusedError as error:
+            self._release(spending)
+            raise NoReplyError("text_refused") from error
+        except LlmMisconfiguredError:
+            self._release(spending)
+            raise
+        except LlmUnavailableError as error:
+            if not error.billed:
+                self._release(spending)
+            if job.attempts < _UNAVAILABLE_TRIES:
+                raise
+            raise NoReplyError(error.error_code) from error
+        except (LlmBusyError, LlmAwayError) as error:
+            self._release(spending, pause_s=error.retry_after_s)
+            if not self._waited_out(job):
+                raise
+            raise NoReplyError(error.error_code) from error
+
+    def settle(self, paid: Paid, keep: Callable[[Connection], None] = _nothing) -> None:
+        """Replace what was set aside by what was counted, and keep what came of it, in one transaction."""
+        counted_in, counted_out, most = paid.answer.tokens_in, paid.answer.tokens_out, paid.spending.micro_usd
+        cost = most if counted_in is None or counted_out is None else self._price.micro_usd(counted_in, counted_out)
+        if cost > most:
+            _log.warning("llm_dearer_than_reserved", model=self.model_id, micro_usd=cost, reserved_micro_usd=most)
+            cost = most  # more than was sent and asked for cannot be: one wrong count must not use up everybody's day
+        with self._database.transaction() as connection:
+            spending_store.settle(connection, paid.spending.id, cost, tokens_in=counted_in, tokens_out=counted_out)
+            keep(connection)
+
+    def _reserved(
+        self,
+        job: ClaimedJob,
+        subject_id: UUID,
+        payer: Callable[[Connection], UUID | None],
+        texts: Sequence[str],
+    ) -> Spending:
+        most = self._price.most_micro_usd(texts, self._rule.output_tokens)
+        with self._database.transaction() as connection:
+            paused_s = pauses_store.paused_s(connection, PROVIDER)
+            if paused_s is not None and not self._waited_out(job):
+                raise LlmPausedError("The language model wants to be asked later.", retry_after_s=max(paused_s, 1.0))
+            lost = spending_store.unsettled(connection, kind=PROVIDER, subject_id=subject_id, job_id=job.id)
+            if lost >= _UNSETTLED_MAX or paused_s is not None:
+                raise NoReplyError("answers_lost" if paused_s is None else LlmBusyError.code)
+            day = self._clock.now().date()
+            spending = Spending(new_id(), PROVIDER, day, subject_id, most, self.model_id, payer(connection), job.id)
+            over = spending_store.reserve(connection, spending, self._rule.caps)
+        if over is not None:
+            raise NoReplyError(_OVER[over])
+        return spending
+
+    def _release(self, spending: Spending, *, pause_s: float | None = None) -> None:
+        with self._database.transaction() as connection:
+            spending_store.release(connection, spending.id)
+            if pause_s is not None:
+                pauses_store.pause(connection, PROVIDER, pause_s)
+
+    def _waited_out(self, job: ClaimedJob) -> bool:
+        """Tell whether the job has been put off for as long as the model is waited for."""
+        if job.deferred_since is None:
+            return False
+        return (self._clock.now() - job.deferred_since).total_seconds() >= self._rule.patience_s
