@@ -52,6 +52,7 @@ def make_schedule(
         publisher=publisher,
         depths=FakeDepths(depth),
         sweep=Sweep(database, publisher, settings, clock=clock),
+        remove_deleted=lambda: 0,
         remove_ghosts=lambda: ghosts,
         clock=clock,
         settings=settings,

@@ -13,7 +13,7 @@ from siftline.kit.db import Database, DatabaseUnavailableError
 from siftline.kit.errors import ConfigurationError, TransientError
 from siftline.kit.ids import new_id
 from siftline.kit.vectors import Point, VectorIndex
-from siftline.rank.reconcile import remove_from, remove_ghosts
+from siftline.rank.reconcile import remove_deleted, remove_from, remove_ghosts
 from siftline.rank.search import Meaning
 from siftline.settings import VectorSettings
 from tests.api_client import ApiClient
@@ -97,6 +97,23 @@ def test_deleted_items_are_not_found_before_or_after_the_sweep(library: Library)
     assert remove_from(library.index, library.database) == 0
     assert titles(user.get("/v1/search", q=PORT)) == []
     assert kept
+
+
+def test_the_points_of_what_was_deleted_go_by_the_outbox_once_qdrant_is_there(library: Library, qdrant: str):
+    """Case C11: the outbox."""
+    user = library.user()
+    library.give(user, PORT, GOAL)
+    library.sql("delete from items where content_id in (select id from contents where title = %s)", PORT)
+    library.sql("delete from contents where title = %s", PORT)
+    away = VectorSettings(qdrant_url=f"http://127.0.0.1:{free_port()}")
+
+    with pytest.raises(TransientError):
+        remove_deleted(away, library.database)
+    assert library.index.count() == 2
+    assert remove_deleted(VectorSettings(qdrant_url=qdrant), library.database) == 1
+    assert library.index.count() == 1
+    assert titles(user.get("/v1/search", q=PORT)) == [GOAL]
+    assert remove_deleted(away, library.database) == 0
 
 
 def test_the_sweep_looks_into_the_collections_of_every_model_version(library: Library, qdrant: str):

@@ -1,6 +1,7 @@
 """Keeps the collections as PostgreSQL says: points whose content is gone, models that were replaced, older texts.
 
-The index is told of a deletion late, or never if a worker died.
+The index is told of a deletion within a minute or two (``remove_deleted``). What comes into it later all the same, from
+a worker that was at it, goes with the daily ``remove_ghosts``.
 """
 
 from collections.abc import Collection, Sequence
@@ -12,7 +13,7 @@ from siftline.jobs import embedding_store, vectors_store
 from siftline.kit.aws import secret
 from siftline.kit.db import Database
 from siftline.kit.log import logger
-from siftline.rank import store
+from siftline.rank import store, unindexed_store
 from siftline.settings import VectorSettings
 
 PAGE = 1_000
@@ -29,6 +30,26 @@ class Points(Protocol):
     def delete(self, ids: Collection[UUID]) -> None:
         """Remove points."""
         ...
+
+
+def remove_deleted(settings: VectorSettings, database: Database) -> int:
+    """Remove the points of contents that were deleted lately; returns how many contents.
+
+    Where Qdrant is away they wait: they are removed again then, which does no harm. Raises ``VectorsUnavailableError``,
+    ``ConfigurationError`` or ``DatabaseUnavailableError``.
+    """
+    with database.transaction() as connection:
+        ids = unindexed_store.waiting(connection, limit=PAGE)
+    if not ids:
+        return 0
+    from siftline.kit.vectors import open_collections  # noqa: PLC0415 - as below
+
+    key = secret(settings.qdrant_api_key.get_secret_value())
+    for index in open_collections(settings.qdrant_url, api_key=key):
+        index.delete(ids)
+    with database.transaction() as connection:
+        unindexed_store.done(connection, ids)
+    return len(ids)
 
 
 def remove_ghosts(settings: VectorSettings, database: Database) -> int:

@@ -36,7 +36,7 @@ class QueueDepths(Protocol):
         ...
 
 
-class GhostRemoval(Protocol):
+class PointRemoval(Protocol):
     """Removes vectors whose content is gone."""
 
     def __call__(self) -> int:
@@ -54,7 +54,8 @@ class Schedule:
         publisher: Publisher,
         depths: QueueDepths,
         sweep: Sweep,
-        remove_ghosts: GhostRemoval,
+        remove_deleted: PointRemoval,
+        remove_ghosts: PointRemoval,
         clock: Clock,
         settings: ScheduleSettings,
     ) -> None:
@@ -62,6 +63,7 @@ class Schedule:
         self._publisher = publisher
         self._depths = depths
         self._sweep = sweep
+        self._remove_deleted = remove_deleted
         self._remove_ghosts = remove_ghosts
         self._clock = clock
         self._settings = settings
@@ -180,9 +182,15 @@ class Schedule:
         )
 
     def background(self) -> dict[str, int]:
-        """Enqueue what nobody waits for: contents to compare with users' own topics, a slice of what is read again."""
+        """Do what nobody waits for: compare with own topics, read again, remove from Qdrant what was deleted."""
         steps = Steps(Tick.BACKGROUND, self._clock, work_s=self._settings.tick_work_s)
-        return steps.run({"labellings": self._labellings, "reprocess": self._reprocess})
+        return steps.run(
+            {
+                "labellings": self._labellings,
+                "reprocess": self._reprocess,
+                "deleted_vectors": lambda: steps.repeat(self._remove_deleted, full=_CLEAN_UP_BATCH),
+            }
+        )
 
     def extra_run(self) -> dict[str, int]:
         """Hand out up to twice the cap of each queue in which more due jobs wait than ``extra_run_pending``.

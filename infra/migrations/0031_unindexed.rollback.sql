@@ -1,0 +1,3 @@
+drop trigger contents_unindexed on contents;
+drop function unindexed_of_contents();
+drop table unindexed;
