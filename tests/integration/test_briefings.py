@@ -11,8 +11,8 @@ from psycopg.types.json import Jsonb
 from siftline.kit.ids import new_id
 from siftline.rank.briefing_likeness import compare
 from tests.briefing import Desk
-from tests.factories import make_source, make_user
-from tests.scoring import DIMENSIONS, MODEL, AxisDirections, vector
+from tests.factories import embed, make_source, make_user
+from tests.scoring import MODEL, AxisDirections, vector
 from tests.simulated_time import simulated_time
 
 
@@ -304,10 +304,7 @@ def test_a_briefing_with_interests_tells_what_lies_near_them_and_says_so(make_da
         for about in ("solar", "chess", "opera", "banks"):
             content = desk.item(f"On {about}", lang="en", text=about)
             with database.transaction() as connection:
-                connection.execute(
-                    "insert into embeddings (content_id, model_version, dimensions, vector) values (%s, %s, %s, %s)",
-                    (content, MODEL, DIMENSIONS, vector(about).astype("<f4").tobytes()),
-                )
+                embed(connection, content, vector(about), MODEL)
         judged = compare(database, AxisDirections(), desk.user_id, interests_max=20)
         again = compare(database, AxisDirections(), desk.user_id, interests_max=20)
         desk.run(briefing)
@@ -327,10 +324,7 @@ def test_an_edition_waits_some_minutes_for_what_it_is_about_to_be_compared(make_
         briefing = desk.brief(interests="chess")
         content = desk.item("On banks", lang="en", text="banks")
         with database.transaction() as connection:
-            connection.execute(
-                "insert into embeddings (content_id, model_version, dimensions, vector) values (%s, %s, %s, %s)",
-                (content, MODEL, DIMENSIONS, vector("banks").astype("<f4").tobytes()),
-            )
+            embed(connection, content, vector("banks"), MODEL)
         job = desk.run(briefing)
         assert (job["state"], job["error_code"], job["attempts"]) == ("pending", "interests_not_compared", 0)
         assert desk.editions(briefing) == []

@@ -10,12 +10,12 @@ from siftline.cluster.colours import PALETTE
 from siftline.cluster.means import shipped
 from siftline.cluster.service import ClusterUser, subject_of
 from siftline.cluster.space import Recipe
-from siftline.contracts import AnalyzeContent, JobType, Queue
+from siftline.contracts import AnalyzeContent, JobType
 from siftline.contracts import ClusterUser as ClusterUserMessage
-from siftline.jobs.model import ClaimedJob, Done
+from siftline.jobs.model import Done
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
-from tests.factories import make_content, make_item, make_user
+from tests.factories import claimed, embed, make_content, make_item, make_user
 
 MODEL = "tiny-1"
 
@@ -48,37 +48,13 @@ def hold(
     return ids
 
 
-def embed(connection, content_id: uuid.UUID, vector: np.ndarray, model: str = MODEL) -> None:
-    connection.execute(
-        "insert into embeddings (content_id, model_version, dimensions, vector) values (%s, %s, %s, %s)",
-        (content_id, model, len(vector), vector.astype("<f4").tobytes()),
-    )
-
-
-def job_for(user_id: uuid.UUID) -> ClaimedJob:
-    return ClaimedJob(
-        id=new_id(),
-        job_type=JobType.CLUSTER_USER,
-        queue=Queue.CLUSTERING,
-        subject_id=user_id,
-        group_key=f"user:{user_id}",
-        payload={},
-        priority=0,
-        attempts=1,
-        max_attempts=4,
-        lease_token=new_id(),
-        lease_until=datetime.now(UTC) + timedelta(minutes=10),
-        deferred_since=None,
-    )
-
-
 def write(database: Database, done: Done) -> None:
     with database.transaction() as connection:
         done.write(connection)
 
 
 def run(database: Database, user_id: uuid.UUID, recipe: Recipe | None = None, **options: object) -> dict:
-    done = ClusterUser(database, recipe or Recipe(), **options).process(job_for(user_id))
+    done = ClusterUser(database, recipe or Recipe(), **options).process(claimed(user_id, JobType.CLUSTER_USER))
     write(database, done)
     return dict(done.result)
 
@@ -260,7 +236,7 @@ def test_what_is_deleted_while_a_run_is_under_way_is_not_in_its_clusters(databas
     """Fault 31."""
     gone = hold(database, user, bunch(0, 4))
     partly = hold(database, user, bunch(1, 5))
-    done = ClusterUser(database, Recipe()).process(job_for(user))
+    done = ClusterUser(database, Recipe()).process(claimed(user, JobType.CLUSTER_USER))
     with database.transaction() as connection:
         connection.execute("delete from items where content_id = any(%s)", ([*gone, partly[0]],))
         connection.execute("delete from contents where id = any(%s)", (gone[:2],))
@@ -275,7 +251,7 @@ def test_two_runs_of_one_user_leave_one_result(database, user):
     """Fault 31."""
     for centre in range(3):
         hold(database, user, bunch(centre, 6))
-    results = [ClusterUser(database, Recipe()).process(job_for(user)) for _ in range(2)]
+    results = [ClusterUser(database, Recipe()).process(claimed(user, JobType.CLUSTER_USER)) for _ in range(2)]
 
     threads = [threading.Thread(target=write, args=(database, done)) for done in results]
     for thread in threads:
@@ -290,7 +266,7 @@ def test_two_runs_of_one_user_leave_one_result(database, user):
 
 def test_a_user_deleted_meanwhile_leaves_nothing(database, user):
     hold(database, user, bunch(0, 5))
-    done = ClusterUser(database, Recipe()).process(job_for(user))
+    done = ClusterUser(database, Recipe()).process(claimed(user, JobType.CLUSTER_USER))
     with database.transaction() as connection:
         connection.execute("delete from users where id = %s", (user,))
 

@@ -24,9 +24,9 @@ from siftline.kit.ids import new_id
 from siftline.kit.llm import LanguageModel
 from siftline.settings import JobSettings
 from tests.api_client import ApiClient, World
-from tests.factories import FakeContext, make_user, sqs_event
+from tests.factories import FakeContext, claimed, make_user, sqs_event
 from tests.fakes import FakeSender
-from tests.integration.test_cluster import bunch, column, hold, job_for, write
+from tests.integration.test_cluster import bunch, column, hold, write
 from tests.language_model import MODEL, Asked, LanguageServer, problem
 from tests.reading import DOLLAR, ONE_DOLLAR, PRICE
 from tests.servers import serving
@@ -75,7 +75,9 @@ class Bench:
 
     def group(self, *, naming: bool = True, **options: Any) -> list[JobType]:
         """Group, and enqueue what follows; returns what does."""
-        done = ClusterUser(self.database, Recipe(), naming=naming, **options).process(job_for(self.user))
+        done = ClusterUser(self.database, Recipe(), naming=naming, **options).process(
+            claimed(self.user, JobType.CLUSTER_USER)
+        )
         write(self.database, done)
         with self.database.transaction() as connection:
             jobs.enqueue(connection, done.follow)
@@ -332,7 +334,7 @@ def test_a_cluster_that_is_regrouped_meanwhile_keeps_the_label_it_has_by_then(be
 
 def test_a_label_that_comes_during_a_grouping_is_not_lost(bench):
     bench.group()
-    done = ClusterUser(bench.database, Recipe(), naming=True).process(job_for(bench.user))
+    done = ClusterUser(bench.database, Recipe(), naming=True).process(claimed(bench.user, JobType.CLUSTER_USER))
     bench.name()
     write(bench.database, done)
 
@@ -352,7 +354,7 @@ def test_a_user_deleted_meanwhile_is_no_error(bench):
 
 def test_where_no_model_is_set_up_naming_does_nothing(bench):
     bench.group()
-    done = NameClusters(bench.database, None).process(job_for(bench.user))
+    done = NameClusters(bench.database, None).process(claimed(bench.user, JobType.NAME_CLUSTERS))
 
     assert done.result == {"named": 0, "reason": "no_model"}
     assert bench.labels() == BY_PHRASES

@@ -20,7 +20,7 @@ from siftline.kit.clock import SystemClock
 from siftline.kit.ids import new_id
 from siftline.settings import JobSettings
 from tests.api_client import ApiClient, World
-from tests.factories import FakeContext, make_content, make_item, make_source, sqs_event
+from tests.factories import FakeContext, embed, make_content, make_item, make_source, sqs_event
 from tests.fakes import FakeSender
 from tests.models import WordEmbedder
 from tests.reading import LABELS, NEWS
@@ -59,10 +59,7 @@ class House(World):
         values = {"status": "READY", "title": text, "text": text, "lang": "en", "topics": "[]", **columns}
         with self.database.transaction() as connection:
             content_id = make_content(connection, **values)
-            connection.execute(
-                "insert into embeddings (content_id, model_version, dimensions, vector) values (%s, %s, %s, %s)",
-                (content_id, self.embedder.model_version, vector.size, vector.astype("<f4").tobytes()),
-            )
+            embed(connection, content_id, vector, self.embedder.model_version)
         return content_id
 
     def hold(self, user: ApiClient, content_id: UUID, source_id: UUID | None = None) -> str:

@@ -18,9 +18,9 @@ from siftline.kit.ids import new_id
 from siftline.rank.scoring import ScoringRule, subject_of
 from siftline.settings import JobSettings
 from tests.api_client import ApiClient, World
-from tests.factories import make_item, make_user
+from tests.factories import embed, make_item, make_user
 from tests.fakes import FakeSender
-from tests.scoring import MODEL, AxisDirections, Reader, embed, vector
+from tests.scoring import MODEL, AxisDirections, Reader, vector
 
 
 @pytest.fixture
@@ -282,7 +282,7 @@ def test_a_vector_that_comes_later_counts_and_one_of_another_model_does_not(read
     assert reader.score()["scored"] == 0
 
     with reader.database.transaction() as connection:
-        embed(connection, content_id, vector("solar"))
+        embed(connection, content_id, vector("solar"), MODEL)
 
     assert reader.score()["scored"] == 1
     assert reader.reason(item, "interest")["about"] == "solar"

@@ -13,8 +13,8 @@ from siftline.contracts import AnalyzeContent, JobType
 from siftline.contracts import JoinStories as JoinStoriesMessage
 from siftline.kit.errors import SiftlineError
 from siftline.kit.ids import new_id
-from tests.factories import make_user
-from tests.integration.test_cluster import bunch, column, embed, hold, job_for, write
+from tests.factories import claimed, embed, make_user
+from tests.integration.test_cluster import bunch, column, hold, write
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -32,7 +32,7 @@ def news(database, user_id, centre, count=1, *, hours=0.0, seed=0, **columns):
 
 
 def join(database, user_id, **options):
-    done = JoinUserStories(database, Rule(), **options).process(job_for(user_id))
+    done = JoinUserStories(database, Rule(), **options).process(claimed(user_id, JobType.JOIN_STORIES))
     write(database, done)
     return done
 
@@ -210,7 +210,7 @@ def test_what_is_deleted_is_gone_from_its_story_and_the_last_one_takes_it_along(
 def test_what_is_deleted_while_a_run_is_under_way_does_not_come_back(database, user):
     background(database, user)
     held, [alone] = news(database, user, 0, 3), news(database, user, 1)
-    done = JoinUserStories(database, Rule()).process(job_for(user))
+    done = JoinUserStories(database, Rule()).process(claimed(user, JobType.JOIN_STORIES))
     with database.transaction() as connection:
         connection.execute("delete from items where content_id = any(%s)", ([held[0], alone],))
 
@@ -222,7 +222,7 @@ def test_what_is_deleted_while_a_run_is_under_way_does_not_come_back(database, u
 
 def test_a_user_deleted_meanwhile_leaves_nothing(database, user):
     news(database, user, 0, 3)
-    done = JoinUserStories(database, Rule()).process(job_for(user))
+    done = JoinUserStories(database, Rule()).process(claimed(user, JobType.JOIN_STORIES))
     with database.transaction() as connection:
         connection.execute("delete from users where id = %s", (user,))
 
@@ -234,7 +234,7 @@ def test_a_user_deleted_meanwhile_leaves_nothing(database, user):
 def test_of_two_runs_at_once_one_counts_and_the_other_begins_anew(database, user):
     background(database, user)
     held = news(database, user, 0, 4)
-    runs = [JoinUserStories(database, Rule()).process(job_for(user)) for _ in range(2)]
+    runs = [JoinUserStories(database, Rule()).process(claimed(user, JobType.JOIN_STORIES)) for _ in range(2)]
     refused = []
 
     def finish(done):

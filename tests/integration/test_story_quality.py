@@ -12,11 +12,13 @@ from siftline.analyze.labels import shipped_labels, shipped_news
 from siftline.cluster.joining import Rule, Telling, join
 from siftline.cluster.means import centred, shipped
 from siftline.cluster.story_service import JoinUserStories
+from siftline.contracts import JobType
 from siftline.kit.embedder import OnnxEmbedder
 from siftline.kit.ids import new_id
 from siftline.kit.models import ModelFolder
 from tests.briefing import Desk
-from tests.integration.test_cluster import embed, job_for, write
+from tests.factories import claimed, embed
+from tests.integration.test_cluster import write
 from tests.made_news import precision_and_recall, reports, vectors
 from tests.models import real_model
 from tests.simulated_time import simulated_time
@@ -100,7 +102,7 @@ def test_six_wordings_of_one_event_take_one_of_a_briefings_seven_slots_from_thei
             content_id = desk.item(headline, lang="en", site_name=f"Paper {headline[:9]}")
             with database.transaction() as connection:
                 embed(connection, content_id, embedder.embed_passage(headline), embedder.model_version)
-        write(database, JoinUserStories(database, Rule()).process(job_for(desk.user_id)))
+        write(database, JoinUserStories(database, Rule()).process(claimed(desk.user_id, JobType.JOIN_STORIES)))
         desk.run(briefing)
         [edition] = desk.editions(briefing)
 

@@ -2,7 +2,7 @@
 
 import threading
 import time as real
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
@@ -16,29 +16,10 @@ from siftline.kit.ids import new_id
 from siftline.kit.lanes import in_lane
 from siftline.kit.pacing import HostBusyError, Pace
 from tests.polling import PaceOptions, rows
-from tests.simulated_time import SimulatedTime, simulated_time
+from tests.simulated_time import SimulatedTime
 
 URL = "https://pit.example.org/a"
 FAST = {"host_requests_per_s": 100.0, "host_burst": 1_000}
-
-
-@pytest.fixture(scope="module")
-def simulated(make_database: Callable[..., str]) -> Iterator[tuple[SimulatedTime, Database]]:
-    with simulated_time(make_database) as both:
-        yield both
-
-
-@pytest.fixture
-def time(simulated: tuple[SimulatedTime, Database]) -> SimulatedTime:
-    time, database = simulated
-    with database.transaction() as connection:
-        connection.execute("truncate fetch_hosts, fetch_turns")
-    return time
-
-
-@pytest.fixture
-def database(simulated: tuple[SimulatedTime, Database]) -> Database:
-    return simulated[1]
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """The pace of hosts, in a real database under simulated time."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,7 +15,7 @@ from siftline.kit.http_errors import Refusal, StatusTransientError, status_error
 from siftline.kit.http_turns import Turns
 from siftline.kit.ids import new_id
 from siftline.kit.pacing import HostBusyError, Pace
-from tests.simulated_time import START, SimulatedTime, simulated_time
+from tests.simulated_time import START, SimulatedTime
 
 URL = "https://feeds.example.org/a"
 
@@ -33,25 +33,6 @@ class Options:
     host_refused_s: float = 60.0
     host_interval_max_s: float = 3_600.0
     host_pace_loopback: bool = False
-
-
-@pytest.fixture(scope="module")
-def simulated(make_database: Callable[..., str]) -> Iterator[tuple[SimulatedTime, Database]]:
-    with simulated_time(make_database) as both:
-        yield both
-
-
-@pytest.fixture
-def time(simulated: tuple[SimulatedTime, Database]) -> SimulatedTime:
-    time, database = simulated
-    with database.transaction() as connection:
-        connection.execute("truncate fetch_hosts, fetch_turns")
-    return time
-
-
-@pytest.fixture
-def database(simulated: tuple[SimulatedTime, Database]) -> Database:
-    return simulated[1]
 
 
 @dataclass
