@@ -1,6 +1,7 @@
 """The ``analyze`` function as Lambda calls it: environment in, SQS event in, partial failures out."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -10,11 +11,14 @@ import pytest
 from functions.analyze import app
 from siftline.jobs import reading_profile_store
 from siftline.kit.db import Database
+from siftline.kit.ids import new_id
 from siftline.kit.vectors import VectorIndex
 from siftline.settings import environment
 from tests.factories import FakeContext, make_content, make_item
 from tests.functions import cold, parked_code, sample_event
+from tests.language_model import MODEL, LanguageServer, completion
 from tests.models import CORPUS, HIDDEN, tiny_embedder
+from tests.servers import serving
 
 CONTENT = UUID("018f4e5a-7b1c-7000-8000-0000000000a1")
 USER = UUID("018f4e5a-7b1c-7000-8000-000000000001")
@@ -102,6 +106,57 @@ def test_a_users_items_are_scored_by_the_same_model(variables, database):
         score, reasons = connection.execute("select score, score_reasons from items").fetchone()
     assert 0 < score <= 1
     assert reasons[0]["about"] == "football"
+
+
+def make_new_cluster(database: Database) -> None:
+    """Let the sample user hold three contents in a cluster for whose label a model is to be asked."""
+    run_id, cluster_id = new_id(), new_id()
+    with database.transaction() as connection:
+        connection.execute("insert into users (id, name) values (%s, 'reader')", (USER,))
+        connection.execute(
+            "insert into cluster_runs (id, user_id, model_version, parameters, quality, contents)"
+            " values (%s, %s, 'tiny', '{}', '{}', 3)",
+            (run_id, USER),
+        )
+        connection.execute(
+            "insert into clusters (id, user_id, run_id, label, label_wanted, keywords, centroid, size)"
+            " values (%s, %s, %s, 'bank', true, '{bank}', '', 3)",
+            (cluster_id, USER, run_id),
+        )
+        for _ in range(3):
+            content_id = make_content(connection, title="Central bank raises interest rates", status="READY")
+            make_item(connection, USER, content_id)
+            connection.execute("insert into cluster_memberships values (%s, %s, 0.1)", (cluster_id, content_id))
+
+
+def test_new_clusters_are_named_by_the_language_model_of_the_settings(variables, database):
+    make_new_cluster(database)
+
+    def say(asked):
+        said = completion({"labels": [{"group": 1, "label": "Bank raises rates"}], "receipt": asked.receipt})
+        return replace(said, headers={**said.headers, "Connection": "close"})
+
+    with serving() as loopback:
+        server = LanguageServer(loopback)
+        server.says = [say]
+        prices = {"LLM_USD_PER_MILLION_IN": "1", "LLM_USD_PER_MILLION_OUT": "2"}
+        llm = {"LLM_MODEL": MODEL, "LLM_BASE_URL": loopback.url("/v1"), **prices}
+        assert handled("analyze.names", {**variables, **llm}) == {"batchItemFailures": []}
+
+    with database.transaction() as connection:
+        named = connection.execute("select label, named_by, label_wanted from clusters").fetchone()
+        spent = connection.execute("select state, micro_usd, user_id from spendings").fetchone()
+    assert named == ("Bank raises rates", f"{MODEL}/prompt-1", False)
+    assert spent == ("settled", 1_100, USER)
+
+
+def test_without_a_language_model_clusters_keep_their_key_phrases(variables, database):
+    make_new_cluster(database)
+
+    assert handled("analyze.names", variables) == {"batchItemFailures": []}
+
+    with database.transaction() as connection:
+        assert connection.execute("select label, named_by from clusters").fetchone() == ("bank", None)
 
 
 def test_what_texts_are_read_with_is_told(variables, database):

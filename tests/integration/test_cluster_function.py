@@ -9,6 +9,7 @@ import pytest
 
 from functions.cluster import app
 from siftline.kit.db import Database
+from siftline.settings import environment
 from tests.factories import FakeContext, make_content, make_item
 from tests.functions import USER, cold, make_sample_user, parked_code, sample_event
 
@@ -51,6 +52,18 @@ def test_the_plain_message_groups_the_users_contents(variables: dict[str, str], 
         assert connection.execute("select array_agg(size) from clusters").fetchone() == ([6, 6],)
         jobs = connection.execute("select job_type, state from jobs order by job_type").fetchall()
     assert jobs == [("cluster_user", "completed"), ("join_stories", "pending")]
+
+
+def test_with_the_setting_new_clusters_are_handed_on_to_be_named(variables: dict[str, str], database: Database) -> None:
+    hold_two_matters(database)
+
+    with environment({**variables, "CLUSTER_LLM": "true"}):
+        assert handled("cluster.ok", variables) == {"batchItemFailures": []}
+
+    with database.transaction() as connection:
+        jobs = connection.execute("select job_type, queue from jobs where state = 'pending' order by 1").fetchall()
+        assert connection.execute("select bool_and(label_wanted) from clusters").fetchone() == (True,)
+    assert jobs == [("join_stories", "clustering"), ("name_clusters", "analysis")]
 
 
 def test_a_message_about_stories_joins_what_has_none(variables: dict[str, str], database: Database) -> None:
