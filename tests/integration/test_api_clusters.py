@@ -67,12 +67,14 @@ def test_clusters_are_listed_largest_first_with_what_the_latest_run_came_to(worl
     make_run(world, user, contents=9, unclustered=9)
     run_id = make_run(world, user, contents=7, unclustered=2)
     small, large = make_cluster(world, user, run_id, 2, "derby"), make_cluster(world, user, run_id, 3)
+    world.sql("update clusters set named_by = 'gpt-4.1-mini/prompt-1' where id = %s", small)
 
     answer = user.get("/v1/clusters").json
 
     assert [item["id"] for item in answer["items"]] == [str(large), str(small)]
     first = answer["items"][0]
     assert (first["label"], first["keywords"], first["size"]) == ("rates", ["rates", "bank"], 3)
+    assert [item["named_by"] for item in answer["items"]] == [None, "gpt-4.1-mini/prompt-1"]
     assert first["first_seen_at"].endswith("Z")
     assert (answer["run"]["contents"], answer["run"]["unclustered"]) == (7, 2)
 

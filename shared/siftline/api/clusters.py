@@ -31,6 +31,10 @@ class Cluster(BaseModel):
 
     id: UUID = Field(examples=[_ID])
     label: str = Field(examples=["interest rates · central bank"])
+    named_by: str | None = Field(
+        description="The language model that gave the label, and the version of what it was asked; null: key phrases",
+        examples=["gpt-4.1-mini/prompt-1"],
+    )
     keywords: list[str] = Field(description="Key phrases, the most telling first")
     size: int = Field(description="How many items")
     colour: str = Field(description="Its colour on the map, which goes with its id", examples=["#0072B2"])

@@ -16,6 +16,7 @@ class ClusterRow:
 
     id: UUID
     label: str
+    named_by: str | None
     keywords: list[str]
     size: int
     colour: str
@@ -70,14 +71,14 @@ class RunRow:
 
 
 _LIST = """
-select id, label, keywords, size, colour, first_seen_at, updated_at from clusters
+select id, label, named_by, keywords, size, colour, first_seen_at, updated_at from clusters
 where user_id = %(user_id)s
   and (%(after_size)s::int is null or size < %(after_size)s or (size = %(after_size)s and id > %(after_id)s::uuid))
 order by size desc, id limit %(limit)s
 """
 
 _ONE = """
-select id, label, keywords, size, colour, first_seen_at, updated_at from clusters
+select id, label, named_by, keywords, size, colour, first_seen_at, updated_at from clusters
 where id = %(id)s and user_id = %(user_id)s
 """
 
