@@ -159,11 +159,11 @@ def first_briefing(machine: "Machine", bearer: str) -> str | None:
     return made
 
 
-def edition_of(machine: "Machine", bearer: str, briefing_id: str) -> str | None:
-    """Return the address of a briefing's newest edition, once there is one."""
+def edition_of(machine: "Machine", bearer: str, briefing_id: str) -> tuple[str, str] | None:
+    """Return where the API shows a briefing's newest edition, and its page, once there is one."""
     status, text = _asked(machine, bearer, "GET", f"/v1/editions?briefing_id={briefing_id}&limit=1")
     found = json.loads(text)["items"] if status == HTTPStatus.OK else []
-    return f"{machine.url}/v1/editions/{found[0]['id']}" if found else None
+    return (f"{machine.url}/v1/editions/{found[0]['id']}", found[0]["page_url"]) if found else None
 
 
 def _asked(machine: "Machine", bearer: str, method: str, path: str, body: object = None) -> tuple[int, str]:

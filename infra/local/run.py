@@ -205,10 +205,11 @@ class Run:
             return
         if briefing is None:
             return
-        while (address := furnish.edition_of(machine, self._token, briefing)) is None:
+        while (made := furnish.edition_of(machine, self._token, briefing)) is None:
             yield ""
+        address, page = made
         asked = f"curl -H 'Authorization: Bearer {self._token}' -H 'Accept: text/plain' {address}"
-        yield f"A first briefing was made of them. Read it:\n\n  {asked}\n"
+        yield f"A first briefing was made of them. Read it in a browser, or here:\n\n  {page}\n  {asked}\n"
 
     def shut_down(self) -> None:
         """Stop everything in order. A second signal cuts the draining short."""
@@ -242,7 +243,7 @@ def _announce(machine: Machine, token: str, followed: int, samples_url: str | No
         rest = f"'{machine.url}/v1/items?status=READY&limit=5'"
     else:
         _say("First use: save a page of the internet, then see it become READY in GET /v1/items.")
-        _say("(Where there is none: make run SAMPLES=1 serves feeds and pages of its own.)\n")
+        _say("" if samples_url else "(Where there is none: make run SAMPLES=1 serves feeds and pages of its own.)\n")
         data = '{"url": "https://www.rfc-editor.org/rfc/rfc9457.html"}'
         rest = f"-H 'Content-Type: application/json' -d '{data}' {machine.url}/v1/items"
     _say(f"  curl -H 'Authorization: Bearer {token}' {rest}\n")
