@@ -17,6 +17,7 @@ _MARKS_MAX = 50
 _LEAD_CHARS = 60
 _UNPARTED = re.compile(rf"[{UNPARTED}\uac00-\ud7a3]")
 _WRITTEN = {"ss": "ss?", "ae": "(?:ae|æ)", "oe": "(?:oe|œ)"}
+_WRITTEN_FIRST = {"ss": ("s", "(?<=s)s?"), "ae": ("aæ", "(?:(?<=a)e|(?<=æ))"), "oe": ("oœ", "(?:(?<=o)e|(?<=œ))")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,11 @@ def pattern(lexemes: Collection[str]) -> re.Pattern[str] | None:
     """Return what finds words by what they are reduced to; ``None`` where there is nothing to find."""
     telling = [lexeme for lexeme in lexemes if lexeme not in STOP_WORDS] or list(lexemes)
     parts = [_part(lexeme) for lexeme in sorted(set(telling), key=len, reverse=True) if lexeme]
-    return re.compile("|".join(parts)) if parts else None
+    if not parts:
+        return None
+    # A set of characters in front is what re looks for fast; the first one is taken, so that each part looks behind.
+    firsts = "".join(sorted({first for begins, _ in parts for first in begins}))
+    return re.compile(f"[{re.escape(firsts)}](?:{'|'.join(part for _, part in parts)})")
 
 
 def highlights(
@@ -60,19 +65,24 @@ def highlights(
         yield _excerpt(text, marks)
 
 
-def _part(lexeme: str) -> str:
+def _part(lexeme: str) -> tuple[str, str]:
+    """Return the characters that a word may begin with, and the pattern of it behind such a one."""
     if _UNPARTED.search(lexeme):
-        return re.escape(lexeme)
+        return lexeme[0], f"(?<={re.escape(lexeme[0])}){re.escape(lexeme[1:])}"
     stem = lexeme[:-1] if len(lexeme) > 4 and lexeme[-1] in "iy" else lexeme
-    written = re.sub("ss|ae|oe", lambda found: _WRITTEN[found.group()], re.escape(stem))
+    if stem[:2] in _WRITTEN_FIRST:
+        (begins, head), tail = _WRITTEN_FIRST[stem[:2]], stem[2:]
+    else:
+        begins, head, tail = stem[0], f"(?<={re.escape(stem[0])})", stem[1:]
+    written = re.sub("ss|ae|oe", lambda found: _WRITTEN[found.group()], re.escape(tail))
     more = 1 if len(lexeme) < 4 else 3 if len(lexeme) == 4 else 6
-    return rf"(?<!\w){written}\w{{0,{more}}}(?!\w)"
+    return begins, rf"(?<!\w.){head}{written}\w{{0,{more}}}(?!\w)"
 
 
 def _marks(wanted: re.Pattern[str], text: str) -> list[tuple[int, int]]:
     """Return the places, those that touch each other as one."""
     found: list[tuple[int, int]] = []
-    plain = text.translate(_PLAIN)
+    plain = text.lower() if text.isascii() else text.translate(_PLAIN)
     at = 0
     while match := wanted.search(plain, at):
         start, end = match.span()

@@ -100,6 +100,7 @@ class Search:
         hits, reason = self._nearest(user_id, asked.meaning or query, filters, terms.bounds, depth)
         worded = finding.result()
         if reason is not None:
+            worded = self._wording.filled(user_id, filters, worded, limit=depth)
             return self._by_words(user_id, filters, worded, limit, reason)
         scores = fused([hit.id for hit in hits], worded.telling)
         chosen = dict(list(scores.items())[:limit])
@@ -166,8 +167,9 @@ class Search:
     ) -> list[Row]:
         """Confirm what was found: only what is the user's at this moment, in the order given, thin pages last."""
         marked = [] if worded is None else [one for one in scores if one in worded.shares]
+        words = "" if worded is None else worded.words
         with self._database.statement() as connection:
-            rows = store.rows(connection, user_id, filters, list(scores), bounds=bounds, worded=marked)
+            rows = store.rows(connection, user_id, filters, list(scores), bounds=bounds, worded=marked, words=words)
         shown = [replace(rows[one], score=round(score, 4)) for one, score in scores.items() if one in rows]
         if worded is not None:
             shown = _highlighted(shown, worded)
@@ -179,7 +181,7 @@ def _highlighted(rows: Sequence[Row], worded: Worded) -> list[Row]:
     patterns = {grammar: pattern(lexemes) for grammar, lexemes in worded.terms.lexemes.items()}
     marked = []
     for row in rows:
-        wanted = patterns.get(row.grammar) if row.content_id in worded.shares else None
+        wanted = patterns.get(row.grammar) if row.beginning is not None else None
         found = list(highlights(wanted, row.title, row.summary, row.beginning)) if wanted else []
         marked.append(replace(row, highlights=found))
     return marked

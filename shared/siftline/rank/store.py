@@ -96,7 +96,7 @@ class Row:
     """Its page says too little to be about anything: its vector is near to every short query."""
     grammar: str = ""
     beginning: str | None = None
-    """Of its text, where words of the query were found in it."""
+    """Of its text, empty where it has none; ``None`` where no words of the query were found in it."""
     score: float = 0.0
     highlights: Sequence[Highlight] = ()
 
@@ -110,43 +110,41 @@ class Asked:
     vector: bytes | None
 
 
-FILTERED = """
-from items i join contents c on c.id = i.content_id
-left join readings r on r.user_id = i.user_id and r.content_id = i.content_id
-where i.user_id = %(user_id)s and c.status = 'READY'
-  and (%(lang)s::text is null or c.lang = %(lang)s)
-  and (%(topic)s::jsonb is null or r.topics @> %(topic)s or (c.topics @> %(topic)s and r.replaces is not true))
-  and (%(tag)s::text is null or %(tag)s = any(i.tags) or %(tag)s = any(c.tags))
-  and (%(source_id)s::uuid is null or i.source_id = %(source_id)s or i.content_id in (
-    select e.content_id from source_entries e join subscriptions b on b.source_id = e.source_id
-    where e.source_id = %(source_id)s and b.user_id = %(user_id)s and e.content_id is not null))
-  and (%(entity)s::text is null or exists (select from content_entities named
-    where named.content_id = c.id and named.entity_id in (
-      select id from entities where canonical_id = %(entity)s
-      union select entity_id from entity_aliases where temporary_id = %(entity)s)))
-  and (%(since)s::timestamptz is null or c.sort_at >= %(since)s)
-  and (%(until)s::timestamptz is null or c.sort_at < %(until)s)
-  and (%(unread)s::boolean is null or (i.read_at is null) = %(unread)s)
-  and (%(starred)s::boolean is null or (i.starred_at is not null) = %(starred)s)
-  and (%(must)s::text is null or c.id in (
-    select content_id from content_words where content_words.words @@ %(must)s::tsquery))
-  and (%(never)s::text is null or not exists (select from content_words
-    where content_words.content_id = c.id and content_words.words @@ %(never)s::tsquery))
-"""
+_READINGS = "left join readings r on r.user_id = i.user_id and r.content_id = i.content_id"
+_FILTERS = {
+    "lang": "c.lang = %(lang)s",
+    "topic": "(r.topics @> %(topic)s or (c.topics @> %(topic)s and r.replaces is not true))",
+    "tag": "(%(tag)s = any(i.tags) or %(tag)s = any(c.tags))",
+    "source_id": """(i.source_id = %(source_id)s or i.content_id in (
+      select e.content_id from source_entries e join subscriptions b on b.source_id = e.source_id
+      where e.source_id = %(source_id)s and b.user_id = %(user_id)s and e.content_id is not null))""",
+    "entity": """exists (select from content_entities named
+      where named.content_id = c.id and named.entity_id in (
+        select id from entities where canonical_id = %(entity)s
+        union select entity_id from entity_aliases where temporary_id = %(entity)s))""",
+    "since": "c.sort_at >= %(since)s",
+    "until": "c.sort_at < %(until)s",
+    "unread": "(i.read_at is null) = %(unread)s",
+    "starred": "(i.starred_at is not null) = %(starred)s",
+    "must": "c.id in (select content_id from content_words where content_words.words @@ %(must)s::tsquery)",
+    "never": """not exists (select from content_words
+      where content_words.content_id = c.id and content_words.words @@ %(never)s::tsquery)""",
+}
 
-_COLUMNS = """
+_ROWS = """
 select i.id, i.content_id, c.title, c.url, c.lang, c.summary,
   case when r.replaces then '[]' else c.topics end as topics,
   case when r.made_at is not null then r.topics end as own_topics, c.published_at, i.source_id,
   c.notice_code is not distinct from 'insufficient_content' or (c.notice_code is not null and c.summary is null)
     as thin,
   search_grammar(c.lang) as grammar,
-  case when c.id = any(%(worded)b::uuid[]) then left(c.text, 20000) end as beginning
+  case when {worded} then left(coalesce(c.text, ''), 20000) end as beginning
+{filtered} and c.id = any(%(ids)b::uuid[])
 """
+_FOUND = "c.id = any(%(worded)b::uuid[])"
+_HOLDS = """(c.id = any(%(worded)b::uuid[]) or exists (select from content_words
+    where content_words.content_id = c.id and content_words.words @@ %(words)s::tsquery))"""
 
-_NEWEST = f"select c.id {FILTERED} order by c.sort_at desc, c.id desc limit %(limit)s"
-_AMONG = f"select c.id {FILTERED} and c.id = any(%(ids)b::uuid[])"
-_ROWS = f"{_COLUMNS} {FILTERED} and c.id = any(%(ids)b::uuid[])"
 
 _ASKED = """
 select i.content_id, c.title,
@@ -173,6 +171,19 @@ where not exists (select from contents where contents.id = asked.id)
 """
 
 
+def filtered(filters: Filters, bounds: Bounds, *, items: str = "items i", readings: bool = False) -> str:
+    """Return from where a statement takes what the user holds, as far as filters and bounds let it be found.
+
+    Only what is asked for stands in it: PostgreSQL plans by what could apply. ``items`` may join what was found before;
+    ``readings``: the user's own, as ``r``, are wanted in any case. The parameters are those of ``values_of``.
+    """
+    values = values_of(filters, bounds)
+    wanted = [condition for name, condition in _FILTERS.items() if values[name] is not None]
+    joined = _READINGS if readings or filters.topic is not None else ""
+    where = " and ".join(["i.user_id = %(user_id)s", "c.status = 'READY'", *wanted])
+    return f"from {items} join contents c on c.id = i.content_id {joined} where {where}"
+
+
 def count(connection: Connection, user_id: UUID, *, limit: int) -> int:
     """Return how many items the user has, and no more than ``limit``."""
     values = {"user_id": user_id, "limit": limit}
@@ -186,7 +197,10 @@ def newest(
     """Return the contents of the user's READY items that pass the filters, newest first, at most ``limit``."""
     values = {**values_of(filters, bounds), "user_id": user_id, "limit": limit}
     with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
-        return cursor.execute(_NEWEST, values).fetchall()
+        held = filtered(filters, bounds)
+        return cursor.execute(
+            f"select c.id {held} order by c.sort_at desc, c.id desc limit %(limit)s", values
+        ).fetchall()
 
 
 def among(
@@ -195,7 +209,8 @@ def among(
     """Return those of ``ids`` that are contents of the user's READY items and pass the filters."""
     values = {**values_of(filters, bounds), "user_id": user_id, "ids": list(ids)}
     with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
-        return set(cursor.execute(_AMONG, values).fetchall())
+        held = filtered(filters, bounds)
+        return set(cursor.execute(f"select c.id {held} and c.id = any(%(ids)b::uuid[])", values).fetchall())
 
 
 def rows(
@@ -206,14 +221,16 @@ def rows(
     *,
     bounds: Bounds = UNBOUND,
     worded: Collection[UUID] = (),
+    words: str = "",
 ) -> dict[UUID, Row]:
     """Return by content what may be shown of ``ids``; what the user let go of or never held is not in it.
 
-    With the beginnings of the texts of ``worded``.
+    With the beginnings of the texts of ``worded``, and of those whose words match the ``tsquery`` of ``words``.
     """
     values = {**values_of(filters, bounds), "user_id": user_id, "ids": list(ids), "worded": list(worded)}
+    statement = _ROWS.format(worded=_HOLDS if words else _FOUND, filtered=filtered(filters, bounds, readings=True))
     with connection.cursor(row_factory=class_row(Row), binary=True) as cursor:
-        return {row.content_id: row for row in cursor.execute(_ROWS, values)}
+        return {row.content_id: row for row in cursor.execute(statement, {**values, "words": words})}
 
 
 def asked(connection: Connection, user_id: UUID, item_id: UUID, model_version: str | None) -> Asked | None:
@@ -237,7 +254,7 @@ def gone(connection: Connection, ids: Collection[UUID]) -> list[UUID]:
 
 
 def values_of(filters: Filters, bounds: Bounds) -> dict[str, Any]:
-    """Return the parameters of ``FILTERED``."""
+    """Return the parameters of ``filtered``."""
     return {
         "must": bounds.must,
         "never": bounds.never,

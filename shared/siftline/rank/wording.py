@@ -1,18 +1,17 @@
 """Finds by words what a user holds: all the words before some of them, and mistyped ones mended."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from siftline.kit.db import Database
 from siftline.rank import words_store
-from siftline.rank.holdings import Held
 from siftline.rank.query import Query, Term, may_be_mistyped, parse, typing_distance
+from siftline.rank.rarity import shares_of
 from siftline.rank.store import Filters
-from siftline.rank.words_store import Partly, Terms
+from siftline.rank.words_store import Counted, Partly, Terms
 
 _ENOUGH = 10
-_RARITY_MAX = 5_000
 _TELLING_SHARE = 0.5
 
 
@@ -24,6 +23,13 @@ class Worded:
     shares: Mapping[UUID, float]
     corrected: str | None = None
     """The query that was answered, where a word of it was in nothing that the user holds."""
+    weights: Sequence[float] = ()
+    """Of each word, where those that hold some of them were looked for."""
+
+    @property
+    def words(self) -> str:
+        """The ``tsquery`` of any of the words, where those that hold some of them are found; else nothing."""
+        return self.terms.any if self.weights else ""
 
     @property
     def telling(self) -> Sequence[UUID]:
@@ -43,55 +49,79 @@ class Wording:
             return words_store.parse(connection, query)
 
     def find(self, user_id: UUID, filters: Filters, query: Query, terms: Terms, *, limit: int) -> Worded:
-        """Return what holds the words of a query; where one is in nothing of the user's, one that is spelt alike, if
-        something then holds them all.
+        """Return what holds the words of a query, or enough of them to be telling; where one is in nothing of the
+        user's, what holds one that is spelt alike, if something then holds them all.
         """
         if not query.terms:
             return Worded(terms, {})
-        shares = self._whole(user_id, filters, terms, limit)
-        if len(shares) >= min(_ENOUGH, limit):
-            return Worded(terms, shares)
-        rows = self._partly(user_id, filters, terms, limit)
-        better = self._spelt(user_id, filters, query, rows) if not shares else {}
-        if not better:
-            return Worded(terms, _joined(shares, rows))
-        mended = query.mended(better)
-        mended_terms = self.terms(mended)
-        whole = self._whole(user_id, filters, mended_terms, limit)
-        if not whole:  # words of another language, more likely than mistyped ones
-            return Worded(terms, _joined(shares, rows))
-        return Worded(mended_terms, _joined(whole, self._partly(user_id, filters, mended_terms, limit)), str(mended))
+        whole = self._whole(user_id, filters, terms, limit)
+        if len(whole) >= min(_ENOUGH, limit):
+            return Worded(terms, whole)
+        counted = self._counted(user_id, filters, terms)
+        better = self._spelt(user_id, filters, query, counted) if not whole else {}
+        if better:
+            mended = query.mended(better)
+            mended_terms = self.terms(mended)
+            # None hold them all: words of another language, more likely than mistyped ones.
+            if mended_whole := self._whole(user_id, filters, mended_terms, limit):
+                counted = self._counted(user_id, filters, mended_terms)
+                return self._partly(user_id, filters, Worded(mended_terms, mended_whole, str(mended)), counted, limit)
+        return self._partly(user_id, filters, Worded(terms, whole), counted, limit)
+
+    def filled(self, user_id: UUID, filters: Filters, worded: Worded, *, limit: int) -> Worded:
+        """Return what was found, and behind it what holds fewer of the words."""
+        if not worded.weights:
+            return worded
+        with self._database.statement() as connection:
+            rows = words_store.partly(
+                connection, user_id, filters, worded.terms, worded.weights, least=0.0, limit=limit
+            )
+        return replace(worded, shares=_joined(worded.shares, rows))
 
     def resembling(
         self, user_id: UUID, filters: Filters, title: str, *, limit: int, exclude: Collection[UUID]
     ) -> Worded:
         """Return what has words of a title in common with it."""
         terms = self.terms(parse(title, plain=True))
-        return Worded(terms, _joined({}, self._partly(user_id, filters, terms, limit, exclude)))
+        with self._database.statement() as connection:
+            counted = words_store.counted(connection, user_id, filters, terms, exclude=exclude)
+            weights = shares_of(counted.holdings, counted.found)
+            rows = words_store.partly(
+                connection, user_id, filters, terms, weights, least=0.0, limit=limit, exclude=exclude
+            )
+        return Worded(terms, _joined({}, rows))
 
     def _whole(self, user_id: UUID, filters: Filters, terms: Terms, limit: int) -> dict[UUID, float]:
         with self._database.statement() as connection:
             return dict.fromkeys(words_store.matched(connection, user_id, filters, terms, limit=limit), 1.0)
 
-    def _partly(
-        self, user_id: UUID, filters: Filters, terms: Terms, limit: int, exclude: Collection[UUID] = ()
-    ) -> list[Partly]:
-        holdings = Held(self._database, user_id, filters).count(_RARITY_MAX)
+    def _counted(self, user_id: UUID, filters: Filters, terms: Terms) -> Counted:
         with self._database.statement() as connection:
-            return words_store.partly(
-                connection, user_id, filters, terms, holdings=holdings, limit=limit, exclude=exclude
-            )
+            return words_store.counted(connection, user_id, filters, terms)
 
-    def _spelt(self, user_id: UUID, filters: Filters, query: Query, rows: Sequence[Partly]) -> dict[str, str]:
+    def _partly(self, user_id: UUID, filters: Filters, worded: Worded, counted: Counted, limit: int) -> Worded:
+        """Return with it what holds a telling share of the words."""
+        weights = shares_of(counted.holdings, counted.found)
+        with self._database.statement() as connection:
+            rows = words_store.partly(
+                connection, user_id, filters, worded.terms, weights, least=_TELLING_SHARE, limit=limit
+            )
+        return replace(worded, shares=_joined(worded.shares, rows), weights=weights)
+
+    def _spelt(self, user_id: UUID, filters: Filters, query: Query, counted: Counted) -> dict[str, str]:
         """Return by mistyped word the nearest one that something of the user's holds."""
-        missing = rows[0].missing if rows else range(len(query.terms))
+        missing = [place for place, count in enumerate(counted.found) if count == 0 or not any(counted.found)]
         options = {query.terms[place].typed: self._alike(query.terms[place]) for place in missing}
         words = [word for alike in options.values() for word in alike]
         if not words:
             return {}
         asked = parse(" ".join(words), plain=True, terms_max=len(words))
-        found = self._partly(user_id, filters, self.terms(asked), 1)
-        held = set(words) - {asked.terms[place].typed for place in found[0].missing} if found else set()
+        with self._database.statement() as connection:
+            terms = words_store.parse(connection, asked)
+            found = words_store.counted(connection, user_id, filters, terms, most=1).found
+        held = (
+            {term.typed for term, count in zip(asked.terms, found, strict=True) if count != 0} if any(found) else set()
+        )
         chosen = {typed: next((word for word in alike if word in held), None) for typed, alike in options.items()}
         return {typed: word for typed, word in chosen.items() if word is not None}
 

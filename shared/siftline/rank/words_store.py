@@ -4,16 +4,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from psycopg.rows import class_row, scalar_row
+from psycopg.rows import class_row, scalar_row, tuple_row
 
 from siftline.kit.db import Connection
 from siftline.kit.stop_words import STOP_WORDS
 from siftline.rank.query import Query, Term
-from siftline.rank.store import FILTERED, Bounds, Filters, values_of
+from siftline.rank.rarity import telling
+from siftline.rank.store import Bounds, Filters, filtered, values_of
 
 CANDIDATES_MAX = 1_000
 """So many of the newest texts that match are compared with each other."""
 _BEST = 200
+COUNTED_MAX = 5_000
+"""So many texts that hold a word are counted: it is no rarer for being in more."""
 _SIMILAR_MIN = 0.2
 _SPELLINGS_MAX = 8
 
@@ -33,45 +36,53 @@ select used.grammar,
 from used where used.grammar is not null
 """
 
-_MATCHED = f"""
+# offset 0: of those compared one by one, not of all that match.
+_MATCHED = """
 with held as materialized (
-  select c.id, c.sort_at {FILTERED} and c.id in (
+  select c.id, c.sort_at {filtered} and c.id in (
     select content_id from content_words where content_words.words @@ %(query)s::tsquery)
   order by c.sort_at desc, c.id desc limit %(candidates)s)
 select held.id
-from held join content_words w on w.content_id = held.id
-join unnest(%(grammars)b::text[], %(queries)b::text[]) as own (grammar, query)
-  on own.grammar = w.grammar and w.words @@ own.query::tsquery
-order by ts_rank(w.words, own.query::tsquery, 1) desc, held.sort_at desc, held.id desc limit %(limit)s
-"""  # noqa: S608 - made of constants only
+from held cross join lateral (
+  select ts_rank(w.words, own.query::tsquery, 1) as likeness
+  from content_words w join unnest(%(grammars)b::text[], %(queries)b::text[]) as own (grammar, query)
+    on own.grammar = w.grammar and w.words @@ own.query::tsquery
+  where w.content_id = held.id offset 0) as ranked
+order by ranked.likeness desc, held.sort_at desc, held.id desc limit %(limit)s
+"""
 
-# What some of the words are in, by the share of them, of which a rare one is the more; a word that nothing holds is as
-# rare as can be. No vector is read: the index answers for each word.
-_FOUND = FILTERED.replace(
-    "from items i",
-    "from (select asked.place, w.content_id from asked join content_words w on w.words @@ asked.query) as found"
-    " join items i on i.content_id = found.content_id",
-    1,
-)
-_SOME = f"""
+# In how many of the user's texts each word is: of one that is in many, how many hold it is told by a sample of them.
+_COUNTED = """
+select (select count(*) from (select from items where user_id = %(user_id)s limit %(most)s) as held) as holdings,
+  array(select case when sampled.size >= %(sure)s then sampled.size * %(one_of)s else (
+      select count(*) from (select {held} limit %(most)s) as held) end
+    from unnest(%(queries)b::text[]) with ordinality as asked (query, place)
+    cross join lateral (select count(*) as size from (
+      select {sampled} limit %(most)s / %(one_of)s) as held) as sampled
+    order by place) as found
+"""
+_HOLDING = """ and c.id <> all(%(exclude)b::uuid[]) and c.id in (
+  select content_id from content_words where content_words.words @@ asked.query::tsquery"""
+_IN_SAMPLE = " and right(content_id::text, 1) = '0'"  # as the index of 0029_search_sample.sql
+_ONE_OF = 16
+_SURE = 32
+
+# What some of the words are in, by the share of them, of which a rare one is the more. No vector is read: the index
+# answers for each word.
+_SOME = """
 with asked as materialized (
-  select place, query::tsquery as query from unnest(%(queries)b::text[]) with ordinality as asked (query, place)
-  where query <> ''),
-hits as materialized (
-  select c.id, c.sort_at, found.place {_FOUND} and c.id <> all(%(exclude)b::uuid[])),
-told as (
-  select asked.place, count(hits.id) = 0 as missing,
-    ln(1 + %(holdings)s::float8 / greatest(count(hits.id), 1)) as weight
-  from asked left join hits on hits.place = asked.place group by asked.place),
+  select query::tsquery as query, share
+  from unnest(%(queries)b::text[], %(shares)b::float8[]) as asked (query, share)),
 best as (
-  select hits.id, max(hits.sort_at) as sort_at, sum(told.weight) / (select sum(weight) from told) as share
-  from hits join told on told.place = hits.place
-  group by hits.id order by share desc, sort_at desc, hits.id desc limit %(best)s)
-select best.id, best.share, array(select place::int - 1 from told where missing order by place) as missing
+  select c.id, c.sort_at, sum(found.share) as share {filtered} and c.id <> all(%(exclude)b::uuid[])
+  group by c.id order by share desc, c.sort_at desc, c.id desc limit %(best)s)
+select best.id, best.share
 from best join content_words w on w.content_id = best.id
 order by round(best.share::numeric, 4) desc, ts_rank(w.words, %(query)s::tsquery, 1) desc, best.sort_at desc,
   best.id desc limit %(limit)s
-"""  # noqa: S608 - made of constants only
+"""
+_FOUND = """(select asked.share, w.content_id from asked join content_words w on w.words @@ asked.query) as found
+  join items i on i.content_id = found.content_id"""
 
 _SPELLINGS = """
 select word from search_spellings where word %% %(word)s
@@ -99,14 +110,29 @@ class Terms:
     lexemes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By grammar: what words are reduced to, to be marked in a text."""
 
+    @property
+    def any(self) -> str:
+        """What holds any of the terms."""
+        return _any(self.each)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """About how many contents the user has, and how many of them hold each word; ``None`` for a word that is not asked.
+
+    Neither is more than ``COUNTED_MAX``.
+    """
+
+    holdings: int
+    found: Sequence[int | None]
+
 
 @dataclass(frozen=True, slots=True)
 class Partly:
-    """A content that holds some of the words. ``missing``: the places of words that nothing of the caller's holds."""
+    """A content that holds some of the words: which share of them, a rare one counting more."""
 
     id: UUID
     share: float
-    missing: list[int]
 
 
 def parse(connection: Connection, query: Query) -> Terms:
@@ -147,7 +173,35 @@ def matched(connection: Connection, user_id: UUID, filters: Filters, terms: Term
         "limit": limit,
     }
     with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
-        return cursor.execute(_MATCHED, values).fetchall()
+        return cursor.execute(_MATCHED.format(filtered=filtered(filters, terms.bounds)), values).fetchall()
+
+
+def counted(
+    connection: Connection,
+    user_id: UUID,
+    filters: Filters,
+    terms: Terms,
+    *,
+    most: int = COUNTED_MAX,
+    exclude: Collection[UUID] = (),
+) -> Counted:
+    """Return how many of the user's contents hold each term, ``most`` at most."""
+    queries = [query for query in terms.each if query]
+    values = {
+        **values_of(filters, terms.bounds),
+        "user_id": user_id,
+        "queries": queries,
+        "most": most,
+        "exclude": list(exclude),
+        "sure": _SURE,
+        "one_of": _ONE_OF,
+    }
+    held = filtered(filters, terms.bounds) + _HOLDING
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
+        statement = _COUNTED.format(held=f"{held})", sampled=f"{held}{_IN_SAMPLE})")
+        holdings, found = cursor.execute(statement, values).fetchall()[0]
+    by_query = iter(found)
+    return Counted(holdings, [next(by_query) if query else None for query in terms.each])
 
 
 def partly(
@@ -155,29 +209,33 @@ def partly(
     user_id: UUID,
     filters: Filters,
     terms: Terms,
+    shares: Sequence[float],
     *,
-    holdings: int,
+    least: float,
     limit: int,
     exclude: Collection[UUID] = (),
 ) -> list[Partly]:
     """Return contents of the user's that hold some of the terms, those with the greatest share of them first.
 
-    ``holdings``: about how many contents the user has, for how rare a word is.
+    ``shares``: by term. Those with a share of ``least`` or more are among them if others are found at all.
     """
-    if not any(terms.each):
+    asked = [(query, share) for query, share in zip(terms.each, shares, strict=True) if query]
+    if not asked:
         return []
+    enough = telling([share for _, share in asked], least)
+    bound = _any([_all(asked[place][0] for place in way) for way in enough])
     values = {
         **values_of(filters, terms.bounds),
         "user_id": user_id,
-        "queries": list(terms.each),
-        "query": _any(terms.each),
-        "holdings": max(holdings, 1),
+        "queries": [f"({query}) & ({bound})" if bound else query for query, _ in asked],
+        "shares": [share for _, share in asked],
+        "query": terms.any,
         "best": max(limit, _BEST),
         "exclude": list(exclude),
         "limit": limit,
     }
     with connection.cursor(row_factory=class_row(Partly), binary=True) as cursor:
-        return cursor.execute(_SOME, values).fetchall()
+        return cursor.execute(_SOME.format(filtered=filtered(filters, terms.bounds, items=_FOUND)), values).fetchall()
 
 
 def spellings(connection: Connection, term: Term) -> list[str]:

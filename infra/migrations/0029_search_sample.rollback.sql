@@ -1,0 +1,1 @@
+drop index content_words_sample;
