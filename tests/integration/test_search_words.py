@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from siftline.api.search import Wanted
 from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
 from siftline.rank import words_store
@@ -318,6 +319,31 @@ def test_only_grammars_that_texts_are_in_are_asked(words: Library):
 
     assert terms.grammars == ["siftline_english", "siftline_german"]
     assert terms.whole == ["(('hous'))", "(('the') & ('hous'))"]
+
+
+def test_how_many_of_the_users_texts_hold_a_word_is_counted_for_a_rare_one_and_told_by_a_sample_for_a_common_one(
+    words: Library,
+):
+    user, other = words.user(), words.user()
+    words.give(user, "One zeppelin", "Another zeppelin")
+    words.give(other, "Their zeppelin")
+    words.sql(
+        "insert into contents (id, url, url_key, status, lang, title) select id, 'https://a.example/' || id, id::text,"
+        " 'READY', 'en', 'A balloon' from (select ('0199ffff-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid as id"
+        " from generate_series(1, 800) as n) as made"
+    )
+    words.sql(
+        "insert into items (id, user_id, content_id) select gen_random_uuid(), %s, id from contents"
+        " where title = 'A balloon'",
+        user.user_id,
+    )
+    with words.database.statement() as connection:
+        terms = words_store.parse(connection, parse("zeppelin balloon kite"))
+        found = words_store.counted(connection, user.user_id, Wanted(), terms)
+        some = words_store.counted(connection, user.user_id, Wanted(), terms, most=1)
+
+    assert found == words_store.Counted(802, [2, 800, 0])
+    assert some.found == [1, 1, 0]
 
 
 def test_similar_by_words_takes_no_sign_of_a_title_as_one(words: Library):

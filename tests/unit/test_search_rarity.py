@@ -2,6 +2,7 @@ import math
 from itertools import chain, combinations
 
 import pytest
+
 from siftline.rank.rarity import shares_of, telling
 
 
