@@ -198,3 +198,27 @@ def test_recompute_queues_one_grouping_however_often_it_is_asked_for(world: Worl
 def test_reading_and_asking_need_their_scopes(world: World) -> None:
     assert world.user("write").get("/v1/clusters").status == 403
     assert world.user("read").post("/v1/clusters/recompute").status == 403
+
+
+def test_what_is_deleted_is_neither_counted_nor_lends_its_title(world):
+    user = world.user()
+    run_id = make_run(world, user, contents=4)
+    cluster = make_cluster(world, user, run_id, 3, label="Old pilgrim road")
+    emptied = make_cluster(world, user, run_id, 1, label="Gone")
+    world.sql("update clusters set keywords = %s where id = %s", ["pilgrim", "saint"], cluster)
+    [first, *_] = user.get(f"/v1/clusters/{cluster}").json["items"]
+    world.sql("update clusters set titled_by = %s where id = %s", uuid.UUID(first["content_id"]), cluster)
+    assert user.get(f"/v1/clusters/{cluster}").json["label"] == "Old pilgrim road"
+
+    user.send("DELETE", f"/v1/items/{first['id']}")
+    [last] = user.get(f"/v1/clusters/{emptied}").json["items"]
+    user.send("DELETE", f"/v1/items/{last['id']}")
+
+    listed = user.get("/v1/clusters").json["items"]
+    shown = user.get(f"/v1/clusters/{cluster}").json
+    mapped = user.get("/v1/clusters/map").json["clusters"]
+    for found in (listed, [shown], mapped):
+        assert [(one["id"], one["size"], one["label"]) for one in found] == [(str(cluster), 2, "pilgrim \u00b7 saint")]
+    assert len(shown["items"]) == 2
+    assert ">Old pilgrim road<" not in user.get("/v1/clusters/map.svg").text
+    assert user.get(f"/v1/clusters/{emptied}").status == 404

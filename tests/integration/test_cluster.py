@@ -155,6 +155,30 @@ def test_after_one_more_item_every_content_keeps_its_cluster_and_label(database,
     assert column(database, "select count(distinct run_id) from clusters") == [1]
 
 
+def test_a_title_that_stands_for_a_cluster_goes_with_its_content(database, user):
+    def told() -> list:
+        return column(database, "select array[label, titled_by::text] from clusters where label <> 'Derby'")
+
+    titles = ("Glacier", "Otter", "Whale", "Orchid", "Comet", "Quarry")
+    hold(database, user, bunch(1, 6), title="Derby")
+    for vector, title in zip(bunch(0, 6), titles, strict=True):
+        hold(database, user, [vector], title=title, text=f"{title}.")
+    run(database, user)
+    [[label, titled_by]] = before = told()
+    assert label in titles
+    assert column(database, "select title from contents where id = %s", titled_by) == [label]
+    run(database, user)
+    assert told() == before
+    with database.transaction() as connection:
+        connection.execute("delete from items where content_id = %s", (titled_by,))
+
+    run(database, user)
+
+    [[renamed, by]] = told()
+    assert renamed in set(titles) - {label}
+    assert by != titled_by
+
+
 def test_a_label_that_an_earlier_version_gave_is_not_kept(database, user):
     hold(database, user, bunch(0, 6), title="Central bank raises interest rates")
     run(database, user)

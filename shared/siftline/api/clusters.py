@@ -172,7 +172,7 @@ class ClusterRoutes:
         shown = rows[:limit]
         return Clusters(
             items=[Cluster(**asdict(row)) for row in shown],
-            next=encode_rank(shown[-1].size, shown[-1].id) if len(rows) > limit else None,
+            next=encode_rank(shown[-1].grouped_size, shown[-1].id) if len(rows) > limit else None,
             run=Run(**asdict(run)) if run else None,
         )
 

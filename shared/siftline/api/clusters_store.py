@@ -12,13 +12,14 @@ from siftline.kit.db import Connection
 
 @dataclass(frozen=True, slots=True)
 class ClusterRow:
-    """A cluster as the latest run left it."""
+    """A cluster: what the user still holds of it. ``grouped_size`` is what the latest run put there."""
 
     id: UUID
     label: str
     named_by: str | None
     keywords: list[str]
     size: int
+    grouped_size: int
     colour: str
     first_seen_at: datetime
     updated_at: datetime
@@ -70,17 +71,32 @@ class RunRow:
     unclustered: int
 
 
-_LIST = """
-select id, label, named_by, keywords, size, colour, first_seen_at, updated_at from clusters
-where user_id = %(user_id)s
-  and (%(after_size)s::int is null or size < %(after_size)s or (size = %(after_size)s and id > %(after_id)s::uuid))
-order by size desc, id limit %(limit)s
+# A label made of the title of what the user holds no more gives way to the phrases that the others share.
+_LABEL = """
+case when k.titled_by is null or exists (select from items i where i.user_id = k.user_id and i.content_id = k.titled_by)
+  then k.label else coalesce(nullif(array_to_string(k.keywords[1:3], ' \u00b7 '), ''), 'Untitled') end as label
 """
-
-_ONE = """
-select id, label, named_by, keywords, size, colour, first_seen_at, updated_at from clusters
-where id = %(id)s and user_id = %(user_id)s
+_HELD = """
+cross join lateral (
+  select count(*)::int as size from cluster_memberships m
+    join items i on i.content_id = m.content_id and i.user_id = k.user_id
+  where m.cluster_id = k.id) as held
 """
+_CLUSTER = f"""
+select k.id, {_LABEL}, k.named_by, k.keywords, held.size, k.size as grouped_size, k.colour, k.first_seen_at,
+  k.updated_at
+from clusters k {_HELD}
+where k.user_id = %(user_id)s and held.size > 0
+"""  # noqa: S608 - made of constants only
+_LIST = (
+    _CLUSTER
+    + """
+  and (%(after_size)s::int is null or k.size < %(after_size)s
+    or (k.size = %(after_size)s and k.id > %(after_id)s::uuid))
+order by k.size desc, k.id limit %(limit)s
+"""
+)
+_ONE = _CLUSTER + " and k.id = %(id)s"
 
 _MEMBERS = """
 select i.id, i.content_id, c.title, c.url, c.lang, c.summary, c.published_at, i.source_id, m.distance
@@ -92,9 +108,10 @@ where m.cluster_id = %(id)s
 order by m.distance, m.content_id limit %(limit)s
 """
 
-_MAP_CLUSTERS = """
-select id, label, size, colour from clusters where user_id = %(user_id)s order by size desc, id limit %(limit)s
-"""
+_MAP_CLUSTERS = f"""
+select k.id, {_LABEL}, held.size, k.colour from clusters k {_HELD}
+where k.user_id = %(user_id)s and held.size > 0 order by k.size desc, k.id limit %(limit)s
+"""  # noqa: S608 - made of constants only
 
 # Of each cluster the most central members, so that a crowd leaves none out.
 _MAP_POINTS = """

@@ -20,7 +20,7 @@ from math import log
 from siftline.kit.plain_words import plain_words
 from siftline.kit.stop_words import STOP_WORDS
 
-LABELS_VERSION = "2"
+LABELS_VERSION = "3"
 """Goes up when stories are named in another way; those named before are then named anew."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
@@ -60,6 +60,8 @@ class Name:
 
     label: str
     keywords: tuple[str, ...]
+    titled_by: int | None = None
+    """The place of the document whose title stands in the label; ``None`` where none does."""
 
 
 def name_stories(stories: Sequence[Sequence[Document]], rest: Sequence[Document] = ()) -> list[Name]:
@@ -76,6 +78,8 @@ def name_stories(stories: Sequence[Sequence[Document]], rest: Sequence[Document]
 @dataclass(frozen=True, slots=True)
 class _Counts:
     title: str
+    titled_by: int | None
+    """The place of the document whose title this is."""
     topic: str
     documents: int
     titled: frozenset[str]
@@ -102,10 +106,11 @@ def _class_counts(documents: Sequence[Document]) -> _Counts:
         for key, weight in found.items():
             weights[key] = weights.get(key, 0.0) + weight
         spread.update(found.keys())
-    title = next((document.title for document in documents if _WORD.search(document.title)), "")
+    titled_by = next((at for at, document in enumerate(documents) if _WORD.search(document.title)), None)
+    title = "" if titled_by is None else documents[titled_by].title
     if 2 * sum(1 for document in documents if document.title) < len(documents):
         titled.update(weights)
-    return _Counts(title, _topic(documents), len(documents), frozenset(titled), weights, spread, forms)
+    return _Counts(title, titled_by, _topic(documents), len(documents), frozenset(titled), weights, spread, forms)
 
 
 def _topic(documents: Sequence[Document]) -> str:
@@ -158,7 +163,8 @@ def _name(counts: _Counts, everywhere: _Everywhere) -> Name:
     enough = _SPREAD_MIN * counts.documents
     shared = [key for key in chosen if counts.spread[key] >= enough and key in counts.titled]
     label = " · ".join(_shown(counts.forms[key]) for key in shared[:_LABEL_PHRASES])
-    return Name(label or _fallback(counts), tuple(_shown(counts.forms[key]) for key in chosen))
+    keywords = tuple(_shown(counts.forms[key]) for key in chosen)
+    return Name(label, keywords) if label else Name(_fallback(counts), keywords, counts.titled_by)
 
 
 def _fallback(counts: _Counts) -> str:

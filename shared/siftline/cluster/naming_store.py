@@ -27,7 +27,8 @@ _MORE = "select exists (select from clusters where user_id = %(user_id)s and lab
 _PAYER = "select id from users where id = %(user_id)s for key share"
 _SETTLE = """
 update clusters set label = coalesce(new.label, clusters.label), label_wanted = false, updated_at = now(),
-  named_by = case when new.label is null then clusters.named_by else %(named_by)s end
+  named_by = case when new.label is null then clusters.named_by else %(named_by)s end,
+  titled_by = case when new.label is null then clusters.titled_by end
 from unnest(%(ids)b::uuid[], %(asked)b::text[], %(labels)b::text[]) as new (id, asked, label)
 where clusters.id = new.id and clusters.user_id = %(user_id)s and clusters.label_wanted and clusters.label = new.asked
 """

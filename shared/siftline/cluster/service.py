@@ -179,6 +179,7 @@ def _named(grouping: Grouping, read: _Input) -> list[store.NewCluster]:
             colour=colour,
             places=story.places,
             fresh=kept is None,
+            titled_by=None if name.titled_by is None else story.members[name.titled_by],
         )
         for story, name, kept, colour in zip(grouping.stories, names, labels, shades, strict=True)
     ]
@@ -187,5 +188,7 @@ def _named(grouping: Grouping, read: _Input) -> list[store.NewCluster]:
 def _kept_label(story: Story, before: store.EarlierCluster | None, *, named_so: bool) -> str | None:
     if before is None or not (named_so or before.named_by):
         return None
+    if before.titled_by is not None and before.titled_by not in story.members:
+        return None  # its own title goes with a content
     shared = len(set(before.members).intersection(story.members))
     return before.label if 2 * shared >= len(story.members) else None

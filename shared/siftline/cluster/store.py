@@ -38,13 +38,15 @@ class Run:
 class EarlierCluster:
     """A cluster as it stands, with its members; ``x`` and ``y`` are their middle on the map.
 
-    ``named_by`` is the language model that gave the label, if one did; ``label_wanted``: one is still to be asked.
+    ``named_by`` is the language model that gave the label, if one did; ``label_wanted``: one is still to be asked;
+    ``titled_by``: the content whose title stands in the label.
     """
 
     id: UUID
     label: str
     label_wanted: bool
     named_by: str | None
+    titled_by: UUID | None
     colour: str
     first_seen_at: datetime
     members: Sequence[UUID]
@@ -74,6 +76,7 @@ class NewCluster:
     colour: str
     places: Sequence[tuple[float, float]]
     fresh: bool
+    titled_by: UUID | None
 
 
 _USER = "select id from users where id = %(user_id)s"
@@ -94,8 +97,8 @@ where user_id = %(user_id)s order by made_at desc, id desc limit 1
 """
 
 _EARLIER = """
-select k.id, k.label, k.label_wanted, k.named_by, k.colour, k.first_seen_at, array_agg(m.content_id) as members,
-  avg(m.x) as x, avg(m.y) as y
+select k.id, k.label, k.label_wanted, k.named_by, k.titled_by, k.colour, k.first_seen_at,
+  array_agg(m.content_id) as members, avg(m.x) as x, avg(m.y) as y
 from clusters k join cluster_memberships m on m.cluster_id = k.id
 where k.user_id = %(user_id)s group by k.id
 """
@@ -109,16 +112,19 @@ _FORGET = "delete from clusters where user_id = %(user_id)s and id <> all(%(ids)
 
 # What another user's run could have made under the same id cannot be ours: ids are random.
 _PUT = """
-insert into clusters (id, user_id, run_id, label, label_wanted, keywords, centroid, size, first_seen_at, colour)
+insert into clusters (id, user_id, run_id, label, label_wanted, keywords, centroid, size, first_seen_at, colour,
+  titled_by)
 select new.id, %(user_id)s, %(run_id)s, new.label, %(naming)s and new.id = any(%(fresh)b::uuid[]),
-  array(select jsonb_array_elements_text(new.keywords)), new.centroid, new.size, new.first_seen_at, new.colour
+  array(select jsonb_array_elements_text(new.keywords)), new.centroid, new.size, new.first_seen_at, new.colour,
+  new.titled_by
 from unnest(%(ids)b::uuid[], %(labels)b::text[], %(keywords)b::jsonb[], %(centroids)b::bytea[], %(sizes)b::int4[],
-            %(first_seen)b::timestamptz[], %(colours)b::text[])
-  as new (id, label, keywords, centroid, size, first_seen_at, colour)
+            %(first_seen)b::timestamptz[], %(colours)b::text[], %(titled_by)b::uuid[])
+  as new (id, label, keywords, centroid, size, first_seen_at, colour, titled_by)
 on conflict (id) do update set run_id = excluded.run_id, keywords = excluded.keywords,
   centroid = excluded.centroid, size = excluded.size, colour = excluded.colour, updated_at = now(),
   label = case when clusters.id = any(%(fresh)b::uuid[]) then excluded.label else clusters.label end,
   named_by = case when clusters.id = any(%(fresh)b::uuid[]) then null else clusters.named_by end,
+  titled_by = case when clusters.id = any(%(fresh)b::uuid[]) then excluded.titled_by else clusters.titled_by end,
   label_wanted = excluded.label_wanted or (clusters.label_wanted and clusters.id <> all(%(fresh)b::uuid[]))
 where clusters.user_id = excluded.user_id
 """
@@ -256,6 +262,7 @@ def _fill(connection: Connection, user_id: UUID, run: Run, clusters: Sequence[Ne
             "first_seen": [cluster.first_seen_at for cluster in clusters],
             "colours": [cluster.colour for cluster in clusters],
             "fresh": [cluster.id for cluster in clusters if cluster.fresh],
+            "titled_by": [cluster.titled_by for cluster in clusters],
             "naming": naming,
         },
     )

@@ -1,0 +1,1 @@
+alter table clusters drop column titled_by;
