@@ -106,9 +106,9 @@ def test_vectors_without_direction_or_with_no_finite_numbers_are_refused(server,
         (Answer(b"[" * 200_000, headers=JSON), EmbeddingUnavailableError, "reserved"),
         (problem(401), EmbeddingMisconfiguredError, "released"),
         (problem(404, code="model_not_found"), EmbeddingMisconfiguredError, "released"),
-        (problem(400, "this model does not support dimensions"), EmbeddingMisconfiguredError, "released"),
+        (problem(400, "not supported", param="dimensions"), EmbeddingMisconfiguredError, "released"),
         (problem(429, code="insufficient_quota"), EmbeddingMisconfiguredError, "released"),
-        (problem(400, "too long", param="input"), EmbeddingRefusedError, "released"),
+        (problem(400, "too long", code="context_length_exceeded"), EmbeddingRefusedError, "released"),
         (problem(500), EmbeddingUnavailableError, "released"),
         (problem(504), EmbeddingUnavailableError, "reserved"),
     ],
@@ -135,6 +135,35 @@ def test_what_goes_wrong_is_told_apart_and_costs_only_what_may_have_been_billed(
     with pytest.raises(error):
         server.embedder(database).embed_passage("a text")
     assert [row[1] for row in spent(database)] == [state]
+
+
+REFUSALS = [
+    problem(403, "your input was flagged"),
+    problem(404),
+    problem(400, "maximum context length is 512 tokens", param="input_tokens"),
+    problem(400, "Unsupported language in input, dimensions unknown"),
+]
+refusals = pytest.mark.parametrize("answer", REFUSALS, ids=["moderation", "404", "length", "language"])
+
+
+@refusals
+def test_a_refusal_is_one_texts_where_another_is_taken(server, database, answer):
+    taken = vectors([ONE])
+    server.script = lambda body: answer if "flagged" in body["input"][0] else taken
+    with pytest.raises(EmbeddingRefusedError):
+        server.embedder(database).embed_passage("flagged")
+    assert [row[1] for row in spent(database)] == ["released", "settled"]
+
+
+@refusals
+def test_a_refusal_is_the_set_ups_where_no_text_is_taken(server, database, answer):
+    server.script = lambda _: answer
+    embedder = server.embedder(database)
+    with pytest.raises(EmbeddingMisconfiguredError):
+        embedder.embed_query("a question")
+    with pytest.raises(EmbeddingMisconfiguredError):
+        embedder.embed_passages(["a text", "another"])
+    assert {row[1] for row in spent(database)} == {"released"}
 
 
 @pytest.mark.parametrize("count", [3 * 10**9, 10**30], ids=["absurd", "endless"])

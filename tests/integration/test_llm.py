@@ -380,12 +380,20 @@ class TestFailure:
         "answer",
         [
             problem(401, code="invalid_api_key"),
+            problem(402, "no credits left"),
             problem(403),
             problem(404, code="model_not_found"),
+            problem(404, code=404),
+            problem(400, "this model is unknown here"),
+            problem(400, "max_tokens is too large", param="max_completion_tokens"),
+            problem(400, "no", code=["x\0"], param={"y": 1}),
+            problem(422, "no", code="x\0y"),
             problem(429, code="insufficient_quota"),
             problem(302, headers={"Location": "http://127.0.0.1:1/"}),
         ],
-        ids=["key", "forbidden", "model", "quota", "moved"],
+        ids=[
+            *["key", "credits", "forbidden", "model", "vllm", "words", "tokens", "no words", "nul", "quota", "moved"],
+        ],
     )
     def test_what_an_operator_must_mend_opens_the_breaker(
         self, bench: ReadingBench, model: LanguageServer, answer: Answer
@@ -395,7 +403,9 @@ class TestFailure:
         bench.analyze(content_id)
         [breaker] = bench.rows("select provider from breakers")
         assert (breaker["provider"], bench.job(content_id)["state"]) == ("llm", "pending")
-        assert bench.spendings() == [FREE]
+        assert bench.spendings() == [FREE] * len(model.calls)
+        assert len(model.calls) <= 2
+        assert [TEXT in call.article for call in model.calls] == [True, False][: len(model.calls)]
 
     def test_a_text_that_the_server_does_not_take_is_read_here(
         self, bench: ReadingBench, model: LanguageServer
@@ -405,6 +415,67 @@ class TestFailure:
         bench.analyze(content_id)
         assert (bench.found(content_id)["status"], bench.details(content_id)["llm"]) == ("READY", "text_refused")
         assert (bench.spendings(), bench.rows("select * from breakers")) == ([FREE], [])
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            problem(403, "gpt-4.1-mini requires moderation on OpenAI. Your input was flagged."),
+            Answer(b"<html>Attention Required!</html>", status=403, headers={"Content-Type": "text/html"}),
+            problem(404, "no endpoint found that supports this input"),
+            problem(400, "maximum context length is 4096 tokens. Please reduce the length", param="input_tokens"),
+            problem(400, "Unsupported language in input"),
+            problem(413, "request too large"),
+        ],
+        ids=["moderation", "firewall", "404", "length", "language", "large"],
+    )
+    def test_one_text_that_is_refused_stops_no_other_and_is_not_asked_about_again(
+        self, bench: ReadingBench, model: LanguageServer, answer: Answer
+    ) -> None:
+        """Whatever a server answers to one text: another is asked about at once, and says whose fault it is."""
+        model.says = [lambda asked: answer if "flagged" in asked.article else reply(asked)]
+        refused = bench.content("flagged words")
+        bench.analyze(refused)
+        assert (bench.found(refused)["status"], bench.details(refused)["llm"]) == ("READY", "text_refused")
+        assert bench.rows("select * from breakers") == []
+        assert bench.spendings() == [FREE, PAID]
+        assert TEXT not in model.calls[1].article
+
+        other = bench.content()
+        bench.analyze(other)
+        assert bench.details(other)["llm"] == "used"
+        bench.analyze(refused)
+        assert (bench.details(refused)["llm"], len(model.calls)) == ("text_refused", 3)
+
+    def test_a_refused_text_that_is_sent_to_see_whether_the_model_serves_again_closes_the_breaker(
+        self, bench: ReadingBench, model: LanguageServer
+    ) -> None:
+        model.says = [lambda _: problem(401)]
+        content_id = bench.content("flagged words")
+        job_id = bench.analyze(content_id)
+        model.says = [lambda asked: problem(403) if "flagged" in asked.article else reply(asked)]
+        bench.run("update breakers set open_until = now()")
+        bench.work(job_id, content_id)
+        assert (bench.found(content_id)["status"], bench.rows("select * from breakers")) == ("READY", [])
+
+    def test_a_model_that_cannot_say_whose_fault_a_refusal_is_is_asked_again(
+        self, bench: ReadingBench, model: LanguageServer
+    ) -> None:
+        busy = problem(429, headers={"Retry-After": "30"})
+        model.says = [lambda _: problem(403), lambda _: busy, lambda _: problem(403), reply]
+        content_id = bench.content()
+        job_id = bench.analyze(content_id)
+        assert (bench.job(content_id)["attempts"], bench.job(content_id)["error_code"]) == (0, "llm_busy")
+        bench.run("update provider_pauses set until = now()")
+        bench.work(job_id, content_id)
+        assert (bench.details(content_id)["llm"], bench.spendings()) == ("text_refused", [FREE, FREE, FREE, PAID])
+
+    def test_a_correction_that_is_refused_is_no_fault_of_the_set_up(
+        self, bench: ReadingBench, model: LanguageServer
+    ) -> None:
+        model.says = [lambda _: "Sure!", lambda _: problem(400, "too long for me, unsupported")]
+        content_id = bench.content()
+        bench.analyze(content_id)
+        assert (bench.details(content_id)["llm"], len(model.calls)) == ("no_repair: text_refused", 2)
 
     def test_a_backend_asleep_for_two_hours_uses_no_attempt(self, make: Make, model: LanguageServer) -> None:
         """Case A05: connection refused, again and again; after two hours it answers and all is as if nothing was."""

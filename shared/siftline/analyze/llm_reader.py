@@ -5,7 +5,8 @@ derivations say why. No failure of the model is one of the article, but those th
 
 - it wants to be asked later, or cannot be reached: the job is put off, at no attempt, for ``patience_s`` at most;
 - it fails otherwise: the job is tried once more; then what was made here is good enough;
-- it is set up wrongly: the breaker of ``llm`` opens and all wait.
+- it is set up wrongly: the breaker of ``llm`` opens and all wait;
+- it refuses this text and takes others: the text is read here, and not asked about again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ from siftline.analyze.llm_store import Asked, KeptReply
 from siftline.analyze.reader import Article, Derivation, Reading, Tongue
 from siftline.analyze.topics import Topic
 from siftline.jobs.model import ClaimedJob
+from siftline.jobs.priced_llm import TEXT_REFUSED
 from siftline.kit.db import Database
 from siftline.kit.folding import visible
 from siftline.kit.llm import PROVIDER
@@ -94,6 +96,9 @@ class LlmReader:
         if kept is None:
             context = Context(question, _ranking(reading), tongue.language, self._detector.detect)
             kept = self._asking.ask(job, asked, context)
+            if kept.reason == TEXT_REFUSED:  # it would be so again
+                with self._database.transaction() as connection:
+                    llm_store.keep_reply(connection, asked, kept)
         if kept.reply is None:
             return Improved(_noted(reading, {"llm": kept.reason}))
         return self._merged(reading, kept)

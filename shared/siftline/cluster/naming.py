@@ -16,7 +16,7 @@ from siftline.cluster.naming_store import Outcome, WantedTitle
 from siftline.contracts import JobType, Message
 from siftline.contracts import NameClusters as NameMessage
 from siftline.jobs.model import ClaimedJob, Done, NewJob
-from siftline.jobs.priced_llm import NoReplyError, PricedModel
+from siftline.jobs.priced_llm import TEXT_REFUSED, NoReplyError, PricedModel
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError
 from siftline.kit.llm import PROVIDER, Marks
@@ -26,7 +26,7 @@ _CLUSTERS = 10
 """Clusters that one call asks about at most."""
 _CONTENTS = 30
 _EXCERPT_CHARS = 1_000
-_FOR_GOOD = frozenset({"text_refused", "answers_lost"})
+_FOR_GOOD = frozenset({TEXT_REFUSED, "answers_lost"})
 """Reasons for which these clusters are not asked about again; money and the model come back, and then they are."""
 _log = logger("cluster")
 

@@ -1,7 +1,8 @@
 """Vectors over an API, with everybody's money: set aside before a call, settled by what was counted, capped by the day.
 
 What is refused or not sent costs nothing. A provider that answers 429 is left alone by all workers for as long as it
-says; whoever needs it meanwhile, or has no money left, is told so before anything is sent.
+says; whoever needs it meanwhile, or has no money left, is told so before anything is sent. Where a text is refused,
+one of our own is asked about at once: only if that is refused too is the set-up wrong, and for everybody.
 """
 
 import math
@@ -27,6 +28,7 @@ from siftline.kit.embedding_api import (
 from siftline.kit.errors import NotTriedError
 from siftline.kit.ids import new_id
 from siftline.kit.log import logger
+from siftline.kit.openai_client import CONTROL_TEXT
 from siftline.kit.unit_vector import Vector
 
 BATCH = 64
@@ -123,6 +125,22 @@ class PricedEmbedder:
         return None
 
     def _embed(self, texts: Sequence[str]) -> Embedded:
+        """Make a call; where a single text is refused, ask about one of our own, to know whose fault it is."""
+        try:
+            return self._call(texts)
+        except EmbeddingRefusedError as error:
+            if error.set_up is not None and len(texts) == 1:
+                self._control(error.set_up)
+            raise
+
+    def _control(self, set_up: EmbeddingMisconfiguredError) -> None:
+        """Ask about a text that nobody has a reason to refuse. Raises ``set_up`` where that is refused, too."""
+        try:
+            self._call([self.api.prepared(CONTROL_TEXT, self.api.model.passage_prefix)])
+        except EmbeddingRefusedError as error:
+            raise set_up from error
+
+    def _call(self, texts: Sequence[str]) -> Embedded:
         """Set the money aside, make the call and settle it."""
         spending = self._reserved(texts)
         try:
@@ -134,10 +152,7 @@ class PricedEmbedder:
         except EmbeddingBusyError as error:
             self._release(spending, pause_s=error.retry_after_s)
             raise
-        except EmbeddingRefusedError:
-            self._release(spending)
-            raise
-        except EmbeddingMisconfiguredError:
+        except (EmbeddingRefusedError, EmbeddingMisconfiguredError):
             self._release(spending)
             raise
         cost = spending.micro_usd if embedded.tokens is None else self.micro_usd(embedded.tokens)

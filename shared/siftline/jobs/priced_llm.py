@@ -1,4 +1,8 @@
-"""A language model that costs money: set aside before a call, settled after it, with what came of it in one go."""
+"""A language model that costs money: set aside before a call, settled after it, with what came of it in one go.
+
+A call that is refused may be so for its text or for how it is set up. Then a text of our own is asked about at once: if
+that is refused too, the set-up is wrong, for everybody; if not, it was the text. So no text stops another.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -26,10 +30,13 @@ from siftline.kit.llm import (
     Message,
 )
 from siftline.kit.log import logger
+from siftline.kit.openai_client import CONTROL_TEXT
 
 _UNSETTLED_MAX = 2
 """Calls of one job whose answers were lost: after so many no other is paid for."""
 _UNAVAILABLE_TRIES = 2
+TEXT_REFUSED = "text_refused"
+"""Why there is no reply about a text that the model does not take, while it takes others."""
 _OVER = {Cap.ALL: "over_budget", Cap.USER: "user_over_budget"}
 _log = logger("llm")
 
@@ -92,19 +99,50 @@ class PricedModel:
         messages: Sequence[Message],
         schema: Mapping[str, Any],
     ) -> Paid:
-        """Set the money aside and make one call; what is refused costs nothing.
+        """Ask, for money that is set aside before; what is refused costs nothing.
 
         Raises ``NoReplyError``; ``LlmMisconfiguredError``, and a ``TransientError`` where the job is to be tried again
         later.
         """
+        try:
+            return self._call(job, subject_id, payer, messages, schema)
+        except LlmRefusedError as error:
+            answered = any(message["role"] == "assistant" for message in messages)
+            if error.set_up is not None and not answered:
+                self._control(job, subject_id, payer, messages[0], schema, error.set_up)
+            _log.warning("llm_text_refused", model=self.model_id, subject_id=str(subject_id), detail=str(error))
+            raise NoReplyError(TEXT_REFUSED) from error
+
+    def _control(
+        self,
+        job: ClaimedJob,
+        subject_id: UUID,
+        payer: Callable[[Connection], UUID | None],
+        system: Message,
+        schema: Mapping[str, Any],
+        set_up: LlmMisconfiguredError,
+    ) -> None:
+        """Ask the same about a text of our own. Raises ``set_up`` where that is refused, too."""
+        try:
+            messages = [system, {"role": "user", "content": CONTROL_TEXT}]
+            self.settle(self._call(job, subject_id, payer, messages, schema))
+        except LlmRefusedError as error:
+            raise set_up from error
+
+    def _call(
+        self,
+        job: ClaimedJob,
+        subject_id: UUID,
+        payer: Callable[[Connection], UUID | None],
+        messages: Sequence[Message],
+        schema: Mapping[str, Any],
+    ) -> Paid:
+        """Set the money aside and make one call. Raises what ``ask`` does, and ``LlmRefusedError``."""
         texts = [*(message["content"] for message in messages), json.dumps(schema)]
         spending = self._reserved(job, subject_id, payer, texts)
         try:
             return Paid(spending, self._model.ask(messages, schema, tokens_max=self._rule.output_tokens))
-        except LlmRefusedError as error:
-            self._release(spending)
-            raise NoReplyError("text_refused") from error
-        except LlmMisconfiguredError:
+        except (LlmRefusedError, LlmMisconfiguredError):
             self._release(spending)
             raise
         except LlmUnavailableError as error:

@@ -13,7 +13,7 @@ import numpy as np
 
 from siftline.kit.clock import Clock
 from siftline.kit.errors import ConfigurationError, PermanentError, TransientError
-from siftline.kit.openai_client import FailureKind, OpenAiOpener, count_of, failure_of
+from siftline.kit.openai_client import Failure, FailureKind, OpenAiOpener, count_of, failure_of
 from siftline.kit.unit_vector import UnusableVectorError, Vector, unit_vector
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 PROVIDER = "embedding"
 SCHEME = "api:"
 """Before the name of a model that is asked over its API, where models are named by where they are opened from."""
+_SET_UP_FIELDS = frozenset({"model", "dimensions", "encoding_format"})
+"""Parameters in which nothing of a text is sent."""
 BUSY_S = 60.0
 """A model that answers 429 and names no time, or that cannot be reached at all, is left alone this long."""
 
@@ -50,9 +52,16 @@ class EmbeddingUnavailableError(TransientError):
 
 
 class EmbeddingRefusedError(PermanentError):
-    """The model does not take this text."""
+    """The model does not take this call.
+
+    ``set_up`` is what that means where it takes no other text either; ``None``: it is surely for this text.
+    """
 
     code = "embedding_refused"
+
+    def __init__(self, detail: str, *, set_up: EmbeddingMisconfiguredError | None) -> None:
+        super().__init__(detail)
+        self.set_up = set_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +164,7 @@ class EmbeddingApi:
             return None
 
     def _meaning(self, error: "OpenAIError") -> Exception:
-        failure = failure_of(error, self._clock.now(), text_field="input", set_up_words=("dimensions",))
+        failure = failure_of(error, self._clock.now(), set_up_fields=_SET_UP_FIELDS)
         match failure.kind:
             case FailureKind.AWAY:
                 return EmbeddingBusyError("The embedding model cannot be reached.", retry_after_s=BUSY_S)
@@ -165,10 +174,13 @@ class EmbeddingApi:
             case FailureKind.SILENT | FailureKind.UNREADABLE | FailureKind.FAILED:
                 how = f"answered {failure.status}" if failure.status else "did not answer as it should"
                 return EmbeddingUnavailableError(f"The embedding model {how}.", billed=failure.billed)
-            case FailureKind.TEXT_REFUSED:
-                return EmbeddingRefusedError(
-                    f"The embedding model does not take this text (it answered {failure.status})."
-                )
+            case FailureKind.TEXT_REFUSED | FailureKind.REFUSED:
+                detail = f"The embedding model does not take this text (it answered {failure.status})."
+                surely = failure.kind is FailureKind.TEXT_REFUSED
+                return EmbeddingRefusedError(detail, set_up=None if surely else self._misconfigured(failure))
+        return self._misconfigured(failure)
+
+    def _misconfigured(self, failure: Failure) -> EmbeddingMisconfiguredError:
         return EmbeddingMisconfiguredError(
             f"The embedding model {self.model.name} refused the call with {failure.status} "
             f"({failure.code or 'no code'})."

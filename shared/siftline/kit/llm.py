@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from siftline.kit.clock import Clock
-from siftline.kit.errors import ConfigurationError, SiftlineError, TransientError
+from siftline.kit.errors import ConfigurationError, TransientError
 from siftline.kit.openai_client import FailureKind, OpenAiOpener, count_of, failure_of
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 PROVIDER = "llm"
 BUSY_S = 60.0
 """A model that answers 429 and names no time, or that cannot be reached at all, is left alone this long."""
-_SET_UP_WORDS = ("response_format",)
-"""What else the refusal of a call that is set up wrongly speaks of."""
+_SET_UP_FIELDS = frozenset({"model", "response_format"})
+"""Parameters in which nothing of a text is sent; how long an answer may be is none, for it depends on the text's."""
 
 Message = Mapping[str, str]
 
@@ -55,7 +55,14 @@ class LlmUnavailableError(TransientError):
 
 
 class LlmRefusedError(Exception):
-    """The model's server does not take this text."""
+    """The model's server does not take this call.
+
+    ``set_up`` is what that means where it takes no other text either; ``None``: it is surely for this text.
+    """
+
+    def __init__(self, detail: str, *, set_up: LlmMisconfiguredError | None) -> None:
+        super().__init__(detail)
+        self.set_up = set_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +143,7 @@ class LanguageModel:
 
     def _meaning(self, error: "OpenAIError") -> Exception:
         """Return what an error of the library means for the job."""
-        failure = failure_of(error, self._clock.now(), text_field="messages", set_up_words=_SET_UP_WORDS)
+        failure = failure_of(error, self._clock.now(), set_up_fields=_SET_UP_FIELDS)
         status = failure.status
         match failure.kind:
             case FailureKind.AWAY:
@@ -150,11 +157,13 @@ class LanguageModel:
                 return LlmBusyError("The language model wants to be asked later.", retry_after_s=wait_s)
             case FailureKind.FAILED:
                 return LlmUnavailableError(f"The language model answered {status}.", billed=failure.billed)
-            case FailureKind.TEXT_REFUSED:
-                return LlmRefusedError(f"The language model does not take this text (it answered {status}).")
+            case FailureKind.TEXT_REFUSED | FailureKind.REFUSED:
+                surely = failure.kind is FailureKind.TEXT_REFUSED
+                set_up = None if surely else self._misconfigured(status, failure.code)
+                return LlmRefusedError(f"The language model does not take this (it answered {status}).", set_up=set_up)
         return self._misconfigured(status, failure.code)
 
-    def _misconfigured(self, status: int, code: str | None) -> SiftlineError:
+    def _misconfigured(self, status: int, code: str | None) -> LlmMisconfiguredError:
         asked = f"{self.options.reply_format}, {self.options.tokens_field}"
         detail = (
             f"The language model {self.model} refused the call with {status} ({code or 'no code'}; asked: {asked})."

@@ -7,7 +7,7 @@ call: that takes most of a second, and most processes never need it.
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -16,15 +16,20 @@ from typing import TYPE_CHECKING
 from siftline.kit.http_errors import retry_after_s
 
 if TYPE_CHECKING:
-    from openai import APIStatusError, OpenAI, OpenAIError
+    from openai import OpenAI, OpenAIError
 
-WRONG_SET_UP = frozenset({"model_not_found", "unsupported_model", "invalid_model", "insufficient_quota"})
+WRONG_SET_UP = frozenset(
+    {"invalid_api_key", "model_not_found", "unsupported_model", "invalid_model", "insufficient_quota"}
+    | {"unsupported_parameter", "unknown_parameter"}
+)
 """Codes of errors that an operator must mend, whatever their status."""
 _OF_THE_TEXT = frozenset(
     {"content_filter", "content_policy_violation", "context_length_exceeded", "string_above_max_length"}
 )
 """Codes of refusals that are about this text and no other."""
-_SET_UP_WORDS = ("support", "unrecognized", "unknown", "not permitted", "extra inputs")
+CONTROL_TEXT = "The town library opens at nine in the morning and closes at six. On Sundays it stays shut."
+"""A text that nobody has a reason to refuse: a server that refuses it too is set up wrongly."""
+_CODE_CHARS = 80
 COUNT_MAX = 2**31 - 1
 """More tokens than any call has: what a server counts beyond is not worth keeping."""
 _CONNECT_S = 10.0
@@ -87,9 +92,11 @@ class FailureKind(StrEnum):
     FAILED = "failed"
     """It answered with an error of its own."""
     SET_UP_WRONGLY = "set_up_wrongly"
-    """Key, model or a parameter is refused: an operator must act."""
+    """Key, model or a parameter is refused, surely whatever the text: an operator must act."""
     TEXT_REFUSED = "text_refused"
-    """It does not take this text."""
+    """It does not take this text, surely for what it is."""
+    REFUSED = "refused"
+    """It does not take this call: for its text or for how it is set up, which another text tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +110,12 @@ class Failure:
     billed: bool = False
 
 
-def failure_of(error: "OpenAIError", now: datetime, *, text_field: str, set_up_words: Sequence[str] = ()) -> Failure:
-    """Return what an error means; ``text_field`` is the parameter in which the text was sent."""
+def failure_of(error: "OpenAIError", now: datetime, *, set_up_fields: Collection[str]) -> Failure:
+    """Return what an error means; ``set_up_fields`` are the parameters in which nothing of a text is sent.
+
+    Words and statuses are no proof: servers answer 403 or 404 to one text, name fields of their own, and write what
+    they like. Only what no text can bring about counts as a fault of the set-up without another text being asked about.
+    """
     import httpx2  # noqa: PLC0415 - loaded already
     from openai import APIConnectionError, APIStatusError  # noqa: PLC0415 - loaded already
 
@@ -115,16 +126,17 @@ def failure_of(error: "OpenAIError", now: datetime, *, text_field: str, set_up_w
         return Failure(FailureKind.AWAY if unsent else FailureKind.SILENT, billed=not unsent)
     if not isinstance(error, APIStatusError):
         return Failure(FailureKind.UNREADABLE, billed=True)
-    status = error.status_code
-    if status in {401, 403, 404} or 300 <= status < 400 or error.code in WRONG_SET_UP:
-        return Failure(FailureKind.SET_UP_WRONGLY, status, error.code)
+    status, code, param = error.status_code, _word(error.code), _word(error.param)
+    if status in {401, 402} or 300 <= status < 400 or code in WRONG_SET_UP:
+        return Failure(FailureKind.SET_UP_WRONGLY, status, code)
     if status == 429:
-        return Failure(FailureKind.BUSY, status, error.code, retry_after_s(error.response.headers, now))
+        return Failure(FailureKind.BUSY, status, code, retry_after_s(error.response.headers, now))
     if status in {408, 409} or status >= 500:
-        return Failure(FailureKind.FAILED, status, error.code, billed=status in {408, 504})
-    if error.code in _OF_THE_TEXT or not _about_set_up(error, text_field, (*_SET_UP_WORDS, *set_up_words)):
-        return Failure(FailureKind.TEXT_REFUSED, status, error.code)
-    return Failure(FailureKind.SET_UP_WRONGLY, status, error.code or error.param)
+        return Failure(FailureKind.FAILED, status, code, billed=status in {408, 504})
+    if code in _OF_THE_TEXT:
+        return Failure(FailureKind.TEXT_REFUSED, status, code)
+    kind = FailureKind.SET_UP_WRONGLY if param in set_up_fields else FailureKind.REFUSED
+    return Failure(kind, status, code or param)
 
 
 def count_of(value: object) -> int | None:
@@ -132,7 +144,8 @@ def count_of(value: object) -> int | None:
     return min(value, COUNT_MAX) if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _about_set_up(error: "APIStatusError", text_field: str, words: Sequence[str]) -> bool:
-    if error.param is not None and not error.param.startswith(text_field):
-        return True
-    return any(word in error.message.lower() for word in words)
+def _word(value: object) -> str | None:
+    """Return a code or a name as it can be stored and shown; servers send numbers and lists, too."""
+    if not isinstance(value, str | int):
+        return None
+    return "".join(char for char in str(value) if char.isprintable())[:_CODE_CHARS] or None
