@@ -15,6 +15,7 @@ from siftline.jobs import store as jobs
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.model import NewJob, Processor
 from siftline.jobs.publish import Publisher
+from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from siftline.settings import JobSettings
@@ -28,7 +29,7 @@ LINKS = Links("https://news.example")
 class Desk:
     """Makes editions of one user's briefings, and does what else it is given to do."""
 
-    def __init__(self, database: Database, clock: SimulatedTime, more: Sequence[Processor] = ()) -> None:
+    def __init__(self, database: Database, clock: SimulatedTime | SystemClock, more: Sequence[Processor] = ()) -> None:
         self.database = database
         self.clock = clock
         with database.transaction() as connection:
@@ -84,6 +85,7 @@ class Desk:
 
     def at(self, text: str) -> None:
         """Go forward to a time, in UTC."""
+        assert isinstance(self.clock, SimulatedTime)
         self.clock.move_to(datetime.fromisoformat(text).replace(tzinfo=UTC))
 
     def enqueue(self, briefing_id: UUID) -> UUID:

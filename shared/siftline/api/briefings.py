@@ -101,9 +101,9 @@ class BriefingRoutes:
             "unsubscribe_token": secrets.token_urlsafe(32),
         }
         with self._database.transaction() as connection:
+            job_ids = self._scores.ask(connection, caller.user_id) if body.interests else []
             if not store.add_briefing(connection, caller.user_id, values, at_most=BRIEFINGS_MAX):
                 raise conflict("too_many_briefings", f"You have {BRIEFINGS_MAX} briefings, which is the most.")
-            job_ids = self._scores.ask(connection, caller.user_id) if body.interests else []
             made = self._find(connection, caller, values["id"])
         self._hand_out(job_ids)
         shown = MadeBriefing(**made.model_dump(), signing_key=delivery["signing_key"])
@@ -128,8 +128,8 @@ class BriefingRoutes:
             changes |= self._checked(body.delivery, "#/delivery/destination")
         with self._database.transaction() as connection:
             self._find(connection, caller, briefing_id)
-            store.change_briefing(connection, caller.user_id, briefing_id, changes)
             job_ids = self._scores.ask(connection, caller.user_id) if changes.get("interests") else []
+            store.change_briefing(connection, caller.user_id, briefing_id, changes)
             changed = self._find(connection, caller, briefing_id)
         self._hand_out(job_ids)
         return MadeBriefing(**changed.model_dump(), signing_key=changes.get("signing_key"))
@@ -137,10 +137,12 @@ class BriefingRoutes:
     def delete(self, briefing_id: UUID, caller: CurrentCaller) -> Response[None]:
         """Delete a briefing with its editions; what is under way for it is called off."""
         with self._database.transaction() as connection:
-            subjects = store.delete_briefing(connection, caller.user_id, briefing_id)
-            if subjects is None:
+            subjects = [briefing_id, *store.live_deliveries(connection, caller.user_id, briefing_id)]
+            self._find(connection, caller, briefing_id)
+            jobs.hold(connection, subjects, JobType.RUN_BRIEFING, JobType.DELIVER_BRIEFING)
+            if not store.delete_briefing(connection, caller.user_id, briefing_id):
                 raise not_found("briefing")
-            jobs.cancel(connection, list(subjects))
+            jobs.cancel(connection, subjects)
         return Response(status_code=204)
 
     def run(self, briefing_id: UUID, caller: CurrentCaller) -> Response[Run]:
@@ -149,8 +151,10 @@ class BriefingRoutes:
         with self._database.transaction() as connection:
             if not self._find(connection, caller, briefing_id).enabled:
                 raise conflict("briefing_off", "This briefing is switched off; enable it first.")
-            store.ask(connection, caller.user_id, briefing_id)
+            # The job before its briefing, as a worker takes them (``jobs.hold``).
             job_ids = jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
+            if not store.ask(connection, caller.user_id, briefing_id):
+                raise not_found("briefing")
         self._hand_out(job_ids)
         return answer(202, Run(job_id=job_ids[0]))
 

@@ -172,13 +172,15 @@ def change_briefing(connection: Connection, user_id: UUID, briefing_id: UUID, ch
     connection.execute(_CHANGE, {"id": briefing_id, "user_id": user_id, **values, **sets})
 
 
-def delete_briefing(connection: Connection, user_id: UUID, briefing_id: UUID) -> Sequence[UUID] | None:
-    """Delete a briefing with its editions; returns the subjects whose jobs have nothing to do any more."""
-    values = {"id": briefing_id, "user_id": user_id}
+def live_deliveries(connection: Connection, user_id: UUID, briefing_id: UUID) -> Sequence[UUID]:
+    """Return the deliveries of a briefing's editions that are not over."""
     with connection.cursor(row_factory=scalar_row) as cursor:
-        pending = cursor.execute(_LIVE_DELIVERIES, values).fetchall()
-        gone = cursor.execute(_DELETE, values).fetchone()
-    return None if gone is None else [briefing_id, *pending]
+        return cursor.execute(_LIVE_DELIVERIES, {"id": briefing_id, "user_id": user_id}).fetchall()
+
+
+def delete_briefing(connection: Connection, user_id: UUID, briefing_id: UUID) -> bool:
+    """Delete a briefing with its editions; says whether it was there."""
+    return connection.execute(_DELETE, {"id": briefing_id, "user_id": user_id}).fetchone() is not None
 
 
 def ask(connection: Connection, user_id: UUID, briefing_id: UUID) -> bool:

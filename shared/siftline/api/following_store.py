@@ -1,7 +1,7 @@
 """Sources made, followed and woken in PostgreSQL, any number at once.
 
-The sources' rows are taken first and in the order of their keys, so that those who follow at once do so one after
-another, and none waits for one who waits for them.
+The sources' rows are taken behind their polls' jobs only (``siftline.jobs.store.hold``) and in the order of their keys,
+so that those who follow at once do so one after another, and none waits for one who waits for them.
 """
 
 from collections.abc import Sequence
@@ -66,6 +66,12 @@ from unnest(%(ids)b::uuid[], %(kinds)b::text[], %(urls)b::text[], %(keys)b::text
   as new (id, kind, url, url_key, options, first_import, minutes)
 order by url_key on conflict (url_key) do nothing
 """
+_HOLD_POLLS = """
+select jobs.id from jobs join sources on sources.id = jobs.subject_id
+where sources.url_key = any(%(keys)b::text[]) and jobs.job_type = 'fetch_source'
+  and jobs.state in ('pending', 'processing')
+order by jobs.subject_id for no key update of jobs
+"""
 # The strong lock at once and nothing before it: it waits for a poll that is being written (whose entries hold the row
 # weakly and which will change it at its end), and a poll that comes later sees the new subscriber.
 _TAKE_BY_KEYS = """
@@ -124,7 +130,7 @@ where id = any(%(source_ids)b::uuid[])
 
 
 def put_sources(connection: Connection, wishes: Sequence[Wish], *, default_minutes: int) -> dict[str, Found]:
-    """Return the one source of each wish's key, made now or before, its row held."""
+    """Return the one source of each wish's key, made now or before, its row held, and before it its poll's job."""
     wanted = {wish.address.key: wish for wish in wishes}
     addresses = [wish.address for wish in wanted.values()]
     values = {
@@ -136,6 +142,7 @@ def put_sources(connection: Connection, wishes: Sequence[Wish], *, default_minut
         "first_imports": [wish.first_import for wish in wanted.values()],
         "minutes": [wish.refresh_minutes or default_minutes for wish in wanted.values()],
     }
+    connection.execute(_HOLD_POLLS, values)
     connection.execute(_PUT, values)
     with connection.cursor(row_factory=class_row(Found)) as cursor:
         return {found.url_key: found for found in cursor.execute(_TAKE_BY_KEYS, values)}

@@ -19,8 +19,11 @@ from siftline.api.problems import not_found
 from siftline.api.routing import BODY_PROBLEMS, NO_CONTENT, new_router, responses
 from siftline.api.scores import Scores
 from siftline.api.waits import waiting_of
+from siftline.contracts import JobType
 from siftline.jobs import store as jobs
 from siftline.kit.db import Connection, Database
+
+_READ_BY = (JobType.INGEST_CONTENT, JobType.ANALYZE_CONTENT, JobType.TRANSCRIBE_CONTENT)
 
 
 class ItemRoutes:
@@ -100,9 +103,12 @@ class ItemRoutes:
         with self._database.transaction() as connection:
             changes = body.model_dump(include=body.model_fields_set)
             before = items_store.find_item(connection, caller.user_id, item_id)
-            if before is None or not items_store.change_item(connection, caller.user_id, item_id, changes):
+            if before is None:
                 raise not_found("item")
+            # What scores are made by before the items that have them, as who scores takes them.
             scoring = self._scores.learn(connection, caller.user_id, before, changes)
+            if not items_store.change_item(connection, caller.user_id, item_id, changes):
+                raise not_found("item")
             shown = self._detail(connection, caller.user_id, item_id)
         self._scores.hand_out(scoring)
         return shown
@@ -110,6 +116,10 @@ class ItemRoutes:
     def delete(self, item_id: UUID, caller: CurrentCaller) -> Response[None]:
         """Remove an item from the caller, and its page where nobody else holds it."""
         with self._database.transaction() as connection:
+            held = items_store.find_held(connection, caller.user_id, item_id)
+            if held is None:
+                raise not_found("item")
+            jobs.hold(connection, [held.content_id], *_READ_BY)
             deleted = items_store.delete_item(connection, caller.user_id, item_id)
             if deleted is None:
                 raise not_found("item")

@@ -32,7 +32,7 @@ from siftline.api.source_models import (
     Subscribed,
 )
 from siftline.api.source_views import source_of
-from siftline.contracts import Priority
+from siftline.contracts import JobType, Priority
 from siftline.jobs import store as jobs
 from siftline.kit.db import Connection, Database
 
@@ -123,6 +123,7 @@ class SourceRoutes:
     def choose(self, source_id: UUID, body: Choose, caller: CurrentCaller) -> Response[Subscribed]:
         """Follow one of the feeds that a site's page names in the site's place, with all wishes for it."""
         with self._database.transaction() as connection:
+            jobs.hold(connection, [source_id], JobType.FETCH_SOURCE)
             if body.url not in [candidate.url for candidate in self._find(connection, caller, source_id).candidates]:
                 detail = "This is none of the source's candidates."
                 raise faulty([Fault(code="not_a_candidate", detail=detail, pointer="#/url")], "not_a_candidate")
@@ -167,6 +168,7 @@ class SourceRoutes:
     def unsubscribe(self, source_id: UUID, caller: CurrentCaller) -> Response[None]:
         """Follow it no longer; a source that nobody follows is kept, but not polled."""
         with self._database.transaction() as connection:
+            jobs.hold(connection, [source_id], JobType.FETCH_SOURCE)
             taken = self._take(connection, caller, source_id)
             self._following.leave(connection, caller.user_id, taken)
         return Response(status_code=204)
@@ -174,10 +176,9 @@ class SourceRoutes:
     def refresh(self, source_id: UUID, caller: CurrentCaller) -> Response[Source]:
         """Queue a fetch."""
         with self._database.transaction() as connection:
-            taken = self._take(connection, caller, source_id)
-            if taken.health == Health.INACTIVE:
+            job_ids = self._fetch(connection, caller, source_id)
+            if self._take(connection, caller, source_id).health == Health.INACTIVE:
                 raise conflict("source_inactive", "This source is switched off; reset its health to poll it again.")
-            job_ids = self._fetch(connection, taken)
             source = self._find(connection, caller, source_id)
         self._hand_out(job_ids)
         return answer(202, source)
@@ -185,9 +186,9 @@ class SourceRoutes:
     def reset_health(self, source_id: UUID, caller: CurrentCaller) -> Source:
         """Forget failures and queue a fetch."""
         with self._database.transaction() as connection:
-            taken = self._take(connection, caller, source_id)
+            job_ids = self._fetch(connection, caller, source_id)
+            self._take(connection, caller, source_id)
             following_store.revive(connection, [source_id], reason="health was reset by hand")
-            job_ids = self._fetch(connection, taken)
             source = self._find(connection, caller, source_id)
         self._hand_out(job_ids)
         return source
@@ -195,6 +196,7 @@ class SourceRoutes:
     def deactivate(self, source_id: UUID, caller: CurrentCaller) -> Source:
         """Poll it no more."""
         with self._database.transaction() as connection:
+            jobs.hold(connection, [source_id], JobType.FETCH_SOURCE)
             taken = self._take(connection, caller, source_id)
             if taken.subscribers > 1 and Scope.OPS not in caller.scopes:
                 detail = "Others follow this source too, so it cannot be switched off; unsubscribe instead."
@@ -209,8 +211,12 @@ class SourceRoutes:
         )
         return followed, job_ids
 
-    def _fetch(self, connection: Connection, source: store.Taken) -> list[UUID]:
-        return self._following.fetch(connection, [source], priority=Priority.SAVED)
+    def _fetch(self, connection: Connection, caller: Caller, source_id: UUID) -> list[UUID]:
+        """Enqueue a poll, before the source is taken (``jobs.hold``)."""
+        followed = store.find_followed(connection, source_id, caller.user_id)
+        if followed is None:
+            raise not_found("source")
+        return self._following.fetch(connection, [followed], priority=Priority.SAVED)
 
     @staticmethod
     def _take(connection: Connection, caller: Caller, source_id: UUID) -> store.Taken:

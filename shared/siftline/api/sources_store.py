@@ -1,6 +1,7 @@
 """Sources in PostgreSQL as their followers see them: found through the caller's subscription, never by id alone.
 
-What changes a subscription by hand first takes the source's row, so that changes happen one after another.
+What changes a subscription by hand first takes the source's row, so that changes happen one after another; its job,
+where that changes too, goes before (``siftline.jobs.store.hold``).
 """
 
 from collections.abc import Mapping
@@ -52,7 +53,7 @@ class SourceRow:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A source's row, held until the transaction ends."""
+    """A source's row, as far as changing it needs it."""
 
     id: UUID
     url: str
@@ -62,15 +63,15 @@ class Taken:
     subscribers: int
 
 
-_TAKE = """
+_FIND = """
 select s.id, coalesce(s.adopted_url, s.feed_url, s.url) as url, s.fetch_status as status, s.health,
   s.imported_at is not null as imported,
   (select count(*)::int from subscriptions b where b.source_id = s.id) as subscribers
 from sources s where s.id = %(source_id)s
   and (%(user_id)s::uuid is null
        or exists (select from subscriptions b where b.source_id = s.id and b.user_id = %(user_id)s))
-for update of s
 """
+_TAKE = _FIND + " for update of s"
 
 _SUBSCRIPTION_CHANGE = """
 update subscriptions set
@@ -123,6 +124,12 @@ from shown join subscriptions b on b.id = shown.id join sources s on s.id = show
   left join listed on listed.source_id = s.id
 order by b.created_at desc, b.id desc
 """
+
+
+def find_followed(connection: Connection, source_id: UUID, user_id: UUID) -> Taken | None:
+    """Return a source that a user follows, without holding it."""
+    with connection.cursor(row_factory=class_row(Taken)) as cursor:
+        return cursor.execute(_FIND, {"source_id": source_id, "user_id": user_id}).fetchone()
 
 
 def take_source(connection: Connection, source_id: UUID, user_id: UUID | None = None) -> Taken | None:

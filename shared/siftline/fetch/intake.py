@@ -13,6 +13,7 @@ from siftline.fetch.health_store import Polled, Source
 from siftline.fetch.identity import Arrival, Edit, Identified, Verdict
 from siftline.fetch.recordings import recording_kind, recording_url
 from siftline.fetch.store import NewContent
+from siftline.jobs import store as jobs
 from siftline.jobs.model import NewJob
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
@@ -90,7 +91,9 @@ class Intake:
             for content in contents
             if content.url_key in self._files and stored[content.url_key].id != content.id
         ]
-        edited = store.edit_contents(connection, [*map(self._allowed, verdict.edits), *told])
+        edits = [*map(self._allowed, verdict.edits), *told]
+        jobs.hold(connection, [edit.content_id for edit in edits if edit.content_id], JobType.INGEST_CONTENT)
+        edited = store.edit_contents(connection, edits)
         health_store.polled(connection, self._polled)
         self.follow[:] = [
             self._job(stored[content.url_key].id, content.identified.entry.published_at)

@@ -132,6 +132,13 @@ from old where contents.id = old.id
 """
 
 # Ordered by key, as everybody who makes several contents at once does: they wait for each other and do not deadlock.
+_HOLD_READINGS = """
+select jobs.id from jobs join contents on contents.id = jobs.subject_id
+where contents.url_key = any(%(url_keys)b::text[]) and jobs.job_type = 'ingest_content'
+  and jobs.state in ('pending', 'processing')
+order by jobs.subject_id for no key update of jobs
+"""
+
 _HOLD_CONTENTS = """
 insert into contents (id, url_key, url)
 select id, url_key, url from unnest(%(ids)b::uuid[], %(url_keys)b::text[], %(urls)b::text[]) as new (id, url_key, url)
@@ -217,9 +224,10 @@ def exists(connection: Connection, content_id: UUID) -> bool:
 def hold_contents(connection: Connection, ids: Sequence[UUID], urls: Mapping[str, str]) -> dict[str, HeldContent]:
     """Return the content under each key of ``urls``, made with an id of ``ids`` when there is none.
 
-    Its row is held until the transaction ends.
+    Its row is held until the transaction ends, and before it the job that reads it (``siftline.jobs.store.hold``).
     """
     values = {"ids": list(ids), "url_keys": list(urls), "urls": list(urls.values())}
+    connection.execute(_HOLD_READINGS, values)
     with connection.cursor(row_factory=class_row(HeldContent)) as cursor:
         return {row.url_key: row for row in cursor.execute(_HOLD_CONTENTS, values)}
 

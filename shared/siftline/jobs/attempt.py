@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -10,12 +10,13 @@ from uuid import UUID
 from siftline.contracts import JobType, Queue
 from siftline.jobs import breakers_store, lease_store, outbox_store, store
 from siftline.jobs.backoff import delay_s
+from siftline.jobs.claim import Claim, held_up
 from siftline.jobs.model import ClaimedJob, Done, Processor
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import QueueUnavailableError
 from siftline.jobs.tenants import Tenants
 from siftline.kit.clock import Clock
-from siftline.kit.db import Connection, Database, settled, settled_after
+from siftline.kit.db import Connection, Database, DatabaseUnavailableError, settled, settled_after
 from siftline.kit.errors import ConfigurationError, NotTriedError, PermanentError, SiftlineError, TransientError
 from siftline.kit.heartbeat import Heartbeat
 from siftline.kit.ids import new_id
@@ -29,36 +30,8 @@ _log = logger("jobs")
 
 # What a user is told of a fault of the set-up, whose detail (a path, an address) is for operators.
 _SET_UP_WRONGLY = "Something that this needs ({}) is set up wrongly; whoever runs this service has been told."
-_HELD_UP = (
-    "Something that this needs ({}) does not serve at the moment ({}); this goes on by itself once it does again."
-)
 # A far side that asks for a moment again and again gets ever more: at least this share of how long it has asked so far.
 _WIDENING_RATIO = 0.25
-
-
-class BreakerOpenError(NotTriedError):
-    """What the job needs does not serve and is left alone for a while."""
-
-    code = "breaker_open"
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A job in hand, and the breakers it found on its way that are not closed."""
-
-    job: ClaimedJob
-    standings: Sequence[breakers_store.Standing] = ()
-
-    @property
-    def probes(self) -> frozenset[str]:
-        """The providers that this job may try first after their breaker was open."""
-        return frozenset(standing.provider for standing in self.standings if standing.probing)
-
-    @property
-    def held_up_by(self) -> breakers_store.Standing | None:
-        """The breaker that keeps the job from being tried at all, the longest one first."""
-        closed = [standing for standing in self.standings if not standing.probing]
-        return max(closed, key=lambda standing: standing.wait_s, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +84,7 @@ class Attempts:
     def run(self, claim: Claim) -> None:
         """Do the work, commit its outcome, and publish what it makes due.
 
-        Raises ``DatabaseUnavailableError`` when the outcome could not be committed.
+        Raises ``DatabaseUnavailableError`` when the outcome could not be committed; the job is claimable then.
         """
         job, started = claim.job, self._clock.monotonic()
         try:
@@ -122,6 +95,9 @@ class Attempts:
                 with self._database.transaction() as connection:
                     breakers_store.not_proven(connection, claim.probes)
             return
+        except Exception:
+            self._give_back(job)
+            raise
         try:
             self._publisher.publish(publish)
         except (TransientError, QueueUnavailableError) as error:
@@ -131,7 +107,7 @@ class Attempts:
         """Do the work, commit its outcome, and return the jobs to publish."""
         job = claim.job
         if claim.held_up_by is not None:
-            return self._failed_try(claim, _held_up(claim.held_up_by), self._since(started))
+            return self._failed_try(claim, held_up(claim.held_up_by), self._since(started))
         try:
             with (
                 self._tenants.place(job),
@@ -142,7 +118,7 @@ class Attempts:
             duration_ms = self._since(started)
             fresh = settled_after(
                 self._database,
-                lambda connection: lease_store.completing(connection, job, done.result, duration_ms),
+                lambda connection: self._completing(connection, job, done, duration_ms),
                 lambda connection, again: self._completed(connection, claim, done, again),
             )
         except lease_store.LeaseLostError:
@@ -161,6 +137,22 @@ class Attempts:
     def _renew(self, job: ClaimedJob) -> None:
         with self._database.transaction() as connection:
             lease_store.renew(connection, job, lease_s=self._settings.job_lease_s)
+
+    def _give_back(self, job: ClaimedJob) -> None:
+        """Let another try have the job at once, if the database can be told; else its lease runs out."""
+        try:
+            with self._database.transaction() as connection:
+                lease_store.give_back(connection, job)
+        except DatabaseUnavailableError as error:
+            _log.warning("lease_not_given_back", **_facts(job), error_code=error.error_code)
+
+    @staticmethod
+    def _completing(connection: Connection, job: ClaimedJob, done: Done, duration_ms: int) -> Callable[[], UUID | None]:
+        """End the job, and hold what may be enqueued next before its subject is written (``store.hold``)."""
+        ended = lease_store.completing(connection, job, done.result, duration_ms)
+        if analysed := [one.subject_id for one in done.follow if one.job_type is JobType.ANALYZE_CONTENT]:
+            store.hold(connection, analysed, JobType.ANALYZE_CONTENT)
+        return ended
 
     def _completed(self, connection: Connection, claim: Claim, done: Done, again: UUID | None) -> list[UUID]:
         """Write all that stands or falls with a job's completion; returns the jobs to publish."""
@@ -275,11 +267,6 @@ class Attempts:
 
 def _in_turn(error: SiftlineError) -> bool:
     return isinstance(error, NotTriedError) and error.in_turn
-
-
-def _held_up(standing: breakers_store.Standing) -> BreakerOpenError:
-    held_up = _HELD_UP.format(standing.provider, standing.error_code)
-    return BreakerOpenError(held_up, retry_after_s=standing.wait_s)
 
 
 def _facts(job: ClaimedJob) -> dict[str, Any]:

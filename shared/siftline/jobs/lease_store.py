@@ -65,6 +65,11 @@ where id = %(id)s and state = 'processing' and lease_token = %(token)s
 returning id
 """
 
+_GIVE_BACK = """
+update jobs set lease_until = now(), updated_at = now()
+where id = %(id)s and state = 'processing' and lease_token = %(token)s
+"""
+
 _END = """
 with ended as (
   update jobs set state = %(state)s, finished_at = now(), lease_token = null, lease_until = null,
@@ -131,6 +136,14 @@ def renew(connection: Connection, job: ClaimedJob, *, lease_s: float) -> None:
     values = {"id": job.id, "token": job.lease_token, "lease": timedelta(seconds=lease_s)}
     if connection.execute(_RENEW, values).fetchone() is None:
         raise _lost(job)
+
+
+def give_back(connection: Connection, job: ClaimedJob) -> None:
+    """End the lease of a job whose outcome could not be written: it is claimable at once, as a lost worker's is.
+
+    Where the outcome stands after all, or the job is another's by now, this changes nothing.
+    """
+    connection.execute(_GIVE_BACK, {"id": job.id, "token": job.lease_token})
 
 
 def complete(connection: Connection, job: ClaimedJob, *, result: Mapping[str, Any], duration_ms: int) -> UUID | None:

@@ -14,7 +14,7 @@ from siftline.jobs import recovery_store, store
 from siftline.jobs import subjects_store as subjects
 from siftline.jobs.model import NewJob
 from siftline.jobs.publish import Publisher
-from siftline.kit.db import Connection, Database
+from siftline.kit.db import Connection, Database, settled
 from siftline.kit.log import logger
 from siftline.settings import JobSettings
 
@@ -74,9 +74,11 @@ class Recovery:
         return len(users)
 
     def _recover(self, kind: str, find: Callable[[Connection], Sequence[Recovered]]) -> int:
-        with self._database.transaction() as connection:
+        def recover(connection: Connection) -> tuple[Sequence[Recovered], list[UUID]]:
             found = find(connection)
-            ids = self._enqueue(connection, [one for one in found if one.job is not None])
+            return found, self._enqueue(connection, [one for one in found if one.job is not None])
+
+        found, ids = settled(self._database, recover)
         if found:
             told = [str(one.subject_id) for one in found[:_IDS_TOLD]]
             _log.warning("stuck_recovered", kind=kind, subjects=len(found), reason=found[0].reason, ids=told)

@@ -52,6 +52,13 @@ event as (insert into job_events (job_id, event, attempt) select id, 'enqueued',
 select id from live
 """
 
+# In the order in which enqueueing meets them.
+_HOLD = """
+select id from jobs
+where job_type = any(%(types)s) and subject_id = any(%(subjects)b::uuid[]) and state in ('pending', 'processing')
+order by job_type, subject_id for no key update
+"""
+
 _PUT_BACK = """
 update jobs set published_at = null, updated_at = now() where id = %(id)s and state = 'pending'
 """
@@ -143,6 +150,16 @@ def adopt(connection: Connection, job: NewJob, *, message_id: str, max_attempts:
     if known is not None:
         return known
     return enqueue(connection, [job], max_attempts=max_attempts, origin_message_id=message_id)[0]
+
+
+def hold(connection: Connection, subject_ids: Sequence[UUID], *job_types: JobType) -> None:
+    """Hold the live jobs of these types of these subjects until the transaction ends.
+
+    **The order of locks:** a job before its subject. So does a worker, who claims and ends a job first and then writes
+    what that means for its subject. Who changes a subject and its job enqueues first, or holds what may be enqueued or
+    cancelled later: else both wait for each other.
+    """
+    connection.execute(_HOLD, {"types": [one.value for one in job_types], "subjects": list(subject_ids)})
 
 
 def put_back(connection: Connection, job_id: UUID) -> None:

@@ -12,14 +12,15 @@ from typing import Any, Protocol, TypeVar
 import psycopg
 from psycopg.errors import DeadlockDetected, ReadOnlySqlTransaction, SerializationFailure
 from psycopg_pool import ConnectionPool, PoolTimeout
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from siftline.kit.errors import TransientError
 
 Connection = psycopg.Connection[Any]
 _First = TypeVar("_First")
 _Result = TypeVar("_Result")
-_CONFLICT_TRIES = 3
+_CONFLICT_TRIES = 5
+_CONFLICT_WAIT = wait_random_exponential(multiplier=0.02, max=0.5)
 _OPTIONS = "-c timezone=UTC -c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000"
 
 
@@ -137,15 +138,19 @@ class Pool:
 
 
 def settled(database: Database, work: Callable[[Connection], _Result], *, single: bool = False) -> _Result:
-    """Run ``work`` in a transaction of its own, and again, three times in all, where a conflict undid it.
+    """Run ``work`` in a transaction of its own, and again, five times in all, where a conflict undid it.
 
     ``single``: it is one statement, which needs no transaction around it.
 
-    A worker takes a job before its subject, another writer often the subject before its job; both are right for
-    themselves, so now and then PostgreSQL must undo one of them. ``work`` must be fit to run again.
+    Everybody takes a job before its subject, so that they wait for each other in one order. Where that cannot be (a
+    job that comes into being in between), PostgreSQL undoes one of them, now and then; the waits before the next try
+    differ, so that two that met do not meet again. ``work`` must be fit to run again.
     """
     tries = Retrying(
-        retry=retry_if_exception_type(ConflictError), stop=stop_after_attempt(_CONFLICT_TRIES), reraise=True
+        retry=retry_if_exception_type(ConflictError),
+        stop=stop_after_attempt(_CONFLICT_TRIES),
+        wait=_CONFLICT_WAIT,
+        reraise=True,
     )
     result: _Result = tries(_once, database.statement if single else database.transaction, work)
     return result

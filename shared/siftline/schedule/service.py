@@ -150,6 +150,7 @@ class Schedule:
         limit = self._settings.briefings_per_tick
         with self._database.transaction() as connection:
             store.close_deliveries(connection)
+        with self._database.transaction() as connection:
             lost = store.lost_deliveries(connection, age_s=_LOST_DELIVERY_S, limit=limit)
             due = store.due_briefings(connection, limit=limit)
             ids = jobs.enqueue(

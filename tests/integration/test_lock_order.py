@@ -1,0 +1,177 @@
+"""A job before its subject: whoever changes both never holds the subject while a worker waits for it with the job."""
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from siftline.contracts import JobType
+from siftline.jobs.model import ClaimedJob, Done
+from siftline.kit.db import ConflictError, Connection, Database
+from tests.api_client import Answered, ApiClient, World
+from tests.bench import Bench
+from tests.factories import make_content, make_job, make_source
+
+FEED = "https://feeds.example/a.xml"
+PAGE = "https://news.example/page"
+WAITING = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+OVERTAKE = "update jobs set lease_token = gen_random_uuid()"
+Ask = Callable[[ApiClient, UUID], Answered]
+
+
+@pytest.fixture
+def world(database: Database) -> World:
+    return World(database)
+
+
+def briefing(world: World, user: ApiClient) -> UUID:
+    return UUID(user.post("/v1/briefings", {"name": "Morning", "frequency": "DAILY", "at": "07:00"}).json["id"])
+
+
+def source(world: World, user: ApiClient) -> UUID:
+    with world.database.transaction() as connection:
+        source_id = make_source(connection, url=FEED, url_key=FEED)
+    world.sql(
+        "insert into subscriptions (id, user_id, source_id) values (gen_random_uuid(), %s, %s)", user.user_id, source_id
+    )
+    return source_id
+
+
+def item(world: World, user: ApiClient) -> UUID:
+    with world.database.transaction() as connection:
+        content_id = make_content(connection, url=PAGE, status="PENDING")
+    world.sql("insert into items (id, user_id, content_id) values (%s, %s, %s)", content_id, user.user_id, content_id)
+    return content_id
+
+
+RUN, FETCH, INGEST, SCORE = JobType.RUN_BRIEFING, JobType.FETCH_SOURCE, JobType.INGEST_CONTENT, JobType.SCORE_USER
+CASES: dict[str, tuple[JobType, str, Callable[[World, ApiClient], UUID], Ask]] = {
+    "run": (RUN, "briefings", briefing, lambda user, key: user.post(f"/v1/briefings/{key}/run")),
+    "briefing_deleted": (RUN, "briefings", briefing, lambda user, key: user.delete(f"/v1/briefings/{key}")),
+    "interests": (
+        SCORE,
+        "briefings",
+        briefing,
+        lambda user, key: user.patch(f"/v1/briefings/{key}", {"interests": "tides"}),
+    ),
+    "refresh": (FETCH, "sources", source, lambda user, key: user.post(f"/v1/sources/{key}/refresh")),
+    "reset": (FETCH, "sources", source, lambda user, key: user.post(f"/v1/sources/{key}/reset-health")),
+    "deactivate": (FETCH, "sources", source, lambda user, key: user.post(f"/v1/sources/{key}/deactivate")),
+    "unsubscribe": (FETCH, "sources", source, lambda user, key: user.delete(f"/v1/sources/{key}")),
+    "item_deleted": (INGEST, "contents", item, lambda user, key: user.delete(f"/v1/items/{key}")),
+    "saved": (INGEST, "contents", item, lambda user, key: user.post("/v1/items", {"url": PAGE})),
+    "reprocess": (INGEST, "contents", item, lambda user, key: user.post(f"/v1/items/{key}/reprocess")),
+}
+
+
+@pytest.mark.parametrize("case", list(CASES))
+def test_a_request_waits_for_the_worker_that_has_the_job_and_holds_nothing_that_it_needs(
+    world: World, database_url: str, case: str
+) -> None:
+    job_type, table, make, ask = CASES[case]
+    user = world.user()
+    key = make(world, user)
+    make_job(world.database, job_type=job_type, subject_id=user.user_id if job_type is SCORE else key)
+    with ThreadPoolExecutor(1) as askers, psycopg.connect(database_url) as worker:
+        worker.execute("set local lock_timeout = '500ms'")
+        worker.execute("update jobs set updated_at = now()")
+        asked = askers.submit(ask, user, key)
+        until_one_waits(world)
+        worker.execute(f"update {table} set updated_at = now() where id = %s", [key])
+        worker.commit()
+        answer = asked.result(10)
+    assert answer.status in {200, 202, 204}, answer.text
+
+
+def test_who_follows_what_is_polled_waits_for_its_poll(world: World, database_url: str) -> None:
+    key = source(world, world.user())
+    make_job(world.database, job_type=FETCH, subject_id=key)
+    other = world.user(name="other")
+    with ThreadPoolExecutor(1) as askers, psycopg.connect(database_url) as worker:
+        worker.execute("set local lock_timeout = '500ms'")
+        worker.execute("update jobs set updated_at = now()")
+        asked = askers.submit(other.post, "/v1/sources", {"url": FEED})
+        until_one_waits(world)
+        worker.execute("update sources set updated_at = now() where id = %s", [key])
+        worker.commit()
+        assert asked.result(10).status == 202
+
+
+def until_one_waits(world: World) -> None:
+    ends_at = time.monotonic() + 10
+    while not world.sql(WAITING):
+        assert time.monotonic() < ends_at, "nobody waits"
+        time.sleep(0.01)
+
+
+class Conflicting:
+    """A database that breaks off the next transactions, as PostgreSQL does with who loses a deadlock."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.left = 0
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        with self._broken_off(self._database.transaction()) as connection:
+            yield connection
+
+    @contextmanager
+    def statement(self) -> Iterator[Connection]:
+        with self._broken_off(self._database.statement()) as connection:
+            yield connection
+
+    def close(self) -> None:
+        self._database.close()
+
+    @contextmanager
+    def _broken_off(self, opened: AbstractContextManager[Connection]) -> Iterator[Connection]:
+        if self.left:
+            self.left -= 1
+            raise ConflictError("The database broke the transaction off, as another one was in its way.")
+        with opened as connection:
+            yield connection
+
+
+def at_work(database: Database, conflicts: list[int], meanwhile: str = "select") -> Bench:
+    """Return a bench whose tries end amid so many conflicts each, and where something else happens as they work."""
+    conflicting = Conflicting(database)
+
+    def work(job: ClaimedJob) -> Done:
+        with database.transaction() as connection:
+            connection.execute(meanwhile)
+        conflicting.left = conflicts.pop(0)
+        return Done()
+
+    bench = Bench(database, work)
+    bench.consumer = bench.make(conflicting)
+    return bench
+
+
+def test_an_outcome_that_loses_a_few_conflicts_is_written_all_the_same(database: Database) -> None:
+    bench = at_work(database, [4])
+    job_id = make_job(database)
+    assert bench.knock(bench.message(job_id)) == []
+    assert (bench.states(), bench.column("attempts", job_id)) == (["completed"], 1)
+
+
+def test_a_job_whose_outcome_cannot_be_written_is_claimable_at_once(database: Database) -> None:
+    bench = at_work(database, [10, 0])
+    job_id = make_job(database)
+    message = bench.message(job_id)
+    assert len(bench.knock(message)) == 1
+    assert bench.states() == ["processing"]
+    assert bench.column("lease_until <= now()", job_id)
+    assert bench.knock(message) == []
+    assert (bench.states(), bench.column("attempts", job_id)) == (["completed"], 2)
+
+
+def test_a_lease_that_another_has_by_now_is_not_given_back(database: Database) -> None:
+    bench = at_work(database, [10], meanwhile=OVERTAKE)
+    job_id = make_job(database)
+    assert len(bench.knock(bench.message(job_id))) == 1
+    assert not bench.column("lease_until <= now()", job_id)
