@@ -414,3 +414,33 @@ def test_a_content_told_alone_counts_for_the_story_that_it_joins_later(desk):
     story(desk, alone, desk.item("Strait is closed", site_name="Paper 2"))
     desk.run(briefing)
     assert desk.titles(briefing) == [["Strait closes"]]
+
+
+@pytest.mark.parametrize(
+    ("rhythm", "made_at", "moved", "next_due_at"),
+    [
+        ({"frequency": "DAILY"}, "2026-11-28 06:00", "2026-11-28 10:00", datetime(2026, 11, 29, 17, tzinfo=UTC)),
+        (
+            {"frequency": "WEEKLY", "weekday": 6},
+            "2026-11-28 06:00",
+            "2026-11-28 10:00",
+            datetime(2026, 12, 5, 17, tzinfo=UTC),
+        ),
+    ],
+    ids=["day", "week"],
+)
+def test_a_time_moved_on_within_what_was_told_is_due_with_what_was_not(desk, rhythm, made_at, moved, next_due_at):
+    briefing = desk.brief(**rhythm)
+    desk.at(made_at)
+    desk.item("Ferry runs again")
+    desk.run(briefing)
+    desk.at(moved)
+    with desk.database.transaction() as connection:
+        connection.execute("update briefings set at = '18:00', rhythm_since = now(), next_due_at = null")
+    desk.run(briefing)
+    [row] = desk.rows("select next_due_at from briefings")
+    assert row["next_due_at"] == next_due_at
+    desk.clock.move_to(next_due_at)
+    desk.item("Bridge closes")
+    desk.run(briefing)
+    assert desk.titles(briefing) == [["Ferry runs again"], ["Bridge closes"]]

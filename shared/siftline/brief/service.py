@@ -89,11 +89,11 @@ class RunBriefing:
             briefing = store.load(connection, job.subject_id)
             if briefing is None or not briefing.enabled:
                 return Done(result={"outcome": "gone" if briefing is None else "off"})
+            next_due_at = self._next_due_at(connection, briefing)
             found = self._input(connection, briefing, end)
             if found is not None and self._to_be_compared(connection, found, job):
                 detail = "What came in is being compared with what this briefing is about."
                 raise InterestsNotComparedError(detail, retry_after_s=_COMPARED_SOON_S)
-        next_due_at = following(_rhythm(briefing), self._clock.now()).due_at
         if found is None:
             return Done(
                 lambda connection: store.settle(connection, briefing.id, next_due_at=next_due_at),
@@ -107,12 +107,20 @@ class RunBriefing:
         if briefing is None:
             return
         last = isinstance(error, PermanentError) or job.attempts >= job.max_attempts
-        next_due_at = self._next_after_failure(briefing) if last else None
+        next_due_at = self._next_after_failure(connection, briefing) if last else None
         store.fail(connection, briefing.id, code=error.error_code, detail=error.detail, next_due_at=next_due_at)
 
-    def _next_after_failure(self, briefing: Briefing) -> datetime:
+    def _next_due_at(self, connection: Connection, briefing: Briefing) -> datetime:
+        """Return when the next edition is due: a period that has one gets no other, though its time was moved on."""
+        rhythm = _rhythm(briefing)
+        period = following(rhythm, self._clock.now())
+        while store.made(connection, briefing.id, [period.key]):
+            period = following(rhythm, period.due_at)
+        return period.due_at
+
+    def _next_after_failure(self, connection: Connection, briefing: Briefing) -> datetime:
         try:
-            return following(_rhythm(briefing), self._clock.now()).due_at
+            return self._next_due_at(connection, briefing)
         except PermanentError:  # the zone itself is what is wrong: looked at again in a day, or when it is changed
             return self._clock.now() + timedelta(days=1)
 
