@@ -104,6 +104,16 @@ def test_what_makes_no_sense_is_refused_with_its_place(world, body, pointer):
     assert [fault["pointer"] for fault in answer.json["errors"]] == [pointer]
 
 
+@pytest.mark.parametrize(
+    ("at", "said"), [("23:59:59", "without seconds"), (7, '"HH:MM"'), (None, '"HH:MM"'), ("07:00+02:00", "no offset")]
+)
+def test_a_time_that_is_none_of_the_wall_clocks_is_told_how_to_be_written(world, at, said):
+    answer = world.user().post("/v1/briefings", {**MORNING, "at": at})
+    [fault] = answer.json["errors"]
+    assert (answer.status, fault["pointer"]) == (422, "#/at")
+    assert said in fault["detail"]
+
+
 def test_a_webhook_gets_a_key_that_is_shown_once(world):
     user = world.user()
     hook = {"channel": "webhook", "destination": "https://hooks.example/a"}

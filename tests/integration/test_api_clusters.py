@@ -222,3 +222,19 @@ def test_what_is_deleted_is_neither_counted_nor_lends_its_title(world):
     assert len(shown["items"]) == 2
     assert ">Old pilgrim road<" not in user.get("/v1/clusters/map.svg").text
     assert user.get(f"/v1/clusters/{emptied}").status == 404
+
+
+def test_recompute_takes_no_wishes(world: World) -> None:
+    user = world.user()
+    answer = user.post("/v1/clusters/recompute", {"a": 1})
+    assert (answer.status, [fault["pointer"] for fault in answer.json["errors"]]) == (422, ["#/a"])
+    assert user.post("/v1/clusters/recompute", {}).status == 202
+
+
+def test_a_cluster_goes_on_with_its_own_pages_only(world: World) -> None:
+    user = world.user()
+    run_id = make_run(world, user, contents=6)
+    one, other = (f"/v1/clusters/{make_cluster(world, user, run_id, 3)}" for _ in range(2))
+    following = user.get(one, limit=2).json["next"]
+    assert user.get(other, limit=2, next=following).code == "invalid_cursor"
+    assert user.get(one, limit=1, next=following).status == 200

@@ -252,3 +252,14 @@ def test_what_is_no_next_is_refused(reader, word):
     answer = reader.client.get("/v1/feed", next=word)
 
     assert (answer.status, answer.code) == (422, "invalid_cursor")
+
+
+@pytest.mark.parametrize("path", ["/v1/feed", "/v1/items"])
+def test_a_page_goes_on_with_what_it_was_asked_for_and_nothing_else(reader, path):
+    for number in range(3):
+        reader.hold(number / 10, columns={"topics": POLITICS})
+    following = reader.client.get(path, limit=1, topic="politics").json["next"]
+    for other in ({}, {"topic": "sport"}, {"topic": "politics", "since": "2026-01-01T00:00:00Z"}):
+        answer = reader.client.get(path, limit=1, next=following, **other)
+        assert (answer.status, answer.code) == (422, "invalid_cursor")
+    assert reader.client.get(path, limit=2, topic="politics", next=following).status == 200

@@ -197,6 +197,15 @@ def test_a_bad_parameter_is_named(user: ApiClient) -> None:
     assert user.get(f"/v1/words/{new_id()}", count="\x00").json["errors"][0]["code"] == "unstorable_text"
 
 
+@pytest.mark.parametrize("raw", ["%ff%fe", "%ed%a0%80"], ids=["bytes", "surrogate"])
+def test_a_parameter_that_is_no_utf_8_is_refused_by_its_name(api: HttpApi, raw: str) -> None:
+    context = caller_context(new_id(), new_id(), ["read"])
+    event = http_event("GET", f"/v1/words/{new_id()}", query={"count": "\ufffd"}, context=context)
+    answer = sent(api, event | {"rawQueryString": f"a=b&count={raw}"})
+    fault = answer.json["errors"][0]
+    assert (answer.status, fault["code"], fault["parameter"]) == (422, "invalid_utf8", "count")
+
+
 def test_without_a_caller_nothing_is_reached(api: HttpApi) -> None:
     answer = sent(api, http_event("POST", "/v1/words", body={"text": "a"}))
     assert (answer.status, answer.code) == (401, "unauthorized")

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from siftline.api.shapes import Asked, Cause, Name
 
@@ -46,13 +46,21 @@ class BriefingStatus(StrEnum):
     ERROR = "ERROR"
 
 
+def _written(value: Any) -> Any:
+    if not isinstance(value, str):
+        raise ValueError('Write the time of the wall clock as "HH:MM", such as "07:00"')  # noqa: TRY004  # a fault of who asks
+    return value
+
+
 def _minutes(value: time) -> time:
     if value.tzinfo is not None:
         raise ValueError("A time of the wall clock has no offset; name the zone in time_zone")
-    return value.replace(second=0, microsecond=0)
+    if value.second or value.microsecond:
+        raise ValueError('Editions appear at a full minute: write the time as "HH:MM", without seconds')
+    return value
 
 
-WallClock = Annotated[time, AfterValidator(_minutes)]
+WallClock = Annotated[time, BeforeValidator(_written), AfterValidator(_minutes)]
 Interests = Annotated[str, StringConstraints(max_length=10_000)]
 Zone = Annotated[str, StringConstraints(max_length=64)]
 Destination = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_048)]

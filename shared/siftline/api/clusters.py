@@ -15,7 +15,8 @@ from siftline.api.cluster_map import draw
 from siftline.api.hand_out import HandOut
 from siftline.api.paging import DEFAULT_LIMIT, Limit, Next, decode_rank, encode_rank
 from siftline.api.problems import not_found
-from siftline.api.routing import answer, new_router, responses
+from siftline.api.routing import BODY_PROBLEMS, answer, new_router, responses
+from siftline.api.shapes import NothingAsked
 from siftline.contracts import JobType, Priority
 from siftline.jobs import store as jobs
 from siftline.jobs.model import NewJob
@@ -153,7 +154,7 @@ class ClusterRoutes:
         router.post(
             "/v1/clusters/recompute",
             summary="Group your items now",
-            responses=responses((202, Recompute, "They will be grouped")),
+            responses=responses((202, Recompute, "They will be grouped"), problems=BODY_PROBLEMS),
             tags=["clusters"],
         )(self.recompute)
         return router
@@ -230,7 +231,11 @@ class ClusterRoutes:
             headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"},
         )
 
-    def recompute(self, caller: CurrentCaller) -> Response[Recompute]:
+    def recompute(
+        self,
+        caller: CurrentCaller,
+        body: NothingAsked | None = None,  # noqa: ARG002  # there to be validated
+    ) -> Response[Recompute]:
         """Queue a grouping; one that is under way is followed by another."""
         job = NewJob(
             job_type=JobType.CLUSTER_USER,

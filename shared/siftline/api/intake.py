@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
+from urllib.parse import unquote_plus, unquote_to_bytes
 
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
@@ -85,16 +86,29 @@ def read_json(text: str) -> Any:
 
 
 def refuse_unstorable(event: APIGatewayProxyEventV2) -> None:
-    """Raise 422 when the query, and 404 when the path, holds characters that nothing we store can hold."""
+    """Raise 422 when the query, and 404 when the path, holds what is no text or nothing we store can hold."""
     if _UNSTORABLE.search(event.path):
         raise ProblemError(404, "not_found", "There is no such route.")
     faults = [
+        Fault(code="invalid_utf8", detail="A parameter is UTF-8, percent-encoded.", parameter=name)
+        for name in _no_utf8(event.raw_query_string)
+    ]
+    faults += [
         Fault(code="unstorable_text", detail=_UNSTORABLE_DETAIL, parameter=name)
         for name, value in event.query_string_parameters.items()
         if _UNSTORABLE.search(name) or _UNSTORABLE.search(value)
     ]
     if faults:
         raise faulty(faults)
+
+
+def _no_utf8(query: str) -> Iterator[str]:
+    """Yield the parameters that are no UTF-8: a gateway has put other characters in the place of their bytes."""
+    for pair in query.split("&"):
+        try:
+            unquote_to_bytes(pair).decode("utf-8")
+        except UnicodeDecodeError:
+            yield unquote_plus(pair.partition("=")[0])
 
 
 def _unstorable(value: Any, path: list[str | int]) -> Iterator[list[str | int]]:

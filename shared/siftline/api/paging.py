@@ -3,9 +3,12 @@
 import base64
 import binascii
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import blake2b
 from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
@@ -17,11 +20,16 @@ from siftline.api.problems import Fault, ProblemError, faulty
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
 T = TypeVar("T")
+_NO_CURSOR = "This is not the `next` of a page of this list: send it with the parameters that the page was asked with."
 _FAULTS = (binascii.Error, ValueError, TypeError, AttributeError, OverflowError)
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many to return at most")]
 Next = Annotated[
-    str | None, Query(max_length=256, description="Where to go on: the `next` of the page before, unchanged")
+    str | None,
+    Query(
+        max_length=256,
+        description="Where to go on: the `next` of the page before, unchanged, as are the other parameters",
+    ),
 ]
 
 
@@ -32,12 +40,33 @@ def _utc(time: datetime) -> datetime:
         raise ValueError("is before the year 1 or after 9999 in UTC") from error
 
 
+_list: ContextVar[str] = ContextVar("list", default="")
+
+
+@contextmanager
+def paging(path: str, query: Mapping[str, str]) -> Iterator[None]:
+    """Tell which list a request is about, while it is answered: a ``next`` goes on only where it was made.
+
+    What is asked for is the path and all parameters but ``next`` and ``limit``.
+    """
+    asked = sorted((name, value) for name, value in query.items() if name not in {"next", "limit"})
+    token = _list.set(blake2b(json.dumps([path, asked]).encode(), digest_size=6).hexdigest())
+    try:
+        yield
+    finally:
+        _list.reset(token)
+
+
 def _encoded(place: list[Any]) -> str:
-    return base64.urlsafe_b64encode(json.dumps(place, separators=(",", ":")).encode()).decode().rstrip("=")
+    bound = [*place, _list.get()]
+    return base64.urlsafe_b64encode(json.dumps(bound, separators=(",", ":")).encode()).decode().rstrip("=")
 
 
-def _decoded(word: str) -> Any:
-    return json.loads(base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True))
+def _decoded(word: str) -> list[Any]:
+    *place, list_ = json.loads(base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True))
+    if list_ != _list.get():
+        raise ValueError(list_)
+    return place
 
 
 def _is_rank(number: Any) -> bool:
@@ -45,9 +74,7 @@ def _is_rank(number: Any) -> bool:
 
 
 def _no_cursor() -> ProblemError:
-    return faulty(
-        [Fault(code="invalid_cursor", detail="This is not the `next` of a page.", parameter="next")], "invalid_cursor"
-    )
+    return faulty([Fault(code="invalid_cursor", detail=_NO_CURSOR, parameter="next")], "invalid_cursor")
 
 
 Time = Annotated[AwareDatetime, AfterValidator(_utc)]

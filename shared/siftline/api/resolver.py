@@ -16,6 +16,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from siftline.api.auth import admit
 from siftline.api.dispatch import Dispatcher
 from siftline.api.intake import plain_request, read_json, refuse_unstorable
+from siftline.api.paging import paging
 from siftline.api.problems import (
     SAFE_HEADERS,
     Fault,
@@ -47,7 +48,7 @@ class HttpApi:
         self.resolver, self._elsewhere = (
             Dispatcher(
                 [resource.router() for resource in part],
-                [_safe_headers, _only_known_parameters, _once_more],
+                [_safe_headers, _only_known_parameters, _of_one_list, _once_more],
                 serializer=to_json,
                 json_body_deserializer=read_json,
             )
@@ -145,6 +146,14 @@ def _only_known_parameters(app: Dispatcher, next_middleware: Any) -> Response[An
         if faults:
             raise faulty(faults, "unknown_parameter")
     response: Response[Any] = next_middleware(app)
+    return response
+
+
+def _of_one_list(app: Dispatcher, next_middleware: Any) -> Response[Any]:
+    """Let the pages of a list be of that list alone."""
+    event = app.current_event
+    with paging(event.path, event.query_string_parameters):
+        response: Response[Any] = next_middleware(app)
     return response
 
 

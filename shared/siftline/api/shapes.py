@@ -17,6 +17,10 @@ class Asked(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class NothingAsked(Asked):
+    """The body of a request that has nothing to say: none, or an empty object."""
+
+
 class Cause(BaseModel):
     """Why something is as it is: a stable code and a sentence for a person."""
 
