@@ -8,6 +8,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from infra.local.reprocess import main, plan_lines, run_line
+from siftline.analyze.profile import profile_of
 from siftline.contracts import JobType, Tick
 from siftline.jobs import credits_store, reading_profile_store, spending_store, store
 from siftline.jobs.model import NewJob
@@ -17,10 +18,16 @@ from siftline.jobs.reprocess_store import Order
 from siftline.kit.ids import new_id
 from tests.api_client import World
 from tests.factories import make_content, make_item
+from tests.integration.test_analyze import Bench
+from tests.reading import LABELS, TEXT
 from tests.reindexing import QUEUES
 from tests.ticks import make_schedule
 
 PATH = "/v1/ops/reprocess"
+POLISH = (
+    "Drużyna gospodarzy wygrała mecz golem w ostatniej minucie. Trener drużyny pochwalił swoich zawodników. "
+    "Nikt na stadionie nie spodziewał się takiego gola. Następny mecz drużyna rozegra w sobotę wieczorem."
+)
 NOW = {kind: ["m-2"] for kind in ("language", "topics", "summary", "tags", "entities")}
 LLM = LlmProfile("gpt", "always", usd_per_million_in=1.0, usd_per_million_out=2.0, usd_per_day=1.0)
 
@@ -97,6 +104,19 @@ def test_topics_of_another_set_of_topics_are_outdated_too(shelf):
     for labels in ("old-en", "new-en", "new-fr"):
         shelf.content("m-2", labels=labels)
     assert shelf.user("ops").post(PATH, {"dry_run": True}).json["contents"] == 1
+
+
+@pytest.mark.parametrize("text", [TEXT, POLISH], ids=["en", "pl"])
+def test_what_was_just_read_is_not_outdated_in_whichever_language(shelf, tmp_path, text):
+    """Nothing is shipped for Polish: its texts are sorted with the anchors of all other languages, and say so."""
+    reading = Bench(shelf.database, tmp_path)
+    content_id = reading.content(text=text)
+    reading.analyze(content_id)
+    with shelf.database.transaction() as connection:
+        reading_profile_store.tell(connection, profile_of(reading.desk.reader, LABELS.labels, None, None))
+
+    assert reading.row("contents", content_id)["lang"] == ("pl" if text == POLISH else "en")
+    assert shelf.user("ops").post(PATH, {"dry_run": True}).json["by"] == []
 
 
 def test_a_run_reads_everything_again_in_slices_behind_all_others(shelf):

@@ -78,17 +78,21 @@ class Shelf:
 
     def of(self, language: str | None) -> Anchors:
         """Return the anchors for texts in this language; those of ``ANY`` where nothing is shipped for it."""
-        name = language if language in self.languages else ANY
+        name = self._shipped(language)
         with self._lock:
             if name not in self._made:
                 self._made[name] = self._read(name) or self._make(name)
             return self._made[name]
 
     def digest(self, language: str) -> str:
-        """Return what tells apart anchors made of other topics, other news or by another model."""
+        """Return what tells apart anchors made of other topics, other news or by another model: those of ``of``."""
+        language = self._shipped(language)
         labels = [[label.id, dict(label.terms), dict(label.examples)] for label in self._labels.labels]
         made_of = [_RECIPE, self._embedder.model_version, language, labels, self._news_of(language)]
         return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
+
+    def _shipped(self, language: str | None) -> str:
+        return language if language is not None and language in self.languages else ANY
 
     def _news_of(self, language: str) -> list[str]:
         """Return the news of one language, or of all where it has none of its own."""
