@@ -262,6 +262,8 @@ class TestBadReply:
         assert bench.read("Another match", TEXT.replace("Saturday", "Sunday"))["tags"] == ["home team", "late goal"]
         (state, most), second = bench.spendings()
         assert (state, most < DOLLAR // 50, second) == ("settled", True, PAID)
+        [sent] = bench.rows("select max(tokens_in) as most_in, max(tokens_out) as most_out from spendings")
+        assert (sent["most_in"] < DOLLAR // 50, sent["most_out"]) == (True, 100 if count is True else 500)
 
     def test_of_another_language_is_asked_for_once_more(self, bench: ReadingBench, model: LanguageServer) -> None:
         """Case A09: an English text gets an English summary, whatever the model likes."""

@@ -39,13 +39,10 @@ class Price:
         cost = tokens_in * self.usd_per_million_in + tokens_out * self.usd_per_million_out
         return math.ceil(round(cost, 6))
 
-    def most_micro_usd(self, texts: Iterable[str], tokens_out: int) -> int:
-        """Return the most that sending these texts can cost, and an answer of at most so many tokens.
 
-        No tokeniser makes more tokens of a text than it has bytes, so no call can cost more than is set aside for it.
-        """
-        tokens_in = sum(len(text.encode("utf-8", "replace")) + _TOKENS_BESIDES for text in texts)
-        return self.micro_usd(tokens_in, tokens_out)
+def most_tokens(texts: Iterable[str]) -> int:
+    """Return the most tokens that texts can be when they are sent: no tokeniser makes more of one than it has bytes."""
+    return sum(len(text.encode("utf-8", "replace")) + _TOKENS_BESIDES for text in texts)
 
 
 def price_of(model: str, usd_per_million_in: float | None, usd_per_million_out: float | None) -> Price:

@@ -155,13 +155,15 @@ class PricedEmbedder:
         except (EmbeddingRefusedError, EmbeddingMisconfiguredError):
             self._release(spending)
             raise
-        cost = spending.micro_usd if embedded.tokens is None else self.micro_usd(embedded.tokens)
-        if cost > spending.micro_usd:
-            _log.warning("embedding_dearer_than_reserved", model=self.model_id, micro_usd=cost)
-            cost = spending.micro_usd  # no text has more tokens than bytes: the count is not to be believed
+        most = _most_tokens(texts)
+        tokens = most if embedded.tokens is None else embedded.tokens
+        if tokens > most:
+            _log.warning("embedding_dearer_than_reserved", model=self.model_id, tokens=tokens, tokens_max=most)
+            tokens = most  # no text has more tokens than bytes: the count is not to be believed
+        counted = None if embedded.tokens is None else tokens
         with self.database.transaction() as connection:
-            spending_store.settle(connection, spending.id, cost, tokens_in=embedded.tokens, tokens_out=0)
-        return embedded
+            spending_store.settle(connection, spending.id, self.micro_usd(tokens), tokens_in=counted, tokens_out=0)
+        return replace(embedded, tokens=counted)
 
     def _reserved(self, texts: Iterable[str]) -> Spending:
         most = self.micro_usd(_most_tokens(texts))

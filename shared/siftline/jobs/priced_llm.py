@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from siftline.jobs import pauses_store, spending_store
-from siftline.jobs.llm_prices import Price
+from siftline.jobs.llm_prices import Price, most_tokens
 from siftline.jobs.model import ClaimedJob
 from siftline.jobs.spending_store import Cap, Caps, Spending
 from siftline.kit.clock import Clock
@@ -70,6 +70,8 @@ class Paid:
 
     spending: Spending
     answer: Answer
+    tokens_in_max: int
+    """More than that cannot have been sent, whatever was counted."""
 
 
 def _nothing(_: Connection) -> None:
@@ -138,10 +140,11 @@ class PricedModel:
         schema: Mapping[str, Any],
     ) -> Paid:
         """Set the money aside and make one call. Raises what ``ask`` does, and ``LlmRefusedError``."""
-        texts = [*(message["content"] for message in messages), json.dumps(schema)]
-        spending = self._reserved(job, subject_id, payer, texts)
+        tokens_in_max = most_tokens([*(message["content"] for message in messages), json.dumps(schema)])
+        spending = self._reserved(job, subject_id, payer, tokens_in_max)
         try:
-            return Paid(spending, self._model.ask(messages, schema, tokens_max=self._rule.output_tokens))
+            answer = self._model.ask(messages, schema, tokens_max=self._rule.output_tokens)
+            return Paid(spending, answer, tokens_in_max)
         except (LlmRefusedError, LlmMisconfiguredError):
             self._release(spending)
             raise
@@ -159,23 +162,30 @@ class PricedModel:
 
     def settle(self, paid: Paid, keep: Callable[[Connection], None] = _nothing) -> None:
         """Replace what was set aside by what was counted, and keep what came of it, in one transaction."""
-        counted_in, counted_out, most = paid.answer.tokens_in, paid.answer.tokens_out, paid.spending.micro_usd
-        cost = most if counted_in is None or counted_out is None else self._price.micro_usd(counted_in, counted_out)
-        if cost > most:
-            _log.warning("llm_dearer_than_reserved", model=self.model_id, micro_usd=cost, reserved_micro_usd=most)
-            cost = most  # more than was sent and asked for cannot be: one wrong count must not use up everybody's day
+        counted_in = self._bounded(paid.answer.tokens_in, paid.tokens_in_max)
+        counted_out = self._bounded(paid.answer.tokens_out, self._rule.output_tokens)
+        cost = paid.spending.micro_usd
+        if counted_in is not None and counted_out is not None:
+            cost = self._price.micro_usd(counted_in, counted_out)
         with self._database.transaction() as connection:
             spending_store.settle(connection, paid.spending.id, cost, tokens_in=counted_in, tokens_out=counted_out)
             keep(connection)
+
+    def _bounded(self, counted: int | None, most: int) -> int | None:
+        """Return a server's count as far as it can be true: a wrong one must use up nobody's day and stop no plan."""
+        if counted is None or counted <= most:
+            return counted
+        _log.warning("llm_dearer_than_reserved", model=self.model_id, tokens=counted, tokens_max=most)
+        return most
 
     def _reserved(
         self,
         job: ClaimedJob,
         subject_id: UUID,
         payer: Callable[[Connection], UUID | None],
-        texts: Sequence[str],
+        tokens_in_max: int,
     ) -> Spending:
-        most = self._price.most_micro_usd(texts, self._rule.output_tokens)
+        most = self._price.micro_usd(tokens_in_max, self._rule.output_tokens)
         with self._database.transaction() as connection:
             paused_s = pauses_store.paused_s(connection, PROVIDER)
             if paused_s is not None and not self._waited_out(job):
