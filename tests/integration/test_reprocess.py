@@ -306,6 +306,13 @@ def test_a_wrong_order_is_refused_with_its_place(shelf):
     assert {fault["pointer"] for fault in answer.json["errors"]} == {"#/kind", "#/limit"}
 
 
+@pytest.mark.parametrize("older_than", ["2026", 2026, 2026.5, "2026-11-28", "2026-11-28T09:30:00", "1764322200", True])
+def test_a_time_without_date_or_offset_is_no_number_of_seconds(shelf, older_than):
+    shelf.told()
+    answer = shelf.user("ops").post(PATH, {"dry_run": True, "older_than": older_than})
+    assert (answer.status, [fault["pointer"] for fault in answer.json["errors"]]) == (422, ["#/older_than"])
+
+
 def test_the_command_says_the_same_in_lines(shelf):
     shelf.told()
     shelf.content()

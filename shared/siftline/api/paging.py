@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,12 +14,13 @@ from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
-from pydantic import AfterValidator, AwareDatetime
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator
 
 from siftline.api.problems import Fault, ProblemError, faulty
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 T = TypeVar("T")
 _NO_CURSOR = "This is not the `next` of a page of this list: send it with the parameters that the page was asked with."
 _FAULTS = (binascii.Error, ValueError, TypeError, AttributeError, OverflowError)
@@ -77,7 +79,13 @@ def _no_cursor() -> ProblemError:
     return faulty([Fault(code="invalid_cursor", detail=_NO_CURSOR, parameter="next")], "invalid_cursor")
 
 
-Time = Annotated[AwareDatetime, AfterValidator(_utc)]
+def _rfc3339(given: Any) -> Any:
+    if isinstance(given, datetime) or (isinstance(given, str) and _RFC3339.fullmatch(given)):
+        return given
+    raise ValueError("must be a time with date and offset (RFC 3339), such as 2026-11-28T09:30:00Z")
+
+
+Time = Annotated[AwareDatetime, BeforeValidator(_rfc3339), AfterValidator(_utc)]
 """A time of the caller's: RFC 3339 with an offset, kept and shown in UTC."""
 
 
