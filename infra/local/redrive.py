@@ -6,7 +6,7 @@ from contextlib import closing
 
 from pydantic import ValidationError
 
-from infra.local.errors import SetUpError
+from infra.local.errors import SetUpError, settings_fault
 from siftline.contracts import Queue
 from siftline.jobs.dead_letter_queues import SqsDeadLetters
 from siftline.jobs.dead_letters import DeadLetters, Order, Redriven
@@ -29,8 +29,7 @@ def _opened() -> tuple[Producer, DeadLetters]:
     try:
         settings = ConsumerSettings()
     except ValidationError as error:
-        missing = ", ".join(sorted(str(fault["loc"][0]).upper() for fault in error.errors()))
-        raise SetUpError(f"Set {missing}, or start `make run` once.") from error
+        raise settings_fault(error) from error
     parts = producer(settings)
     queues = SqsDeadLetters(sqs_client(), parts.queues, settings.queue_urls(), settings.dead_letter_urls(), parts.clock)
     return parts, DeadLetters(parts.database, queues, parts.publisher.publish, parts.clock, budget_s=_BUDGET_S)

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 
 from pydantic import ValidationError
 
-from infra.local.errors import SetUpError
+from infra.local.errors import SetUpError, settings_fault
 from siftline.analyze import reindex_store
 from siftline.analyze.reindex import Measured, Plan, Progress, Reindex, ReindexRunningError, rebuild
 from siftline.jobs import embedding_store
@@ -48,8 +48,7 @@ def _settings() -> AnalyzeSettings:
     try:
         return AnalyzeSettings()
     except ValidationError as error:
-        places = ", ".join(sorted(str(fault["loc"][0]).upper() for fault in error.errors()))
-        raise SetUpError(f"Set {places}, or start `make run` once.") from error
+        raise settings_fault(error) from error
 
 
 @contextmanager

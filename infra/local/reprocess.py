@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from infra.local.errors import SetUpError
+from infra.local.errors import SetUpError, settings_fault
 from siftline.jobs.reprocess import Plan, Reprocess
 from siftline.jobs.reprocess_store import KINDS, Order, Run
 from siftline.jobs.wiring import Producer, producer
@@ -23,8 +23,7 @@ def _opened() -> tuple[ProducerSettings, Producer]:
     try:
         settings = ProducerSettings()
     except ValidationError as error:
-        places = ", ".join(sorted(str(fault["loc"][0]).upper() for fault in error.errors()))
-        raise SetUpError(f"Set {places}, or start `make run` once.") from error
+        raise settings_fault(error) from error
     return settings, producer(settings)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from infra.local.errors import SetUpError
+from infra.local.errors import SetUpError, settings_fault
 from siftline.contracts import JobType, Queue
 from siftline.jobs import store as jobs
 from siftline.jobs.model import NewJob
@@ -26,8 +26,7 @@ def _opened() -> tuple[ResolveSettings, Producer]:
     try:
         settings = ResolveSettings()
     except ValidationError as error:
-        places = ", ".join(sorted(str(fault["loc"][0]).upper() for fault in error.errors()))
-        raise SetUpError(f"Set {places}, or start `make run` once.") from error
+        raise settings_fault(error) from error
     return settings, producer(settings)
 
 
@@ -68,6 +67,8 @@ def main(arguments: list[str]) -> int:
         "--limit", type=int, default=100, help="hand out at most so many now; the schedule does the rest"
     )
     chosen = parser.parse_args(arguments)
+    if chosen.limit < 1:
+        parser.error("--limit must be at least 1")
     try:
         settings, parts = _opened()
         with closing(parts.database):

@@ -71,9 +71,19 @@ def test_a_csv_file_knows_names_and_aliases_in_any_spelling():
     assert provider.search(wanted("Bar")) == ()
 
 
-@pytest.mark.parametrize("text", ["name\nAcme\n", "name,id\nAcme,\n", "id,aliases\n1,Acme\n"])
-def test_a_csv_file_without_names_or_ids_is_a_fault_of_the_set_up(text):
-    with pytest.raises(NamesFileError) as error:
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("name\nAcme\n", 2),
+        ("name,id\nAcme,\n", 2),
+        ("id,aliases\n1,Acme\n", 2),
+        ("name,id\nAcme,org-1\n\nFoo,org-2\n,org-3\n", 5),
+        (f"name,id\nAcme,org-1\n{'x' * 200_000},org-2\n", 3),
+    ],
+    ids=["no id", "empty id", "no name", "far down", "endless"],
+)
+def test_a_csv_file_without_names_or_ids_is_a_fault_of_the_set_up_with_its_line(text, line):
+    with pytest.raises(NamesFileError, match=f"line {line}") as error:
         names(text).search(wanted("Acme"))
 
     assert error.value.provider == "csv"

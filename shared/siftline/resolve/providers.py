@@ -1,7 +1,7 @@
 """Whom to ask who an organisation is: what all providers have in common, and the CSV file of one's own."""
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -115,6 +115,9 @@ class Asking:
             ) from error
 
 
+_CSV = "The CSV file of names (ENTITY_CSV)"
+
+
 class CsvNames:
     """A CSV file of one's own: columns ``name``, ``id`` and, parted by ``|``, ``aliases``; read at the first question.
 
@@ -139,17 +142,26 @@ class CsvNames:
         return self._by_name
 
     def _load(self) -> Mapping[str, Sequence[Candidate]]:
-        try:
-            rows = list(csv.DictReader(self._read(self._file).splitlines()))
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise NamesFileError("The CSV file of names (ENTITY_CSV) cannot be read.") from error
         found: dict[str, list[Candidate]] = {}
-        for row in rows:
+        for line, row in self._rows():
             name, id_ = (row.get("name") or "").strip(), (row.get("id") or "").strip()
             if not name or not id_:
-                raise NamesFileError("Each row of the CSV file of names (ENTITY_CSV) needs a name and an id.")
+                raise NamesFileError(f"{_CSV}, line {line}: each row needs a name and an id.")
             aliases = tuple(alias.strip() for alias in (row.get("aliases") or "").split("|") if alias.strip())
             candidate = Candidate(id_, name, aliases, kept=aliases)
             for key in {normalise(one) for one in candidate.names}:
                 found.setdefault(key, []).append(candidate)
         return found
+
+    def _rows(self) -> Iterator[tuple[int, Mapping[str, str | None]]]:
+        """Yield each row with the number of its (last) line."""
+        try:
+            lines = self._read(self._file).splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise NamesFileError(f"{_CSV} cannot be read.") from error
+        reader = csv.DictReader(lines)
+        try:
+            for row in reader:
+                yield reader.line_num, row
+        except csv.Error as error:
+            raise NamesFileError(f"{_CSV}, line {reader.line_num + 1}: {error}.") from error
