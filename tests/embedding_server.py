@@ -16,6 +16,7 @@ PATH = "/v1/embeddings"
 MODEL = "word-model"
 DIMENSIONS = WordEmbedder.dimensions
 DOLLAR = Caps(1_000_000)
+ONE = [1.0, *[0.0] * (DIMENSIONS - 1)]
 
 
 class EmbeddingServer:

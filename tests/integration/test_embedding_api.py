@@ -20,12 +20,12 @@ from siftline.kit.embedding_api import (
     EmbeddingMisconfiguredError,
     EmbeddingRefusedError,
     EmbeddingUnavailableError,
+    EmbeddingUselessError,
 )
-from siftline.kit.unit_vector import UnusableVectorError
 from siftline.kit.vectors import Point
 from siftline.rank.search import Search
 from siftline.rank.wiring import meaning_of
-from tests.embedding_server import DIMENSIONS, MODEL, EmbeddingServer, vectors
+from tests.embedding_server import DIMENSIONS, MODEL, ONE, EmbeddingServer, vectors
 from tests.factories import make_content, make_item, make_user
 from tests.fakes import FakeClock
 from tests.integration.test_analyze import Bench
@@ -34,7 +34,6 @@ from tests.reindexing import settings_for
 from tests.servers import Answer, serving
 
 JSON = {"Content-Type": "application/json"}
-ONE = [1.0, *[0.0] * (DIMENSIONS - 1)]
 
 
 @pytest.fixture
@@ -86,7 +85,7 @@ def test_vectors_without_direction_or_with_no_finite_numbers_are_refused(server,
     server.script = lambda body: vectors([row, *[ONE] * (len(body["input"]) - 1)])
     embedder = server.embedder(database)
 
-    with pytest.raises(UnusableVectorError):
+    with pytest.raises(EmbeddingUselessError):
         embedder.embed_passage("a text")
     first, second = embedder.embed_passages(["a text", "another"])
     assert first is None

@@ -13,6 +13,9 @@ from siftline.jobs.priced_embedder import Payment
 from siftline.kit.embedder import Embedder
 from siftline.kit.vectors import Point
 
+WITHOUT_VECTOR = "without_vector"
+"""The notice of what was read, but has no vector that it is found by."""
+
 
 class VectorIndex(Protocol):
     """Where vectors are found again; ``siftline.kit.vectors.VectorIndex`` is one."""
@@ -57,3 +60,12 @@ class Desk:
         made = Derivation("embedding", embedder.model_id, embedder.model_version)
         others = tuple(one for one in reading.derivations if one.kind != "embedding")
         return replace(reading, derivations=(*others, made)), vector
+
+
+def without_vector(reading: Reading) -> Reading:
+    """Return a reading of which the vector that is kept could not be made: it says so, and names nothing as its maker.
+
+    A text that says too little says that first.
+    """
+    others = tuple(one for one in reading.derivations if one.kind != "embedding")
+    return replace(reading, derivations=others, notice_code=reading.notice_code or WITHOUT_VECTOR)

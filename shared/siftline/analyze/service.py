@@ -9,21 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siftline.analyze import habits_store, store, twins_store
-from siftline.analyze.desk import Desk
+from siftline.analyze.desk import Desk, without_vector
 from siftline.analyze.entity_step import EntityStep
 from siftline.analyze.llm_reader import LlmReader
 from siftline.analyze.reader import Article, Reading, Tongue
 from siftline.contracts import AnalyzeContent as AnalyzeMessage
 from siftline.contracts import JobType, Message
-from siftline.jobs import credits_store, embedding_store, spending_store
+from siftline.jobs import credits_store, embedding_store, missing_vectors_store, spending_store
+from siftline.jobs.missing_vectors import asked_for_vector
 from siftline.jobs.model import ClaimedJob, Done, NewJob
 from siftline.jobs.priced_embedder import Payment
 from siftline.kit.db import Connection, Database
+from siftline.kit.embedding_api import EmbeddingRefusedError, EmbeddingUnavailableError
 from siftline.kit.errors import PermanentError, SiftlineError, TransientError
+from siftline.kit.log import logger
 from siftline.kit.vectors import Point
 
 SCORED_AT_ONCE = 200
 """Holders whose scores are asked for in the moment a content is READY; of more, the next sweep asks."""
+_log = logger("analyze")
 _GONE = "The item was deleted before it was analysed."
 
 
@@ -62,6 +66,8 @@ class _Work:
     """The one that is kept."""
     taken_from: UUID | None = None
     """Whose reading it is, where the very same text was read before."""
+    refused: str | None = None
+    """Why the model whose vectors are kept made none, as a code."""
 
 
 class AnalyzeContent:
@@ -71,7 +77,8 @@ class AnalyzeContent:
     crash in between writes the same point again, and the point of an older text replaces no newer one's. An analysis of
     a text that has changed meanwhile is thrown away, and another is asked for. What was read of the very same text
     elsewhere is taken over, at nobody's cost. With what is read, and whose vectors are kept, is asked before each text
-    (``open_desk``): where that has changed when its analysis is to be written, the text is read again.
+    (``open_desk``): where that has changed when its analysis is to be written, the text is read again. A text of which
+    a model over an API makes no vector, at the last try too, is READY without one and asked about again later.
     """
 
     job_type = JobType.ANALYZE_CONTENT
@@ -144,25 +151,36 @@ class AnalyzeContent:
             seen = store.seen(connection, desk.reader.model_version, tongue.group)
             habits = habits_store.habits(connection, content_id)
         reading = desk.reader.read(article, tongue, seen, habits)
-        reading, vector = self._kept(desk, job, article, reading)
+        reading, vector, refused = self._kept(desk, job, article, reading)
         told = None
         if self._llm is not None:
             improved = self._llm.improve(job, content_id, article, tongue, reading)
             reading, told = improved.reading, improved.names
         if self._entities is not None:
             reading = self._entities.added(article, reading, told)
+        if refused is not None:
+            reading = without_vector(reading)
         digest = hashlib.sha256(f"{article.title}\0{article.text}".encode("utf-8", "surrogatepass")).digest()
-        return _Work(desk, content_id, stored.version, reading, digest, tongue, vector)
+        return _Work(desk, content_id, stored.version, reading, digest, tongue, vector, refused=refused)
 
     def _kept(
         self, desk: Desk, job: ClaimedJob, article: Article, reading: Reading
-    ) -> tuple[Reading, NDArray[np.float32] | None]:
-        """Return the vector that is kept, and the reading with what made it."""
+    ) -> tuple[Reading, NDArray[np.float32] | None, str | None]:
+        """Return the reading with what made the vector that is kept, that vector, and why there is none."""
         if desk.keeper is None or reading.vector is None:
-            return reading, reading.vector
+            return reading, reading.vector, None
         with self._database.transaction() as connection:
             payer = spending_store.payer(connection, content_id=job.subject_id, job_id=job.id)
-        return desk.kept(article, reading, Payment(job.subject_id, payer, job.id))
+        try:
+            return *desk.kept(article, reading, Payment(job.subject_id, payer, job.id)), None
+        except EmbeddingRefusedError as error:
+            refused = error.error_code
+        except EmbeddingUnavailableError as error:
+            if job.attempts < job.max_attempts and not asked_for_vector(job):
+                raise
+            refused = error.error_code
+        _log.warning("read_without_vector", content_id=str(job.subject_id), job_id=str(job.id), error_code=refused)
+        return reading, None, refused
 
     def _users_to_cluster(self, connection: Connection, work: _Work) -> Sequence[UUID]:
         if work.vector is None:
@@ -182,8 +200,12 @@ class AnalyzeContent:
             self._entities.write(connection, work.content_id, reading.entities, taken_from=work.taken_from)
         if work.taken_from is not None:
             credits_store.waive(connection, job.id)
+        if work.refused is not None:
+            version = desk.version.model_version
+            missing_vectors_store.refuse(connection, work.content_id, version, work.version, work.refused)
         if work.vector is None or reading.vector is None:
             return
+        missing_vectors_store.made(connection, work.content_id)
         fresh = store.embed(connection, work.content_id, desk.version.model_version, work.vector, work.version)
         if fresh and reading.best_topic is not None and work.tongue is not None:
             store.learn(connection, desk.reader.model_version, work.tongue.group, reading.best_topic, reading.vector)

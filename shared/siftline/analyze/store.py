@@ -33,7 +33,8 @@ select topic, documents, vector_sum from topic_means where model_version = %(mod
 _SAVE = """
 update contents
 set status = 'READY', topics = %(topics)s, summary = %(summary)s, tags = %(tags)s, lang = %(lang)s,
-  notice_code = coalesce(nullif(notice_code, 'insufficient_content'), %(notice_code)s),
+  notice_code = case when notice_code in ('insufficient_content', 'without_vector') then %(notice_code)s
+    else coalesce(notice_code, %(notice_code)s) end,
   error_code = null, error_detail = null, updated_at = now()
 where id = %(id)s and version = %(version)s
 """

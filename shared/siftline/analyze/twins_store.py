@@ -22,7 +22,8 @@ cross join lateral (
       'details', details) order by kind) as derivations, (array_agg(input_sha256))[1] as input_sha256,
     bool_and(kind <> 'embedding' or model_version = %(model_version)s) as of_this_model
   from derivations where content_id = twin.id) as made
-where analysed_twins.content_id = %(id)s and made.of_this_model
+where analysed_twins.content_id = %(id)s
+  and not exists (select from embedding_refusals where embedding_refusals.content_id = twin.id) and made.of_this_model
   and (embeddings.vector is not null) = (made.derivations @> '[{"kind": "embedding"}]')
 order by twin.first_seen_at, twin.id limit 1
 """

@@ -14,6 +14,8 @@ from siftline.jobs.credits_store import NO_CREDIT, NO_CREDIT_DETAIL
 
 _NOTICES = {
     "insufficient_content": "The page holds too little text to summarise or sort; a topic it shows is its source's.",
+    "without_vector": "The embedding model gave nothing usable for this text: words find it, meaning does not yet. It"
+    " is asked again by itself.",
     NO_CREDIT: NO_CREDIT_DETAIL,
     "page_unavailable": "The page itself could not be read; this is what its feed brought of it.",
     "consent_wall": "The site shows its page only to those who agree to be tracked; this is what else is known of it.",

@@ -109,7 +109,8 @@ revision as (
 update contents set
   status = %(status)s, error_code = null, error_detail = null,
   notice_code = coalesce(%(notice_code)s,
-    case when %(status)s = 'READY' and contents.notice_code = 'insufficient_content' then contents.notice_code end),
+    case when %(status)s = 'READY' and contents.notice_code in ('insufficient_content', 'without_vector')
+      then contents.notice_code end),
   reading_notice_code = null,
   version = contents.version + old.changed::int,
   text = %(text)s, content_sha256 = %(content_sha256)b, word_count = %(word_count)s,

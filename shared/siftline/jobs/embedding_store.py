@@ -68,6 +68,10 @@ delete from embeddings where model_version = %(model_version)s and content_id in
   select content_id from embeddings where model_version = %(model_version)s limit %(limit)s)
 """
 _DELETE_REFUSALS = "delete from embedding_refusals where model_version = %(model_version)s"
+# Of what has no vector at all it goes on being known, for the version that counts is still to make one.
+_FORGET_REFUSALS = f"""
+{_DELETE_REFUSALS} and exists (select from embeddings where embeddings.content_id = embedding_refusals.content_id)
+"""
 _DELETE_MEANS = "delete from topic_means where model_version = %(model_version)s"
 _DELETE_VERSION = "delete from embedding_versions where model_version = %(model_version)s and state = 'retired'"
 _OF_USER = """
@@ -173,7 +177,7 @@ def delete_vectors(connection: Connection, model_version: str, *, limit: int) ->
 
 def delete_version(connection: Connection, model_version: str) -> None:
     """Forget a retired version whose vectors are gone, with its means and refusals."""
-    for statement in (_DELETE_REFUSALS, _DELETE_MEANS, _DELETE_VERSION):
+    for statement in (_FORGET_REFUSALS, _DELETE_MEANS, _DELETE_VERSION):
         connection.execute(statement, {"model_version": model_version})
 
 

@@ -51,6 +51,12 @@ class EmbeddingUnavailableError(TransientError):
         self.billed = billed
 
 
+class EmbeddingUselessError(EmbeddingUnavailableError):
+    """The model answered in time and form, and with a vector without direction or with what is no finite number."""
+
+    code = "unusable_vector"
+
+
 class EmbeddingRefusedError(PermanentError):
     """The model does not take this call.
 
@@ -92,10 +98,11 @@ class Embedded:
     tokens: int | None
 
     def one(self) -> Vector:
-        """Return the vector of a single text. Raises ``UnusableVectorError``."""
+        """Return the vector of a single text. Raises ``EmbeddingUselessError``: another try may bring one."""
         vector = self.vectors[0]
         if vector is None:
-            raise UnusableVectorError("The embedding model's vector is zero or holds no finite numbers.")
+            detail = "The embedding model's vector is zero or holds no finite numbers."
+            raise EmbeddingUselessError(detail, billed=True)
         return vector
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from siftline.contracts import JobType, Priority, Queue, Tick
 from siftline.jobs import counts_store, outbox_store
 from siftline.jobs import store as jobs
+from siftline.jobs.missing_vectors import ask_again
 from siftline.jobs.model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import Depth
@@ -183,12 +184,13 @@ class Schedule:
         )
 
     def background(self) -> dict[str, int]:
-        """Do what nobody waits for: compare with own topics, read again, remove from Qdrant what was deleted."""
+        """Do what nobody waits for: compare with own topics, read again, ask for vectors, remove what was deleted."""
         steps = Steps(Tick.BACKGROUND, self._clock, work_s=self._settings.tick_work_s)
         return steps.run(
             {
                 "labellings": self._labellings,
                 "reprocess": self._reprocess,
+                "missing_vectors": self._missing_vectors,
                 "deleted_vectors": lambda: steps.repeat(self._remove_deleted, full=_CLEAN_UP_BATCH),
             }
         )
@@ -219,6 +221,12 @@ class Schedule:
     def _reprocess(self) -> int:
         reprocess = Reprocess(self._database, max_attempts=self._settings.job_max_attempts)
         ids = reprocess.slice(self._settings, self._clock) if self._can_accept(Queue.ANALYSIS) else []
+        self._publisher.publish(ids)
+        return len(ids)
+
+    def _missing_vectors(self) -> int:
+        most = self._settings.job_max_attempts
+        ids = ask_again(self._database, max_attempts=most) if self._can_accept(Queue.ANALYSIS) else []
         self._publisher.publish(ids)
         return len(ids)
 

@@ -1,0 +1,1 @@
+alter table embedding_refusals drop column tries;
