@@ -65,9 +65,10 @@ def _encoded(place: list[Any]) -> str:
 
 
 def _decoded(word: str) -> list[Any]:
-    *place, list_ = json.loads(base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True))
-    if list_ != _list.get():
-        raise ValueError(list_)
+    bound = json.loads(base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True))
+    place: list[Any] = list(bound)
+    if not place or place.pop() != _list.get():
+        raise ValueError(word)
     return place
 
 
