@@ -111,6 +111,12 @@ def marked(text: str, *lexemes: str) -> list[str]:
         ("the cat and the", ["the", "cat"], ["cat"]),
         ("東京都で地震", ["東京", "京都", "地震"], ["東京都", "地震"]),
         ("C++ (a.b)", ["c"], ["C"]),
+        ("العاصفة وبالعاصفة عواصف للعاصفة ولعاصفة", ["عاصف"], ["العاصفة", "وبالعاصفة", "للعاصفة", "ولعاصفة"]),
+        ("الع\u064eاص\u0650ف\u064eة\u064f، تضرب", ["عاصف"], ["الع\u064eاص\u0650ف\u064eة\u064f"]),  # noqa: RUF001  # letters of another writing are meant
+        ("ב\u05b0\u05bcר\u05b5א\u05b4ש\u05b4\u05c1ית ברא", ["בראשית"], ["ב\u05b0\u05bcר\u05b5א\u05b4ש\u05b4\u05c1ית"]),  # noqa: RUF001  # letters of another writing are meant
+        ("E\u0301lections", ["elect"], ["E\u0301lections"]),
+        ("दिल्ली में", ["दिल्ल"], ["दिल्ली"]),
+        ("Σεισμός ΣΕΙΣΜΌΣ", ["σεισμ"], ["Σεισμός", "ΣΕΙΣΜΌΣ"]),
     ],
 )
 def test_words_are_marked_as_they_are_written(text: str, lexemes: list[str], expected: list[str]) -> None:

@@ -1,7 +1,8 @@
 """Where words that were looked for stand in a text: places in it, never markup, so that nobody's HTML is passed on.
 
-A word is marked that begins as what PostgreSQL reduces the wanted one to (``lower`` in "lowering"), without case and
-accents; in writings without spaces the characters themselves are.
+A word is marked that begins as what PostgreSQL reduces the wanted one to (``lower`` in "lowering"), without case,
+accents and points; an Arabic one also with what is written together with it (and, in, the). In writings without spaces
+the characters themselves are.
 """
 
 import re
@@ -16,8 +17,22 @@ EXCERPT_CHARS = 240
 _MARKS_MAX = 50
 _LEAD_CHARS = 60
 _UNPARTED = re.compile(rf"[{UNPARTED}\uac00-\ud7a3]")
-_WRITTEN = {"ss": "ss?", "ae": "(?:ae|æ)", "oe": "(?:oe|œ)"}
+_WRITTEN = {"ss": "ss?", "ae": "(?:ae|æ)", "oe": "(?:oe|œ)", "եւ": "եւ?"}
 _WRITTEN_FIRST = {"ss": ("s", "(?<=s)s?"), "ae": ("aæ", "(?:(?<=a)e|(?<=æ))"), "oe": ("oœ", "(?:(?<=o)e|(?<=œ))")}
+# Vowel signs are no letters to Python, but parts of words: in the writings of India, Tibet and their neighbours.
+_SIGNS = "".join(chr(code) for code in range(0x900, 0x1200) if unicodedata.category(chr(code)) in {"Mn", "Mc"})
+_LETTER = rf"[\w{_SIGNS}]"
+# Accents beside their letters, points of Hebrew and Arabic, and the line that draws Arabic letters apart.
+_POINTS = re.compile(
+    "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
+)
+_ARABIC = re.compile("[\u0621-\u064a]")
+_JOINED_FIRST = "\u0648\u0641\u0628\u0643\u0644\u0627"
+_JOINED = (
+    "(?:(?<=[\u0648\u0641])[\u0628\u0643\u0644]?(?:\u0627?\u0644)?{0}"
+    "|(?<=[\u0628\u0643\u0644])(?:\u0627?\u0644)?{0}|(?<=\u0627)\u0644{0}|(?<={0}))"
+)
+"""What Arabic writes together with the word behind it (and, then; in, as, for; the), as the grammar takes it off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +53,16 @@ class _Plain(dict[int, str]):
         return sign
 
 
-_PLAIN = _Plain({ord("ø"): "o", ord("Ø"): "o", ord("ł"): "l", ord("Ł"): "l", ord("đ"): "d", 0x131: "i"})
+_PLAIN = _Plain(
+    {ord("ø"): "o", ord("Ø"): "o", ord("ł"): "l", ord("Ł"): "l", ord("đ"): "d", 0x131: "i", 0x649: "\u064a"}
+)
 
 
 def pattern(lexemes: Collection[str]) -> re.Pattern[str] | None:
     """Return what finds words by what they are reduced to; ``None`` where there is nothing to find."""
     telling = [lexeme for lexeme in lexemes if lexeme not in STOP_WORDS] or list(lexemes)
-    parts = [_part(lexeme) for lexeme in sorted(set(telling), key=len, reverse=True) if lexeme]
+    plain = {_POINTS.sub("", lexeme.translate(_PLAIN)) for lexeme in telling}
+    parts = [_part(lexeme) for lexeme in sorted(plain, key=len, reverse=True) if lexeme]
     if not parts:
         return None
     # A set of characters in front is what re looks for fast; the first one is taken, so that each part looks behind.
@@ -72,15 +90,19 @@ def _part(lexeme: str) -> tuple[str, str]:
     stem = lexeme[:-1] if len(lexeme) > 4 and lexeme[-1] in "iy" else lexeme
     if stem[:2] in _WRITTEN_FIRST:
         (begins, head), tail = _WRITTEN_FIRST[stem[:2]], stem[2:]
+    elif _ARABIC.match(stem):
+        begins, head, tail = stem[0] + _JOINED_FIRST, _JOINED.format(stem[0]), stem[1:]
     else:
         begins, head, tail = stem[0], f"(?<={re.escape(stem[0])})", stem[1:]
-    written = re.sub("ss|ae|oe", lambda found: _WRITTEN[found.group()], re.escape(tail))
+    written = re.sub("|".join(_WRITTEN), lambda found: _WRITTEN[found.group()], re.escape(tail))
     more = 1 if len(lexeme) < 4 else 3 if len(lexeme) == 4 else 6
-    return begins, rf"(?<!\w.){head}{written}\w{{0,{more}}}(?!\w)"
+    return begins, rf"(?<!{_LETTER}.){head}{written}{_LETTER}{{0,{more}}}(?!{_LETTER})"
 
 
 def _marks(wanted: re.Pattern[str], text: str) -> list[tuple[int, int]]:
     """Return the places, those that touch each other as one."""
+    if not text.isascii() and _POINTS.search(text):
+        return _marks_among_points(wanted, text)
     found: list[tuple[int, int]] = []
     plain = text.lower() if text.isascii() else text.translate(_PLAIN)
     at = 0
@@ -93,6 +115,14 @@ def _marks(wanted: re.Pattern[str], text: str) -> list[tuple[int, int]]:
         # Pairs of characters overlap.
         at = max(start + 1, end - 1 if _UNPARTED.match(plain[start]) else end)
     return found
+
+
+def _marks_among_points(wanted: re.Pattern[str], text: str) -> list[tuple[int, int]]:
+    """Return the places in a text whose letters have points or accents beside them: these are looked past."""
+    places = [place for place, sign in enumerate(text) if not _POINTS.match(sign)]
+    bare = "".join(text[place] for place in places)
+    behind = [*places[1:], len(text)]
+    return [(places[start], behind[end - 1]) for start, end in _marks(wanted, bare)]
 
 
 def _excerpt(text: str, marks: Sequence[tuple[int, int]]) -> Highlight:

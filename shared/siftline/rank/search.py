@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database, DatabaseUnavailableError
-from siftline.kit.errors import SiftlineError
+from siftline.kit.errors import PermanentError, SiftlineError
 from siftline.kit.log import logger
 from siftline.rank import store
 from siftline.rank.fusion import fused
@@ -76,6 +76,12 @@ class Answer:
         return self.reason is not None
 
 
+class NoWordsError(PermanentError):
+    """There is nothing to look for in what was typed."""
+
+    code = "no_words"
+
+
 NOT_INDEXED = Reason("not_indexed", "None of your items has a vector of the current model yet.")
 NOT_EMBEDDED = Reason("not_embedded", "This item has no vector of the current model yet.")
 
@@ -91,8 +97,13 @@ class Search:
         self._beside = ThreadPoolExecutor(_BESIDE_MAX, thread_name_prefix="search-words")
 
     def search(self, user_id: UUID, query: str, filters: Filters, *, limit: int) -> Answer:
-        """Return what is nearest to the query in meaning and what holds its words, each by its place in both orders."""
+        """Return what is nearest to the query in meaning and what holds its words, each by its place in both orders.
+
+        Raises ``NoWordsError`` where nothing of it says what is looked for: signs, or only what is to be left out.
+        """
         asked = parse(query)
+        if not asked.terms:
+            raise NoWordsError("There is no word in it to look for; name at least one.")
         terms = self._wording.terms(asked)
         depth = max(limit, _DEPTH)
         # While one waits for Qdrant the other asks PostgreSQL.
