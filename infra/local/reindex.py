@@ -20,7 +20,7 @@ from siftline.jobs.embedding_models import EmbeddingModels, Opened
 from siftline.jobs.priced_embedder import PricedEmbedder
 from siftline.kit.aws import secret
 from siftline.kit.db import Database, SingleConnection
-from siftline.kit.embedder import OnnxEmbedder
+from siftline.kit.embedder import Embedder, OnnxEmbedder
 from siftline.kit.errors import SiftlineError
 from siftline.rank.reconcile import drop_outdated
 from siftline.settings import AnalyzeSettings
@@ -60,19 +60,29 @@ def _alone(url: str) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _closed(embedder: Embedder) -> Iterator[None]:
+    """Close the connections of a model behind an API in the end."""
+    try:
+        yield
+    finally:
+        if isinstance(embedder, PricedEmbedder):
+            embedder.api.close()
+
+
 def _measured(new: Opened, texts: list[str]) -> Measured:
     """Embed a sample; a model behind an API is paid for it."""
     if isinstance(new.embedder, OnnxEmbedder) and texts:
         new.embedder.load()
-    started, micro_usd = time.monotonic(), 0.0
+    started, micro_usd, unusable = time.monotonic(), 0.0, 0
     if isinstance(new.embedder, PricedEmbedder):
-        micro_usd = new.embedder.measured(texts) if texts else 0.0
+        micro_usd, unusable = new.embedder.measured(texts)
     else:
-        new.embedder.embed_passages(texts)
-    return Measured(len(texts), time.monotonic() - started, micro_usd)
+        unusable = sum(vector is None for vector in new.embedder.embed_passages(texts))
+    return Measured(len(texts), time.monotonic() - started, micro_usd, unusable)
 
 
-def _told(plan: Plan, old: str, new: Opened, settings: AnalyzeSettings) -> list[str]:
+def _told(plan: Plan, sample: Measured, old: str, new: Opened, settings: AnalyzeSettings) -> list[str]:
     paid = isinstance(new.embedder, PricedEmbedder)
     limit = f", of at most {settings.embedding_api_usd_per_day:.2f} USD a day" if paid else ": it runs on this machine"
     return [
@@ -81,6 +91,7 @@ def _told(plan: Plan, old: str, new: Opened, settings: AnalyzeSettings) -> list[
         f"{plan.wanting:>8}  of {plan.contents} contents to embed",
         f"{plan.seconds:>8.0f}  seconds, by a sample of them",
         f"{plan.usd:>8.4f}  USD{limit}",
+        f"{sample.unusable:>8}  of {sample.texts} texts of the sample got no usable vector",
     ]
 
 
@@ -89,7 +100,10 @@ def _embed_anew(
 ) -> None:
     local = isinstance(new.embedder, OnnxEmbedder)
     work = Reindex(database, old, new.version, new.embedder, new.index, local=local, tell=Telling())
-    print("\n".join(_told(work.plan(_measured(new, work.sample())), old.model_version, new, settings)), flush=True)
+    sample = _measured(new, work.sample())
+    plan = work.plan(sample)
+    print("\n".join(_told(plan, sample, old.model_version, new, settings)), flush=True)
+    work.check(plan, sample)
     if dry:
         return
     done = work.run()
@@ -113,7 +127,7 @@ def reindex(settings: AnalyzeSettings, to: str, *, dry: bool) -> None:
     with closing(SingleConnection(url)) as database:
         models = EmbeddingModels(settings, database)
         new = models.named(to) if to else models.configured()
-        with _alone(url):
+        with _alone(url), _closed(new.embedder):
             with database.transaction() as connection:
                 embedding_store.adopt(connection, new.version)
                 old = embedding_store.active(connection) or new.version

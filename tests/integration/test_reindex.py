@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -23,8 +24,11 @@ from siftline.kit.vectors import Point, VectorIndex, collection_name
 from siftline.rank.reconcile import drop_outdated, remove_ghosts
 from siftline.rank.wiring import open_search
 from siftline.settings import AnalyzeSettings, SearchSettings
+from tests.embedding_server import MODEL, EmbeddingServer, vectors
 from tests.factories import make_user
+from tests.language_model import problem
 from tests.reindexing import Gate, Searching, Shelf, other_model, settings_for, start_reindex
+from tests.servers import serving
 
 QUERY = "the football team won"
 
@@ -196,6 +200,7 @@ def test_a_dry_run_says_what_it_would_take_and_does_nothing(bench: Bench, capsys
 
     told = capsys.readouterr().out
     assert re.search(r"\n +20  of 20 contents to embed\n +\d+  seconds, by a sample of them\n +0\.0000  USD", told)
+    assert re.search(r"\n +0  of 16 texts of the sample got no usable vector\n", told)
     assert bench.shelf.versions() == {bench.old: 20}
     assert bench.shelf.rows("select state from embedding_versions") == [("active",)]
 
@@ -245,6 +250,46 @@ def test_a_model_that_makes_no_vectors_does_not_take_over_and_a_new_run_tries_ag
 
     assert (done.made, done.refused, bench.active()) == (refused, 0, "picky-1")
     assert bench.shelf.rows("select from embedding_refusals") == []
+
+
+BAD_ROWS = [[0.0] * 64, [float("nan")] * 64, [float("inf"), *[1.0] * 63], ["1.0"] * 64]
+
+
+def over_an_api(bench: Bench, server: EmbeddingServer) -> AnalyzeSettings:
+    """Return the settings by which ``api:word-model`` is asked."""
+    api = {
+        "embedding_api_base_url": server.base_url,
+        "embedding_api_dimensions": 64,
+        "embedding_api_usd_per_million": 10.0,
+    }
+    return bench.settings.model_copy(update=api)
+
+
+@pytest.mark.parametrize("row", [*BAD_ROWS, None], ids=["zero", "no number", "infinite", "strings", "refused"])
+@pytest.mark.parametrize("dry", [True, False], ids=["dry", "run"])
+def test_a_model_that_makes_no_vector_of_the_sample_is_not_begun_with(
+    bench: Bench, capsys: pytest.CaptureFixture[str], row: list[Any] | None, dry: bool
+) -> None:
+    refused = problem(400, "too long", code="context_length_exceeded")
+    with serving() as loopback:
+        server = EmbeddingServer(loopback)
+        server.script = lambda body: refused if row is None else vectors([row] * len(body["input"]))
+        with pytest.raises(ReindexRefusedError, match="no usable vector of any of the 16 texts"):
+            command.reindex(over_an_api(bench, server), f"api:{MODEL}", dry=dry)
+    assert re.search(r"\n +16  of 16 texts of the sample got no usable vector\n", capsys.readouterr().out)
+    assert bench.shelf.rows("select state from embedding_versions") == [("active",)]
+
+
+def test_a_dry_run_says_of_how_many_texts_of_the_sample_a_model_makes_no_vector_and_what_the_others_cost(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = [1.0, *[0.0] * 63]
+    with serving() as loopback:
+        server = EmbeddingServer(loopback)
+        server.script = lambda body: vectors([[0.0] * 64 if place < 3 else good for place in range(len(body["input"]))])
+        command.reindex(over_an_api(bench, server), f"api:{MODEL}", dry=True)
+    told = capsys.readouterr().out
+    assert re.search(r" 0\.0020  USD, of at most .*\n +3  of 16 texts of the sample got no usable vector\n", told)
 
 
 def test_a_lost_collection_is_built_again_without_embedding(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,11 +88,12 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How long a sample of texts took, and how many tokens of it were billed (0 for a model on this machine)."""
+    """How long a sample of texts took, what it cost (0 for a model on this machine), and how many got no vector."""
 
     texts: int
     seconds: float
     micro_usd: float
+    unusable: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,14 @@ class Reindex:
             return Plan(contents, wanting, 0.0, 0.0)
         share = wanting / measured.texts
         return Plan(contents, wanting, measured.seconds * share, measured.micro_usd * share / 1_000_000)
+
+    def check(self, plan: Plan, measured: Measured) -> None:
+        """Raise ``ReindexRefusedError`` where the sample shows that a run would come to nothing."""
+        if measured.unusable and measured.unusable == measured.texts and not _few(plan.wanting, plan.contents):
+            raise ReindexRefusedError(
+                f"{self._new} made no usable vector of any of the {measured.texts} texts of the sample: zero, or no"
+                f" finite numbers, or refused. {self._old} goes on counting."
+            )
 
     def run(self) -> Progress:
         """Make all vectors and switch; texts that had none in a run before are tried again.
@@ -201,7 +210,7 @@ class Reindex:
             contents, _ = reindex_store.counts(connection, self._old, self._new)
             refusals = reindex_store.refusals(connection, self._old, self._new)
         refused = sum(one.contents for one in refusals)
-        if refused < contents and refused <= max(REFUSED_FEW, REFUSED_SHARE * contents):
+        if _few(refused, contents):
             return
         reasons = "; ".join(f"{one.error_code}: {one.contents}, such as {', '.join(one.examples)}" for one in refusals)
         raise ReindexRefusedError(
@@ -238,6 +247,11 @@ def rebuild(database: Database, model_version: str, index: Index, tell: Callable
         index.upsert([Point(*one.point()) for one in page])
         after, written = page[-1].id, written + len(page)
         tell(written)
+
+
+def _few(refused: int, contents: int) -> bool:
+    """Tell whether so many texts without a vector are put up with."""
+    return refused < contents and refused <= max(REFUSED_FEW, REFUSED_SHARE * contents)
 
 
 def _whole(content: Wanting) -> str:

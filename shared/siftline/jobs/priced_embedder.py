@@ -6,7 +6,7 @@ one of our own is asked about at once: only if that is refused too is the set-up
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
@@ -99,30 +99,37 @@ class PricedEmbedder:
 
     def embed_passages(self, texts: Sequence[str]) -> list[Vector | None]:
         """Return the vectors of texts, ``BATCH`` a call; ``None`` where the model makes none. Raises likewise."""
-        vectors: list[Vector | None] = []
         prepared = [self.api.prepared(text, self.api.model.passage_prefix) for text in texts]
-        for start in range(0, len(prepared), BATCH):
-            batch = prepared[start : start + BATCH]
-            try:
-                vectors += self._embed(batch).vectors
-            except EmbeddingRefusedError:  # one of them: it is found by asking for each
-                vectors += [self._one_or_none(text) for text in batch]
-        return vectors
+        return [vector for embedded in self._batches(prepared) for vector in embedded.vectors]
 
-    def measured(self, texts: Sequence[str]) -> float:
-        """Return what embedding these texts once costs, in millionths of a dollar; it is done, and paid for."""
+    def measured(self, texts: Sequence[str]) -> tuple[float, int]:
+        """Embed texts once, and pay for it.
+
+        Returns what that costs, in millionths of a dollar, and for how many texts no usable vector came.
+        """
         prepared = [self.api.prepared(text, self.api.model.passage_prefix) for text in texts]
-        tokens = self._embed(prepared[:BATCH]).tokens
-        return self.usd_per_million * (_most_tokens(prepared[:BATCH]) if tokens is None else tokens)
+        made = list(self._batches(prepared))
+        counted = [embedded.tokens for embedded in made if embedded.tokens is not None]
+        tokens = sum(counted) if len(counted) == len(made) else _most_tokens(prepared)
+        return self.usd_per_million * tokens, sum(vector is None for embedded in made for vector in embedded.vectors)
 
     def micro_usd(self, tokens: int) -> int:
         """Return what so many tokens cost, in millionths of a dollar, rounded up."""
         return math.ceil(round(tokens * self.usd_per_million, 6))
 
-    def _one_or_none(self, text: str) -> Vector | None:
+    def _batches(self, prepared: Sequence[str]) -> Iterator[Embedded]:
+        """Embed texts, ``BATCH`` a call; where one of them is refused, it is found by asking for each."""
+        for start in range(0, len(prepared), BATCH):
+            batch = prepared[start : start + BATCH]
+            try:
+                yield self._embed(batch)
+            except EmbeddingRefusedError:
+                yield from map(self._one_or_none, batch)
+
+    def _one_or_none(self, text: str) -> Embedded:
         with suppress(EmbeddingRefusedError):
-            return self._embed([text]).vectors[0]
-        return None
+            return self._embed([text])
+        return Embedded([None], 0)
 
     def _embed(self, texts: Sequence[str]) -> Embedded:
         """Make a call; where a single text is refused, ask about one of our own, to know whose fault it is."""
