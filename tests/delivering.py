@@ -85,6 +85,7 @@ class DeliveryDesk(Desk):
         unsubscribe_to: str = "",
         allow_loopback: bool = True,
         configuration_set: str = "",
+        asks_per_day: int = 20,
     ) -> None:
         head = Letterhead(mail_from, LINKS, unsubscribe_to)
         limits = HttpLimits(total_s=5, read_s=2, retries=0, redirects=0)
@@ -96,8 +97,8 @@ class DeliveryDesk(Desk):
             mailer = SesMailer(lambda: self.client, configuration_set)
             channels["email"] = MailChannel(mailer, head, clock)
         work: list[Processor] = [
-            DeliverEdition(database, channels),
-            ConfirmAddress(database, mailer, head, clock),
+            DeliverEdition(database, channels, asks_per_day=asks_per_day),
+            ConfirmAddress(database, mailer, head, clock, asks_per_day=asks_per_day),
             RecordEvent(database),
         ]
         super().__init__(database, clock, work)

@@ -35,6 +35,9 @@ class BriefSettings(ConsumerSettings, HttpSettings, RelevanceSettings, AddressSe
         pattern=r"^$|^[^\s<>@,?&]+@[^\s<>@,?&]+$",
         description="mailbox that takes unsubscriptions, named in List-Unsubscribe beside the link; empty for none",
     )
+    mail_asks_per_day: int = Field(
+        default=20, ge=1, le=1_000, description="owners of mail addresses that a user may have asked within a day"
+    )
     deliver_briefing_s: float = Field(
         default=15.0, gt=0, le=40, description="the longest that SES or a webhook may take to answer"
     )

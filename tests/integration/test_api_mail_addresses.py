@@ -1,5 +1,7 @@
 """One's mail addresses: asked for at once, listed with how they stand, never another's."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from siftline.contracts import Queue
@@ -43,4 +45,23 @@ def test_nobody_gives_more_addresses_than_a_person_has(world):
     refused = user.post("/v1/mail-addresses", {"address": "one.more@news.example"})
     assert (refused.status, refused.code) == (409, "too_many_mail_addresses")
     assert world.sql("select count(*) from mail_addresses") == [(50,)]
-    assert user.post("/v1/mail-addresses", {"address": "7@news.example"}).status == 202
+    seventh = user.post("/v1/mail-addresses", {"address": "7@news.example"})
+    assert seventh.status == 202
+    assert world.user().delete(f"/v1/mail-addresses/{seventh.json['id']}").code == "not_found"
+    assert user.delete(f"/v1/mail-addresses/{seventh.json['id']}").status == 204
+    assert user.delete(f"/v1/mail-addresses/{seventh.json['id']}").code == "not_found"
+    assert world.sql("select state from jobs") == [("cancelled",)]
+    assert user.post("/v1/mail-addresses", {"address": "one.more@news.example"}).status == 202
+
+
+def test_two_last_addresses_at_once_are_one(world):
+    user = world.user()
+    world.sql(
+        "insert into mail_addresses (id, user_id, address, token)"
+        " select gen_random_uuid(), %s, n || '@news.example', n::text from generate_series(1, 49) n",
+        user.user_id,
+    )
+    bodies = [{"address": f"new{number}@news.example"} for number in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda body: user.post("/v1/mail-addresses", body).status, bodies))
+    assert sorted(answers) == [202, 409, 409, 409]

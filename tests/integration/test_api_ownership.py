@@ -36,6 +36,7 @@ def things(world: World, user: ApiClient) -> dict[str, UUID | str]:
         name: new_id()
         for name in (
             *("cluster_id", "token_id", "feed_token_id", "subscription", "run", "entity", "briefing_id", "edition_id"),
+            "address_id",
         )
     }
     with world.database.transaction() as connection:
@@ -53,6 +54,10 @@ def things(world: World, user: ApiClient) -> dict[str, UUID | str]:
         connection.execute(
             "insert into feed_tokens (id, user_id, name, token_sha256) values (%s, %s, 'own', %s)",
             (ids["feed_token_id"], user.user_id, bytes(32)),
+        )
+        connection.execute(
+            "insert into mail_addresses (id, user_id, address, token) values (%s, %s, 'own@news.example', 'ask')",
+            (ids["address_id"], user.user_id),
         )
         connection.execute(
             "insert into cluster_runs (id, user_id, model_version, parameters, quality, contents)"
@@ -90,7 +95,7 @@ def things(world: World, user: ApiClient) -> dict[str, UUID | str]:
 
 def stored(world: World) -> list[object]:
     tables = ("items", "contents", "sources", "subscriptions", "access_tokens", "clusters", "jobs", "item_tombstones")
-    tables += ("briefings", "editions", "feed_tokens")
+    tables += ("briefings", "editions", "feed_tokens", "mail_addresses")
     return [world.sql(f"select * from {table} order by 1, 2") for table in tables]
 
 
@@ -109,6 +114,7 @@ def test_another_users_thing_is_not_there_on_any_route_that_takes_an_id(world: W
         "entity_id",
         "briefing_id",
         "edition_id",
+        "address_id",
     }
     answers = {
         (method, path): other.send(method, path.format(**ids), body=BODIES.get((method, path)))

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from siftline.brief.mail_events import read_event
+from siftline.brief.reasons import ASKED, ASKED_IN_TURN, ASKED_LATELY, BEING_ASKED
 from siftline.contracts import JobType
-from tests.api_client import World, sent
+from tests.api_client import ApiClient, World, sent
 from tests.delivering import READER, DeliveryDesk, FakeSes
 from tests.functions import EVENTS
 from tests.http_events import http_event
@@ -42,6 +43,26 @@ def bounce(kind: str = "Permanent", address: str = READER) -> dict[str, object]:
 def complaint(feedback: str | None = "abuse", address: str = READER) -> dict[str, object]:
     told = {"complainedRecipients": [{"emailAddress": address}]}
     return event("Complaint", complaint=told | ({"complaintFeedbackType": feedback} if feedback else {}))
+
+
+def why(desk: DeliveryDesk) -> str:
+    """Return what the newest delivery says of itself."""
+    [row] = desk.rows("select error_detail from deliveries order by created_at desc, id desc limit 1")
+    detail: str = row["error_detail"]
+    return detail
+
+
+def go_on(desk: DeliveryDesk, title: str, **columns: object) -> None:
+    """Have the only briefing changed and make an edition of it, as PATCH and run do."""
+    desk.clock.sleep(60)
+    desk.item(title)
+    with desk.database.transaction() as connection:
+        for name, value in columns.items():
+            connection.execute(f"update briefings set {name} = %s", [value])
+        connection.execute("update briefings set asked_at = now()")
+    [briefing] = desk.rows("select id from briefings")
+    desk.run(briefing["id"])
+    desk.deliver_due()
 
 
 def hear(desk: DeliveryDesk, told: dict[str, object]) -> str:
@@ -84,6 +105,64 @@ def test_an_address_that_nobody_confirmed_is_asked_by_one_mail_a_day_and_gets_no
     assert len(ses.taken) == 2
 
 
+def test_a_briefing_whose_address_is_changed_again_and_again_asks_no_more_strangers_than_one_may(desk, ses):
+    with desk.database.transaction() as connection:
+        connection.execute(
+            "insert into mail_addresses (id, user_id, address, token)"
+            " select gen_random_uuid(), %s, n || '@news.example', n::text from generate_series(1, 49) n",
+            [desk.user_id],
+        )
+    desk.mailed(confirmed=False)
+    desk.deliver_due()
+    assert why(desk) == BEING_ASKED
+    go_on(desk, "Bridge closes", destination="stranger@news.example")
+    [row] = desk.rows("select state, error_code from deliveries where destination = 'stranger@news.example'")
+    assert row == {"state": "suppressed", "error_code": "too_many_mail_addresses"}
+    assert "delete one of the others" in why(desk)
+    assert len(desk.rows("select id from mail_addresses")) == 50
+    assert [job["result"] for job in desk.work(JobType.CONFIRM_ADDRESS)] == [{"outcome": "asked"}]
+
+
+def test_a_user_has_so_many_owners_asked_a_day_and_the_others_wait_their_turn(make_database, ses):
+    with simulated_time(make_database) as (clock, database):
+        desk = DeliveryDesk(database, clock, ses.endpoint, asks_per_day=2)
+        desk.mailed(confirmed=False)
+        desk.deliver_due()
+        desk.work(JobType.CONFIRM_ADDRESS)
+        for number in (1, 2):
+            go_on(desk, f"Story {number}", destination=f"stranger{number}@news.example")
+            told = why(desk)
+            [job] = desk.work(JobType.CONFIRM_ADDRESS)
+        assert (job["state"], job["error_code"], job["attempts"]) == ("pending", "too_many_mail_asks", 0)
+        assert told == ASKED_IN_TURN
+        assert len(ses.taken) == 2
+        clock.sleep(86_400 - 120)  # when the first question is a day old
+        [job] = desk.work(JobType.CONFIRM_ADDRESS)
+        assert job["result"] == {"outcome": "asked"}
+        assert len(ses.taken) == 3
+        desk.close()
+
+
+def test_an_address_that_is_deleted_and_given_again_is_not_asked_twice_a_day(desk, ses):
+    desk.mailed(confirmed=False)
+    desk.deliver_due()
+    desk.work(JobType.CONFIRM_ADDRESS)
+    user = ApiClient(World(desk.database).api, desk.user_id)
+    [given] = user.get("/v1/mail-addresses").json["items"]
+    assert user.delete(f"/v1/mail-addresses/{given['id']}").status == 204
+    go_on(desk, "Bridge closes")
+    assert why(desk) == ASKED_LATELY
+    assert desk.work(JobType.CONFIRM_ADDRESS)[0]["result"] == {"outcome": "not_asked"}
+    assert len(ses.taken) == 1
+    desk.clock.sleep(86_400)
+    go_on(desk, "Bridge opens")
+    assert why(desk) == BEING_ASKED
+    assert desk.work(JobType.CONFIRM_ADDRESS)[0]["result"] == {"outcome": "asked"}
+    go_on(desk, "Bridge closes again")
+    assert why(desk) == ASKED
+    assert len(ses.taken) == 2
+
+
 def test_a_scanner_that_follows_the_link_confirms_nothing_and_the_button_does(desk, ses):
     desk.mailed(confirmed=False)
     desk.deliver_due()
@@ -116,8 +195,10 @@ def test_another_users_confirmation_counts_for_nobody_else(desk, ses):
             " select gen_random_uuid(), id, %s, 'theirs', now(), now() from users where name = 'other'",
             [READER],
         )
+        connection.execute("insert into mail_asks values (gen_random_uuid(), %s, null, now())", [READER])
     desk.deliver_due()
     assert desk.delivery()["error_code"] == "address_not_confirmed"
+    assert "asked by a later edition" in why(desk)
     # and nobody's mailbox is filled by way of many accounts
     assert desk.work(JobType.CONFIRM_ADDRESS)[0]["result"] == {"outcome": "not_asked"}
     assert ses.taken == []

@@ -4,7 +4,6 @@ Who owns an address says so by ``/v1/mail-addresses/confirm/{token}``, which onl
 question and changes nothing: mail scanners follow links.
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated
@@ -18,17 +17,15 @@ from siftline.api import mail_addresses_store as store
 from siftline.api.auth import CurrentCaller
 from siftline.api.hand_out import HandOut
 from siftline.api.pages import page, unknown_link
-from siftline.api.problems import Fault, conflict, faulty
-from siftline.api.routing import BODY_PROBLEMS, answer, new_router, responses
+from siftline.api.problems import Fault, conflict, faulty, not_found
+from siftline.api.routing import BODY_PROBLEMS, NO_CONTENT, answer, new_router, responses
 from siftline.api.shapes import Asked
 from siftline.contracts import JobType, Priority
 from siftline.jobs import store as jobs
 from siftline.jobs.model import NewJob
-from siftline.kit.db import Connection, Database
+from siftline.kit.db import Database
 from siftline.kit.mail_address import InvalidMailAddressError, mail_address
-from siftline.kit.mail_address_store import ensure
-
-ADDRESSES_MAX = 50
+from siftline.kit.mail_address_store import ADDRESSES_MAX, ensure
 
 
 class NewMailAddress(Asked):
@@ -78,6 +75,12 @@ class MailAddressRoutes:
             ),
             tags=["briefings"],
         )(self.ask)
+        router.delete(
+            "/v1/mail-addresses/<address_id>",
+            summary="Delete a mail address; nothing is mailed there before its owner is asked anew",
+            responses=responses(NO_CONTENT, problems=(404,)),
+            tags=["briefings"],
+        )(self.delete)
         router.get("/v1/mail-addresses/confirm/<token>", include_in_schema=False)(self.show)
         router.post("/v1/mail-addresses/confirm/<token>", include_in_schema=False)(self.confirm)
         return router
@@ -95,13 +98,27 @@ class MailAddressRoutes:
         except InvalidMailAddressError as error:
             raise faulty([Fault(code=error.error_code, detail=error.detail, pointer="#/address")]) from error
         with self._database.transaction() as connection:
-            address_id, job_ids = ask_owner(connection, caller.user_id, address, max_attempts=self._max_attempts)
+            address_id = ensure(connection, caller.user_id, address)
+            if address_id is None:
+                detail = f"You gave {ADDRESSES_MAX} addresses, which is the most: delete one first."
+                raise conflict("too_many_mail_addresses", detail)
+            job = NewJob(JobType.CONFIRM_ADDRESS, address_id, f"user:{caller.user_id}", priority=Priority.SAVED)
+            job_ids = jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
             rows = store.list_addresses(connection, caller.user_id)
-            if len(rows) > ADDRESSES_MAX:
-                raise conflict("too_many_mail_addresses", f"You gave {ADDRESSES_MAX} addresses, which is the most.")
         self._hand_out(job_ids)
         [row] = [row for row in rows if row.id == address_id]
         return answer(202, MailAddress(**asdict(row)))
+
+    def delete(self, address_id: UUID, caller: CurrentCaller) -> Response[None]:
+        """Delete an address. That its owner was asked stays known for its day: they are not asked twice by that."""
+        with self._database.transaction() as connection:
+            # The job before its address, as a worker takes them.
+            if address_id in {row.id for row in store.list_addresses(connection, caller.user_id)}:
+                jobs.hold(connection, [address_id], JobType.CONFIRM_ADDRESS)
+            if not store.delete(connection, caller.user_id, address_id):
+                raise not_found("mail address")
+            jobs.cancel(connection, [address_id])
+        return Response(status_code=204)
 
     def show(self, token: str) -> Response[str]:
         """Ask, with a button."""
@@ -119,13 +136,6 @@ class MailAddressRoutes:
         with self._database.transaction() as connection:
             address = store.confirm(connection, token)
         return unknown_link() if address is None else _confirmed(address)
-
-
-def ask_owner(connection: Connection, user_id: UUID, address: str, *, max_attempts: int) -> tuple[UUID, Sequence[UUID]]:
-    """Return the id of a user's address, and the jobs to publish after the commit: that which asks its owner."""
-    address_id = ensure(connection, user_id, address)
-    job = NewJob(JobType.CONFIRM_ADDRESS, address_id, f"user:{user_id}", priority=Priority.SAVED)
-    return address_id, jobs.enqueue(connection, [job], max_attempts=max_attempts)
 
 
 def _confirmed(address: str) -> Response[str]:

@@ -13,6 +13,7 @@ select id, address, asked_at, confirmed_at,
   (select reason from mail_suppressions where mail_suppressions.address = mail_addresses.address) as suppressed
 from mail_addresses where user_id = %(user_id)s order by address
 """
+_DELETE = "delete from mail_addresses where id = %(id)s and user_id = %(user_id)s returning id"
 _FIND = "select address, confirmed_at is not null as confirmed from mail_addresses where token = %(token)s"
 _CONFIRM = """
 update mail_addresses set confirmed_at = coalesce(confirmed_at, now()) where token = %(token)s returning address
@@ -42,6 +43,11 @@ def list_addresses(connection: Connection, user_id: UUID) -> list[AddressRow]:
     """Return all of a user's addresses, by address."""
     with connection.cursor(row_factory=class_row(AddressRow)) as cursor:
         return cursor.execute(_LIST, {"user_id": user_id}).fetchall()
+
+
+def delete(connection: Connection, user_id: UUID, address_id: UUID) -> bool:
+    """Delete an address; says whether it was this user's."""
+    return connection.execute(_DELETE, {"id": address_id, "user_id": user_id}).fetchone() is not None
 
 
 def find(connection: Connection, token: str) -> AskedAddress | None:

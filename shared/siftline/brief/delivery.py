@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from siftline.brief import deliveries_store as store
+from siftline.brief import mail_addresses_store as addresses
 from siftline.brief.channel import Channel, Parcel, UnansweredError
 from siftline.brief.deliveries_store import Held
 from siftline.brief.mail_ses import PROVIDER
+from siftline.brief.reasons import ASKED, ASKED_IN_TURN, ASKED_LATELY, BEING_ASKED, STOPPED, WHY
 from siftline.brief.webhook import WebhookGoneError
 from siftline.contracts import DeliverBriefing as DeliverMessage
 from siftline.contracts import JobType, Message
@@ -20,15 +22,6 @@ UNANSWERED_MAX = 2
 """Tries whose answer nobody has: after so many there is no other."""
 EMAIL = "email"
 _OVER = frozenset({"sent", "unconfirmed", "suppressed"})
-_WHY = {
-    "mail_not_configured": "No mail is sent from here; the edition can be read.",
-    "address_not_confirmed": "The address has not been confirmed; the mail that asks for it is on its way.",
-    "unanswered": "It was sent twice and no answer came: it may have arrived.",
-    "bounced": "Mail to this address comes back.",
-    "complained": "The owner of this address does not want this mail.",
-    "unsubscribed": "The briefing was unsubscribed from.",
-    "gone": "The address wants no more.",
-}
 
 
 class DeliverEdition:
@@ -41,10 +34,14 @@ class DeliverEdition:
 
     job_type = JobType.DELIVER_BRIEFING
 
-    def __init__(self, database: Database, channels: Mapping[str, Channel]) -> None:
-        """``channels`` by their names; without one for ``email`` editions are made and not mailed."""
+    def __init__(self, database: Database, channels: Mapping[str, Channel], *, asks_per_day: int = 20) -> None:
+        """``channels`` by their names; without one for ``email`` editions are made and not mailed.
+
+        A user may have ``asks_per_day`` owners of addresses asked within a day.
+        """
         self._database = database
         self._channels = channels
+        self._asks_per_day = asks_per_day
         self.providers = frozenset({PROVIDER}) if EMAIL in channels else frozenset[str]()
 
     def process(self, job: ClaimedJob) -> Done:
@@ -81,11 +78,29 @@ class DeliverEdition:
             return Done(result={"outcome": held.state})
         if (refusal := self._refusal(held)) is not None:
             state, code = refusal
-            store.settle(connection, held.id, state, code, _WHY.get(code, "Delivery was stopped."))
-            follow = [_ask(connection, held, address)] if code == "address_not_confirmed" else []
-            return Done(follow=follow, result={"outcome": state, "reason": code})
+            if code == "address_not_confirmed":
+                return self._ask(connection, held, address)
+            store.settle(connection, held.id, state, code, WHY.get(code, STOPPED))
+            return Done(result={"outcome": state, "reason": code})
         store.begin(connection, held.id)
         return self._channels[held.channel], _parcel(held)
+
+    def _ask(self, connection: Connection, held: Held, address: str) -> Done:
+        """Have the owner of an unconfirmed address asked, if they may be, and say so on the delivery."""
+        address_id = ensure(connection, held.user_id, address)
+        if address_id is None:
+            code, detail, follow = "too_many_mail_addresses", WHY["too_many_mail_addresses"], []
+        else:
+            code, detail = "address_not_confirmed", self._asking(connection, address_id)
+            follow = [NewJob(JobType.CONFIRM_ADDRESS, address_id, f"user:{held.user_id}")]
+        store.settle(connection, held.id, "suppressed", code, detail)
+        return Done(follow=follow, result={"outcome": "suppressed", "reason": code})
+
+    def _asking(self, connection: Connection, address_id: UUID) -> str:
+        standing = addresses.standing(connection, address_id, asks_per_day=self._asks_per_day)
+        if standing is not None and standing.lately:
+            return ASKED if standing.asked_before else ASKED_LATELY
+        return BEING_ASKED if standing is None or standing.wait_s is None else ASKED_IN_TURN
 
     def _refusal(self, held: Held) -> tuple[str, str] | None:
         """Return the state that a delivery ends in without being sent, and why."""
@@ -107,12 +122,6 @@ def delivery_of(connection: Connection, message: Message) -> UUID | None:
     if not isinstance(message, DeliverMessage):
         return None
     return message.delivery_id if store.destination(connection, message.delivery_id) else None
-
-
-def _ask(connection: Connection, held: Held, address: str) -> NewJob:
-    """Return the job that asks the owner of an unconfirmed address."""
-    asked = ensure(connection, held.user_id, address)
-    return NewJob(JobType.CONFIRM_ADDRESS, asked, f"user:{held.user_id}")
 
 
 def _parcel(held: Held) -> Parcel:

@@ -11,7 +11,14 @@ from siftline.contracts import JobType, Message
 from siftline.jobs.model import ClaimedJob, Done
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database, settled
-from siftline.kit.errors import SiftlineError
+from siftline.kit.errors import NotTriedError, SiftlineError
+
+
+class AsksUsedUpError(NotTriedError):
+    """The user had as many owners asked within a day as a user may: this one is asked when another turn is due."""
+
+    code = "too_many_mail_asks"
+    in_turn = True
 
 
 class ConfirmAddress:
@@ -19,28 +26,40 @@ class ConfirmAddress:
 
     job_type = JobType.CONFIRM_ADDRESS
 
-    def __init__(self, database: Database, mailer: SesMailer | None, head: Letterhead, clock: Clock) -> None:
-        """Without a ``mailer`` nobody is asked."""
+    def __init__(
+        self, database: Database, mailer: SesMailer | None, head: Letterhead, clock: Clock, *, asks_per_day: int = 20
+    ) -> None:
+        """Without a ``mailer`` nobody is asked; a user may have ``asks_per_day`` owners asked within a day."""
         self._database = database
         self._mailer = mailer
         self._head = head
         self._clock = clock
+        self._asks_per_day = asks_per_day
         self.providers = frozenset({PROVIDER}) if mailer else frozenset[str]()
 
     def process(self, job: ClaimedJob) -> Done:
-        """Ask the owner of the job's address, unless that was done lately. Raises as ``SesMailer.send`` does."""
+        """Ask the owner of the job's address, unless that was done lately.
+
+        Raises as ``SesMailer.send`` does, and ``AsksUsedUpError``.
+        """
         if self._mailer is None:
             return Done(result={"outcome": "mail_not_configured"})
-        asked = settled(self._database, lambda connection: store.claim(connection, job.subject_id))
+        asked = settled(
+            self._database,
+            lambda connection: store.claim(connection, job.subject_id, asks_per_day=self._asks_per_day),
+        )
         if asked is None:
             return Done(result={"outcome": "not_asked"})
+        if isinstance(asked, float):
+            detail = f"{self._asks_per_day} owners of addresses were asked within a day, which is the most."
+            raise AsksUsedUpError(detail, retry_after_s=asked)
         mail = confirmation_mail(asked.token, asked.address, self._head, self._clock.now())
         try:
             self._mailer.send(mail, asked.address)
         except UnansweredError:
             return Done(result={"outcome": "unanswered"})
         except SiftlineError:
-            settled(self._database, lambda connection: store.give_back(connection, job.subject_id))
+            settled(self._database, lambda connection: store.give_back(connection, job.subject_id, asked.ask_id))
             raise
         return Done(result={"outcome": "asked"})
 

@@ -46,8 +46,8 @@ def processors(settings: BriefSettings, database: Database, clock: Clock) -> Seq
     freshness = Freshness(settings.score_freshness_weight, settings.score_half_life_h * 3_600)
     return [
         RunBriefing(database, clock, links, news_max_age=age, freshness=freshness),
-        DeliverEdition(database, channels),
-        ConfirmAddress(database, mailer, head, clock),
+        DeliverEdition(database, channels, asks_per_day=settings.mail_asks_per_day),
+        ConfirmAddress(database, mailer, head, clock, asks_per_day=settings.mail_asks_per_day),
         RecordEvent(database),
     ]
 
