@@ -47,9 +47,9 @@ class FakeSes:
         self.requests: list[Any] = []
         server.answers[SENDING] = self._answer
 
-    def refuse(self, status: int, name: str, *, times: int = 1) -> None:
+    def refuse(self, status: int, name: str, *, message: str | None = None, times: int = 1) -> None:
         """Answer the next mails with an error."""
-        body = json.dumps({"message": name}).encode()
+        body = json.dumps({"message": message or name}).encode()
         headers = {"Content-Type": "application/json", "x-amzn-ErrorType": name}
         self.answers += [Answer(body, status, headers)] * times
 
@@ -94,7 +94,7 @@ class DeliveryDesk(Desk):
         mailer = None
         self.client = None if endpoint is None else mail_at(endpoint)
         if self.client is not None:
-            mailer = SesMailer(lambda: self.client, configuration_set)
+            mailer = SesMailer(lambda: self.client, mail_from, configuration_set)
             channels["email"] = MailChannel(mailer, head, clock)
         work: list[Processor] = [
             DeliverEdition(database, channels, asks_per_day=asks_per_day),

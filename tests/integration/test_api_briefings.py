@@ -88,8 +88,16 @@ def test_a_new_time_begins_a_rhythm_and_another_name_does_not(world):
         ({"time_zone": "../../etc/passwd"}, "#/time_zone"),
         ({"name": " "}, "#/name"),
         ({"stories_max": 51}, "#/stories_max"),
-        ({"delivery": {"channel": "email", "destination": "nobody"}}, "#/delivery"),
-        ({"delivery": {"channel": "email", "destination": "a@b.example\r\nBcc: c@d.example"}}, "#/delivery"),
+        ({"delivery": {"channel": "email", "destination": "nobody"}}, "#/delivery/destination"),
+        ({"delivery": {"channel": "email", "destination": "a@b.example\r\nBcc: c@d.x"}}, "#/delivery/destination"),
+        ({"delivery": {"channel": "email", "destination": "a@b..cd"}}, "#/delivery/destination"),
+        ({"delivery": {"channel": "email", "destination": ".a@b.cd"}}, "#/delivery/destination"),
+        ({"delivery": {"channel": "email", "destination": "a@-b.cd"}}, "#/delivery/destination"),
+        ({"delivery": {"channel": "email", "destination": "a" * 65 + "@b.cd"}}, "#/delivery/destination"),
+        ({"delivery": {"channel": "webhook", "destination": "http://u:p@a.example/"}}, "#/delivery/destination"),
+        ({"delivery": {"channel": "webhook", "destination": "http:\\\\u@a.example/"}}, "#/delivery/destination"),
+        ({"delivery": {"channel": "webhook", "destination": "http://a.example/\tb"}}, "#/delivery/destination"),
+        ({"delivery": {"channel": "webhook", "destination": "ht\ntp://a.example/"}}, "#/delivery/destination"),
         ({"delivery": {"channel": "email"}}, "#/delivery"),
         ({"delivery": {"channel": "none", "destination": "a@b.example"}}, "#/delivery"),
         ({"delivery": {"channel": "webhook", "destination": "ftp://a.example/"}}, "#/delivery/destination"),
@@ -112,6 +120,25 @@ def test_a_time_that_is_none_of_the_wall_clocks_is_told_how_to_be_written(world,
     [fault] = answer.json["errors"]
     assert (answer.status, fault["pointer"]) == (422, "#/at")
     assert said in fault["detail"]
+
+
+def test_an_address_is_checked_alike_wherever_it_is_given(world):
+    user = world.user()
+    briefing = made(user)
+    for given in ("a@b..cd", "äda@news.example", "Ada@Bücher.example"):
+        delivery = {"delivery": {"channel": "email", "destination": given}}
+        asked = user.post("/v1/mail-addresses", {"address": given})
+        changed = user.patch(f"/v1/briefings/{briefing['id']}", delivery)
+        assert (asked.status == 202) == (changed.status == 200), given
+        if asked.status != 202:
+            [told], [other] = asked.json["errors"], changed.json["errors"]
+            assert (told["code"], told["detail"]) == (other["code"], other["detail"])
+    assert changed.json["delivery"]["destination"] == "Ada@xn--bcher-kva.example"
+
+
+@pytest.mark.parametrize("url", ["https://hooks.example/u@p?x=a@b#c@d", "https://hooks.example?a@b"])
+def test_an_at_sign_elsewhere_in_a_webhooks_address_is_no_password(world, url):
+    assert made(world.user(), delivery={"channel": "webhook", "destination": url})["signing_key"]
 
 
 def test_a_webhook_gets_a_key_that_is_shown_once(world):

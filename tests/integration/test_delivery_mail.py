@@ -205,6 +205,57 @@ def test_a_fault_of_the_account_opens_the_breaker_and_every_mail_waits_without_a
     assert desk.delivery()["state"] == "sent"
 
 
+_UNVERIFIED = "Email address is not verified. The following identities failed the check in region US-EAST-1: "
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "news@siftline.example",
+        "Siftline <news@siftline.example>",
+        f"{READER}, NEWS@siftline.example",
+        "siftline.example",
+    ],
+)
+def test_a_sender_that_is_not_verified_is_our_set_up_and_mails_wait(desk, ses, named):
+    ses.refuse(400, "MessageRejected", message=_UNVERIFIED + named)
+    desk.mailed()
+    [job] = desk.deliver_due()
+    assert (job["state"], job["error_code"]) == ("pending", "mail_misconfigured")
+    assert len(desk.rows("select provider from breakers where opened_at is not null")) == 1
+    desk.later()
+    desk.deliver_due()
+    assert desk.delivery()["state"] == "sent"
+
+
+@pytest.mark.parametrize("named", [READER, "news.example", "other@siftline.example", "news@siftline.example.org", ""])
+def test_a_receiver_that_is_not_verified_in_the_sandbox_is_refused_with_the_providers_reason(desk, ses, named):
+    ses.refuse(400, "MessageRejected", message=_UNVERIFIED + named + "\r\n\x1b[31m" + "x" * 5_000)
+    desk.mailed()
+    [job] = desk.deliver_due()
+    assert (job["state"], job["error_code"]) == ("failed", "mail_refused")
+    assert desk.rows("select provider from breakers where opened_at is not null") == []
+    [row] = desk.rows("select error_detail from deliveries")
+    assert f"MessageRejected: {_UNVERIFIED}{named}" in row["error_detail"]
+    assert row["error_detail"].isprintable()
+    assert len(row["error_detail"]) < 400
+
+
+def test_the_embedded_provider_refuses_an_unknown_sender_and_takes_the_mail_once_it_is_verified(
+    make_database, sqs_endpoint
+):
+    with simulated_time(make_database) as (clock, database):
+        desk = DeliveryDesk(database, clock, sqs_endpoint, mail_from="Nobody <nobody@unverified.example>")
+        desk.mailed(destination="embedded@news.example")
+        [job] = desk.deliver_due()
+        assert (job["state"], job["error_code"]) == ("pending", "mail_misconfigured")
+        desk.client.create_email_identity(EmailIdentity="nobody@unverified.example")
+        desk.later()
+        desk.deliver_due()
+        assert desk.delivery()["state"] == "sent"
+        desk.close()
+
+
 def test_an_answer_that_is_lost_is_repeated_once_under_the_same_id(desk, ses):
     """Fault 32."""
     ses.lose()

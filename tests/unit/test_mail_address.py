@@ -19,6 +19,11 @@ def test_an_address_is_kept_but_for_the_spelling_of_its_domain(given: str, sent_
     assert mailbox_key(sent_to) == sent_to.lower()
 
 
+def test_letters_that_are_not_sent_are_told_so() -> None:
+    with pytest.raises(InvalidMailAddressError, match="not supported"):
+        mail_address("äda@news.example")
+
+
 @pytest.mark.parametrize(
     "given",
     [

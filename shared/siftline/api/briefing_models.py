@@ -1,6 +1,5 @@
 """Briefings and editions as the API takes and shows them."""
 
-import re
 from datetime import datetime, time
 from enum import StrEnum
 from typing import Annotated, Any
@@ -11,8 +10,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from siftline.api.shapes import Asked, Cause, Name
 
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
-_ADDRESS = re.compile(r"[^\s@<>\"'(),:;\\\[\]\x00-\x1f\x7f]+@[^\s@<>\"'(),:;\\\[\]\x00-\x1f\x7f]+\.[^\s@.]{2,}")
-_ADDRESS_CHARS = 254
 
 
 class Frequency(StrEnum):
@@ -83,11 +80,6 @@ class Delivery(Asked):
     def _destination_of_its_kind(self) -> "Delivery":
         if (self.channel == Channel.NONE) != (self.destination is None):
             raise ValueError("`email` and `webhook` need a destination, and `none` has none")
-        address = self.destination or ""
-        if self.channel == Channel.EMAIL and not (
-            len(address) <= _ADDRESS_CHARS and _ADDRESS.fullmatch(address) and address.isascii()
-        ):
-            raise ValueError("This is no mail address")
         return self
 
 

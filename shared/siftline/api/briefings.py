@@ -24,7 +24,7 @@ from siftline.api.briefing_models import (
     Stopped,
 )
 from siftline.api.callers import Caller
-from siftline.api.destinations import check_destination
+from siftline.api.destinations import check_webhook
 from siftline.api.hand_out import HandOut
 from siftline.api.problems import Fault, conflict, faulty, not_found
 from siftline.api.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
@@ -36,6 +36,7 @@ from siftline.jobs.model import NewJob
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError
 from siftline.kit.ids import new_id
+from siftline.kit.mail_address import mail_address
 from siftline.kit.zones import zone_names
 
 BRIEFINGS_MAX = 50
@@ -161,12 +162,14 @@ class BriefingRoutes:
     def _checked(self, delivery: Delivery, pointer: str) -> Mapping[str, Any]:
         """Return the columns of a delivery; a webhook gets a new key each time it is set."""
         destination, signing_key = delivery.destination, None
-        if delivery.channel == Channel.WEBHOOK:
-            try:
-                destination = check_destination(destination or "", allow_loopback=self._allow_loopback)
-            except PermanentError as error:
-                raise faulty([Fault(code=error.error_code, detail=error.detail, pointer=pointer)]) from error
-            signing_key = secrets.token_urlsafe(32)
+        try:
+            if delivery.channel == Channel.EMAIL:
+                destination = mail_address(destination or "")
+            elif delivery.channel == Channel.WEBHOOK:
+                destination = check_webhook(destination or "", allow_loopback=self._allow_loopback)
+                signing_key = secrets.token_urlsafe(32)
+        except PermanentError as error:
+            raise faulty([Fault(code=error.error_code, detail=error.detail, pointer=pointer)]) from error
         return {"channel": delivery.channel, "destination": destination, "signing_key": signing_key}
 
     @staticmethod

@@ -1,10 +1,14 @@
 """Addresses refused at once because anyone can see where they lead; others are judged when they are connected to."""
 
+import re
 from urllib.parse import urlsplit
 
 from siftline.kit.addresses import literal_address, name_refusal, refusal
 from siftline.kit.errors import PermanentError
 from siftline.kit.urls import InvalidUrlError, validate_url
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_AUTHORITY = re.compile(r"[^:/?#]*:[/\\]*([^/\\?#]*)")
 
 
 class AddressRefusedError(PermanentError):
@@ -32,3 +36,16 @@ def check_destination(url: str, *, allow_loopback: bool) -> str:
     if reason is not None:
         raise AddressRefusedError(f"Addresses of this kind are not visited ({reason}).")
     return valid
+
+
+def check_webhook(url: str, *, allow_loopback: bool) -> str:
+    """Return ``url`` as ``check_destination`` does, and refuse what it would leave out silently.
+
+    Raises ``InvalidUrlError`` besides for a user name or password, which are not sent, and for control characters.
+    """
+    if _CONTROL.search(url):
+        raise InvalidUrlError("The address contains a character that no address may contain.")
+    found = _AUTHORITY.match(url)
+    if found is not None and "@" in found[1]:
+        raise InvalidUrlError("A user name or password in the address is not sent: check the signature instead.")
+    return check_destination(url, allow_loopback=allow_loopback)

@@ -1,6 +1,8 @@
 """Mails through Amazon SES v2: one call a mail, never repeated here, and what each way of failing means."""
 
+import re
 from collections.abc import Callable
+from email.utils import parseaddr
 from typing import Any, NoReturn
 
 from botocore.exceptions import (
@@ -18,7 +20,8 @@ from siftline.brief.channel import Parcel, UnansweredError
 from siftline.brief.mail_message import Letterhead, edition_mail
 from siftline.kit.clock import Clock
 from siftline.kit.errors import ConfigurationError, PermanentError, TransientError
-from siftline.kit.mail_address import mail_address
+from siftline.kit.mail_address import mail_address, mailbox_key
+from siftline.kit.printable import printable
 
 PROVIDER = "mail"
 # https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html#API_SendEmail_Errors and, of the account's
@@ -32,6 +35,11 @@ _SET_UP = frozenset(
         "SendingPausedException",
     }
 )
+# ``MessageRejected`` names who is not verified: our sender, or a receiver while the account is in SES's sandbox.
+# https://docs.aws.amazon.com/ses/latest/dg/troubleshoot-error-messages.html
+_UNVERIFIED = re.compile(r"identities failed the check[^:]*:(.*)", re.DOTALL)
+_IDENTITY = re.compile(r"[^\s<>,;\"']+")
+_REASON_CHARS = 300
 
 
 class MailMisconfiguredError(ConfigurationError):
@@ -56,9 +64,10 @@ class MailRefusedError(PermanentError):
 class SesMailer:
     """Hands raw mails to SES."""
 
-    def __init__(self, client: Callable[[], Any], configuration_set: str = "") -> None:
-        """``client`` opens boto3's client of ``sesv2`` at the first mail."""
+    def __init__(self, client: Callable[[], Any], mail_from: str, configuration_set: str = "") -> None:
+        """``client`` opens boto3's client of ``sesv2`` at the first mail; ``mail_from`` is the mails' From."""
         self._client = client
+        self._sender = mailbox_key(parseaddr(mail_from)[1])
         self._more = {"ConfigurationSetName": configuration_set} if configuration_set else {}
 
     def send(self, raw: bytes, to: str) -> str:
@@ -68,7 +77,7 @@ class SesMailer:
                 Content={"Raw": {"Data": raw}}, Destination={"ToAddresses": [to]}, **self._more
             )
         except ClientError as error:
-            _refused(error)
+            self._refused(error)
         except (NoCredentialsError, NoRegionError, PartialCredentialsError) as error:
             raise MailMisconfiguredError(f"SES cannot be asked ({type(error).__name__}).") from error
         except (ConnectTimeoutError, EndpointConnectionError, SSLError) as error:
@@ -76,6 +85,23 @@ class SesMailer:
         except BotoCoreError as error:
             raise UnansweredError("The mail service gave no answer.") from error
         return str(answer["MessageId"])
+
+    def _refused(self, error: ClientError) -> NoReturn:
+        told = error.response.get("Error", {})
+        name = str(told.get("Code", "unknown"))
+        status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+        reason = printable(f"{name}: {told.get('Message') or 'no reason given'}")[:_REASON_CHARS]
+        if name in _BUSY or status == 429 or status >= 500:
+            raise MailUnavailableError(f"The mail service takes no mail just now ({reason}).") from error
+        if name in _SET_UP or status in (401, 403) or self._unverified(str(told.get("Message"))):
+            raise MailMisconfiguredError(f"SES lets nothing be sent from here ({reason}).") from error
+        raise MailRefusedError(f"The mail service refused this mail ({reason}).") from error
+
+    def _unverified(self, message: str) -> bool:
+        """Say whether SES names our sender, by its address or its domain, as not verified."""
+        found = _UNVERIFIED.search(message)
+        named = {mailbox_key(one) for one in _IDENTITY.findall(found[1])} if found else set()
+        return bool(named & {self._sender, self._sender.rpartition("@")[2]})
 
 
 class MailChannel:
@@ -90,13 +116,3 @@ class MailChannel:
         """Send an edition; see ``Channel``. Raises ``InvalidMailAddressError`` besides."""
         to = mail_address(parcel.destination)
         return self._mailer.send(edition_mail(parcel, to, self._head, self._clock.now()), to)
-
-
-def _refused(error: ClientError) -> NoReturn:
-    name = str(error.response.get("Error", {}).get("Code", "unknown"))
-    status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
-    if name in _BUSY or status == 429 or status >= 500:
-        raise MailUnavailableError(f"The mail service takes no mail just now ({name}).") from error
-    if name in _SET_UP or status in (401, 403):
-        raise MailMisconfiguredError(f"SES answered {name}.") from error
-    raise MailRefusedError(f"The mail service refused this mail ({name}).") from error

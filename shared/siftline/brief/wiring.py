@@ -40,7 +40,9 @@ def processors(settings: BriefSettings, database: Database, clock: Clock) -> Seq
     mailer: SesMailer | None = None
     channels: dict[str, Channel] = {"webhook": WebhookChannel(HttpClient.of(settings.webhooks()), clock)}
     if settings.mail_from:
-        mailer = SesMailer(partial(mail_client, settings.deliver_briefing_s), settings.mail_configuration_set)
+        mailer = SesMailer(
+            partial(mail_client, settings.deliver_briefing_s), settings.mail_from, settings.mail_configuration_set
+        )
         channels[EMAIL] = MailChannel(mailer, head, clock)
     age = timedelta(days=settings.news_max_age_days)
     freshness = Freshness(settings.score_freshness_weight, settings.score_half_life_h * 3_600)

@@ -26,6 +26,8 @@ def mail_address(text: str) -> str:
     'Ada@xn--bcher-kva.example'
     """
     local, _, domain = text.strip(" ").rpartition("@")
+    if not local.isascii():
+        raise InvalidMailAddressError("Letters beyond ASCII before the @ are not supported in mail addresses.")
     try:
         ascii_domain = domain.encode("idna").decode().lower()
     except UnicodeError as error:
