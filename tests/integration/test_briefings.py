@@ -182,6 +182,44 @@ def test_what_becomes_ready_after_an_edition_is_in_the_next(desk):
     assert desk.titles(briefing) == [["Quick page"], ["Slow page"]]
 
 
+def ask_again(desk: Desk, briefing: UUID) -> None:
+    """Ask for an edition and make it, as ``POST …/run`` does."""
+    desk.clock.sleep(120)
+    with desk.database.transaction() as connection:
+        connection.execute("update briefings set asked_at = now()")
+    desk.run(briefing)
+
+
+def test_what_was_seen_and_left_out_for_lack_of_room_does_not_come_again_as_new(desk):
+    briefing = desk.brief(stories_max=2, on_empty="say")
+    for number in range(6):
+        desk.item(f"Story {number}")
+    desk.run(briefing)
+    for _ in range(3):  # all within the minutes that each window looks back for
+        ask_again(desk, briefing)
+    assert [len(titles) for titles in desk.titles(briefing)] == [2, 0, 0, 0]
+    desk.item("Bridge closes")
+    ask_again(desk, briefing)
+    assert desk.titles(briefing)[-1] == ["Bridge closes"]
+    windows = [(one["window_from"], one["window_until"]) for one in desk.editions(briefing)]
+    assert [start for start, _ in windows[1:]] == [end for _, end in windows[:-1]]
+
+
+def test_what_was_committed_after_the_window_that_it_came_in_is_told_by_the_next_edition(desk):
+    briefing = desk.brief(stories_max=1, last_due_at=datetime(2026, 11, 27, 6, tzinfo=UTC), on_empty="say")
+    desk.item("Left out", sort_at=desk.clock.now() - timedelta(hours=1))
+    desk.item("Ferry runs again")
+    slow = desk.item("Slow page", status="PROCESSING")
+    with desk.database.transaction() as connection:  # committed at its end, two editions later
+        connection.execute("update contents set status = 'READY' where id = %s", [slow])
+        ask_again(desk, briefing)
+        ask_again(desk, briefing)
+    assert desk.titles(briefing) == [["Ferry runs again"], []]
+    ask_again(desk, briefing)
+    ask_again(desk, briefing)
+    assert desk.titles(briefing) == [["Ferry runs again"], [], ["Slow page"], []]
+
+
 def test_another_users_contents_are_never_told(desk):
     briefing = desk.brief()
     with desk.database.transaction() as connection:
@@ -249,15 +287,21 @@ def test_coverage_tells_which_sources_were_read_failed_or_not_asked(desk):
     assert coverage["failed"] == [{"title": "Broken", "error_code": "http_500"}]
 
 
-def test_a_delivery_is_written_with_the_edition_and_not_once_it_is_stopped(desk):
+def test_a_delivery_is_written_with_the_edition_and_says_so_once_it_is_stopped(desk):
     mail = desk.brief(channel="email", destination="reader@news.example")
     stopped = desk.brief(channel="email", destination="reader@news.example", stopped_code="unsubscribed", at=time(6))
     desk.item("Ferry runs again")
     desk.run(mail)
     desk.run(stopped)
     assert len(desk.editions(mail)) == len(desk.editions(stopped)) == 1
-    (delivery,) = desk.rows("select edition_id, channel, destination, state from deliveries")
-    assert delivery["edition_id"] == desk.editions(mail)[0]["id"]
+    told = {
+        row["edition_id"]: (row["state"], row["error_code"], row["error_detail"])
+        for row in desk.rows("select edition_id, state, error_code, error_detail from deliveries")
+    }
+    assert told == {
+        desk.editions(mail)[0]["id"]: ("pending", None, None),
+        desk.editions(stopped)[0]["id"]: ("suppressed", "unsubscribed", "The briefing was unsubscribed from."),
+    }
     assert desk.rows("select count(*) as n from jobs where job_type = 'deliver_briefing'") == [{"n": 1}]
 
 

@@ -41,8 +41,11 @@ def _environment() -> Environment:
     return environment
 
 
-def render(document: Mapping[str, Any], *, unsubscribe_url: str, zone: ZoneInfo) -> Rendered:
-    """Return an edition as HTML of at most ``HTML_MAX_BYTES`` and as plain text; times are those of ``zone``."""
+def render(document: Mapping[str, Any], *, unsubscribe_url: str | None, zone: ZoneInfo) -> Rendered:
+    """Return an edition as HTML of at most ``HTML_MAX_BYTES`` and as plain text; times are those of ``zone``.
+
+    Without an ``unsubscribe_url`` there is no link that stops the briefing.
+    """
     for cited, chars, places in _STEPS:
         values = _values(document, zone, unsubscribe_url, cited=cited, chars=chars, places=places)
         html = _environment().get_template("edition.html.j2").render(values)
@@ -62,7 +65,7 @@ def subject(document: Mapping[str, Any]) -> str:
 
 
 def _values(
-    document: Mapping[str, Any], zone: ZoneInfo, unsubscribe_url: str, *, cited: int, chars: int, places: int
+    document: Mapping[str, Any], zone: ZoneInfo, unsubscribe_url: str | None, *, cited: int, chars: int, places: int
 ) -> Mapping[str, Any]:
     window = document["window"]
     until = datetime.fromisoformat(window["until"]).astimezone(zone)

@@ -8,8 +8,11 @@ from uuid import UUID
 
 from siftline.brief import store
 from siftline.brief.calendar import Frequency, Period, Rhythm, following, missed
+from siftline.brief.deliveries_store import settle as settle_delivery
 from siftline.brief.edition import Links, document, told_rows
+from siftline.brief.looked_at_store import looked_at
 from siftline.brief.model import Briefing, Candidate, Choice, Coverage, Freshness, Window
+from siftline.brief.reasons import STOPPED, WHY
 from siftline.brief.rendering import render
 from siftline.brief.selection import choose
 from siftline.contracts import JobType, Message
@@ -39,6 +42,7 @@ class _Input:
     asked: bool
     window: Window
     candidates: Sequence[Candidate]
+    looked_at: Sequence[UUID]
     near_only: bool
     choice: Choice
     coverage: Coverage
@@ -159,7 +163,9 @@ class RunBriefing:
         about = bool(briefing.interests.strip())
         choice = choose(candidates, told, places=briefing.stories_max, near_only=about)
         coverage = store.coverage(connection, briefing.user_id, window.start)
-        return _Input(briefing, rhythm, period, asked, window, candidates, about, choice, coverage)
+        compared = about and any(one.likeness is not None for one in candidates)
+        seen = looked_at(connection, briefing, end, compared_only=compared)
+        return _Input(briefing, rhythm, period, asked, window, candidates, seen, about, choice, coverage)
 
     def _done(self, found: _Input, next_due_at: datetime) -> Done:
         briefing, period = found.briefing, found.period
@@ -174,14 +180,19 @@ class RunBriefing:
         if empty and briefing.on_empty == "skip":
             return Done(settle, result={"outcome": "empty", "period": period.key})
         edition = self._edition(found)
-        delivery_id = self._make_id() if briefing.channel != "none" and briefing.stopped_code is None else None
+        delivery_id = self._make_id() if briefing.channel != "none" else None
+        stopped = briefing.stopped_code
 
         def write(connection: Connection) -> None:
             if store.freeze(connection, edition, told_rows(found.choice)) and delivery_id is not None:
                 store.add_delivery(connection, delivery_id, edition, briefing.channel, briefing.destination or "")
+                if stopped is not None:
+                    settle_delivery(connection, delivery_id, "suppressed", stopped, WHY.get(stopped, STOPPED))
             settle(connection)
 
-        follow = [NewJob(JobType.DELIVER_BRIEFING, delivery_id, f"user:{briefing.user_id}")] if delivery_id else []
+        follow = []
+        if delivery_id is not None and stopped is None:
+            follow.append(NewJob(JobType.DELIVER_BRIEFING, delivery_id, f"user:{briefing.user_id}"))
         result = {"outcome": "made", "period": period.key, "edition_id": str(edition.id)}
         return Done(write, follow, {**result, "stories": len(found.choice.slots)})
 
@@ -191,9 +202,9 @@ class RunBriefing:
         frozen = document(
             edition_id, read_token, briefing, found.period.key, found.window, found.choice, found.coverage, self._links
         )
-        rendered = render(
-            frozen, unsubscribe_url=self._links.unsubscribe(briefing.unsubscribe_token), zone=found.rhythm.zone
-        )
+        # What is only read here is not sent, so there is nothing to stop.
+        stop = None if briefing.channel == "none" else self._links.unsubscribe(briefing.unsubscribe_token)
+        rendered = render(frozen, unsubscribe_url=stop, zone=found.rhythm.zone)
         return store.Edition(
             id=edition_id,
             briefing_id=briefing.id,
@@ -207,6 +218,7 @@ class RunBriefing:
             html=rendered.html,
             plain=rendered.plain,
             read_token=read_token,
+            looked_at=found.looked_at,
         )
 
 

@@ -2,22 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
+from siftline.brief.looked_at_store import COMPARED_LATE, GRACE
 from siftline.brief.model import Briefing, Candidate, Coverage, FailedSource, Freshness, Told, ToldRow, Window
 from siftline.kit.db import Connection
 
 _FAILED_SHOWN = 10
-_GRACE = timedelta(minutes=10)
-"""What became READY in a transaction that was not over when the window closed belongs to the next window."""
-
-_COMPARED_LATE = timedelta(days=1)
-"""What was only compared with a briefing's interests after the window had closed belongs to the next one, so long."""
 
 _SNAPSHOT = "set transaction isolation level repeatable read"
 
@@ -33,7 +29,7 @@ where b.id = %(id)s
 
 _MADE = "select period_key from editions where briefing_id = %(id)s and period_key = any(%(keys)s)"
 
-# What came in during the window, as READY and the user's; unread, untold, and no old news when it came. Duplicates of
+# What came in during the window, as READY and the user's; unread, untold, not seen before, no old news. Duplicates of
 # one content count as that one. A story that is known gives its key.
 _CANDIDATES = """
 select c.id as content_id, i.id as item_id, coalesce(k.story_id, o.story_id, c.duplicate_of, c.id) as story_key,
@@ -60,6 +56,8 @@ where i.user_id = %(user_id)s and c.status = 'READY' and i.read_at is null
     or (l.made_at > %(start)s and greatest(i.created_at, c.ready_at) > %(compared_late)s))
   and (i.saved or c.sort_at > %(oldest)s)
   and not exists (select from edition_items told where told.briefing_id = %(briefing_id)s and told.content_id = c.id)
+  and not exists (select from editions e, unnest(e.looked_at) as seen (id) where seen.id = c.id and e.id = (
+    select id from editions where briefing_id = %(briefing_id)s order by window_until desc, id desc limit 1))
 order by c.sort_at desc, c.id desc limit %(limit)s
 """
 
@@ -98,9 +96,9 @@ _NOW = "select now()"
 
 _CLAIM = """
 insert into editions (id, briefing_id, user_id, period_key, asked, due_at, window_from, window_until, stories, document,
-  html, plain, read_token, made_at)
+  html, plain, read_token, looked_at, made_at)
 values (%(id)s, %(briefing_id)s, %(user_id)s, %(period_key)s, %(asked)s, %(due_at)s, %(start)s, %(end)s, %(stories)s,
-  %(document)s, %(html)s, %(plain)s, %(read_token)s, now())
+  %(document)s, %(html)s, %(plain)s, %(read_token)s, %(looked_at)b::uuid[], now())
 on conflict (briefing_id, period_key) do nothing returning id
 """
 
@@ -147,6 +145,7 @@ class Edition:
     html: str
     plain: str
     read_token: str
+    looked_at: Sequence[UUID]
 
 
 def snapshot(connection: Connection) -> datetime:
@@ -183,8 +182,8 @@ def candidates(
     values = {
         "user_id": briefing.user_id,
         "briefing_id": briefing.id,
-        "start": window.start - _GRACE,
-        "compared_late": window.start - _COMPARED_LATE,
+        "start": window.start - GRACE,
+        "compared_late": window.start - COMPARED_LATE,
         "end": window.end,
         "oldest": oldest,
         "freshness_weight": freshness.weight,
@@ -233,6 +232,7 @@ def freeze(connection: Connection, edition: Edition, rows: Sequence[ToldRow]) ->
         "html": edition.html,
         "plain": edition.plain,
         "read_token": edition.read_token,
+        "looked_at": list(edition.looked_at),
     }
     if connection.execute(_CLAIM, values).fetchone() is None:
         return False

@@ -1,0 +1,1 @@
+alter table editions drop column looked_at;
