@@ -10,6 +10,7 @@ import feedparser
 import pytest
 
 from siftline.api.authorize import Authorizer
+from siftline.api.feed_token_routes import FEED_TOKENS_MAX
 from siftline.fetch.feeds import parse
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
@@ -163,6 +164,25 @@ def test_editions_are_entries_with_their_page_and_links_that_the_host_does_not_c
     assert found.entries[0].content[0].value == "<p>New</p>"
     assert found.entries[0].summary == "1 story: Story of 2026-11-27"
     assert found.entries[0].updated == "2026-11-27T07:00:00Z"
+
+
+def test_an_edition_that_was_asked_for_is_named_by_its_readers_clock(world: World, user: ApiClient) -> None:
+    edition(world, user, "2026-11-27", "<p>New</p>")
+    world.sql(
+        "update editions set asked = true, period_key = 'asked 2026-11-28T23:06:29Z', due_at = '2026-11-28T23:06:29Z',"
+        """ document = document || '{"time_zone": "Europe/Berlin"}'"""
+    )
+    [entry] = feedparser.parse(read(world, token_of(user)["token"], "/v1/editions.atom").text).entries
+    assert entry.title == "Morning: Sunday, 29 November 2026, 00:06"
+
+
+def test_a_user_has_so_many_live_feed_tokens_and_no_more(world: World, user: ApiClient) -> None:
+    tokens = [token_of(user) for _ in range(FEED_TOKENS_MAX)]
+    refused = user.post("/v1/feed-tokens", {"name": "one more"})
+    assert (refused.status, refused.code) == (409, "too_many_feed_tokens")
+    assert token_of(world.user())["token"]
+    user.delete(f"/v1/feed-tokens/{tokens[0]['id']}")
+    assert token_of(user)["token"]
 
 
 def test_editions_beyond_what_a_feed_may_weigh_stand_there_by_their_summary(world: World, user: ApiClient) -> None:

@@ -270,8 +270,8 @@ def test_an_editions_page_is_read_by_its_link_alone_and_opens_nothing_else(desk)
     shown = owner.get(f"/v1/editions/{first['id']}").json
     assert shown["document"]["links"]["page"] == f"{LINKS.base_url}{urlsplit(first['page_url']).path}"
 
-    def follow(link: str) -> Answered:
-        return sent(world.api, http_event("GET", urlsplit(link).path))
+    def follow(link: str, method: str = "GET", **query: str) -> Answered:
+        return sent(world.api, http_event(method, urlsplit(link).path, query=query))
 
     page = follow(first["page_url"])
     assert page.status == 200
@@ -280,6 +280,8 @@ def test_an_editions_page_is_read_by_its_link_alone_and_opens_nothing_else(desk)
     assert (page.headers["referrer-policy"], page.headers["x-robots-tag"]) == ("no-referrer", "noindex")
     assert (page.headers["cache-control"], page.headers["content-type"]) == ("no-store", "text/html; charset=utf-8")
     assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert follow(first["page_url"], utm_source="x").text == page.text
+    assert follow(first["page_url"], "HEAD").status == 200
     parsed = _Shown()
     parsed.feed(page.text)
     assert shown["document"]["links"]["page"] in parsed.links
@@ -291,6 +293,30 @@ def test_an_editions_page_is_read_by_its_link_alone_and_opens_nothing_else(desk)
     assert sent(world.api, http_event("GET", f"/v1/editions/{token}")).status == 401
     owner.send("DELETE", f"/v1/briefings/{briefing}")
     assert follow(first["page_url"]).status == 404
+
+
+def test_only_what_is_sent_says_how_to_stop_it_and_only_to_whom_it_is_sent(desk):
+    world = World(desk.database)
+    mailed = desk.brief(channel="email", destination="reader@news.example", at=time(6))
+    quiet = desk.brief()
+    desk.item("Ferry runs again")
+    for briefing in (mailed, quiet):
+        desk.run(briefing)
+    [sent_out], [read_here] = desk.editions(mailed), desk.editions(quiet)
+    stop = f"{LINKS.base_url}/v1/unsubscribe/{mailed}"
+    assert stop in sent_out["html"]
+    assert f"\nStop this briefing: {stop}\n" in sent_out["plain"]
+    for form in ("html", "plain"):
+        assert "unsubscribe" not in read_here[form]
+        assert "Stop this briefing" not in read_here[form]
+    assert read_here["plain"].endswith(read_here["document"]["links"]["page"] + "\n")
+    page = sent(world.api, http_event("GET", f"/v1/read/{sent_out['read_token']}")).text
+    token = ApiClient(world.api, desk.user_id).post("/v1/feed-tokens", {"name": "phone"}).json["token"]
+    feed = sent(world.api, http_event("GET", "/v1/editions.atom", query={"token": token})).text
+    for text in (page, feed):
+        assert "Read in a browser" in text
+        assert "unsubscribe" not in text
+        assert "Stop this briefing" not in text
 
 
 def test_editions_are_listed_newest_first_page_by_page(desk):

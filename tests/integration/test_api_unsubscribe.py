@@ -29,6 +29,16 @@ def token(world: World) -> str:
     return "tok-1_~"
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+def test_what_others_add_to_a_link_changes_nothing(world, token, method):
+    answered = sent(world.api, http_event(method, f"/v1/unsubscribe/{token}", query={"utm_source": "x", "a": ""}))
+    assert answered.status == 200
+    assert stopped(world) == ["unsubscribed" if method == "POST" else None]
+    for folder in ("unsubscribe", "mail-addresses/confirm", "read"):
+        unknown = sent(world.api, http_event(method, f"/v1/{folder}/nobody", query={"utm_source": "x"}))
+        assert unknown.status == (405 if (method, folder) == ("POST", "read") else 404)
+
+
 def stopped(world: World) -> list[str | None]:
     return [row[0] for row in world.sql("select stopped_code from briefings")]
 
@@ -87,7 +97,7 @@ def test_a_token_that_nobody_has_leads_nowhere(world, token, method, folder):
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH"])
 def test_other_methods_are_told_the_right_ones(world, token, method):
     answered = sent(world.api, http_event(method, f"/v1/unsubscribe/{token}"))
-    assert (answered.status, answered.headers["allow"]) == (405, "GET, POST")
+    assert (answered.status, answered.headers["allow"]) == (405, "GET, HEAD, POST")
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,11 @@ from siftline.api.feed_desk import FeedDesk, Shown
 from siftline.api.feed_token_routes import PATHS, FeedKind, address
 from siftline.api.feed_tokens_store import EditionRow, FeedHolder
 from siftline.api.listing_store import Listed
+from siftline.api.pages import without_stop
 from siftline.api.problems import not_found
 from siftline.api.routing import new_router, responses
 from siftline.kit.db import Database
+from siftline.kit.zones import zone
 
 _EDITIONS_MAX = 20
 _MAX_AGE_S = 300
@@ -146,13 +148,13 @@ class AtomRoutes:
     def _edition(self, row: EditionRow) -> Entry:
         return Entry(
             id=row.id,
-            title=f"{row.name}: {row.period}",
+            title=f"{row.name}: {_when(row)}",
             url=f"{self._public_url}/v1/read/{row.read_token}",
             author="Siftline",
             updated_at=row.made_at,
             published_at=row.made_at,
             summary=f"{_stories(row.stories)}{': ' if row.lead_titles else ''}{'; '.join(row.lead_titles)}",
-            html=_body(row.html),
+            html=without_stop(_body(row.html)),
         )
 
 
@@ -170,6 +172,14 @@ def _story(shown: Shown) -> Entry:
         topics=[topic["topic"] for topic in (row.topics if row.topics is not None else row.granular_topics) or []],
         related=[Related(one.url, f"{one.site}: {one.title or one.url}") for one in shown.folded],
     )
+
+
+def _when(row: EditionRow) -> str:
+    """Return an edition's day or week, or for one that was asked for when that was, by the clock of its briefing."""
+    if not row.asked:
+        return row.period
+    at = row.due_at.astimezone(zone(row.time_zone))
+    return f"{at:%A}, {at.day} {at:%B} {at.year}, {at:%H:%M}"
 
 
 def _stories(count: int) -> str:

@@ -10,7 +10,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Header, Query
 from siftline.api import briefings_store as store
 from siftline.api.auth import CurrentCaller
 from siftline.api.briefing_models import DeliveryState, Edition, EditionDetail, Editions
-from siftline.api.pages import unknown_link
+from siftline.api.pages import unknown_link, without_stop
 from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.problems import not_found
 from siftline.api.routing import answer, new_router, responses
@@ -47,6 +47,7 @@ class EditionRoutes:
             tags=["briefings"],
         )(self.show)
         router.get("/v1/read/<token>", include_in_schema=False)(self.read)
+        router.head("/v1/read/<token>", include_in_schema=False)(self.read)
         return router
 
     def browse(
@@ -93,7 +94,7 @@ class EditionRoutes:
             "Referrer-Policy": "no-referrer",
             "X-Robots-Tag": "noindex",
         }
-        return Response(200, content_type="text/html; charset=utf-8", body=html, headers=headers)
+        return Response(200, content_type="text/html; charset=utf-8", body=without_stop(html), headers=headers)
 
     def _fields(self, row: store.EditionRow) -> dict[str, Any]:
         return {

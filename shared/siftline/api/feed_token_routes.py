@@ -13,12 +13,14 @@ from siftline.api.auth import CurrentCaller, lacking
 from siftline.api.bearer import new_feed_token, token_sha256
 from siftline.api.callers import Scope
 from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
-from siftline.api.problems import not_found
+from siftline.api.problems import conflict, not_found
 from siftline.api.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
 from siftline.api.shapes import Asked, Name
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 
+FEED_TOKENS_MAX = 50
+"""So many feed tokens of a user live at a time."""
 _ADDRESS = "https://news.example.org/v1/feed.atom?token=sf_…"
 
 
@@ -86,7 +88,7 @@ class FeedTokenRoutes:
             "/v1/feed-tokens",
             summary="Make an address under which a feed reader follows your feed or editions",
             status_code=201,
-            responses=responses((201, MadeFeedToken, "Made"), problems=BODY_PROBLEMS, headers={201: LOCATION}),
+            responses=responses((201, MadeFeedToken, "Made"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}),
             tags=["feed"],
         )(self.make)
         router.get(
@@ -116,7 +118,11 @@ class FeedTokenRoutes:
                 name=body.name,
                 kind=None if body.kind is None else body.kind.value,
                 sha256=token_sha256(token),
+                at_most=FEED_TOKENS_MAX,
             )
+        if row is None:
+            detail = f"You have {FEED_TOKENS_MAX} feed tokens, which is the most: revoke one first."
+            raise conflict("too_many_feed_tokens", detail)
         urls = {kind: address(self._public_url, kind, token) for kind in FeedKind if body.kind in {None, kind}}
         made = MadeFeedToken(**_view(row).model_dump(), token=token, urls=urls)
         return answer(201, made, location=f"/v1/feed-tokens/{row.id}")

@@ -39,6 +39,9 @@ class EditionRow:
     id: UUID
     name: str
     period: str
+    asked: bool
+    due_at: datetime
+    time_zone: str
     stories: int
     made_at: datetime
     read_token: str
@@ -51,6 +54,8 @@ insert into feed_tokens (id, user_id, name, kind, token_sha256)
 values (%(id)s, %(user_id)s, %(name)s, %(kind)s, %(sha256)b)
 returning id, name, kind, created_at, revoked_at
 """
+_LOCK_USER = "select id from users where id = %(user_id)s for no key update"
+_COUNT = "select count(*) from feed_tokens where user_id = %(user_id)s and revoked_at is null"
 _LIST = """
 select id, name, kind, created_at, revoked_at from feed_tokens
 where user_id = %(user_id)s
@@ -77,7 +82,8 @@ on conflict (token_id, kind) do update set digest = excluded.digest, changed_at 
 returning changed_at
 """
 _EDITIONS = """
-select id, document -> 'briefing' ->> 'name' as name, period_key as period, stories, made_at, read_token, html,
+select id, document -> 'briefing' ->> 'name' as name, period_key as period, asked, due_at,
+  coalesce(document ->> 'time_zone', 'UTC') as time_zone, stories, made_at, read_token, html,
   array(select story ->> 'title' from jsonb_array_elements(document -> 'stories') as story
     where story ->> 'title' is not null limit 3) as lead_titles
 from editions where user_id = %(user_id)s order by made_at desc, id desc limit %(limit)s
@@ -85,9 +91,13 @@ from editions where user_id = %(user_id)s order by made_at desc, id desc limit %
 
 
 def add(
-    connection: Connection, token_id: UUID, user_id: UUID, *, name: str, kind: str | None, sha256: bytes
-) -> FeedTokenRow:
-    """Insert a token."""
+    connection: Connection, token_id: UUID, user_id: UUID, *, name: str, kind: str | None, sha256: bytes, at_most: int
+) -> FeedTokenRow | None:
+    """Insert a token; ``None`` where the user has ``at_most`` live ones already. Two at once take turns."""
+    connection.execute(_LOCK_USER, {"user_id": user_id})
+    [(count,)] = connection.execute(_COUNT, {"user_id": user_id}).fetchall()
+    if count >= at_most:
+        return None
     values = {"id": token_id, "user_id": user_id, "name": name, "kind": kind, "sha256": sha256}
     with connection.cursor(row_factory=class_row(FeedTokenRow)) as cursor:
         [row] = cursor.execute(_ADD, values).fetchall()

@@ -82,6 +82,7 @@ class MailAddressRoutes:
             tags=["briefings"],
         )(self.delete)
         router.get("/v1/mail-addresses/confirm/<token>", include_in_schema=False)(self.show)
+        router.head("/v1/mail-addresses/confirm/<token>", include_in_schema=False)(self.show)
         router.post("/v1/mail-addresses/confirm/<token>", include_in_schema=False)(self.confirm)
         return router
 

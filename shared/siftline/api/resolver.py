@@ -13,7 +13,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from psycopg.errors import ForeignKeyViolation
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
-from siftline.api.auth import admit
+from siftline.api.auth import admit, is_by_token
 from siftline.api.dispatch import Dispatcher
 from siftline.api.intake import plain_request, read_json, refuse_unstorable
 from siftline.api.paging import paging
@@ -137,9 +137,12 @@ def _safe_headers(app: Dispatcher, next_middleware: Any) -> Response[Any]:
 
 
 def _only_known_parameters(app: Dispatcher, next_middleware: Any) -> Response[Any]:
-    """Refuse what no route would look at: a misspelt filter would otherwise answer with everything."""
+    """Refuse what no route would look at: a misspelt filter would otherwise answer with everything.
+
+    To links in mails and feeds, others add parameters of their own (``utm_source``): these say nothing to us.
+    """
     known = app.parameters()
-    if known is not None:
+    if known is not None and not is_by_token(app.current_event.path):
         sent = app.current_event.query_string_parameters
         detail = f"Known here: {', '.join(sorted(known))}." if known else "This path knows no parameters."
         faults = [Fault(code="unknown_parameter", detail=detail, parameter=name) for name in sent if name not in known]

@@ -22,6 +22,7 @@ class UnsubscribeRoutes:
         """Return the routes."""
         router = new_router()
         router.get("/v1/unsubscribe/<token>", include_in_schema=False)(self.show)
+        router.head("/v1/unsubscribe/<token>", include_in_schema=False)(self.show)
         router.post("/v1/unsubscribe/<token>", include_in_schema=False)(self.stop)
         return router
 
