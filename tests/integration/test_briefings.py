@@ -488,3 +488,14 @@ def test_a_time_moved_on_within_what_was_told_is_due_with_what_was_not(desk, rhy
     desk.item("Bridge closes")
     desk.run(briefing)
     assert desk.titles(briefing) == [["Ferry runs again"], ["Bridge closes"]]
+
+
+def test_two_wishes_within_a_second_are_two_editions(desk):
+    briefing = desk.brief(last_due_at=datetime(2026, 11, 27, 6, tzinfo=UTC))
+    for title in ("Ferry runs again", "Bridge closes"):
+        desk.clock.sleep(0.3)
+        desk.item(title)
+        with desk.database.transaction() as connection:
+            connection.execute("update briefings set asked_at = now()")
+        desk.run(briefing)
+    assert desk.titles(briefing) == [["Ferry runs again"], ["Bridge closes"]]

@@ -163,7 +163,7 @@ def _of_one_list(app: Dispatcher, next_middleware: Any) -> Response[Any]:
 def _once_more(app: Dispatcher, next_middleware: Any) -> Response[Any]:
     """Run a route again whose transaction PostgreSQL broke off to end a deadlock: nothing of it has happened.
 
-    A worker takes a job before its subject, a request often the subject before its job; both are right for themselves.
+    Everybody takes a job before its subject (``siftline.jobs.store.hold``), but one may come into being in between.
     The waits differ, so that two requests that met do not meet again.
     """
     tries = Retrying(

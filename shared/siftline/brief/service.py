@@ -146,7 +146,7 @@ class RunBriefing:
             period = None
         asked = period is None and briefing.asked_at is not None
         if asked and briefing.asked_at is not None:
-            period = Period(briefing.asked_at, f"asked {briefing.asked_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
+            period = Period(briefing.asked_at, f"asked {briefing.asked_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}")
         if period is None:
             return None
         start = briefing.window_from or min(since, end - _FIRST_WINDOW[rhythm.frequency])
