@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -16,7 +17,6 @@ from infra.local.machine import ROOT, Machine, Watch
 from infra.local.postgres import free_port
 from infra.local.processes import Make
 from infra.local.state import State
-from infra.local.worker_faults import WorkerFaults
 from siftline.settings import LocalSettings
 
 if TYPE_CHECKING:
@@ -161,6 +161,7 @@ class Run:
     def watch(self) -> None:
         """Start again whatever ends, until a signal. Raises ``SetUpError`` when something does not come back."""
         from infra.local import furnish  # noqa: PLC0415  -- loaded by ``start``
+        from infra.local.worker_faults import OpenBreakers, WorkerFaults  # noqa: PLC0415  -- as is what it needs
 
         machine = self._machine
         if machine is None:
@@ -178,14 +179,16 @@ class Run:
         make = Make.starter()
         news, look_at_s = self._news(machine), 0.0
         faults = WorkerFaults(machine.worker_url, machine.state.logs / "worker.log")
-        while make is None or not make.interrupted():
-            time.sleep(_LOOK_EVERY_S)
-            watch.look()
-            if time.monotonic() >= look_at_s:
-                look_at_s = time.monotonic() + _SAMPLES_EVERY_S
-                for line in (*faults.news(), next(news, None)):
-                    if line:
-                        _say(line)
+        with closing(furnish.connect(machine)) as database:
+            breakers = OpenBreakers(database)
+            while make is None or not make.interrupted():
+                time.sleep(_LOOK_EVERY_S)
+                watch.look()
+                if time.monotonic() >= look_at_s:
+                    look_at_s = time.monotonic() + _SAMPLES_EVERY_S
+                    for line in (*faults.news(), *breakers.news(), next(news, None)):
+                        if line:
+                            _say(line)
 
     def _news(self, machine: Machine) -> Iterator[str]:
         """Yield at each look what is to be told: that the samples are read, then of what the first briefing tells."""

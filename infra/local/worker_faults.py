@@ -1,9 +1,11 @@
-"""What the worker cannot do, told once on the console of ``make run``: its log alone would keep it to itself."""
+"""What the worker cannot do, told once on the console of ``make run``: log and database would keep it to themselves."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from siftline.api.worker_check import unbuildable
+from siftline.jobs.breakers_store import open_breakers
+from siftline.kit.db import Database
 from siftline.kit.errors import SiftlineError
 from siftline.kit.printable import printable
 
@@ -28,3 +30,27 @@ class WorkerFaults:
         for name in self._told.keys() - found.keys():
             yield f"{printable(name)} could be started now."
         self._told = dict(found)
+
+
+class OpenBreakers:
+    """Looks at the breakers; each thing that does not serve is told once until it serves again, with the reason."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._told: dict[str, str] = {}
+
+    def news(self) -> Iterator[str]:
+        """Yield a line for each breaker of which something is new; nothing while the database does not answer."""
+        try:
+            with self._database.transaction() as connection:
+                standings = open_breakers(connection)
+        except SiftlineError:
+            return
+        found = {one.provider: one.error_detail for one in standings}
+        for one in standings:
+            if self._told.get(one.provider) != one.error_detail:
+                what, why = printable(one.provider), printable(one.error_detail)
+                yield f"{what} does not serve, and all that needs it waits: {why} Tried again in {one.wait_s:.0f} s."
+        for provider in self._told.keys() - found.keys():
+            yield f"{printable(provider)} serves again."
+        self._told = found
