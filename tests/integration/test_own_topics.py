@@ -1,6 +1,7 @@
 """Topics of one's own: said through the API, compared by the real job over real PostgreSQL, seen by nobody else."""
 
 import json
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from siftline.analyze.labelling import LabelUser, subject_of
 from siftline.analyze.means import MeanRule, PullRule
 from siftline.analyze.own_topics import OwnTopics
 from siftline.analyze.topics import TopicRule
+from siftline.api.search import Wanted
 from siftline.contracts import JobType, Queue, Tick
 from siftline.jobs import reading_profile_store
 from siftline.jobs.consume import BatchConsumer
@@ -18,6 +20,7 @@ from siftline.jobs.publish import Publisher
 from siftline.jobs.reading_profile_store import ReadingProfile
 from siftline.kit.clock import SystemClock
 from siftline.kit.ids import new_id
+from siftline.rank import scores_store, store
 from siftline.settings import JobSettings
 from tests.api_client import ApiClient, World
 from tests.factories import FakeContext, embed, make_content, make_item, make_source, sqs_event
@@ -411,3 +414,43 @@ def test_a_reader_may_not_change_topics(house):
     reader = house.user("read")
     assert reader.get("/v1/topics").status == 200
     assert reader.put("/v1/topics", {"topics": []}).status == 403
+
+
+OTHER_SPORT = {"id": "sport", "descriptions": {"en": "ferry, harbour, ship"}}
+
+
+def test_a_replaced_default_topic_is_looked_for_in_ones_own_sense_alone(house):
+    user, other = house.user(), house.user()
+    match, ferry = (house.content(text, topics='[{"topic": "sport", "score": 0.9}]') for text in (MATCH, FERRY))
+    items = {content_id: house.hold(user, content_id) for content_id in (match, ferry)}
+    others = {house.hold(other, content_id) for content_id in (match, ferry)}
+    user.put("/v1/topics", {"topics": [OTHER_SPORT]})
+    assert listed(user, "sport") == set()
+    house.compare()
+
+    assert listed(user, "sport") == {items[ferry]}
+    assert listed(other, "sport") == others
+    found = user.get("/v1/items", sort="score", topic="sport").json["items"]
+    assert [one["id"] for one in found] == [items[ferry]]
+    feed = user.get("/v1/feed", topic="sport").json["items"]
+    assert [one["id"] for one in feed] == [items[ferry]]
+    assert user.get(f"/v1/items/{items[match]}").json["topics"] == []
+    with house.database.transaction() as connection:
+        newest = store.newest(connection, user.user_id, Wanted(topic="sport"), limit=9)
+        evidence = scores_store.evidence(
+            *(connection, user.user_id, "m"), window=timedelta(days=9), liked_max=9, held_max=9
+        )
+    assert newest == [ferry]
+    assert evidence.topics["sport"].brought == 1
+
+
+def test_a_default_topic_that_is_replaced_for_a_source_is_so_for_what_it_brings_alone(house):
+    user = house.user()
+    source_id = house.follow(user)
+    brought, saved = (house.content(text, topics='[{"topic": "sport", "score": 0.9}]') for text in (MATCH, MATCH))
+    house.hold(user, brought, source_id)
+    item = house.hold(user, saved)
+    user.put(f"/v1/sources/{source_id}/topics", {"topics": [OTHER_SPORT]})
+    house.compare()
+
+    assert listed(user, "sport") == {item}

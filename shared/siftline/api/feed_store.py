@@ -14,6 +14,7 @@ from psycopg.rows import class_row, scalar_row
 from siftline.api.feed_order import Candidate, Key, Place
 from siftline.api.items_store import COLUMNS, Freshness, ItemRow
 from siftline.api.listing_store import ABOUT, HELD, NARROWED, Listed, narrowing
+from siftline.jobs.replaced_topics_store import ASKED_FOR, left_of
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
 
@@ -68,7 +69,8 @@ select uuid_send(i.id), uuid_send(coalesce(c.duplicate_of, c.id)), uuid_send(t.s
 # What is not scored comes first where there is too much: it is never left out.
 _CANDIDATES = f"""
 {_CANDIDATE} {HELD} {_STORY} left join sources s on s.id = i.source_id
-where {NARROWED} and (%(topic)s::jsonb is null or {ABOUT} or (c.topics is null and s.granular_topics @> %(topic)s))
+where {NARROWED} and (%(topic)s::jsonb is null or {ABOUT}
+  or (c.topics is null and s.granular_topics @> %(topic)s and not {ASKED_FOR}))
 order by item_rank(i.score, c.sort_at, %(at)s, %(freshness_weight)s, %(half_life_s)s) desc nulls first, i.id desc
 limit %(limit)s
 """
@@ -97,7 +99,7 @@ from items i join contents c on c.id = i.content_id {_STORY} {_SOURCE}
 where i.user_id = %(user_id)s and i.id = any(%(ids)b::uuid[])
 """
 _LEADS = f"""
-{COLUMNS}, i.score as relevance, i.score_reasons, s.granular_topics {_SITE}
+{COLUMNS}, i.score as relevance, i.score_reasons, {left_of("s.granular_topics")} as granular_topics {_SITE}
 {HELD} {_SOURCE}
 where i.user_id = %(user_id)s and i.id = any(%(ids)b::uuid[])
 """

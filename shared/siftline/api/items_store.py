@@ -9,6 +9,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
 
+from siftline.jobs.replaced_topics_store import left_of
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
 
@@ -95,9 +96,10 @@ class StatusRow:
     status: str
 
 
-COLUMNS = """
+COLUMNS = f"""
 select i.id, i.content_id, c.url, c.status, c.title, c.author, c.site_name, c.image_url, c.kind, c.lang, c.word_count,
-  c.published_at, c.first_seen_at, c.sort_at, c.summary, case when r.replaces then '[]' else c.topics end as topics,
+  c.published_at, c.first_seen_at, c.sort_at, c.summary,
+  case when r.replaces then '[]' else {left_of("c.topics")} end as topics,
   case when r.made_at is not null then r.topics end as own_topics, c.tags as content_tags, i.tags as own_tags, i.note,
   i.source_id, i.saved, i.read_at, i.starred_at, c.notice_code, c.reading_notice_code, c.error_code, c.error_detail,
   i.created_at, greatest(i.updated_at, c.updated_at) as updated_at,

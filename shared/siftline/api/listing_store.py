@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 from siftline.api.filters import Filters
 from siftline.api.items_store import COLUMNS, Freshness, ItemRow
 from siftline.api.paging import Cursor, RankCursor
+from siftline.jobs.replaced_topics_store import ASKED_FOR
 from siftline.kit.db import Connection
 
 UNRANKED = -1.0
@@ -29,7 +30,7 @@ HELD = """
 from items i join contents c on c.id = i.content_id
 left join readings r on r.user_id = i.user_id and r.content_id = i.content_id
 """
-ABOUT = "r.topics @> %(topic)s or (c.topics @> %(topic)s and r.replaces is not true)"
+ABOUT = f"r.topics @> %(topic)s or (c.topics @> %(topic)s and r.replaces is not true and not {ASKED_FOR})"
 NARROWED = """
 i.user_id = %(user_id)s
   and (%(status)s::text is null or c.status = %(status)s)

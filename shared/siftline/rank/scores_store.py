@@ -9,6 +9,7 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
+from siftline.jobs.replaced_topics_store import left_of
 from siftline.kit.db import Connection
 from siftline.rank.judge import HeldItem, Judgement, SourceTopics
 from siftline.rank.profile import Habit, Liked
@@ -87,10 +88,17 @@ _COUNTS = """
 count(i.starred_at)::int as starred, count(i.read_at) filter (where i.starred_at is null)::int as read,
   count(*)::int as brought
 """
+# What an item is about for its user.
+_ABOUT = f"""
+case when r.topics is null or (r.topics = '[]' and not r.replaces) then {left_of("c.topics")}
+  when r.replaces then r.topics else r.topics || coalesce({left_of("c.topics")}, '[]') end
+"""
+_HAS_READ = "left join readings r on r.user_id = i.user_id and r.content_id = i.content_id and r.made_at is not null"
 _TOPICS = f"""
 select said.topic, {_COUNTS}
-from items i join contents c on c.id = i.content_id
-  cross join lateral jsonb_to_recordset(c.topics) as said (topic text)
+from items i join contents c on c.id = i.content_id {_HAS_READ}
+  cross join lateral (select {_ABOUT} as topics) about
+  cross join lateral jsonb_to_recordset(about.topics) as said (topic text)
 where i.user_id = %(user_id)s and i.created_at > now() - %(window)s and jsonb_typeof(c.topics) = 'array'
 group by said.topic order by said.topic
 """  # noqa: S608 - made of constants only
@@ -108,23 +116,22 @@ on conflict (user_id) do update set id = excluded.id, model_version = excluded.m
   evidence = greatest(kept.evidence - %(evidence)s, 0), made_at = now(), applied_at = null
 where kept.id = %(instead_of)s::uuid
 """
-_SAID = """
-select s.id, s.granular_topics as learnt, coalesce(b.topics, '[]') as given
-from sources s left join subscriptions b on b.source_id = s.id and b.user_id = %(user_id)s
+_SAID = f"""
+select s.id, {left_of("s.granular_topics")} as learnt, coalesce(b.topics, '[]') as given
+from sources s cross join lateral (select s.id as source_id, null::uuid as content_id) i
+  left join subscriptions b on b.source_id = s.id and b.user_id = %(user_id)s
 where (s.granular_topics <> '[]' or b.topics <> '[]')
   and exists (select from items i where i.user_id = %(user_id)s and i.source_id = s.id)
-"""
-_BLOCK = """
+"""  # noqa: S608 - made of constants only
+_BLOCK = f"""
 select i.id, i.content_id, i.source_id, i.saved, i.score_wanted as wanted, c.lang, e.vector,
-  c.status = 'FAILED' as failed, case when r.topics is null or (r.topics = '[]' and not r.replaces) then c.topics
-    when r.replaces then r.topics else r.topics || coalesce(c.topics, '[]') end as topics
-from items i join contents c on c.id = i.content_id
-  left join readings r on r.user_id = i.user_id and r.content_id = i.content_id and r.made_at is not null
+  c.status = 'FAILED' as failed, {_ABOUT} as topics
+from items i join contents c on c.id = i.content_id {_HAS_READ}
   left join embeddings e on e.content_id = c.id and e.model_version = %(model_version)s
-where i.user_id = %(user_id)s and c.status in ('READY', 'FAILED') and {due}
+where i.user_id = %(user_id)s and c.status in ('READY', 'FAILED') and {{due}}
   and (%(after)s::uuid is null or i.content_id > %(after)s)
 order by i.content_id limit %(limit)s
-"""
+"""  # noqa: S608 - made of constants only
 _DUE = _BLOCK.format(due="i.score_wanted <> i.score_made")
 _ALL_DUE = _BLOCK.format(due="(i.score_wanted <> i.score_made or i.scored_with is distinct from %(profile_id)s)")
 _HOLD = "select id from score_profiles where user_id = %(user_id)s for no key update"

@@ -12,6 +12,7 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
+from siftline.jobs.replaced_topics_store import ASKED_FOR, left_of
 from siftline.kit.db import Connection
 from siftline.rank.highlight import Highlight
 
@@ -113,7 +114,7 @@ class Asked:
 _READINGS = "left join readings r on r.user_id = i.user_id and r.content_id = i.content_id"
 _FILTERS = {
     "lang": "c.lang = %(lang)s",
-    "topic": "(r.topics @> %(topic)s or (c.topics @> %(topic)s and r.replaces is not true))",
+    "topic": f"(r.topics @> %(topic)s or (c.topics @> %(topic)s and r.replaces is not true and not {ASKED_FOR}))",
     "tag": "(%(tag)s = any(i.tags) or %(tag)s = any(c.tags))",
     "source_id": """(i.source_id = %(source_id)s or i.content_id in (
       select e.content_id from source_entries e join subscriptions b on b.source_id = e.source_id
@@ -131,16 +132,16 @@ _FILTERS = {
       where content_words.content_id = c.id and content_words.words @@ %(never)s::tsquery)""",
 }
 
-_ROWS = """
+_ROWS = f"""
 select i.id, i.content_id, c.title, c.url, c.lang, c.summary,
-  case when r.replaces then '[]' else c.topics end as topics,
+  case when r.replaces then '[]' else {left_of("c.topics")} end as topics,
   case when r.made_at is not null then r.topics end as own_topics, c.published_at, i.source_id,
   c.notice_code is not distinct from 'insufficient_content' or (c.notice_code is not null and c.summary is null)
     as thin,
   search_grammar(c.lang) as grammar,
-  case when {worded} then left(coalesce(c.text, ''), 20000) end as beginning
-{filtered} and c.id = any(%(ids)b::uuid[])
-"""
+  case when {{worded}} then left(coalesce(c.text, ''), 20000) end as beginning
+{{filtered}} and c.id = any(%(ids)b::uuid[])
+"""  # noqa: S608 - made of constants only
 _FOUND = "c.id = any(%(worded)b::uuid[])"
 _HOLDS = """(c.id = any(%(worded)b::uuid[]) or exists (select from content_words
     where content_words.content_id = c.id and content_words.words @@ %(words)s::tsquery))"""
