@@ -1,6 +1,7 @@
 """From a stored text to a READY content: a real PostgreSQL, the real batch loop, a made-up embedding model."""
 
 import hashlib
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -426,3 +427,22 @@ def test_what_another_model_read_is_not_taken_over(bench):
     bench.analyze(second)
 
     assert "taken_from" not in bench.row("jobs", second)["result"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 400_000,
+        "buffalo " * 3_000,
+        random.Random(7).randbytes(200_000).decode("cp1252", "replace").replace("\0", ""),
+    ],
+    ids=["one letter", "one word", "noise"],
+)
+def test_what_is_no_text_has_no_summary_no_tags_and_no_topics(bench, text):
+    content_id = bench.content(title="", text=text)
+
+    bench.analyze(content_id)
+
+    content = bench.row("contents", content_id)
+    assert (content["status"], content["notice_code"]) == ("READY", "insufficient_content")
+    assert (content["summary"], content["tags"], content["topics"]) == (None, [], [])

@@ -262,6 +262,7 @@ def test_what_is_no_address_is_not_saved(database: Database, url: str, code: str
         (Answer(b"", status=410), "gone", 410),
         (Answer(b"", status=403), "forbidden", 403),
         (Answer(b"PNG", headers={"Content-Type": "image/png"}), "unsupported_content_type", None),
+        (Answer(bytes(range(256)) * 40, headers=HTML), "unsupported_content_type", None),
         (Answer(b'{"a": 1}', headers={"Content-Type": "application/json"}), "unsupported_content_type", None),
         (Answer(b"<rss></rss>", headers={"Content-Type": "application/xml"}), "unsupported_content_type", None),
         (page(""), "empty_content", None),

@@ -1,7 +1,7 @@
 """Reads one article: language, vector, topics, summary, tags. Pure but for the models; nothing is written here.
 
-Below a minimum of text nothing is invented: no summary, no tags, no topics but those that most of its source is about,
-and the vector of what is there.
+Below a minimum of text, and of what is no text but signs taken for one, nothing is invented: no summary, no tags, no
+topics but those that most of its source is about, and the vector of what is there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +23,7 @@ from siftline.analyze.summary import SummaryRule, summarize
 from siftline.analyze.tags import TagRule, choose_tags, find_phrases
 from siftline.analyze.topics import Topic, TopicRule, Verdict, classify
 from siftline.kit.embedder import Embedder
+from siftline.kit.readable import says_something
 from siftline.kit.words import letters
 
 INSUFFICIENT = "insufficient_content"
@@ -165,7 +166,7 @@ class Reader:
         vector = self._embedder.embed_passage(article.whole) if letters(article.whole) else None
         if vector is not None:
             derivations.append(Derivation("embedding", self._embedder.model_id, self.model_version))
-        if vector is None or letters(article.text) < self._rules.letters_min:
+        if vector is None or not self._says_enough(article, tongue):
             topics = self._rules.topics.counted([one for one in prior if one.score >= SOURCE_SHARE_MIN])
             derivations += [_source_derivation(prior)] if topics else []
             return Reading(tongue.language, vector, topics, None, (), INSUFFICIENT, tuple(derivations))
@@ -183,6 +184,11 @@ class Reader:
             self._derivation("tags", TAGS_VERSION, {"candidates": len(phrases)}),
         ]
         return Reading(tongue.language, vector, decision.topics, summary.text, tags, None, tuple(derivations))
+
+    def _says_enough(self, article: Article, tongue: Tongue) -> bool:
+        if letters(article.text) < self._rules.letters_min:
+            return False
+        return says_something(article.text, in_a_language=tongue.detected is not None)
 
     def _topics_derivation(
         self, verdict: Verdict, decision: Decision, tongue: Tongue, seen: Mapping[str, Seen]

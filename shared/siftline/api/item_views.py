@@ -13,7 +13,8 @@ from siftline.api.shapes import Cause, Waiting
 from siftline.jobs.credits_store import NO_CREDIT, NO_CREDIT_DETAIL
 
 _NOTICES = {
-    "insufficient_content": "The page holds too little text to summarise or sort; a topic it shows is its source's.",
+    "insufficient_content": "The page holds too little text, or none that makes sense, to summarise or sort; a topic"
+    " it shows is its source's.",
     "without_vector": "The embedding model gave nothing usable for this text: words find it, meaning does not yet. It"
     " is asked again by itself.",
     NO_CREDIT: NO_CREDIT_DETAIL,

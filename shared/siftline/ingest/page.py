@@ -27,6 +27,7 @@ from siftline.ingest.notices import CONSENT_WALL, PAYWALLED, check_wall, is_payw
 from siftline.ingest.pdf import is_pdf, read_pdf
 from siftline.ingest.plain import clean_line, clean_text, count_words
 from siftline.ingest.refresh import sent_to
+from siftline.kit.readable import looks_binary
 
 MAX_BYTES = 10_000_000
 
@@ -60,7 +61,7 @@ def read_page(body: bytes, content_type: str, url: str) -> Page:
         raise PageTooLargeError("The page is too large to be read.")
     if is_pdf(body) and media_type not in _HTML:
         return read_pdf(body, url)
-    text = decode(body, content_type)
+    text = _decoded(body, content_type)
     if media_type == "text/plain":
         return _plain_page(text, url)
     if _LOOKS_FEED.match(text[:4_096]) or (media_type == _JSON and _JSON_FEED.search(text)):
@@ -74,6 +75,12 @@ def read_page(body: bytes, content_type: str, url: str) -> Page:
             raise PdfUnreadableError("The address says that it holds a PDF, and does not.")
         raise UnsupportedContentTypeError("The address does not hold a page that can be read.")
     return _html_page(text, url)
+
+
+def _decoded(body: bytes, content_type: str) -> str:
+    if looks_binary(body):
+        raise UnsupportedContentTypeError("The address says that it holds text, and holds something else.")
+    return decode(body, content_type)
 
 
 def _html_page(text: str, url: str) -> Page:
