@@ -339,7 +339,13 @@ def test_what_a_source_is_kept_to_may_be_ones_own(house):
     assert own(user, item) == ["seafaring"]
     assert user.put(f"/v1/sources/{source}/topics", {}).json["only"] is None
     house.compare()
-    assert user.get(f"/v1/sources/{source}/topics").json == {"only": None, "topics": [], "updated_at": None}
+    assert user.get(f"/v1/sources/{source}/topics").json == {
+        "only": None,
+        "topics": [],
+        "unknown": [],
+        "notice": None,
+        "updated_at": None,
+    }
 
 
 def test_a_topic_that_a_source_is_kept_to_does_not_go_before_the_source_is_let_go(house):
@@ -454,3 +460,37 @@ def test_a_default_topic_that_is_replaced_for_a_source_is_so_for_what_it_brings_
     house.compare()
 
     assert listed(user, "sport") == {item}
+
+
+def test_a_topic_that_is_no_default_one_any_more_is_said_and_empties_no_source(house):
+    user = house.user()
+    source = house.follow(user)
+    told(house, "sport", "culture")
+    item = house.hold(user, house.content(MATCH, topics='[{"topic": "sport", "score": 0.9}]'), source)
+    place = f"/v1/sources/{source}/topics"
+    assert user.put(place, {"only": ["culture"]}).json["unknown"] == []
+
+    told(house, "sport")
+    house.compare()
+
+    shown = user.get(place).json
+    assert (shown["only"], shown["unknown"], shown["notice"]["code"]) == (["culture"], ["culture"], "unknown_topic")
+    assert [topic["topic"] for topic in user.get(f"/v1/items/{item}").json["topics"]] == ["sport"]
+
+
+def test_it_is_said_where_own_topics_find_nothing_because_an_api_makes_the_vectors(house):
+    user = house.user()
+    user.put("/v1/topics", {"topics": [SEA]})
+    assert user.get("/v1/topics").json["notice"] is None
+    house.sql(
+        "insert into embedding_versions (model_version, uri, dimensions, state, activated_at)"
+        " values ('api-m-8', 'api:m', 8, 'active', now())"
+    )
+    assert user.get("/v1/topics").json["notice"]["code"] == "own_topics_not_compared"
+
+
+def told(house: House, *topics: str) -> None:
+    """Let analysis tell these default topics."""
+    shown = [{"id": topic, "descriptions": {"en": topic}} for topic in topics]
+    with house.database.transaction() as connection:
+        reading_profile_store.tell(connection, ReadingProfile(shown, {}))

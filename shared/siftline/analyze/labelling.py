@@ -128,6 +128,8 @@ class LabelUser:
             with self._database.transaction() as connection:
                 seen = store.seen(connection, own.model_version, lang or ANY)
             topics, only = sets.of(source_set_id)
+            if only is not None and only.isdisjoint({*topics, *own.default_topics}):
+                only = None  # what the source was kept to is no more: rather all of it than nothing
             matrix = np.stack([as_vector(row.vector or b"") for row in group])
             told = own.read(matrix, lang, seen, topics, only)
             found += [

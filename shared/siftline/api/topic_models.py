@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from siftline.api.problems import Fault
-from siftline.api.shapes import Asked
+from siftline.api.shapes import Asked, Cause
 
 TOPICS_MAX = 30
 """Topics of one set."""
@@ -78,6 +78,7 @@ class TopicsView(BaseModel):
     own: list[OwnTopic] = Field(description="The caller's own")
     updated_at: datetime | None = Field(description="When the caller's own were changed last")
     pending: int = Field(description="How many of the caller's items are still to be compared with their topics")
+    notice: Cause | None = Field(description="Why the caller's own topics find nothing; null: they are compared")
 
 
 class SourceTopicsView(BaseModel):
@@ -85,6 +86,11 @@ class SourceTopicsView(BaseModel):
 
     only: list[str] | None = Field(description="Only these topics count; null: all")
     topics: list[OwnTopic] = Field(description="The caller's own topics for this source")
+    unknown: list[str] = Field(
+        description="Those of `only` that there are no more, among the default topics and the caller's own: they count "
+        "nothing, and where there is no other, all topics count"
+    )
+    notice: Cause | None = Field(description="Why what is said here does not count, or not all of it; null: it does")
     updated_at: datetime | None
 
 

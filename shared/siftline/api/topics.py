@@ -9,6 +9,7 @@ from siftline.api.auth import CurrentCaller
 from siftline.api.hand_out import HandOut
 from siftline.api.problems import Fault, faulty, not_found
 from siftline.api.routing import BODY_PROBLEMS, new_router, responses
+from siftline.api.shapes import Cause
 from siftline.api.topic_models import (
     ChangeSourceTopics,
     ChangeTopics,
@@ -19,7 +20,7 @@ from siftline.api.topic_models import (
     faults_of,
 )
 from siftline.contracts import JobType, Priority
-from siftline.jobs import reading_profile_store
+from siftline.jobs import embedding_store, reading_profile_store
 from siftline.jobs import store as jobs
 from siftline.jobs.model import NewJob
 from siftline.kit.db import Connection, Database
@@ -83,7 +84,7 @@ class TopicRoutes:
         """Show what counts for a source that the caller follows."""
         with self._database.transaction() as connection:
             self._follows(connection, caller.user_id, source_id)
-            return _source_view(topics_store.find_set(connection, caller.user_id, source_id))
+            return _source_view(connection, caller.user_id, source_id)
 
     def replace_source(self, source_id: UUID, body: ChangeSourceTopics, caller: CurrentCaller) -> SourceTopicsView:
         """Replace what counts for a source that the caller follows."""
@@ -95,7 +96,7 @@ class TopicRoutes:
                 raise faulty(faults)
             only = None if body.only is None else list(dict.fromkeys(body.only))
             job_ids = self._put(connection, caller.user_id, source_id, body.topics, only)
-            view = _source_view(topics_store.find_set(connection, caller.user_id, source_id))
+            view = _source_view(connection, caller.user_id, source_id)
         self._hand_out(job_ids)
         return view
 
@@ -156,11 +157,35 @@ class TopicRoutes:
             own=[] if found is None else [OwnTopic.model_validate(topic) for topic in found.topics],
             updated_at=found and found.updated_at,
             pending=topics_store.pending(connection, user_id),
+            notice=_not_compared(connection) if found is not None else None,
         )
 
 
-def _source_view(found: topics_store.SetRow | None) -> SourceTopicsView:
+def _source_view(connection: Connection, user_id: UUID, source_id: UUID) -> SourceTopicsView:
+    found = topics_store.find_set(connection, user_id, source_id)
     if found is None:
-        return SourceTopicsView(only=None, topics=[], updated_at=None)
+        return SourceTopicsView(only=None, topics=[], unknown=[], notice=None, updated_at=None)
     topics = [OwnTopic.model_validate(topic) for topic in found.topics]
-    return SourceTopicsView(only=found.only_topics, topics=topics, updated_at=found.updated_at)
+    profile = reading_profile_store.told(connection)
+    unknown: list[str] = []
+    if profile is not None:
+        known = topics_store.own_ids(connection, user_id) | {topic.id for topic in topics} | profile.topic_ids
+        unknown = [topic for topic in found.only_topics or [] if topic not in known]
+    notice = _not_compared(connection)
+    if notice is None and unknown:
+        all_of_them = len(unknown) == len(found.only_topics or [])
+        means = "so that all topics count" if all_of_them else "and the others alone count"
+        detail = f"Topics to which the source is kept are no more ({', '.join(unknown)}), {means}."
+        notice = Cause(code="unknown_topic", detail=detail)
+    return SourceTopicsView(
+        only=found.only_topics, topics=topics, unknown=unknown, notice=notice, updated_at=found.updated_at
+    )
+
+
+def _not_compared(connection: Connection) -> Cause | None:
+    """Return why nobody's own topics find anything, in words."""
+    version = embedding_store.active(connection)
+    if version is None or not version.over_api:
+        return None
+    detail = "The vectors that are kept are of a model over an API; own topics cannot be compared with these."
+    return Cause(code="own_topics_not_compared", detail=detail)

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from siftline.jobs import embedding_store
-from siftline.jobs.embedding_store import Version
+from siftline.jobs.embedding_store import SCHEME, Version
 from siftline.jobs.priced_embedder import PricedEmbedder
 from siftline.jobs.spending_store import Caps
 from siftline.kit.aws import secret
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.embedder import OnnxEmbedder, open_embedder
-from siftline.kit.embedding_api import PROVIDER, SCHEME, ApiModel, EmbeddingApi
+from siftline.kit.embedding_api import PROVIDER, ApiModel, EmbeddingApi
 from siftline.kit.errors import ConfigurationError
 from siftline.kit.models import ModelFolder, ModelMissingError
 from siftline.kit.vectors import VectorIndex
@@ -103,7 +103,7 @@ class EmbeddingModels:
 
     def open(self, version: Version) -> Opened:
         """Return a version that was noted before."""
-        if version.uri.startswith(SCHEME):
+        if version.over_api:
             opened = self._over_api(version.uri.removeprefix(SCHEME), version.dimensions)
         else:
             opened = self._here(version) or self._local(self._folder(version.uri, version.chunks), version.uri)

@@ -13,6 +13,8 @@ from psycopg.rows import class_row, scalar_row
 from siftline.kit.db import Connection
 from siftline.kit.errors import NotTriedError
 
+SCHEME = "api:"
+"""Before the name of a model that is asked over its API, where models are named by where they are opened from."""
 _COLUMNS = "select model_version, uri, chunks, dimensions from embedding_versions"
 _OF_STATE = f"{_COLUMNS} where state = %(state)s"
 _ADOPT = """
@@ -98,6 +100,11 @@ class Version:
     uri: str
     chunks: int
     dimensions: int
+
+    @property
+    def over_api(self) -> bool:
+        """Whether its model is asked over an API."""
+        return self.uri.startswith(SCHEME)
 
 
 def active(connection: Connection) -> Version | None:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from openai import OpenAIError
 
 PROVIDER = "embedding"
-SCHEME = "api:"
-"""Before the name of a model that is asked over its API, where models are named by where they are opened from."""
 _SET_UP_FIELDS = frozenset({"model", "dimensions", "encoding_format"})
 """Parameters in which nothing of a text is sent."""
 BUSY_S = 60.0
