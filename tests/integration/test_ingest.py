@@ -245,6 +245,36 @@ def test_two_readers_saving_one_page_at_once_share_one_content_and_one_job(bench
     assert len(bench.all("select id from jobs")) == 1
 
 
+def test_many_saves_of_pages_that_are_there_wait_for_one_another_and_deadlock_nowhere(bench: Bench) -> None:
+    """Some find no job yet and make it, others find it: neither must wait for the other crosswise."""
+    [before] = bench.all("select deadlocks from pg_stat_database where datname = current_database()")
+    for _ in range(8):
+        bench.save("/a")
+        with bench.database.transaction() as connection:
+            connection.execute("delete from jobs")
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda _: bench.save("/a"), range(16)))
+        assert len(bench.all("select id from jobs")) == 1
+    assert bench.all("select deadlocks from pg_stat_database where datname = current_database()") == [before]
+
+
+def test_a_page_deleted_while_it_is_saved_is_made_again(bench: Bench) -> None:
+    def delete() -> None:
+        for _ in range(60):
+            with bench.database.transaction() as connection:
+                connection.execute("delete from jobs")
+                connection.execute(
+                    "delete from contents where not exists (select from items where content_id = contents.id)"
+                )
+                connection.execute("delete from items")
+
+    with ThreadPoolExecutor(5) as pool:
+        deleting = pool.submit(delete)
+        saved = list(pool.map(lambda _: bench.save("/a"), range(120)))
+        deleting.result()
+    assert all(one.status == "PENDING" for one in saved)
+
+
 @pytest.mark.parametrize(("url", "code"), [("ftp://example.com/a", "unsupported_scheme"), ("nonsense", "invalid_url")])
 def test_what_is_no_address_is_not_saved(database: Database, url: str, code: str) -> None:
     with pytest.raises(PermanentError) as caught, database.transaction() as connection:

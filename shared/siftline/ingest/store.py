@@ -6,10 +6,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import psycopg
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from siftline.kit.db import Connection
+from siftline.kit.db import ConflictError, Connection
 from siftline.kit.ids import new_id
 
 OWN_TAGS_MAX = 50
@@ -132,22 +133,28 @@ update contents set
 from old where contents.id = old.id
 """
 
-# Ordered by key, as everybody who makes several contents at once does: they wait for each other and do not deadlock.
-_HOLD_READINGS = """
-select jobs.id from jobs join contents on contents.id = jobs.subject_id
-where contents.url_key = any(%(url_keys)b::text[]) and jobs.job_type = 'ingest_content'
-  and jobs.state in ('pending', 'processing')
-order by jobs.subject_id for no key update of jobs
+_HELD = """
+url_key, id, status,
+status in ('NEW', 'FAILED') or (status in ('READY', 'PENDING') and text is null and topics is null) as unread
 """
-
-_HOLD_CONTENTS = """
+# Ordered by key, as everybody who makes several contents at once does: they wait for each other and do not deadlock.
+_MAKE_CONTENTS = f"""
 insert into contents (id, url_key, url)
 select id, url_key, url from unnest(%(ids)b::uuid[], %(url_keys)b::text[], %(urls)b::text[]) as new (id, url_key, url)
 order by url_key
-on conflict (url_key) do update set updated_at = contents.updated_at
-returning url_key, id, status,
-  status in ('NEW', 'FAILED') or (status in ('READY', 'PENDING') and text is null and topics is null) as unread
+on conflict (url_key) do nothing returning {_HELD}
+"""  # noqa: S608 - made of constants only
+_HOLD_CONTENTS = f"""
+select {_HELD} from contents where url_key = any(%(url_keys)b::text[]) order by url_key for no key update
+"""  # noqa: S608 - made of constants only
+_READINGS = """
+select jobs.id from jobs join contents on contents.id = jobs.subject_id
+where contents.url_key = any(%(url_keys)b::text[]) and jobs.job_type = 'ingest_content'
+  and jobs.state in ('pending', 'processing')
+order by jobs.subject_id
 """
+_HOLD_READINGS = f"{_READINGS} for no key update of jobs"
+_HOLD_TRIES = 5
 
 _HOLD_ITEMS = """
 insert into items (id, user_id, content_id, saved, tags, note)
@@ -226,11 +233,28 @@ def hold_contents(connection: Connection, ids: Sequence[UUID], urls: Mapping[str
     """Return the content under each key of ``urls``, made with an id of ``ids`` when there is none.
 
     Its row is held until the transaction ends, and before it the job that reads it (``siftline.jobs.store.hold``).
+    What changes in between, as a job that comes into being or a content that goes, is seen before the contents are
+    kept: then they are let go of, to begin anew. Raises ``ConflictError`` where that does not end.
     """
     values = {"ids": list(ids), "url_keys": list(urls), "urls": list(urls.values())}
-    connection.execute(_HOLD_READINGS, values)
+    for _ in range(_HOLD_TRIES):
+        with connection.transaction() as savepoint:
+            contents = _held(connection, _MAKE_CONTENTS, values)
+            if len(contents) == len(urls):
+                return contents
+            there = {"url_keys": [key for key in urls if key not in contents]}
+            readings = set(connection.execute(_HOLD_READINGS, there).fetchall())
+            contents |= _held(connection, _HOLD_CONTENTS, there)
+            as_before = readings.issuperset(connection.execute(_READINGS, there).fetchall())
+            if as_before and len(contents) == len(urls):
+                return contents
+            raise psycopg.Rollback(savepoint)
+    raise ConflictError("Others were changing the same pages all the while.")
+
+
+def _held(connection: Connection, statement: str, values: Mapping[str, Any]) -> dict[str, HeldContent]:
     with connection.cursor(row_factory=class_row(HeldContent)) as cursor:
-        return {row.url_key: row for row in cursor.execute(_HOLD_CONTENTS, values)}
+        return {row.url_key: row for row in cursor.execute(statement, values)}
 
 
 def hold_items(
