@@ -231,9 +231,8 @@ def test_a_function_killed_at_the_sixth_of_ten_repeats_that_one_alone(
     machine: FaultMachine, healing: Told, fault_round: int
 ) -> None:
     """Fault 33: the function's time is up at item 6 of 10; and Q17: the work resumes when its lease has run out."""
-    machine.restart_worker(
-        WORKER_THREADS='{"ingest": 1}', JOB_LEASE_S="8"
-    )  # a busy machine holds no heartbeat up so long
+    # A lease that no busy machine lets run out: here it would repeat work that nobody killed.
+    machine.restart_worker(WORKER_THREADS='{"ingest": 1}', JOB_LEASE_S="8")
     urls = machine.site.add_pages(10)
     trap: Trap[None] = Trap(lambda _: True)
     lock, asked = threading.Lock(), []
