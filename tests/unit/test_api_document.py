@@ -66,7 +66,7 @@ def test_it_lists_exactly_the_routes_there_are(api: HttpApi, document: dict[str,
         *(("HEAD", path) for path in ("/health", *OPEN_FEEDS)),
         *(("GET", path) for path in ("/", "/docs/", "/favicon.ico")),
     }
-    pages = {(method, path) for method in ("GET", "POST") for path in OPEN_BY_TOKEN}  # behind links from mails
+    pages = {(method, path) for method in ("GET", "HEAD", "POST") for path in OPEN_BY_TOKEN}  # behind links from mails
     beside |= pages - {("POST", "/v1/read/{token}")}
     assert {(method.upper(), path) for method, path, _ in operations(document)} == api.routes() - beside | elsewhere
 
