@@ -1,5 +1,6 @@
 """From an address to a stored text: a real PostgreSQL, a real loopback server, the real batch loop."""
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -260,7 +261,8 @@ def test_many_saves_of_pages_that_are_there_wait_for_one_another_and_deadlock_no
 
 def test_a_page_deleted_while_it_is_saved_is_made_again(bench: Bench) -> None:
     def delete() -> None:
-        for _ in range(60):
+        for _ in range(30):
+            time.sleep(0.02)
             with bench.database.transaction() as connection:
                 connection.execute("delete from jobs")
                 connection.execute(

@@ -154,7 +154,7 @@ where contents.url_key = any(%(url_keys)b::text[]) and jobs.job_type = 'ingest_c
 order by jobs.subject_id
 """
 _HOLD_READINGS = f"{_READINGS} for no key update of jobs"
-_HOLD_TRIES = 5
+_HOLD_TRIES = 10
 
 _HOLD_ITEMS = """
 insert into items (id, user_id, content_id, saved, tags, note)

@@ -97,7 +97,7 @@ class TestCap:
 
         with ThreadPoolExecutor(16) as threads:
             list(threads.map(ask, range(16)))
-        assert most == 3
+        assert 0 < most <= 3  # how many meet is the scheduler's; more must not
         assert let_through > 3
 
     def test_who_holds_a_place_keeps_it_for_redirects_and_repeats(self, pace: Callable[..., Pace]) -> None:
