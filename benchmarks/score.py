@@ -19,11 +19,12 @@ from benchmarks.report import Report, timed
 from siftline.api import listing_store
 from siftline.api.items_store import Freshness
 from siftline.api.listing_store import Listed
+from siftline.contracts import JobType
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from siftline.rank.scoring import ScoreUser, ScoringRule
-from tests.scoring import job_for
+from tests.factories import claimed
 
 ITEMS = 50_000
 DIMENSIONS = 384
@@ -74,7 +75,7 @@ def main() -> None:
             ("everything anew after a star", lambda: _starred(database, user_id)),
         ):
             prepare()
-            spent_s, done = timed(lambda: work.process(job_for(user_id)))
+            spent_s, done = timed(lambda: work.process(claimed(user_id, JobType.SCORE_USER)))
             rows.append(
                 {
                     "what": name,

@@ -93,7 +93,7 @@ STEPS = {
 
 
 def healed(machine: FaultMachine, trap: Trap[Any], urls: list[str]) -> float:
-    """Wait until all is well again; every page is READY and was asked for once a claim: by a kill, or a lapsed lease."""
+    """Wait until all is well again; every page is READY and was asked for at most once a claim of its job."""
     trap.await_sprung()
     took = machine.heal(trap.at)
     found = machine.ask("select status, url from contents where url = any(%s)", urls)

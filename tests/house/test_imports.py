@@ -1,5 +1,6 @@
 """Imports go one way: functions -> rooms -> jobs -> kit; rooms share contracts and settings, never each other."""
 
+import importlib
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,7 @@ def test_no_function_imports_another_function_or_the_worker(name: str) -> None:
 def test_functions_have_no_import_that_the_worker_would_need_to_know() -> None:
     for path in python_files(SOURCE / "worker"):
         assert not [name for _, name in imported(path) if name.startswith("functions")], relative(path)
+
+
+def test_the_benchmarks_find_what_they_use_of_the_product_and_its_tests() -> None:
+    assert importlib.import_module("benchmarks.__main__").main
