@@ -95,7 +95,7 @@ class Attempts:
                 with self._database.transaction() as connection:
                     breakers_store.not_proven(connection, claim.probes)
             return
-        except Exception:
+        except Exception:  # whatever it was: it goes on from here, and the job must not wait for its lease to run out
             self._give_back(job)
             raise
         try:
