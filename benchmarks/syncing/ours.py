@@ -31,6 +31,7 @@ _HERE = {
     "HOST_PACE_LOOPBACK": "1",
     "HOST_REQUESTS_PER_S": "100",
     "HOST_BURST": "1000",
+    "HOST_AT_ONCE": "100",
 }
 
 
