@@ -16,7 +16,7 @@ from siftline.jobs.attempt import Attempts
 from siftline.jobs.model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.kit.clock import SystemClock
-from siftline.kit.db import Database, Pool
+from siftline.kit.db import Database, Pool, settled
 from siftline.kit.http import HttpClient
 from siftline.kit.ids import new_id
 from siftline.kit.pacing import Pace
@@ -68,8 +68,11 @@ class Sync:
         return time.perf_counter() - began
 
     def _one(self, job_id: UUID) -> None:
-        with self._database.transaction() as connection:
-            claim = self._attempts.claim(connection, job_id, JobType.FETCH_SOURCE)
+        claim = settled(
+            self._database,
+            lambda connection: self._attempts.claim(connection, job_id, JobType.FETCH_SOURCE),
+            single=True,
+        )
         assert claim is not None
         self._attempts.run(claim)
 

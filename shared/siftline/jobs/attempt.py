@@ -244,7 +244,7 @@ class Attempts:
 
     def _park(self, job: ClaimedJob) -> None:
         with self._database.transaction() as connection:
-            waiting = outbox_store.to_park(connection, quiet_s=0, limit=100, job_id=job.id)
+            waiting = outbox_store.to_park_one(connection, job.id)
         self._publisher.park(waiting)
 
     def _told(self, event: str, job: ClaimedJob, status: str, duration_ms: int, error_code: str | None = None) -> None:

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
+from siftline.jobs.states import PENDING
 from siftline.kit.db import Connection
 from siftline.kit.errors import PermanentError
 from siftline.kit.ids import new_id
@@ -83,7 +84,7 @@ cross join lateral (
     when paid.id is not null or exists (select from analysed_twins where content_id = contents.id) then 'repeat'
     else 'analysis' end as kind) asked
 left join lateral ({_PAYERS}) payer on asked.kind <> 'repeat'
-where asker.id = any(%(ids)b::uuid[]) and asker.job_type = 'analyze_content' and asker.state = 'pending'
+where asker.id = any(%(ids)b::uuid[]) and asker.job_type = 'analyze_content' and asker.state = {PENDING}
   and not exists (
     select from credit_entries own where own.job_id = asker.id and own.state <> 'released'
       and not (own.kind = 'repeat' and own.content_version < contents.version))
@@ -103,11 +104,11 @@ on conflict (job_id) do update set user_id = excluded.user_id, kind = excluded.k
   content_version = excluded.content_version, amount = excluded.amount, state = 'reserved', settled_at = null
 """
 
-_HOLD_BACK = """
+_HOLD_BACK = f"""
 with held as (
   update jobs set state = 'cancelled', finished_at = now(), again = false, waits_for = null, error_code = %(code)s,
     error_message = %(detail)s, updated_at = now()
-  where id = any(%(ids)b::uuid[]) and state = 'pending'
+  where id = any(%(ids)b::uuid[]) and state = {PENDING}
   returning id, subject_id, attempts),
 event as (
   insert into job_events (job_id, event, attempt, error_code, detail)
@@ -119,7 +120,7 @@ from held
 where contents.id = held.subject_id
   and not exists (select from jobs live where live.subject_id = contents.id and live.id <> all(%(ids)b::uuid[])
     and live.state in ('pending', 'processing'))
-"""
+"""  # noqa: S608  -- constants of ours
 
 # The text may have changed between reservation and work; what was analysed is what stands there now.
 _SETTLE = """

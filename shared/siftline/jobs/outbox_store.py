@@ -11,6 +11,7 @@ from psycopg.rows import kwargs_row, scalar_row
 from siftline.contracts import JobType, Queue
 from siftline.jobs import credits_store
 from siftline.jobs import subjects_store as subjects
+from siftline.jobs.states import PENDING
 from siftline.kit.db import Connection
 
 # SQS can hold a message back for at most this long.
@@ -48,10 +49,13 @@ class Swept:
     """The job type of each failed one."""
 
 
+_OUTGOING = """jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.park_id,
+  jobs.error_code, jobs.error_message, jobs.attempts, extract(epoch from jobs.due_at - now())::float8 as wait_s"""
+
+# Whether it is due is asked of each, not looked for: in the index by time stands all that waits, handed out or not.
 _OUTSTANDING = """
-select count(*) from (
-  select from jobs where queue = %(queue)s and state = 'pending' and published_at is not null and due_at <= now()
-  limit %(cap)s) as counted
+select least(count(*) filter (where due_at <= now()), %(cap)s)::int8 from jobs
+where queue = %(queue)s and state = 'pending' and published_at is not null
 """
 
 # That a message was sent need not be on disk: were that lost with the server, the message would be sent once more.
@@ -59,16 +63,16 @@ select count(*) from (
 # pass a thousand of somebody else's there. Messages that SQS still holds back (due later) stand in nobody's way.
 # Who waits for a host's turn is handed out with it, for behind those that were never tried it would be missed; of
 # these no more than a share become due together.
-_TAKE = """
-with wanted as (
+_TAKE = f"""
+with wanted as materialized (
   select id, queue, group_key, due_at, waits_for,
     row_number() over (partition by queue, group_key order by priority desc, due_at, id) as place
   from jobs
-  where id = any(%(ids)b::uuid[]) and state = 'pending' and published_at is null and due_at <= now() + %(ahead)s),
-tenants as (
-  select queue, group_key, (select count(*) from jobs out where out.queue = one.queue
-      and out.group_key = one.group_key and out.state = 'pending' and out.published_at is not null
-      and out.due_at <= now()) as already
+  where id = any(%(ids)b::uuid[]) and state = {PENDING} and published_at is null and due_at <= now() + %(ahead)s),
+tenants as materialized (
+  select queue, group_key, (select count(*) filter (where out.due_at <= now()) from jobs out
+    where out.queue = one.queue and out.group_key = one.group_key and out.state = 'pending'
+      and out.published_at is not null) as already
   from (select distinct queue, group_key from wanted) one),
 chosen as (
   select wanted.id from wanted join tenants using (queue, group_key)
@@ -77,16 +81,14 @@ chosen as (
       and out.state = 'pending' and out.published_at is not null
       and out.due_at > wanted.due_at - %(together)s and out.due_at <= wanted.due_at) <= %(share)s))
 update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
-from chosen where jobs.id = chosen.id and jobs.state = 'pending' and jobs.published_at is null
+from chosen where jobs.id = chosen.id and jobs.state = {PENDING} and jobs.published_at is null
   and set_config('synchronous_commit', 'off', true) is not null
-returning jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.park_id,
-  jobs.error_code, jobs.error_message, jobs.attempts,
-  extract(epoch from jobs.due_at - now())::float8 as wait_s
-"""
+returning {_OUTGOING}
+"""  # noqa: S608  -- constants of ours
 
 # One row of each waiting tenant is found by skipping through the index, so that a tenant with many jobs costs no more
 # than one with few; the turns then go round: everyone's first, everyone's second, within a priority.
-_TAKE_TURNS = """
+_TAKE_TURNS = f"""
 with recursive tenants as (
   (select group_key from jobs where queue = %(queue)s and state = 'pending' and published_at is null
    order by group_key limit 1)
@@ -98,9 +100,8 @@ turns as (
   select own.id, own.priority, own.due_at,
     row_number() over (partition by tenants.group_key order by own.priority desc, own.due_at) as turn
   from tenants cross join lateral (
-    select count(*) as already from jobs
-    where queue = %(queue)s and state = 'pending' and published_at is not null and group_key = tenants.group_key
-      and due_at <= now()) out
+    select count(*) filter (where due_at <= now()) as already from jobs
+    where queue = %(queue)s and state = 'pending' and published_at is not null and group_key = tenants.group_key) out
   cross join lateral (
     select id, priority, due_at from jobs
     where queue = %(queue)s and state = 'pending' and published_at is null and group_key = tenants.group_key
@@ -109,14 +110,12 @@ turns as (
   where tenants.group_key is not null),
 chosen as (select id from turns order by priority desc, turn, due_at limit %(limit)s)
 update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
-from chosen where jobs.id = chosen.id and jobs.state = 'pending' and jobs.published_at is null
+from chosen where jobs.id = chosen.id and jobs.state = {PENDING} and jobs.published_at is null
   and set_config('synchronous_commit', 'off', true) is not null
-returning jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.park_id,
-  jobs.error_code, jobs.error_message, jobs.attempts,
-  extract(epoch from jobs.due_at - now())::float8 as wait_s
-"""
+returning {_OUTGOING}
+"""  # noqa: S608  -- constants of ours
 
-_TAKE_UNANSWERED = """
+_TAKE_UNANSWERED = f"""
 with quiet as (
   select id from jobs
   where state = 'pending' and published_at < now() - %(quiet)s
@@ -124,16 +123,14 @@ with quiet as (
   order by published_at limit %(limit)s for update skip locked)
 update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
 from quiet where jobs.id = quiet.id
-returning jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.park_id,
-  jobs.error_code, jobs.error_message, jobs.attempts,
-  extract(epoch from jobs.due_at - now())::float8 as wait_s
-"""
+returning {_OUTGOING}
+"""  # noqa: S608  -- constants of ours
 
 _QUEUES_OF = "select distinct queue from jobs where id = any(%(ids)b::uuid[]) order by queue"
 
-_NOT_SENT = (
-    "update jobs set published_at = null, updated_at = now() where id = any(%(ids)b::uuid[]) and state = 'pending'"
-)
+_NOT_SENT = f"""
+update jobs set published_at = null, updated_at = now() where id = any(%(ids)b::uuid[]) and state = {PENDING}
+"""  # noqa: S608  -- constants of ours
 
 _SWEEP_LOST = """
 with lost as (
@@ -167,15 +164,19 @@ _END_LEASES = """
 update jobs set lease_until = now(), updated_at = now() where state = 'processing' and lease_until > now()
 """
 
-_TO_PARK = """
-select jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.park_id,
-  jobs.error_code, jobs.error_message, jobs.attempts,
-  extract(epoch from jobs.due_at - now())::float8 as wait_s
+_TO_PARK = f"""
+select {_OUTGOING}
 from jobs
 where park_id is not null and parked_at is null and finished_at <= now() - %(quiet)s
-  and (%(job_id)s::uuid is null or id = %(job_id)s)
 order by finished_at limit %(limit)s for update skip locked
-"""
+"""  # noqa: S608  -- constants of ours
+
+_TO_PARK_ONE = f"""
+select {_OUTGOING}
+from jobs
+where id = %(job_id)s and (park_id is not null and parked_at is null) = (select true)
+for update skip locked
+"""  # noqa: S608  -- constants of ours
 
 _PARKED = "update jobs set parked_at = now() where park_id = any(%(park_ids)b::uuid[]) and parked_at is null"
 
@@ -262,10 +263,14 @@ def end_leases(connection: Connection) -> int:
     return connection.execute(_END_LEASES).rowcount
 
 
-def to_park(connection: Connection, *, quiet_s: float, limit: int, job_id: UUID | None = None) -> list[Outgoing]:
-    """Return failed jobs (or that one) whose parking on the dead-letter queue was not recorded."""
-    values = {"quiet": timedelta(seconds=quiet_s), "limit": limit, "job_id": job_id}
-    return _outgoing(connection, _TO_PARK, values)
+def to_park(connection: Connection, *, quiet_s: float, limit: int) -> list[Outgoing]:
+    """Return failed jobs whose parking on the dead-letter queue was not recorded."""
+    return _outgoing(connection, _TO_PARK, {"quiet": timedelta(seconds=quiet_s), "limit": limit})
+
+
+def to_park_one(connection: Connection, job_id: UUID) -> list[Outgoing]:
+    """Return this failed job, unless its parking is recorded."""
+    return _outgoing(connection, _TO_PARK_ONE, {"job_id": job_id})
 
 
 def parked(connection: Connection, park_ids: Sequence[UUID]) -> None:

@@ -53,7 +53,7 @@ class Publisher:
             with self._database.transaction() as connection:
                 queues = outbox.queues_of(connection, job_ids)
             return sum(self.hand_out(queue) for queue in queues)
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             taken = outbox.take(connection, job_ids, share=self._settings.job_tenant_share)
         return self._send(taken)
 

@@ -13,8 +13,9 @@ from siftline.kit.db import Connection
 _CONTENT_JOBS = frozenset({JobType.INGEST_CONTENT, JobType.ANALYZE_CONTENT})
 
 # A content may have a job of each kind at once: what is in work has the last word, then what waits, then what ended.
+# Counted, as of whether there is one the planner likes to make a table of all such jobs first.
 _IN = (
-    "exists (select from jobs where jobs.subject_id = contents.id and jobs.job_type in ('ingest_content',"
+    "(select count(*) > 0 from jobs where jobs.subject_id = contents.id and jobs.job_type in ('ingest_content',"
     " 'analyze_content') and jobs.state = '{}')"
 )
 _IN_WORK, _WAITS = _IN.format("processing"), _IN.format("pending")

@@ -4,6 +4,7 @@ Transactions are short: no HTTP, model or vector call stands inside one.
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
@@ -21,6 +22,8 @@ _First = TypeVar("_First")
 _Result = TypeVar("_Result")
 _CONFLICT_TRIES = 5
 _CONFLICT_WAIT = wait_random_exponential(multiplier=0.02, max=0.5)
+# A connection that was just used needs no round trip to show that it lives.
+_UNCHECKED_S = 1.0
 _OPTIONS = "-c timezone=UTC -c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000"
 
 
@@ -102,17 +105,28 @@ class SingleConnection:
         return self._connection
 
 
+class _Pooled(psycopg.Connection[Any]):
+    """A connection that knows when it was last in use, by ``time.monotonic``."""
+
+    used_at = 0.0
+
+
 class Pool:
-    """At most ``size`` connections, checked before use; for processes that run many handlers at once."""
+    """At most ``size`` connections, checked before use where they rested; for processes that run many handlers at once.
+
+    One that the server dropped within a second of its last use is handed out: who has it is told so by the first
+    statement, as anybody is whose connection is lost in the midst of work.
+    """
 
     def __init__(self, url: str, *, size: int, wait_s: float = 10.0) -> None:
-        self._pool: ConnectionPool[Connection] = ConnectionPool(
+        self._pool = ConnectionPool(
             url,
+            connection_class=_Pooled,
             min_size=1,
             max_size=size,
             timeout=wait_s,
             kwargs={"autocommit": True, "options": _OPTIONS},
-            check=ConnectionPool.check_connection,
+            check=_checked,
             open=True,
         )
 
@@ -131,10 +145,17 @@ class Pool:
             except ReadOnlySqlTransaction:
                 connection.close()
                 raise
+            finally:
+                connection.used_at = time.monotonic()
 
     def close(self) -> None:
         """Close every connection."""
         self._pool.close()
+
+
+def _checked(connection: _Pooled) -> None:
+    if time.monotonic() - connection.used_at > _UNCHECKED_S:
+        ConnectionPool.check_connection(connection)
 
 
 def settled(database: Database, work: Callable[[Connection], _Result], *, single: bool = False) -> _Result:

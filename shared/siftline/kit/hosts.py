@@ -1,11 +1,10 @@
 """What counts as one host: the names above it, the domain that its owner registered, an address in its one spelling."""
 
 import ipaddress
-from urllib.parse import urlsplit
 
 from siftline.kit.addresses import literal_address, reached
 from siftline.kit.sites import suffixes
-from siftline.kit.urls import validate_url
+from siftline.kit.urls import host_of_url
 
 _LOCALHOST = "localhost"
 _NETWORK_BITS = 64
@@ -14,7 +13,7 @@ _NETWORK_BITS = 64
 
 def host_of(url: str) -> str:
     """Return the host of an address, however it is spelled; empty if there is none."""
-    return _plain((urlsplit(validate_url(url)).hostname or "").rstrip("."))
+    return _plain(host_of_url(url).rstrip("."))
 
 
 def registrable_domain(host: str) -> str:

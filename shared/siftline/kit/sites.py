@@ -1,12 +1,13 @@
 """Who may speak for whom: contents are shared by all users, so only a page's own site says what stands there."""
 
 from collections.abc import Iterable
-from functools import cache
-from urllib.parse import urlsplit
+from functools import cache, lru_cache
 
 from publicsuffixlist import PublicSuffixList
 
-from siftline.kit.urls import validate_url
+from siftline.kit.urls import host_of_url
+
+_HOSTS_KEPT = 1_024
 
 
 def speaks_for(speakers: Iterable[str], url: str) -> bool:
@@ -29,5 +30,7 @@ def _above(speaker: str, host: str) -> bool:
     return speaker == host or (host.endswith(f".{speaker}") and suffixes().privatesuffix(speaker) is not None)
 
 
+# A feed's own addresses are asked for with each of its entries.
+@lru_cache(maxsize=_HOSTS_KEPT)
 def _host(url: str) -> str:
-    return (urlsplit(validate_url(url)).hostname or "").rstrip(".").removeprefix("www.")
+    return host_of_url(url).rstrip(".").removeprefix("www.")

@@ -115,6 +115,14 @@ def canonical_url(url: str) -> str:
     return key._replace(path="/", query=None, fragment=f"!sha256:{digest}").text()
 
 
+def host_of_url(url: str) -> str:
+    """Return the host of an address as it is fetched: ASCII, in lower case, an IPv6 one without brackets.
+
+    Raises as ``validate_url`` does.
+    """
+    return (_plain(url) or _parse(validate_url(url))).host
+
+
 def same_site(one: str, other: str) -> bool:
     """Return whether two addresses are of one site: the same host, or one a sub-domain of the other; ``www.`` aside."""
     names = [(_plain(address) or _parse(address)).host.rstrip(".").removeprefix("www.") for address in (one, other)]
