@@ -9,23 +9,27 @@ deadline at the latest. Limits of address space are Linux's, and so is ``/proc``
 """
 
 import contextlib
+import fcntl
+import os
 import pickle
 import queue
+import select
 import signal
 import subprocess
 import sys
-import threading
 import time
 import weakref
 from collections.abc import Iterator
 from typing import IO, Any, Self, cast
 
-from siftline.kit.confined_child import ANSWER, NO_MEMORY, RAISED, REQUEST, RETURNED, arguments, exactly
+from siftline.kit.confined_child import ANSWER, NO_MEMORY, RAISED, REQUEST, RETURNED, arguments
 from siftline.kit.errors import PermanentError, SiftlineError, TransientError
 from siftline.kit.log import logger
 
 _START_S = 30.0
 """A child that has not imported its functions by then never will."""
+_PIPE_BYTES = 1024 * 1024
+"""So that most bodies and answers pass at once; Linux's default is 64 KiB."""
 _log = logger("confined")
 
 
@@ -148,15 +152,23 @@ class _ChildDiedError(Exception):
 
 
 class _Child:
-    """One process and its two pipes."""
+    """One process and its two pipes, which never block for longer than a call may take."""
 
     def __init__(self, arguments: list[str]) -> None:
         # A session of its own, so that Ctrl-C at a terminal reaches only its parent; it ends when its input does.
         self._process = subprocess.Popen(  # noqa: S603 - this interpreter, our own code
-            [sys.executable, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+            [sys.executable, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            bufsize=0,
         )
         self._input = cast("IO[bytes]", self._process.stdin)
         self._output = cast("IO[bytes]", self._process.stdout)
+        for pipe in (self._input, self._output):
+            os.set_blocking(pipe.fileno(), False)
+            with contextlib.suppress(PermissionError):  # a user may have only so much of it; smaller ones do as well
+                fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         self._ready = False
 
     @property
@@ -171,44 +183,51 @@ class _Child:
         """
         if not self._ready:
             self._start()
-        with self._killed_after(within_s) as rang:
-            self._input.write(REQUEST.pack(within_s, len(request)))
-            self._input.write(request)
-            self._input.flush()
-            state, last, body = self._answer()
-        return state, last or rang.is_set(), body
+        until = time.monotonic() + within_s
+        with self._gone_if_it_fails():
+            self._write(REQUEST.pack(within_s, len(request)) + request, until)
+            return self._answer(until)
 
     def _start(self) -> None:
         try:
-            with self._killed_after(_START_S):
-                self._answer()
+            with self._gone_if_it_fails():
+                self._answer(time.monotonic() + _START_S)
         except _ChildDiedError as error:
             raise ChildLostError("The process that reads what strangers wrote could not be started.") from error
         self._ready = True
 
-    def _answer(self) -> tuple[int, bool, bytes]:
-        state, last, length = ANSWER.unpack(exactly(self._output, ANSWER.size))
-        return state, last, exactly(self._output, length)
+    def _answer(self, until: float) -> tuple[int, bool, bytes]:
+        state, last, length = ANSWER.unpack(self._read(ANSWER.size, until))
+        return state, last, self._read(length, until)
+
+    def _write(self, data: bytes, until: float) -> None:
+        rest = memoryview(data)
+        while rest:
+            _wait(self._input, select.POLLOUT, until)
+            rest = rest[self._input.write(rest) or 0 :]
+
+    def _read(self, length: int, until: float) -> bytes:
+        parts: list[bytes] = []
+        while length:
+            _wait(self._output, select.POLLIN, until)
+            part = self._output.read(min(length, _PIPE_BYTES))
+            if part == b"":
+                raise EOFError
+            parts.append(part or b"")
+            length -= len(parts[-1])
+        return b"".join(parts)
 
     @contextlib.contextmanager
-    def _killed_after(self, seconds: float) -> Iterator[threading.Event]:
-        """Kill the child when the block takes longer; turns the end of its pipes into ``_ChildDiedError``."""
-        rang = threading.Event()
-
-        def ring() -> None:
-            rang.set()
-            self._process.kill()
-
-        alarm = threading.Timer(seconds, ring)
-        alarm.daemon = True
-        alarm.start()
+    def _gone_if_it_fails(self) -> Iterator[None]:
+        """End the child when the block is too late, or finds its pipes at their end: ``_ChildDiedError``."""
         try:
-            yield rang
+            yield
         except (OSError, EOFError) as error:
+            timed_out = isinstance(error, TimeoutError)
+            if timed_out:
+                self._process.kill()
             self.close()
-            raise _ChildDiedError(self._process.returncode, timed_out=rang.is_set()) from error
-        finally:
-            alarm.cancel()
+            raise _ChildDiedError(self._process.returncode, timed_out=timed_out) from error
 
     def close(self) -> None:
         """End the process: by the end of its input, or else by force."""
@@ -220,6 +239,14 @@ class _Child:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+def _wait(pipe: IO[bytes], event: int, until: float) -> None:
+    """Return when a pipe is ready for what is to be done to it, or at its end. Raises ``TimeoutError``."""
+    poll = select.poll()
+    poll.register(pipe, event)
+    if not poll.poll(max(until - time.monotonic(), 0) * 1000):
+        raise TimeoutError
 
 
 def _close_all(idle: "queue.LifoQueue[_Child]") -> None:
