@@ -12,7 +12,7 @@ from siftline.fetch.feeds import Entry, Feed
 from siftline.fetch.health_store import Polled, Source
 from siftline.fetch.identity import Arrival, Edit, Identified, Verdict
 from siftline.fetch.recordings import recording_kind, recording_url
-from siftline.fetch.store import NewContent
+from siftline.fetch.store import NewContent, Stored
 from siftline.jobs import store as jobs
 from siftline.jobs.model import NewJob
 from siftline.kit.db import Connection
@@ -76,9 +76,24 @@ class Intake:
 
     def write(self, connection: Connection) -> None:
         """Save everything in the caller's transaction and fill ``follow``."""
-        source_id, verdict = self._source.id, self._verdict
         contents = [*self._contents, *self._returned]
-        stored = store.add_contents(connection, contents)
+        # What is not asked for an answer does not wait for one (pipeline mode of libpq).
+        with connection.pipeline():
+            stored = store.add_contents(connection, contents)
+            edited = self._write_entries(connection, contents, stored)
+            health_store.polled(connection, self._polled)
+        self.follow[:] = [
+            self._job(stored[content.url_key].id, content.identified.entry.published_at)
+            for content in contents
+            if content.analyse and stored[content.url_key].unread
+        ]
+        self.follow += [self._job(content_id, _LONG_AGO) for content_id in edited]
+
+    def _write_entries(
+        self, connection: Connection, contents: Sequence[NewContent], stored: Mapping[str, Stored]
+    ) -> list[UUID]:
+        """Save ledger, items and edits; returns the contents to be ingested again."""
+        source_id, verdict = self._source.id, self._verdict
         ids = [stored[content.url_key].id for content in contents]
         ledger_store.move_entries(connection, source_id, verdict.moves)
         ledger_store.add_entries(connection, source_id, zip(contents, ids, strict=True))
@@ -93,14 +108,7 @@ class Intake:
         ]
         edits = [*map(self._allowed, verdict.edits), *told]
         jobs.hold(connection, [edit.content_id for edit in edits if edit.content_id], JobType.INGEST_CONTENT)
-        edited = store.edit_contents(connection, edits)
-        health_store.polled(connection, self._polled)
-        self.follow[:] = [
-            self._job(stored[content.url_key].id, content.identified.entry.published_at)
-            for content in contents
-            if content.analyse and stored[content.url_key].unread
-        ]
-        self.follow += [self._job(content_id, _LONG_AGO) for content_id in edited]
+        return store.edit_contents(connection, edits)
 
     def _returning(self, wanted: Collection[str], first_import: str) -> list[NewContent]:
         """Return the contents to be made again; the import rule holds for what the first poll brought."""
