@@ -1,13 +1,15 @@
 """Transactions whose first statement travels with their begin, and single statements without one."""
 
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
+import psycopg
 import pytest
 from psycopg.errors import DivisionByZero, UniqueViolation
 from psycopg.pq import TransactionStatus
 
-from siftline.kit.db import Connection, Database, settled_after
+from siftline.kit.db import Connection, Database, Pool, settled_after
 from tests.factories import make_user
 
 
@@ -66,3 +68,24 @@ def test_a_single_statement_stands_at_once(database: Database) -> None:
         first(connection)
         assert connection.info.transaction_status is TransactionStatus.IDLE
     assert names(database) == ["first"]
+
+
+def test_a_session_that_the_server_ended_a_moment_after_its_use_is_not_handed_out(database_url: str) -> None:
+    with closing(Pool(database_url, size=1)) as pool:
+        with pool.statement() as connection:
+            [backend] = connection.execute("select pg_backend_pid()").fetchone()
+        with psycopg.connect(database_url, autocommit=True) as other:
+            other.execute("select pg_terminate_backend(%s, 10000)", [backend])
+        with pool.statement() as connection:
+            assert connection.execute("select pg_backend_pid() <> %s", [backend]).fetchone() == (True,)
+
+
+def test_a_session_that_was_just_in_use_is_handed_out_without_a_question(database_url: str) -> None:
+    with closing(Pool(database_url, size=1)) as pool, psycopg.connect(database_url, autocommit=True) as other:
+        with pool.statement() as connection:
+            [backend] = connection.execute("select pg_backend_pid()").fetchone()
+        with pool.statement() as connection:
+            assert connection.info.backend_pid == backend
+        # The last that it was asked is still what it was asked in the first block.
+        asked = other.execute("select query from pg_stat_activity where pid = %s", [backend]).fetchone()
+        assert asked == ("select pg_backend_pid()",)

@@ -3,6 +3,7 @@
 Transactions are short: no HTTP, model or vector call stands inside one.
 """
 
+import select
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +23,7 @@ _First = TypeVar("_First")
 _Result = TypeVar("_Result")
 _CONFLICT_TRIES = 5
 _CONFLICT_WAIT = wait_random_exponential(multiplier=0.02, max=0.5)
-# A connection that was just used needs no round trip to show that it lives.
+# A connection that was just in use, and on which nothing came in since, needs no round trip to show that it lives.
 _UNCHECKED_S = 1.0
 _OPTIONS = "-c timezone=UTC -c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000"
 
@@ -112,11 +113,7 @@ class _Pooled(psycopg.Connection[Any]):
 
 
 class Pool:
-    """At most ``size`` connections, checked before use where they rested; for processes that run many handlers at once.
-
-    One that the server dropped within a second of its last use is handed out: who has it is told so by the first
-    statement, as anybody is whose connection is lost in the midst of work.
-    """
+    """At most ``size`` connections, checked before use; for processes that run many handlers at once."""
 
     def __init__(self, url: str, *, size: int, wait_s: float = 10.0) -> None:
         self._pool = ConnectionPool(
@@ -154,8 +151,15 @@ class Pool:
 
 
 def _checked(connection: _Pooled) -> None:
-    if time.monotonic() - connection.used_at > _UNCHECKED_S:
+    """Ask the server, unless the connection was in use a moment ago and nothing, such as its end, came in since."""
+    if time.monotonic() - connection.used_at > _UNCHECKED_S or _speaks(connection):
         ConnectionPool.check_connection(connection)
+
+
+def _speaks(connection: Connection) -> bool:
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def settled(database: Database, work: Callable[[Connection], _Result], *, single: bool = False) -> _Result:
