@@ -150,17 +150,17 @@ def exact_sha256(entry: Entry) -> bytes:
 
 
 def _masked_sha256(entry: Entry, text: str) -> bytes:
-    return _sha256(entry.title, _masked(text))
+    return hashlib.sha256(f"{entry.title}\0".encode() + _masked(text)).digest()
 
 
-def _masked(text: str) -> str:
-    """Return text with a nought for every number."""
+def _masked(text: str) -> bytes:
+    """Return text with a nought for every number, in UTF-8."""
     if not text.isascii():
-        return _DIGITS.sub("0", text)
+        return _DIGITS.sub("0", text).encode()
     raw = text.encode().translate(_NOUGHTS)
     while b"00" in raw:
         raw = raw.replace(b"00", b"0")
-    return raw.decode()
+    return raw
 
 
 def _exact_sha256(entry: Entry, text: str) -> bytes:
