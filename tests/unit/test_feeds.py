@@ -1,6 +1,7 @@
 """What feeds say, in every format and state of repair."""
 
 import json
+import pickle
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -425,3 +426,14 @@ class TestSafety:
             read(body)
         with pytest.raises(FeedTooComplexError):
             parse_xml_lenient(body.encode(), url=URL, content_type="")
+
+
+def test_a_feed_survives_the_way_between_processes() -> None:
+    feed = read(
+        rss(
+            "<item><title>A</title><link>/a</link><author>ann@site.example (Ann)</author><category>c</category>"
+            "<pubDate>Sun, 01 Nov 2026 10:00:00 +0100</pubDate><enclosure url='/a.mp3' type='audio/mpeg' length='3'/>"
+            "<description>&lt;p&gt;Words&lt;/p&gt;</description></item><item><title>B</title></item>"
+        )
+    )
+    assert pickle.loads(pickle.dumps(feed)) == feed  # noqa: S301 - our own

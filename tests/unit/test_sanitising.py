@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from siftline.fetch.markup import escaped, first_image, sanitised, text_of
+from siftline.fetch.markup import escaped, first_image, sanitised, text_of, text_of_clean
 
 BASE = "https://news.example/a/"
 # Well-known vectors: events, schemes in every disguise, active elements, mutation, clobbering, styles.
@@ -143,3 +143,43 @@ def test_an_image_of_a_sanitised_body_is_one_that_may_be_asked_for() -> None:
     assert first_image(sanitised('<img src="javascript:alert(1)"><img src="//cdn.example/i.png">', BASE)) == (
         "https://cdn.example/i.png"
     )
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("/more?a=1&b=2", "http://news.example/more?a=1&amp;b=2"),
+        ("/", "http://news.example/"),
+        ("/a//b/", "http://news.example/a//b/"),
+        ("/a/../b", "http://news.example/b"),
+        ("/%2e%2e/b", "http://news.example/b"),
+        ("/a b", "http://news.example/a%20b"),
+        ("/a?it's", "http://news.example/a?it%27s"),
+        ("/\\b", "http://b/"),
+        ("b", "http://news.example/x/b"),
+        ("?q", "http://news.example/x/y?q"),
+    ],
+)
+def test_relative_addresses_are_joined_as_browsers_do(address: str, expected: str) -> None:
+    """Those that are plain and those that are not, beside each other or alone."""
+    base = "http://news.example:80/x/y"
+    for other in ("", '<img src="/i.png">', '<img src="i.png">'):
+        clean = sanitised(f'<p title="x"><a hreflang="en" href="{address}">more</a>{other}', base)
+        assert f'href="{expected}"' in clean
+        assert clean.count("http:") == 1 + bool(other)
+
+
+def test_words_that_look_like_a_link_stay() -> None:
+    told = '<p>write &lt;a href="/x"&gt; or href="/y"</p>'
+    assert sanitised(f'{told}<a href="/z"></a>', BASE) == (
+        f'{told}<a href="https://news.example/z" rel="noopener noreferrer"></a>'
+    )
+
+
+@pytest.mark.parametrize("max_chars", [4, 40, 400])
+def test_the_beginning_of_a_text_does_not_depend_on_where_it_is_cut(max_chars: int) -> None:
+    clean = sanitised(
+        "".join(f"<p>{'word  ' * number}<b>b</b>&amp;<br>\n\u201cq\u201d</p>" for number in range(60)), BASE
+    )
+    whole = text_of_clean(clean, len(clean))
+    assert text_of_clean(clean, max_chars) == whole[:max_chars].rstrip()

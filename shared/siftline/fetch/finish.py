@@ -1,7 +1,8 @@
 """Makes our entries of what a reader found in a feed: sanitised, linked, plain where they are to be plain."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 
 from siftline.fetch import markup, media
 from siftline.fetch.draft import PLAIN, XHTML, EntryDraft, FeedDraft, Text
@@ -21,10 +22,11 @@ FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, Recursio
 def finish(draft: FeedDraft, *, url: str) -> Feed:
     """Return a feed; ``url`` is where it came from. An entry that says nothing is skipped and counted."""
     entries, skipped = [], draft.skipped
-    inherited = names(draft.authors) if draft.is_atom else None
+    names_of = cache(names)  # a feed has few authors, and each of them writes many entries
+    author = names_of(tuple(draft.authors))
     for raw in draft.entries:
         try:
-            entry = _entry(raw, url, inherited=inherited, is_atom=draft.is_atom)
+            entry = _entry(raw, url, names_of, inherited=author if draft.is_atom else None, is_atom=draft.is_atom)
         except FAULTS:
             entry = None
         if entry is None:
@@ -38,7 +40,7 @@ def finish(draft: FeedDraft, *, url: str) -> Feed:
         language=markup.line(draft.language, 35) or None,
         skipped=skipped,
         description=plain(draft.description, is_atom=draft.is_atom)[: markup.DESCRIPTION_MAX_CHARS].rstrip(),
-        author=names(draft.authors),
+        author=author,
         image_url=markup.absolute(draft.image, url),
         ttl_minutes=_minutes(draft.ttl),
         skip_hours=frozenset(int(hour) % 24 for hour in map(str.strip, draft.skip_hours) if _is_hour(hour)),
@@ -48,7 +50,14 @@ def finish(draft: FeedDraft, *, url: str) -> Feed:
     )
 
 
-def _entry(draft: EntryDraft, feed_url: str, *, inherited: str | None, is_atom: bool) -> Entry | None:
+def _entry(
+    draft: EntryDraft,
+    feed_url: str,
+    names_of: Callable[[tuple[str, ...]], str | None],
+    *,
+    inherited: str | None,
+    is_atom: bool,
+) -> Entry | None:
     """Return an entry, or ``None`` when it says nothing that could be kept."""
     # An Atom entry that has links, but none to a page, has no page: its id is a name (RFC 4287, section 4.2.6).
     permalink = "" if is_atom and draft.links else draft.permalink
@@ -66,7 +75,7 @@ def _entry(draft: EntryDraft, feed_url: str, *, inherited: str | None, is_atom: 
         guid=markup.legal(draft.guid).strip()[:GUID_MAX_CHARS] or None,
         link=link,
         title=title or markup.text_of_clean(content, 120),
-        author=names(draft.authors) or inherited,
+        author=names_of(tuple(draft.authors)) or inherited,
         published_at=draft.published_at or draft.updated_at or draft.created_at,
         updated_at=draft.updated_at,
         html=content,

@@ -16,8 +16,9 @@ _ZONES = {
     "pdt": -7, "pst": -8,
 }  # fmt: skip
 _DAY_MIN = 24 * 60
-# What nearly all of RSS writes, and what it means in ISO 8601.
+# What nearly all of RSS writes, and what its months are in ISO 8601.
 _USUAL = re.compile(r"[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) (GMT|[+-]\d{4})", re.ASCII)
+_USUAL_MONTHS = {name.title(): f"{number:02}" for name, number in _MONTHS.items()}
 _RFC_3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)? ?(?:([Zz])|([+-])(\d\d):?(\d\d))?)?",
     re.ASCII,
@@ -36,9 +37,9 @@ def instant(text: str) -> datetime | None:
     """
     if text[4:5] == "-" and text[10:11] == "T":
         moment = _strictly(text)
-    elif (match := _USUAL.fullmatch(text)) and (month := _MONTHS.get(match[2].lower())):
+    elif (match := _USUAL.fullmatch(text)) and (month := _USUAL_MONTHS.get(match[2])):
         day, _, year, time, zone = match.groups()
-        moment = _strictly(f"{year}-{month:02}-{day}T{time}{'Z' if zone == 'GMT' else zone}")
+        moment = _strictly(f"{year}-{month}-{day}T{time}{'Z' if zone == 'GMT' else zone}")
     else:
         moment = None
     if moment is not None:

@@ -42,6 +42,12 @@ _CLEANER = nh3.Cleaner(attributes=_ATTRIBUTES, url_schemes=_SCHEMES, url_relativ
 _STRIPPER = nh3.Cleaner(tags=set())
 # Looked for by its rarest part: prose has many spaces.
 _RELATIVE = re.compile(r'="(?!https?:|mailto:)(?:(?<= href=")|(?<= src="))')
+# What stands before an address in a cleaned tag, where that leads to the top of its site and on, so plainly that it
+# needs nothing but the site before it: it has no dot segments, and nothing that would be escaped.
+_ROOTED_LINK = re.compile(
+    r'<(?:a|img)(?: [a-z]+="[^"]*")*? (?:href|src)="'
+    r'(?=/(?:(?!\.)[A-Za-z0-9._~!$()*+,=:@-]++/?+)*+(?:\?(?:[A-Za-z0-9._~/!$()*+,=:@?-]++|&amp;)*+)?")'
+)
 _IMAGE = re.compile(r'<img [^>]*?src="([^"]+)"')
 # Addresses that are already as validate_url would return them: nearly all, and so they need not go through it.
 _PLAIN_URL = re.compile(
@@ -94,10 +100,8 @@ def legal(text: str) -> str:
 def line(text: str, max_chars: int = TITLE_MAX_CHARS) -> str:
     """Return plain text as one line."""
     # Printable text has no control character, and no white space but the space.
-    if not text.isprintable():
+    if "  " in text or not text.isprintable():
         text = " ".join(legal(text).split())
-    elif "  " in text:
-        text = " ".join(text.split())
     return text.strip()[:max_chars].rstrip()
 
 
@@ -111,11 +115,13 @@ def text_of(markup: str, max_chars: int = TITLE_MAX_CHARS) -> str:
 def text_of_clean(clean_html: str, max_chars: int) -> str:
     """Return the beginning of the text of HTML that ``sanitised`` or ``escaped`` made, as one line."""
     # Cut before a tag: half a tag, or half a reference, would be taken for text.
-    for considered in (3 * max_chars, 10 * max_chars):
-        if len(clean_html) > considered:
-            found = _text(clean_html[: max(clean_html.rfind("<", 0, considered), 0)], max_chars)
-            if len(found) == max_chars:
-                return found
+    for considered in (max_chars + max_chars // 4, 3 * max_chars, 10 * max_chars):
+        cut = clean_html.find("<", considered)
+        if cut < 0:
+            break
+        found = _text(clean_html[:cut], max_chars)
+        if len(found) == max_chars:
+            return found
     return _text(clean_html, max_chars)
 
 
@@ -151,18 +157,37 @@ def sanitised(markup: str, base_url: str | None) -> str:
         return html.escape(legal(html.unescape(text)) if "&" in text else text, quote=False).strip()
     clean = _cleaned(_CLEANER, text)
     if _RELATIVE.search(clean):
-        # A cleaner for one base is dear to make, so only bodies that need one get it.
-        based = nh3.Cleaner(
-            attributes=_ATTRIBUTES,
-            url_schemes=_SCHEMES,
-            url_relative=("rewrite_with_base", base_url) if base_url else "deny",
-        )
-        clean = _cleaned(based, text)
-    if _ODD_REFERENCE.search(text):
+        clean = _with_absolute_links(clean, text, base_url)
+    if "&#" in text and _ODD_REFERENCE.search(text):
         safe = legal(clean)
         # It may have stood within an address: what the rest of that is, is judged again.
         clean = safe if len(safe) == len(clean) else sanitised(safe, base_url)
     return clean.strip()
+
+
+def _with_absolute_links(clean: str, markup: str, base_url: str | None) -> str:
+    """Return what was cleaned of ``markup`` with its relative addresses made absolute, or dropped without a base."""
+    if base_url and is_plain_url(base_url):
+        site = _site_as_cleaned(base_url[: base_url.index("/", len("https://"))])
+        linked = _ROOTED_LINK.sub(rf"\g<0>{site}", clean)
+        if not _RELATIVE.search(linked):
+            return linked
+    # A cleaner for one base is dear to make, and the second cleaning dearer.
+    return _cleaned(_cleaner_for(base_url), markup)
+
+
+@lru_cache(maxsize=_BASES_KEPT)
+def _site_as_cleaned(site: str) -> str:
+    """Return scheme and host in the way in which a cleaner writes them before an address."""
+    return _cleaner_for(site).clean('<a href="/">').removeprefix('<a href="').partition('/"')[0]
+
+
+def _cleaner_for(base_url: str | None) -> nh3.Cleaner:
+    return nh3.Cleaner(
+        attributes=_ATTRIBUTES,
+        url_schemes=_SCHEMES,
+        url_relative=("rewrite_with_base", base_url) if base_url else "deny",
+    )
 
 
 def _cleaned(cleaner: nh3.Cleaner, markup: str) -> str:

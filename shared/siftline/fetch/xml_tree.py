@@ -201,9 +201,11 @@ def _from_windows(match: re.Match[str]) -> str:
 
 def joined(base: str, address: str) -> str:
     """Return an address as absolute as its base makes it; empty where it is none."""
-    if markup.is_plain_url(address) or _NAME.fullmatch(address):
-        return address
+    if not address.startswith("/"):
+        if markup.is_plain_url(address) or _NAME.fullmatch(address):
+            return address
+        address = _SCHEME_SLASHES.sub(r"\1", address)
     try:
-        return markup.resolved(base, _SCHEME_SLASHES.sub(r"\1", address))
+        return markup.resolved(base, address)
     except ValueError:
         return ""
