@@ -221,6 +221,20 @@ def test_no_wish_brings_a_poll_forward_that_the_server_does_not_want_yet(world: 
     assert world.sql("select next_fetch_at = fresh_until from sources") == [(True,)]
 
 
+def test_the_reason_says_so_where_a_wish_moved_the_next_poll(world: World) -> None:
+    user = world.user()
+    path = f"/v1/sources/{follow(user)}"
+    world.sql(
+        "update sources set last_fetch_at = now(), next_fetch_at = now() + interval '90 minutes',"
+        " next_fetch_reason = 'new entries about 8 times a day: every 90 minutes' returning 1"
+    )
+    wished = user.patch(path, {"refresh_minutes": 30}).json
+    assert wished["next_fetch_reason"].startswith("how often it is wanted has changed")
+    assert world.sql("select next_fetch_at - last_fetch_at = interval '30 minutes' from sources") == [(True,)]
+    world.sql("update sources set next_fetch_reason = 'it is wanted every 30 minutes' returning 1")
+    assert user.patch(path, {"refresh_minutes": 240}).json["next_fetch_reason"] == "it is wanted every 30 minutes"
+
+
 def test_a_name_and_topics_are_each_followers_own(world: World) -> None:
     first, second = world.user(), world.user()
     path = f"/v1/sources/{follow(first)}"

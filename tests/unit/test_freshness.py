@@ -91,12 +91,12 @@ class TestInterval:
     @pytest.mark.parametrize(
         ("gap", "silent", "wait", "reason"),
         [
-            (6 * HOUR, 0, 180, "about 4 entries a day: every 3 hours"),
-            (60, 60, 30, "about 1 entry an hour: every 30 minutes"),
-            (2, 2, 15, "about 30 entries an hour: every 15 minutes"),
-            (7 * 24 * HOUR, 0, 1_440, "about 1 entry a week: every 24 hours"),
-            (6 * HOUR, 48 * HOUR, 360, "about 2 entries a day: every 6 hours"),
-            (60, 365 * 24 * HOUR, 1_440, "less than an entry a month: every 24 hours"),
+            (6 * HOUR, 0, 180, "new entries about 4 times a day: every 3 hours"),
+            (60, 60, 30, "new entries about once an hour: every 30 minutes"),
+            (2, 2, 15, "new entries about 30 times an hour: every 15 minutes"),
+            (7 * 24 * HOUR, 0, 1_440, "new entries about once a week: every 24 hours"),
+            (6 * HOUR, 48 * HOUR, 360, "new entries about 2 times a day: every 6 hours"),
+            (60, 365 * 24 * HOUR, 1_440, "new entries less than once a month: every 24 hours"),
         ],
     )
     def test_it_follows_the_rhythm_within_limits(self, gap: int, silent: int, wait: float, reason: str) -> None:

@@ -136,7 +136,10 @@ class Subscribed(BaseModel):
     id: UUID = Field(examples=[_ID])
     status: FetchStatus
     health: Health
-    items: int = Field(description="How many items it already had that are yours now", examples=[0])
+    items: int = Field(
+        description="How many of the items that it had became yours by this; 0 where you followed it before",
+        examples=[0],
+    )
 
 
 class Source(BaseModel):
@@ -165,7 +168,7 @@ class Source(BaseModel):
         description="When it is asked next: now while its fetch is queued or in work; null while it is not polled"
     )
     next_fetch_reason: str = Field(
-        description="Why then, or why it is not polled", examples=["about 4 entries a day: every 3 hours"]
+        description="Why then, or why it is not polled", examples=["new entries about 4 times a day: every 3 hours"]
     )
     waiting_until: datetime | None = Field(description="When its fetch is tried next, or its worker counts as lost")
     waiting_reason: str | None = Field(description="What its fetch waits for")

@@ -147,11 +147,11 @@ def _within(limits: tuple[int, int], minutes: float, why: str) -> _Choice:
 
 
 def _frequency(gap_minutes: float) -> str:
-    """Return how often something comes: ``about 4 entries a day``."""
+    """Return how often something comes, however much at once: ``new entries about 4 times a day``."""
     for unit, length in (("an hour", 60), ("a day", 1440), ("a week", 7 * 1440), ("a month", 30 * 1440)):
         if (count := round(length / gap_minutes)) >= 1:
-            return f"about {count} {'entry' if count == 1 else 'entries'} {unit}"
-    return "less than an entry a month"
+            return f"new entries about {'once' if count == 1 else f'{count} times'} {unit}"
+    return "new entries less than once a month"
 
 
 def _floor(rhythm: Rhythm, headers: Mapping[str, str], now: datetime, options: RefreshOptions) -> _Choice | None:

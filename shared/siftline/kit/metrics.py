@@ -1,8 +1,11 @@
 """Figures for CloudWatch, in the embedded metric format (EMF): one line on standard output each."""
 
+import json
+import sys
 from collections.abc import Mapping
 
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+from aws_lambda_powertools.metrics.functions import is_metrics_disabled
 
 from siftline.kit.log import NAMESPACE, SERVICE
 
@@ -25,4 +28,6 @@ def emit(
         line.add_metric(name=name, unit=unit, value=number)
     for name, fact in (metadata or {}).items():
         line.add_metadata(key=name, value=fact)
-    line.flush_metrics()
+    if not is_metrics_disabled():
+        # At once with its end of line: between two writes another thread's would come, and join two lines.
+        sys.stdout.write(json.dumps(line.serialize_metric_set(), separators=(",", ":")) + "\n")
