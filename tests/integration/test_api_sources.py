@@ -226,8 +226,9 @@ def test_the_reason_says_so_where_a_wish_moved_the_next_poll(world: World) -> No
     path = f"/v1/sources/{follow(user)}"
     world.sql(
         "update sources set last_fetch_at = now(), next_fetch_at = now() + interval '90 minutes',"
-        " next_fetch_reason = 'new entries about 8 times a day: every 90 minutes' returning 1"
+        " next_fetch_reason = 'new entries about 8 times a day: every 90 minutes', fetch_status = 'IDLE' returning 1"
     )
+    world.sql("delete from jobs returning 1")
     wished = user.patch(path, {"refresh_minutes": 30}).json
     assert wished["next_fetch_reason"].startswith("how often it is wanted has changed")
     assert world.sql("select next_fetch_at - last_fetch_at = interval '30 minutes' from sources") == [(True,)]

@@ -186,3 +186,12 @@ def test_a_child_that_hangs_ends_though_its_parent_was_killed(tmp_path: Path) ->
             time.sleep(0.01)
         running.kill()
     assert gone(child)
+
+
+def test_a_child_that_cannot_be_started_is_lost_and_may_be_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Confined(*WORK, memory_bytes=MEMORY_BYTES) as running:
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "executable", "/nowhere/python")
+            with pytest.raises(ChildLostError, match="could not be started"):
+                call(running, work.process_id)
+        assert call(running, work.process_id) != os.getpid()

@@ -467,9 +467,12 @@ class TestRetries:
 
     def test_a_short_retry_after_that_never_helps_is_left_to_the_callers_backoff(self, server: LoopbackServer) -> None:
         server.answers["/"] = Answer(status=503, headers={"Retry-After": "0"})
+        sleeps = Sleeps()
         with pytest.raises(StatusTransientError) as caught:
-            client().get(server.url("/"))
+            client(sleep=sleeps).get(server.url("/"))
         assert (caught.value.retry_after_s, len(server.requests)) == (None, 4)
+        # Nought is no leave to ask four times at once.
+        assert [0.75 * step <= slept <= step for step, slept in zip((1, 2, 4), sleeps, strict=True)] == [True] * 3
 
     def test_no_retry_goes_beyond_the_deadline(self, server: LoopbackServer) -> None:
         server.answers["/"] = Answer(status=503, headers={"Retry-After": "5"})

@@ -1,7 +1,9 @@
 """Transactions whose first statement travels with their begin, and single statements without one."""
 
+import os
+import socket
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any
 
 import psycopg
@@ -9,7 +11,7 @@ import pytest
 from psycopg.errors import DivisionByZero, UniqueViolation
 from psycopg.pq import TransactionStatus
 
-from siftline.kit.db import Connection, Database, Pool, settled_after
+from siftline.kit.db import Connection, Database, Pool, SingleConnection, settled_after
 from tests.factories import make_user
 
 
@@ -89,3 +91,28 @@ def test_a_session_that_was_just_in_use_is_handed_out_without_a_question(databas
         # The last that it was asked is still what it was asked in the first block.
         asked = other.execute("select query from pg_stat_activity where pid = %s", [backend]).fetchone()
         assert asked == ("select pg_backend_pid()",)
+
+
+def test_a_pool_drops_all_sessions_that_the_server_ended_without_a_pause_after_each(database_url: str) -> None:
+    with closing(Pool(database_url, size=6, wait_s=5)) as pool, ExitStack() as lent:
+        backends = [lent.enter_context(pool.statement()).info.backend_pid for _ in range(6)]
+        lent.close()
+        with psycopg.connect(database_url, autocommit=True) as other:
+            other.execute("select pg_terminate_backend(one, 10000) from unnest(%s::int4[]) as all_ (one)", [backends])
+        for _ in range(3):
+            with pool.statement() as connection:
+                assert connection.info.backend_pid not in backends
+
+
+@pytest.mark.parametrize("made", [lambda url: Pool(url, size=1), SingleConnection], ids=["pool", "single"])
+def test_a_server_that_is_gone_without_a_word_is_given_up(database_url: str, made: Callable[[str], Database]) -> None:
+    with closing(made(database_url)) as database, database.statement() as connection:
+        asked = connection.info.get_parameters()
+        with socket.socket(fileno=os.dup(connection.fileno())) as wire:
+            if wire.family == socket.AF_UNIX:
+                pytest.skip("a socket of this machine has no network that could be cut")
+            told = [
+                wire.getsockopt(socket.IPPROTO_TCP, option) for option in (socket.TCP_USER_TIMEOUT, socket.TCP_KEEPIDLE)
+            ]
+            assert (told, wire.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)) == ([30_000, 10], 1)
+    assert asked["connect_timeout"] == "10"

@@ -89,7 +89,11 @@ class Confined:
                 # Calls before this one may be to blame: it is tried once more, by a child without a past.
                 _log.info("confined_child_replaced", error_code=error.error_code)
                 left_s = max(within_s - (time.monotonic() - began), 0.001)
-        return self._ask(_Child(arguments(self._functions, self._memory_bytes)), request, within_s, left_s)
+        try:
+            child = _Child(arguments(self._functions, self._memory_bytes))
+        except OSError as error:
+            raise _not_started() from error
+        return self._ask(child, request, within_s, left_s)
 
     def close(self) -> None:
         """End the idle children."""
@@ -144,6 +148,10 @@ class Confined:
         return TooMuchMemoryError(detail, code=f"{self._what}_too_much_memory" if self._what else None)
 
 
+def _not_started() -> ChildLostError:
+    return ChildLostError("The process that reads what strangers wrote could not be started.")
+
+
 class _ChildDiedError(Exception):
     def __init__(self, exit_code: int | None, *, timed_out: bool) -> None:
         super().__init__("timed out" if timed_out else f"ended with {exit_code}")
@@ -167,7 +175,7 @@ class _Child:
         self._output = cast("IO[bytes]", self._process.stdout)
         for pipe in (self._input, self._output):
             os.set_blocking(pipe.fileno(), False)
-            with contextlib.suppress(PermissionError):  # a user may have only so much of it; smaller ones do as well
+            with contextlib.suppress(OSError):  # a user may have only so much of it; smaller ones do as well
                 fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         self._ready = False
 
@@ -193,7 +201,7 @@ class _Child:
             with self._gone_if_it_fails():
                 self._answer(time.monotonic() + _START_S)
         except _ChildDiedError as error:
-            raise ChildLostError("The process that reads what strangers wrote could not be started.") from error
+            raise _not_started() from error
         self._ready = True
 
     def _answer(self, until: float) -> tuple[int, bool, bytes]:

@@ -25,6 +25,14 @@ _CONFLICT_TRIES = 5
 _CONFLICT_WAIT = wait_random_exponential(multiplier=0.02, max=0.5)
 # A connection that was just in use, and on which nothing came in since, needs no round trip to show that it lives.
 _UNCHECKED_S = 1.0
+_CONNECT_S = 10
+# What a server that is gone without a word costs, at most about: the connection is given up then.
+_LIMITS: dict[str, Any] = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+}
 _OPTIONS = "-c timezone=UTC -c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000"
 
 
@@ -65,7 +73,7 @@ class Database(Protocol):
 class SingleConnection:
     """One connection, kept while the environment is warm and opened again when it broke."""
 
-    def __init__(self, url: str, *, connect_timeout_s: int = 10) -> None:
+    def __init__(self, url: str, *, connect_timeout_s: int = _CONNECT_S) -> None:
         self._url = url
         self._connect_timeout_s = connect_timeout_s
         self._connection: Connection | None = None
@@ -101,7 +109,7 @@ class SingleConnection:
     def _open(self) -> Connection:
         if self._connection is None or self._connection.closed:
             self._connection = psycopg.connect(
-                self._url, autocommit=True, connect_timeout=self._connect_timeout_s, options=_OPTIONS
+                self._url, autocommit=True, connect_timeout=self._connect_timeout_s, options=_OPTIONS, **_LIMITS
             )
         return self._connection
 
@@ -116,14 +124,13 @@ class Pool:
     """At most ``size`` connections, checked before use; for processes that run many handlers at once."""
 
     def __init__(self, url: str, *, size: int, wait_s: float = 10.0) -> None:
+        self._wait_s = wait_s
         self._pool = ConnectionPool(
             url,
             connection_class=_Pooled,
             min_size=1,
             max_size=size,
-            timeout=wait_s,
-            kwargs={"autocommit": True, "options": _OPTIONS},
-            check=_checked,
+            kwargs={"autocommit": True, "connect_timeout": _CONNECT_S, "options": _OPTIONS, **_LIMITS},
             open=True,
         )
 
@@ -136,24 +143,41 @@ class Pool:
     @contextmanager
     def statement(self) -> Iterator[Connection]:
         """Lend a pooled connection; waits at most ``wait_s`` seconds for one."""
-        with _translated(), self._pool.connection() as connection:
+        with _translated(), self._lent() as connection:
             try:
                 yield connection
             except ReadOnlySqlTransaction:
                 connection.close()
                 raise
-            finally:
-                connection.used_at = time.monotonic()
 
     def close(self) -> None:
         """Close every connection."""
         self._pool.close()
 
+    @contextmanager
+    def _lent(self) -> Iterator[_Pooled]:
+        """Lend a connection that lives. Dead ones are dropped at once: the pool's own check would pause after each."""
+        until_s = time.monotonic() + self._wait_s
+        while not _lives(connection := self._pool.getconn(max(until_s - time.monotonic(), 0))):
+            connection.close()
+            self._pool.putconn(connection)
+        try:
+            with connection:
+                yield connection
+        finally:
+            connection.used_at = time.monotonic()
+            self._pool.putconn(connection)
 
-def _checked(connection: _Pooled) -> None:
+
+def _lives(connection: _Pooled) -> bool:
     """Ask the server, unless the connection was in use a moment ago and nothing, such as its end, came in since."""
-    if time.monotonic() - connection.used_at > _UNCHECKED_S or _speaks(connection):
+    if time.monotonic() - connection.used_at <= _UNCHECKED_S and not _speaks(connection):
+        return True
+    try:
         ConnectionPool.check_connection(connection)
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 def _speaks(connection: Connection) -> bool:

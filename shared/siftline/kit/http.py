@@ -250,11 +250,9 @@ class HttpClient:
 
     def _wait_s(self, state: tenacity.RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
-        asked_s = getattr(error, "retry_after_s", None)
-        if asked_s is not None:
-            return float(asked_s)
         step_s = min(self._limits.retry_base_s * 2.0 ** (state.attempt_number - 1), self._limits.retry_cap_s)
-        return step_s * (1 - 0.25 * self._rng.random())
+        # No sooner than by our own reckoning, were it nought that was asked for.
+        return max(getattr(error, "retry_after_s", None) or 0.0, step_s * (1 - 0.25 * self._rng.random()))
 
 
 def _worth_retrying(error: BaseException) -> bool:
