@@ -1,5 +1,6 @@
 """Siftline's side: a worker's fetch function over PostgreSQL, four jobs at a time, as ``WORKER_THREADS`` has it."""
 
+import gc
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -103,4 +104,7 @@ def syncing(database_url: str) -> Iterator[Sync]:
             settings=settings,
             clock=clock,
         )
-        yield stack.enter_context(closing(Sync(database, attempts, threads)))
+        sync = stack.enter_context(closing(Sync(database, attempts, threads)))
+        gc.collect()
+        gc.freeze()  # as the worker does
+        yield sync

@@ -63,6 +63,8 @@ def _run(worker: Worker) -> bool:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, _: stopping.append(received))
     worker.start()
+    gc.collect()
+    gc.freeze()  # what was loaded stays: no collection has to look through it
     healthy = True
     while healthy and not stopping:
         time.sleep(0.1)
