@@ -16,7 +16,7 @@ from siftline.fetch.feed_places import NeedsPersonError
 from siftline.fetch.feeds import Feed
 from siftline.fetch.fetcher import Again, Fetched, Found, SourceFetcher
 from siftline.fetch.health_store import Polled, Source
-from siftline.fetch.identity import identify, judge
+from siftline.fetch.identity import Identified, Known, identify, judge
 from siftline.fetch.intake import Intake
 from siftline.fetch.ledger_store import ledger, wanted
 from siftline.jobs.model import ClaimedJob, Done, NewJob
@@ -169,9 +169,7 @@ class FetchSource:
 
     def _changed(self, source: Source, fetched: Fetched, feed: Feed) -> Done:
         poll = identify(feed.entries)
-        with self._database.statement() as connection:
-            known = ledger(connection, source.id, poll)
-        verdict = judge(source.id, poll, known)
+        verdict = judge(source.id, poll, self._known(source, poll))
         again = self._wanted(source, [found.arrival.url_key for found in verdict.returns])
         now = self._clock.now()
         polled = what_it_says(source, fetched, now=now, options=self._options, changed=bool(verdict.arrivals))
@@ -188,6 +186,13 @@ class FetchSource:
         )
         _told(polled, fetched.response.status, intake.counts())
         return Done(intake.write, intake.follow, intake.counts())
+
+    def _known(self, source: Source, poll: Sequence[Identified]) -> Sequence[Known]:
+        """Return what the source's ledger knows of a poll's entries; before the first import it has none."""
+        if source.imported_at is None:
+            return []
+        with self._database.statement() as connection:
+            return ledger(connection, source.id, poll)
 
     def _wanted(self, source: Source, url_keys: Sequence[str]) -> set[str]:
         """Return those of these contents, which are gone, that a subscriber waits for."""
