@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from siftline.fetch.feeds import FeedTooComplexError, FeedUnreadableError, NotAFeedError
+from siftline.fetch.identity import identify
 from siftline.fetch.reader import FeedReader
 
 URL = "https://site.example/feed"
@@ -36,6 +37,20 @@ def test_feeds_are_read_one_after_the_other_by_one_child(reader: FeedReader) -> 
         feed = reader.read(GOOD, url=URL)
         assert (feed.title, feed.entries[0].title) == ("T", "A")
     assert len(children() - before) == 1
+
+
+def test_entries_are_identified_in_the_child_as_they_are_here(reader: FeedReader) -> None:
+    items = b"".join(
+        b"<item><title>N%d</title><link>/n/%d?utm_source=x</link><guid>g%d</guid>"
+        b"<description>&lt;p&gt;%d words</description></item>" % (number, number, number % 3, number)
+        for number in range(5)
+    )
+    body = b"<rss version='2.0'><channel><title>T</title>" + items + b"</channel></rss>"
+    feed, identified = reader.read_identified(body, url=URL)
+    assert feed == reader.read(body, url=URL)
+    assert identified == identify(feed.entries)
+    assert [one.entry for one in identified] == list(feed.entries)
+    assert len({one.key for one in identified}) == 5
 
 
 def test_what_is_no_feed_is_told_and_the_child_goes_on(reader: FeedReader) -> None:

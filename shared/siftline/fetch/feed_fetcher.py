@@ -8,6 +8,7 @@ from siftline.fetch.feed_places import is_page
 from siftline.fetch.feeds import Feed, NotAFeedError
 from siftline.fetch.fetcher import Fetched, Http, unmodified
 from siftline.fetch.health_store import Source
+from siftline.fetch.identity import Identified
 from siftline.kit.clock import Clock
 from siftline.kit.http import Response
 
@@ -32,6 +33,10 @@ class Reader(Protocol):
         """Return what a feed says."""
         ...
 
+    def read_identified(self, body: bytes, *, url: str, content_type: str = "") -> tuple[Feed, list[Identified]]:
+        """Return what a feed says, and its entries identified."""
+        ...
+
 
 class FeedFetcher:
     """Asks for a feed and reads it, unless it is the same as at the last poll."""
@@ -53,6 +58,5 @@ class FeedFetcher:
         if is_page(response.body, response.content_type):
             raise PageInsteadError(response)
         content_type = response.headers.get("content-type", "")
-        return Fetched(
-            response, self._reader.read(response.body, url=response.url, content_type=content_type), body_sha256
-        )
+        feed, identified = self._reader.read_identified(response.body, url=response.url, content_type=content_type)
+        return Fetched(response, feed, body_sha256, identified=identified)

@@ -1,11 +1,12 @@
 """What fetches a source: one interface, an implementation for each kind of source."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from siftline.fetch.feeds import Feed
 from siftline.fetch.health_store import Source
+from siftline.fetch.identity import Identified
 from siftline.kit.clock import Clock
 from siftline.kit.http import Response
 from siftline.kit.http_errors import status_error
@@ -23,6 +24,8 @@ class Fetched:
     """Of what is compared between polls; ``None`` with a 304."""
     options: Mapping[str, Any] | None = None
     """What to keep in the source's options instead of what stands there; ``None`` changes nothing."""
+    identified: Sequence[Identified] | None = None
+    """The feed's entries, where who read them identified them already: strangers' texts are long, and so is that."""
 
     @property
     def speakers(self) -> tuple[str, ...]:

@@ -13,9 +13,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
-from siftline.fetch.feeds import Entry
+from siftline.fetch.feeds import Entry, Feed, parse
 from siftline.kit.urls import canonical_url, is_home
 
 _TAG = re.compile(r"<[^>]*>")
@@ -40,8 +41,7 @@ class Known:
     """As its content has it; known only of entries without a link."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identified:
+class Identified(NamedTuple):
     """An entry of this poll with what it is known by."""
 
     entry: Entry
@@ -94,6 +94,14 @@ class Verdict:
     returns: list[Return] = field(default_factory=list)
     seen: list[Identified] = field(default_factory=list)
     """Every entry that the ledger holds under its key."""
+
+
+def parse_identified(
+    body: bytes, *, url: str, content_type: str = "", max_entries: int = 50_000
+) -> tuple[Feed, list[Identified]]:
+    """Return what ``siftline.fetch.feeds.parse`` does, and its entries identified. Raises as that does."""
+    feed = parse(body, url=url, content_type=content_type, max_entries=max_entries)
+    return feed, identify(feed.entries)
 
 
 def identify(entries: Iterable[Entry]) -> list[Identified]:

@@ -129,7 +129,7 @@ class Intake:
         elif recording is not None and canonical_url(recording) == url_key:
             self._files.add(url_key)
         elif not self._speaks_for(identified):
-            identified, site_name = replace(identified, entry=_hint(entry, self._now)), None
+            identified, site_name = identified._replace(entry=_hint(entry, self._now)), None
         return NewContent(
             id=new_id(),
             url_key=url_key,

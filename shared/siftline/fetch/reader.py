@@ -7,9 +7,11 @@ from typing import Protocol, Self, cast
 
 from siftline.fetch.confined_reader import MEMORY_BYTES, ConfinedReader
 from siftline.fetch.feeds import Feed, FeedTooComplexError, FeedUnreadableError
+from siftline.fetch.identity import Identified
 from siftline.kit.reddit_address import Listing
 
 _PARSE = "siftline.fetch.feeds:parse"
+_PARSE_IDENTIFIED = "siftline.fetch.identity:parse_identified"
 _POSTS = "siftline.fetch.reddit:posts"
 
 
@@ -40,7 +42,7 @@ class FeedReader(ConfinedReader):
     unreadable = FeedUnreadableError
 
     def __init__(self, *, timeout_s: float = 15.0, max_entries: int = 50_000, memory_bytes: int = MEMORY_BYTES) -> None:
-        super().__init__((_PARSE, _POSTS), timeout_s=timeout_s, memory_bytes=memory_bytes)
+        super().__init__((_PARSE, _PARSE_IDENTIFIED, _POSTS), timeout_s=timeout_s, memory_bytes=memory_bytes)
         self._max_entries = max_entries
 
     @classmethod
@@ -59,6 +61,11 @@ class FeedReader(ConfinedReader):
         """
         named = {"url": url, "content_type": content_type, "max_entries": self._max_entries}
         return cast("Feed", self._call(_PARSE, body, **named))
+
+    def read_identified(self, body: bytes, *, url: str, content_type: str = "") -> tuple[Feed, list[Identified]]:
+        """Return what a feed says, and its entries identified (``siftline.fetch.identity``); otherwise as ``read``."""
+        named = {"url": url, "content_type": content_type, "max_entries": self._max_entries}
+        return cast("tuple[Feed, list[Identified]]", self._call(_PARSE_IDENTIFIED, body, **named))
 
     def posts(self, body: bytes, *, listing: Listing) -> Feed:
         """Return the posts of Reddit's JSON; as ``siftline.fetch.reddit.posts``, and under the same limits."""

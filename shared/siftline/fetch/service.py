@@ -168,7 +168,7 @@ class FetchSource:
         )
 
     def _changed(self, source: Source, fetched: Fetched, feed: Feed) -> Done:
-        poll = identify(feed.entries)
+        poll = identify(feed.entries) if fetched.identified is None else fetched.identified
         verdict = judge(source.id, poll, self._known(source, poll))
         again = self._wanted(source, [found.arrival.url_key for found in verdict.returns])
         now = self._clock.now()
