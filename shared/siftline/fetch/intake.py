@@ -56,6 +56,7 @@ class Intake:
         )
         self._group_key = group_key
         self._now = now
+        self._payload = {"source_id": str(source.id)}
         self._files: set[str] = set()
         rule = first_import if source.imported_at is None else "all"
         analysed = chosen(verdict.arrivals, rule)
@@ -167,7 +168,7 @@ class Intake:
             self._group_key,
             priority=priority(published_at, self._now),
             queue=Queue.CONTENT_BACKGROUND,
-            payload={"source_id": str(self._source.id)},
+            payload=self._payload,
         )
 
 

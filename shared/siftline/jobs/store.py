@@ -4,12 +4,12 @@ Every arrow also writes its line of the timeline (``job_events``) and what it me
 transaction of the caller.
 """
 
+import json
 from collections.abc import Sequence
 from uuid import UUID
 
 from psycopg.errors import UniqueViolation
 from psycopg.rows import scalar_row
-from psycopg.types.json import Jsonb
 
 from siftline.contracts import QUEUE_OF, JobType
 from siftline.jobs import credits_store
@@ -26,10 +26,10 @@ _ENQUEUE = """
 with live as (
 insert into jobs (id, job_type, queue, subject_id, group_key, priority, payload, due_at, max_attempts,
   origin_message_id)
-select id, job_type, queue, subject_id, group_key, priority, payload, coalesce(due_at, now()), max_attempts,
+select id, job_type, queue, subject_id, group_key, priority, payload::jsonb, coalesce(due_at, now()), max_attempts,
   origin_message_id
 from unnest(%(ids)b::uuid[], %(types)b::text[], %(queues)b::text[], %(subjects)b::uuid[], %(groups)b::text[],
-            %(priorities)b::int2[], %(payloads)b::jsonb[], %(due)s::timestamptz[],
+            %(priorities)b::int2[], %(payloads)b::text[], %(due)s::timestamptz[],
             array_fill(%(max_attempts)s::int2, array[%(count)s::int]), %(origins)s::text[])
   as new (id, job_type, queue, subject_id, group_key, priority, payload, due_at, max_attempts, origin_message_id)
 order by job_type, subject_id
@@ -125,7 +125,7 @@ def enqueue(
                 "subjects": [job.subject_id for job in distinct],
                 "groups": [job.group_key for job in distinct],
                 "priorities": [job.priority for job in distinct],
-                "payloads": [Jsonb(dict(job.payload)) for job in distinct],
+                "payloads": _payloads(distinct),
                 "due": [job.due_at for job in distinct],
                 "max_attempts": max_attempts,
                 "count": len(distinct),
@@ -138,6 +138,15 @@ def enqueue(
             connection, ids, asked=[id_ for id_, job in zip(made, distinct, strict=True) if job.asked]
         )
     return ids
+
+
+def _payloads(jobs: Sequence[NewJob]) -> list[str]:
+    """Return the payloads in JSON, each mapping written once: the jobs of one poll share theirs."""
+    written: dict[int, str] = {}
+    for job in jobs:
+        if id(job.payload) not in written:
+            written[id(job.payload)] = json.dumps(dict(job.payload))
+    return [written[id(job.payload)] for job in jobs]
 
 
 def adopt(connection: Connection, job: NewJob, *, message_id: str, max_attempts: int = 4) -> UUID:
