@@ -56,7 +56,7 @@ def looks_binary(body: bytes) -> bool:
     sample = body[:_BINARY_SAMPLE_BYTES]
     if sample.count(0) > _WIDE_RATIO_MIN * len(sample):
         return False
-    return sum(byte in _CONTROL for byte in sample) > _BINARY_RATIO_MAX * len(sample)
+    return len(sample) - len(sample.translate(None, bytes(_CONTROL))) > _BINARY_RATIO_MAX * len(sample)
 
 
 def _plausible_ratio(text: str) -> float:
