@@ -1,4 +1,4 @@
-"""Siftline's side: a worker's fetch function over PostgreSQL, four jobs at a time, as ``WORKER_THREADS`` has it."""
+"""Siftline's side: a worker's fetch function over PostgreSQL, as many jobs at a time as ``WORKER_THREADS`` has it."""
 
 import gc
 import time

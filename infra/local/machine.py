@@ -115,7 +115,7 @@ class Machine:
             "AWS_CONFIG_FILE": "/dev/null",
             "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
             "DATABASE_URL": self.postgres.url(self.database),
-            "DATABASE_POOL_SIZE": "10",
+            "DATABASE_POOL_SIZE": "20",
             "QDRANT_URL": f"http://127.0.0.1:{self._ports.vectors}",
             "MODEL_URI": str(ROOT / ".local" / "model"),
             "FIRST_IMPORT": "all",

@@ -23,7 +23,7 @@ class DatabaseSettings(Settings):
     """How to reach PostgreSQL."""
 
     database_url: SecretStr = Field(description="postgresql:// URL, or secretsmanager://<secret id> whose text is one")
-    database_pool_size: int = Field(default=1, ge=1, le=10, description="1 in Lambda; more in a worker")
+    database_pool_size: int = Field(default=1, ge=1, le=40, description="1 in Lambda; more in a worker")
 
 
 class QueueSettings(Settings):

@@ -264,7 +264,7 @@ class FaultMachine:
             **self.queues.variables,
             "AWS_ENDPOINT_URL": self.sqs_wire.url,
             "DATABASE_URL": self.postgres.url,
-            "DATABASE_POOL_SIZE": "10",
+            "DATABASE_POOL_SIZE": "20",
             "QDRANT_URL": self.qdrant_wire.url,
             "MODEL_URI": str(self.model),
             "MODEL_CACHE_DIR": str(self.model.parent / "cache"),

@@ -52,8 +52,7 @@ class Identified(NamedTuple):
     exact_sha256: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(NamedTuple):
     """A new entry and the key of its content."""
 
     identified: Identified

@@ -84,9 +84,9 @@ class Intake:
             edited = self._write_entries(connection, contents, stored)
             health_store.polled(connection, self._polled)
         self.follow[:] = [
-            self._job(stored[content.url_key].id, content.identified.entry.published_at)
+            self._job(row.id, content.identified.entry.published_at, made=row.id == content.id)
             for content in contents
-            if content.analyse and stored[content.url_key].unread
+            if content.analyse and (row := stored[content.url_key]).unread
         ]
         self.follow += [self._job(content_id, _LONG_AGO) for content_id in edited]
 
@@ -95,10 +95,10 @@ class Intake:
     ) -> list[UUID]:
         """Save ledger, items and edits; returns the contents to be ingested again."""
         source_id, verdict = self._source.id, self._verdict
-        ids = [stored[content.url_key].id for content in contents]
+        rows = [stored[content.url_key] for content in contents]
         ledger_store.move_entries(connection, source_id, verdict.moves)
-        ledger_store.add_entries(connection, source_id, zip(contents, ids, strict=True))
-        store.give_items(connection, source_id, ids)
+        ledger_store.add_entries(connection, source_id, zip(contents, rows, strict=True))
+        store.give_items(connection, source_id, rows)
         ledger_store.touch_entries(connection, source_id, verdict.seen)
         ledger_store.edit_entries(connection, source_id, verdict.edits)
         # Whoever saved a file by hand knows no more than its name; its feed does.
@@ -161,7 +161,7 @@ class Intake:
         """Return the edit, without its content where another site's page stands behind it."""
         return edit if self._speaks_for(edit.identified) else replace(edit, content_id=None)
 
-    def _job(self, content_id: UUID, published_at: datetime | None) -> NewJob:
+    def _job(self, content_id: UUID, published_at: datetime | None, *, made: bool = False) -> NewJob:
         return NewJob(
             JobType.INGEST_CONTENT,
             content_id,
@@ -169,6 +169,7 @@ class Intake:
             priority=priority(published_at, self._now),
             queue=Queue.CONTENT_BACKGROUND,
             payload=self._payload,
+            subject_waits=made,
         )
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 
 from siftline.fetch.identity import Edit, Identified, Known, Move
-from siftline.fetch.store import NewContent, chunks
+from siftline.fetch.store import NewContent, Stored, chunks
 from siftline.kit.db import Connection
 
 # The date is asked for only where it decides: an entry without a link is known by its words and their day.
@@ -84,7 +84,7 @@ def wanted(connection: Connection, source_id: UUID, url_keys: Sequence[str]) -> 
         return set(cursor.execute(_WANTED, {"source_id": source_id, "url_keys": list(url_keys)}).fetchall())
 
 
-def add_entries(connection: Connection, source_id: UUID, entries: Iterable[tuple[NewContent, UUID]]) -> None:
+def add_entries(connection: Connection, source_id: UUID, entries: Iterable[tuple[NewContent, Stored]]) -> None:
     """Write entries and their contents into the feed's ledger; one that stands there without content is given its."""
     for chunk in chunks(entries):
         found = [content.identified for content, _ in chunk]
@@ -95,7 +95,7 @@ def add_entries(connection: Connection, source_id: UUID, entries: Iterable[tuple
             "links": [identified.link for identified in found],
             "hashes": [identified.content_sha256 for identified in found],
             "exact": [identified.exact_sha256 for identified in found],
-            "content_ids": [content_id for _, content_id in chunk],
+            "content_ids": [row.id for _, row in chunk],
             "url_keys": [content.url_key for content, _ in chunk],
         }
         connection.execute(_ADD_ENTRIES, values)

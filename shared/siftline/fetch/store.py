@@ -1,12 +1,11 @@
 """What a poll brings, in PostgreSQL: contents and items. Each is one statement a chunk, its arrays binary."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-from psycopg.rows import class_row, scalar_row
+from psycopg.rows import scalar_row
 from psycopg.types.json import Jsonb
 
 from siftline.fetch.feeds import Entry
@@ -19,8 +18,7 @@ CHUNK_ROWS = 5_000
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class NewContent:
+class NewContent(NamedTuple):
     """A content row to be made for an entry, unless its key is known already."""
 
     id: UUID
@@ -33,9 +31,8 @@ class NewContent:
     """Whether it goes on to ingest; else it is stored as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """The content row of a key, made now or before."""
+class Stored(NamedTuple):
+    """The content row of a key, made now or before; its fields are the columns that the statements return."""
 
     url_key: str
     id: UUID
@@ -70,10 +67,10 @@ from contents where url_key = any(%(url_keys)b::text[]) order by url_key for key
 # A deletion binds who made it, and nobody else.
 _ADD_ITEMS = """
 insert into items (id, user_id, content_id, source_id)
-select new.id, user_id, content_id, %(source_id)s
-from unnest(%(ids)b::uuid[], %(user_ids)b::uuid[], %(content_ids)b::uuid[]) as new (id, user_id, content_id)
-join contents on contents.id = new.content_id
-where not exists (select from item_tombstones t where t.url_key = contents.url_key and t.user_id = new.user_id)
+select id, user_id, content_id, %(source_id)s
+from unnest(%(ids)b::uuid[], %(user_ids)b::uuid[], %(content_ids)b::uuid[], %(url_keys)b::text[])
+  as new (id, user_id, content_id, url_key)
+where not exists (select from item_tombstones t where t.url_key = new.url_key and t.user_id = new.user_id)
 order by user_id, content_id
 on conflict (user_id, content_id) do nothing
 """
@@ -93,27 +90,31 @@ returning contents.id, contents.text is not null
 def add_contents(connection: Connection, contents: Sequence[NewContent]) -> dict[str, Stored]:
     """Make the content rows whose key is new; return the row of every key, new or not, held until the commit."""
     stored: dict[str, Stored] = {}
-    with connection.cursor(row_factory=class_row(Stored)) as cursor:
-        for chunk in chunks(contents):
-            stored.update((row.url_key, row) for row in cursor.execute(_ADD_CONTENTS, _content_values(chunk)))
-            missing = [content.url_key for content in chunk if content.url_key not in stored]
-            if missing:
-                found = cursor.execute(_FIND_CONTENTS, {"url_keys": missing})
-                stored.update((row.url_key, row) for row in found)
+    for chunk in chunks(contents):
+        made = connection.execute(_ADD_CONTENTS, _content_values(chunk))
+        stored.update((row.url_key, row) for row in map(Stored._make, made))
+        missing = [content.url_key for content in chunk if content.url_key not in stored]
+        if missing:
+            found = connection.execute(_FIND_CONTENTS, {"url_keys": missing})
+            stored.update((row.url_key, row) for row in map(Stored._make, found))
     return stored
 
 
-def give_items(connection: Connection, source_id: UUID, content_ids: Sequence[UUID]) -> None:
-    """Give every subscriber an item of every content: who holds one keeps it, who deleted one is given none."""
+def give_items(connection: Connection, source_id: UUID, contents: Sequence[Stored]) -> None:
+    """Give every subscriber an item of every content: who holds one keeps it, who deleted one is given none.
+
+    The contents are held by the caller's transaction (``add_contents``).
+    """
     with connection.cursor(row_factory=scalar_row) as cursor:
         user_ids: list[UUID] = cursor.execute(_SUBSCRIBERS, {"source_id": source_id}).fetchall()
-    pairs = ((user_id, content_id) for user_id in user_ids for content_id in content_ids)
+    pairs = ((user_id, content) for user_id in user_ids for content in contents)
     for chunk in chunks(pairs):
         values = {
             "source_id": source_id,
             "ids": [new_id() for _ in chunk],
             "user_ids": [user_id for user_id, _ in chunk],
-            "content_ids": [content_id for _, content_id in chunk],
+            "content_ids": [content.id for _, content in chunk],
+            "url_keys": [content.url_key for _, content in chunk],
         }
         connection.execute(_ADD_ITEMS, values)
 

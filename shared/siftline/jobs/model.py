@@ -26,6 +26,8 @@ class NewJob:
     due_at: datetime | None = None
     asked: bool = False
     """Whether a person asked for it whatever was done before: what was paid once is then paid again."""
+    subject_waits: bool = False
+    """Whether its subject was made in this very transaction, and made as one that waits for it."""
 
 
 @dataclass(frozen=True, slots=True)

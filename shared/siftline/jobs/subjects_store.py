@@ -74,9 +74,11 @@ where id = any(%(ids)b::uuid[])
 
 
 def enqueued(connection: Connection, jobs: Iterable[NewJob]) -> None:
-    """New jobs wait; a subject that is being worked on keeps its status."""
+    """New jobs wait; a subject that is being worked on keeps its status, and one that says so already is not asked."""
     contents, sources = [], []
     for job in jobs:
+        if job.subject_waits:
+            continue
         if job.job_type in _CONTENT_JOBS:
             contents.append(job.subject_id)
         elif job.job_type is JobType.FETCH_SOURCE:

@@ -1,0 +1,1 @@
+alter table contents reset (toast_tuple_target);
