@@ -23,6 +23,10 @@ from siftline.fetch.instants import instant
 _EXTENSION = re.compile(
     rb"</?(?:(?!(?:atom|a10|content|dc|rdf|rss|xhtml|html):)[A-Za-z_][\w.-]*:[\w.-]+|width|height)(?:\s[^<>]*)?/?>"
 )
+_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+_CDATA = re.compile(rb"<!\[CDATA\[.*?\]\]>", re.DOTALL)
+_BEGIN = re.compile(rb"<(?:(?:rss|atom):)?(?:item|entry)(?=[\s>])", re.IGNORECASE)
+_BEGIN_OR_END = re.compile(rb"<(/?)(?:(?:rss|atom):)?(?:item|entry)[\s>]", re.IGNORECASE)
 _TAGS_MAX = 1_000
 _DATES = {"published": "published_parsed", "updated": "updated_parsed", "created": "created_parsed"}
 
@@ -146,7 +150,7 @@ def read_lenient(body: bytes, *, url: str, content_type: str, max_entries: int) 
         ttl=_string(feed, "ttl"),
         skip_hours=list(feed.get("skip_hours") or ()),
         skip_days=list(feed.get("skip_days") or ()),
-        skipped=max(0, len(found.entries) - max_entries),
+        skipped=max(0, len(found.entries) - max_entries) + _swallowed(body, found),
     )
     for raw in found.entries[:max_entries]:
         try:
@@ -154,6 +158,24 @@ def read_lenient(body: bytes, *, url: str, content_type: str, max_entries: int) 
         except FAULTS:
             draft.skipped += 1
     return draft
+
+
+def _swallowed(body: bytes, found: Any) -> int:
+    """Return how many entries of a damaged feed went down in another one's text, or in a comment that never ends."""
+    if not found.bozo:
+        return 0
+    # Beyond its last end no section is looked for: each beginning would be followed to the end of the feed.
+    end = body.rfind(b"-->") + 3
+    body = _COMMENT.sub(b"", body[:end]) + body[end:]
+    end = body.rfind(b"]]>") + 3
+    body = _CDATA.sub(_if_unended, body[:end]) + body[end:]
+    return max(0, len(_BEGIN.findall(body)) - len(found.entries))
+
+
+def _if_unended(section: re.Match[bytes]) -> bytes:
+    """Return a section that begins with the end of an entry, as its own end is missing; nothing of others."""
+    first = _BEGIN_OR_END.search(section[0])
+    return section[0] if first and first[1] else b""
 
 
 def _feedparser(body: bytes, headers: Mapping[str, str]) -> Any:
