@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from siftline.api.opml import NAMESPACE
 from siftline.contracts import Queue
 from siftline.kit.db import Database
 from tests.api_client import ApiClient, World
@@ -83,6 +84,20 @@ def test_one_page_by_two_selectors_is_two_sources(world: World) -> None:
     assert follow(user, f"{SITE}#top", kind="web", selector="main h2 a")["id"] == chosen["id"]
     refused = user.post("/v1/sources", {"url": SITE, "selector": "a"}).json
     assert refused["errors"][0]["pointer"] == "#/selector"
+
+
+@pytest.mark.parametrize("selector", ["h3 >", "a::before", "a:nonsense", "[", "div/a", "{}"])
+def test_a_selector_that_is_none_is_refused_when_it_is_given(world: World, selector: str) -> None:
+    user = world.user()
+    answer = user.post("/v1/sources", {"url": SITE, "kind": "web", "selector": selector})
+    assert (answer.status, answer.json["code"]) == (422, "invalid_selector")
+    outlines = (
+        f'<opml version="2.0" xmlns:siftline="{NAMESPACE}"><body>'
+        f'<outline text="Page" xmlUrl="{SITE}" siftline:kind="web" siftline:selector="{selector}"/></body></opml>'
+    )
+    sent = user.send("POST", "/v1/opml", body=outlines, headers={"content-type": "text/x-opml"}).json
+    assert [outline["outcome"] for outline in sent["outlines"]] == ["refused"], sent
+    assert user.get("/v1/sources").json["sources"] == []
 
 
 def test_the_feeds_to_choose_from_are_shown(world: World) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from siftline.api.destinations import check_destination
 from siftline.kit.reddit_address import Listing, listing_of
+from siftline.kit.selectors import check_selector
 from siftline.kit.urls import InvalidUrlError, canonical_url
 
 # How readers and browsers hand feeds over: before the whole address, or in the place of http.
@@ -38,8 +39,8 @@ class Address:
 def address_of(url: str, *, kind: Kind | None, selector: str | None = None, allow_loopback: bool) -> Address:
     """Return the source that an address means; without a kind a listing of Reddit is one, all else a feed or a site.
 
-    ``feed://…`` and ``feed:https://…`` are what they stand for. Raises as ``check_destination`` does, and
-    ``InvalidUrlError`` for what is no listing but should be.
+    ``feed://…`` and ``feed:https://…`` are what they stand for. Raises as ``check_destination`` and ``check_selector``
+    do, and ``InvalidUrlError`` for what is no listing but should be.
     """
     url = _FEED.sub("http:", _WITH_FEED.sub("", url))
     listing = listing_of(url) if kind in {None, Kind.REDDIT} else None
@@ -53,6 +54,7 @@ def address_of(url: str, *, kind: Kind | None, selector: str | None = None, allo
         return Address(Kind.RSS, valid, key)
     if selector is None:
         return Address(Kind.WEB, valid, f"web:{key}")
+    check_selector(selector)
     # One page may be followed by several selectors: each is a source of its own.
     digest = hashlib.sha256(selector.encode()).hexdigest()[:32]
     return Address(Kind.WEB, valid, f"web:{digest}:{key}", {"selector": selector})

@@ -14,6 +14,7 @@ from siftline.fetch.feed_places import InvalidSelectorError
 from siftline.fetch.feeds import Entry, Feed
 from siftline.fetch.page_lists import HEADINGS, LEVELS, LINKS_MAX, Link, by_itself, distinct, text_of, title_of
 from siftline.kit.errors import PermanentError
+from siftline.kit.selectors import INVALID
 from siftline.kit.urls import canonical_url
 
 
@@ -56,7 +57,7 @@ def _selected(tree: Any, base: str, selector: str) -> Iterator[Link]:
     try:
         chosen = CSSSelector(selector, translator="html")(tree)
     except (SelectorError, etree.XPathError, ValueError) as error:
-        raise InvalidSelectorError("The CSS selector is not valid, or uses what cannot be looked for.") from error
+        raise InvalidSelectorError(INVALID) from error
     for place, element in enumerate(chosen[:LINKS_MAX]):
         anchor = _anchor_of(element)
         address = None if anchor is None else html_tree.link_of(anchor, base)

@@ -1,0 +1,24 @@
+"""CSS selectors, judged as far as they can be without a page."""
+
+from siftline.kit.errors import PermanentError
+
+INVALID = "The CSS selector is not valid, or uses what cannot be looked for."
+
+
+class BadSelectorError(PermanentError):
+    """The CSS selector is none."""
+
+    code = "invalid_selector"
+
+
+def check_selector(selector: str) -> None:
+    """Raise ``BadSelectorError`` for what is no CSS selector, or none for a page at rest (``a::before``, ``a:hover``).
+
+    Namespaces (``ns|a``) are let through: that a page has none is seen when it is read.
+    """
+    from cssselect import HTMLTranslator, SelectorError  # noqa: PLC0415 - few requests have a selector
+
+    try:
+        HTMLTranslator().css_to_xpath(selector)
+    except SelectorError as error:
+        raise BadSelectorError(INVALID) from error
