@@ -14,7 +14,14 @@ from typing import Any
 import pytest
 
 from siftline.ingest.errors import EmptyContentError
-from siftline.kit.confined import ChildLostError, Confined, TooMuchMemoryError, TooSlowError, UnexpectedInChildError
+from siftline.kit.confined import (
+    ChildLostError,
+    ChildNotStartedError,
+    Confined,
+    TooMuchMemoryError,
+    TooSlowError,
+    UnexpectedInChildError,
+)
 from siftline.kit.errors import TransientError
 from tests import confined_work as work
 
@@ -142,7 +149,7 @@ def test_an_idle_child_that_died_costs_no_call(confined: Confined) -> None:
 
 
 def test_a_child_that_cannot_start_is_told_as_such() -> None:
-    with Confined("tests.no_such_module:f", memory_bytes=MEMORY_BYTES) as broken, pytest.raises(ChildLostError):
+    with Confined("tests.no_such_module:f", memory_bytes=MEMORY_BYTES) as broken, pytest.raises(ChildNotStartedError):
         broken.call("tests.no_such_module:f", within_s=PATIENCE_S)
 
 
@@ -188,10 +195,10 @@ def test_a_child_that_hangs_ends_though_its_parent_was_killed(tmp_path: Path) ->
     assert gone(child)
 
 
-def test_a_child_that_cannot_be_started_is_lost_and_may_be_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_that_cannot_be_started_is_told_and_may_be_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     with Confined(*WORK, memory_bytes=MEMORY_BYTES) as running:
         with monkeypatch.context() as patched:
             patched.setattr(sys, "executable", "/nowhere/python")
-            with pytest.raises(ChildLostError, match="could not be started"):
+            with pytest.raises(ChildNotStartedError, match="could not be started"):
                 call(running, work.process_id)
         assert call(running, work.process_id) != os.getpid()

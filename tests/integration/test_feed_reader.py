@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -10,9 +11,10 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from siftline.fetch.feeds import FeedTooComplexError, FeedUnreadableError, NotAFeedError
+from siftline.fetch.feeds import FeedTooComplexError, NotAFeedError
 from siftline.fetch.identity import identify
 from siftline.fetch.reader import FeedReader
+from siftline.kit.confined import ChildNotStartedError
 
 URL = "https://site.example/feed"
 GOOD = b"<rss version='2.0'><channel><title>T</title><item><title>A</title></item></channel></rss>"
@@ -97,7 +99,7 @@ def test_an_idle_child_that_died_costs_no_feed(reader: FeedReader) -> None:
     assert reader.read(GOOD, url=URL).title == "T"
 
 
-def test_a_child_that_dies_of_its_feed_fails_only_that_feed(reader: FeedReader) -> None:
+def test_a_child_that_dies_as_it_starts_fails_only_that_call(reader: FeedReader) -> None:
     before = children()
     reader.read(GOOD, url=URL)
     stop = threading.Event()
@@ -112,7 +114,7 @@ def test_a_child_that_dies_of_its_feed_fails_only_that_feed(reader: FeedReader) 
     killer.start()
     time.sleep(0.2)  # the idle child is dead by now, the next one will be before it has started
     try:
-        with pytest.raises(FeedUnreadableError):
+        with pytest.raises(ChildNotStartedError):
             reader.read(GOOD, url=URL)
     finally:
         stop.set()
@@ -132,3 +134,9 @@ def test_the_cap_on_entries_reaches_the_child() -> None:
     with FeedReader(max_entries=1) as reader:
         feed = reader.read(GOOD.replace(b"</channel>", b"<item><title>B</title></item></channel>"), url=URL)
     assert (len(feed.entries), feed.skipped) == (1, 1)
+
+
+def test_a_reader_that_cannot_start_is_no_fault_of_the_feed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with FeedReader() as reader, pytest.raises(ChildNotStartedError):
+        reader.read(GOOD, url=URL)

@@ -77,35 +77,38 @@ class Intake:
 
     def write(self, connection: Connection) -> None:
         """Save everything in the caller's transaction and fill ``follow``."""
-        contents = [*self._contents, *self._returned]
+        brought = [*self._contents, *self._returned]
         # What is not asked for an answer does not wait for one (pipeline mode of libpq).
         with connection.pipeline():
-            stored = store.add_contents(connection, contents)
-            edited = self._write_entries(connection, contents, stored)
+            stored = store.add_contents(connection, self._source.id, brought)
+            edited = self._write_entries(connection, brought, stored)
             health_store.polled(connection, self._polled)
         self.follow[:] = [
             self._job(row.id, content.identified.entry.published_at, made=row.id == content.id)
-            for content in contents
-            if content.analyse and (row := stored[content.url_key]).unread
+            for content in brought
+            if content.analyse and (row := stored.get(content.url_key)) and row.unread
         ]
         self.follow += [self._job(content_id, _LONG_AGO) for content_id in edited]
 
     def _write_entries(
-        self, connection: Connection, contents: Sequence[NewContent], stored: Mapping[str, Stored]
+        self, connection: Connection, brought: Sequence[NewContent], stored: Mapping[str, Stored]
     ) -> list[UUID]:
-        """Save ledger, items and edits; returns the contents to be ingested again."""
+        """Save ledger, items and edits; returns the contents to be ingested again.
+
+        What nobody wants has no row in ``stored``: the ledger knows it, for who comes later.
+        """
         source_id, verdict = self._source.id, self._verdict
-        rows = [stored[content.url_key] for content in contents]
+        rows = [stored.get(content.url_key) for content in brought]
         ledger_store.move_entries(connection, source_id, verdict.moves)
-        ledger_store.add_entries(connection, source_id, zip(contents, rows, strict=True))
-        store.give_items(connection, source_id, rows)
+        ledger_store.add_entries(connection, source_id, zip(brought, rows, strict=True))
+        store.give_items(connection, source_id, [row for row in rows if row])
         ledger_store.touch_entries(connection, source_id, verdict.seen)
         ledger_store.edit_entries(connection, source_id, verdict.edits)
         # Whoever saved a file by hand knows no more than its name; its feed does.
         told = [
-            Edit(content.identified, stored[content.url_key].id)
-            for content in contents
-            if content.url_key in self._files and stored[content.url_key].id != content.id
+            Edit(content.identified, row.id)
+            for content, row in zip(brought, rows, strict=True)
+            if row and content.url_key in self._files and row.id != content.id
         ]
         edits = [*map(self._allowed, verdict.edits), *told]
         jobs.hold(connection, [edit.content_id for edit in edits if edit.content_id], JobType.INGEST_CONTENT)

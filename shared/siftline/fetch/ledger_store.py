@@ -84,8 +84,8 @@ def wanted(connection: Connection, source_id: UUID, url_keys: Sequence[str]) -> 
         return set(cursor.execute(_WANTED, {"source_id": source_id, "url_keys": list(url_keys)}).fetchall())
 
 
-def add_entries(connection: Connection, source_id: UUID, entries: Iterable[tuple[NewContent, Stored]]) -> None:
-    """Write entries and their contents into the feed's ledger; one that stands there without content is given its."""
+def add_entries(connection: Connection, source_id: UUID, entries: Iterable[tuple[NewContent, Stored | None]]) -> None:
+    """Write entries and their contents, if they have any, into the feed's ledger; one that had none is given its."""
     for chunk in chunks(entries):
         found = [content.identified for content, _ in chunk]
         values = {
@@ -95,7 +95,7 @@ def add_entries(connection: Connection, source_id: UUID, entries: Iterable[tuple
             "links": [identified.link for identified in found],
             "hashes": [identified.content_sha256 for identified in found],
             "exact": [identified.exact_sha256 for identified in found],
-            "content_ids": [row.id for _, row in chunk],
+            "content_ids": [row and row.id for _, row in chunk],
             "url_keys": [content.url_key for content, _ in chunk],
         }
         connection.execute(_ADD_ENTRIES, values)

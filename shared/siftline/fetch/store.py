@@ -1,6 +1,6 @@
 """What a poll brings, in PostgreSQL: contents and items. Each is one statement a chunk, its arrays binary."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeVar
 from uuid import UUID
@@ -11,10 +11,11 @@ from psycopg.types.json import Jsonb
 from siftline.fetch.feeds import Entry
 from siftline.fetch.identity import Edit, Identified
 from siftline.fetch.recordings import recording_row
-from siftline.kit.db import Connection
+from siftline.kit.db import ConflictError, Connection
 from siftline.kit.ids import new_id
 
 CHUNK_ROWS = 5_000
+_TRIES = 5
 _T = TypeVar("_T")
 
 
@@ -40,10 +41,23 @@ class Stored(NamedTuple):
     """Never ingested: just made, or stored as it was at another source's first import."""
 
 
-_SUBSCRIBERS = "select user_id from subscriptions where source_id = %(source_id)s order by user_id"
+# Held against deletion until their items stand.
+_SUBSCRIBERS = """
+select user_id from subscriptions join users on users.id = user_id
+where source_id = %(source_id)s order by user_id for key share of users
+"""
+
+# Whether those who follow the source have deleted the page, each of them: it would be read for nobody. Who comes later
+# is given it all the same, by the feed's ledger.
+_DELETED_BY_ALL = """
+exists (select from item_tombstones t join subscriptions s on s.user_id = t.user_id
+  where t.url_key = new.url_key and s.source_id = %(source_id)s)
+and not exists (select from subscriptions s where s.source_id = %(source_id)s
+  and not exists (select from item_tombstones t where t.url_key = new.url_key and t.user_id = s.user_id))
+"""
 
 # Ordered by key, so that two feeds that bring the same pages wait for each other instead of deadlocking.
-_ADD_CONTENTS = """
+_ADD_CONTENTS = f"""
 insert into contents (id, url_key, url, kind, status, title, author, site_name, image_url, description, entry_html,
   media, published_at, sort_at)
 select id, url_key, url, kind, status, title, author, site_name, image_url, description, entry_html, media,
@@ -53,16 +67,21 @@ from unnest(%(ids)b::uuid[], %(url_keys)b::text[], %(urls)b::text[], %(kinds)b::
             %(descriptions)b::text[], %(entry_htmls)b::text[], %(media)b::jsonb[], %(published)b::timestamptz[])
   as new (id, url_key, url, kind, status, title, author, site_name, image_url, description, entry_html, media,
     published_at)
+where not ({_DELETED_BY_ALL})
 order by url_key
 on conflict (url_key) do nothing
 returning url_key, id, true as unread
-"""
+"""  # noqa: S608  -- constants of ours
 
 # Held against deletion until the items stand.
 _FIND_CONTENTS = """
 select url_key, id, status = 'READY' and text is null and topics is null as unread
 from contents where url_key = any(%(url_keys)b::text[]) order by url_key for key share
 """
+
+_UNWANTED = f"""
+select url_key from unnest(%(url_keys)b::text[]) as new (url_key) where {_DELETED_BY_ALL}
+"""  # noqa: S608  -- as above
 
 # A deletion binds who made it, and nobody else.
 _ADD_ITEMS = """
@@ -74,6 +93,9 @@ where not exists (select from item_tombstones t where t.url_key = new.url_key an
 order by user_id, content_id
 on conflict (user_id, content_id) do nothing
 """
+
+# In one order for all feeds that list the same pages.
+_HOLD_CONTENTS = "select from contents where id = any(%(ids)b::uuid[]) order by id for no key update"
 
 _EDIT_CONTENTS = """
 update contents set title = coalesce(nullif(edited.title, ''), contents.title), entry_html = edited.entry_html,
@@ -87,17 +109,35 @@ returning contents.id, contents.text is not null
 """
 
 
-def add_contents(connection: Connection, contents: Sequence[NewContent]) -> dict[str, Stored]:
-    """Make the content rows whose key is new; return the row of every key, new or not, held until the commit."""
+def add_contents(connection: Connection, source_id: UUID, contents: Sequence[NewContent]) -> dict[str, Stored]:
+    """Make the content rows whose key is new; return the row of every key, new or not, held until the commit.
+
+    Of a page that all who follow the source have deleted nothing is made, and no row returned unless others hold it.
+    Raises ``ConflictError`` where others keep deleting what is found here.
+    """
     stored: dict[str, Stored] = {}
     for chunk in chunks(contents):
-        made = connection.execute(_ADD_CONTENTS, _content_values(chunk))
-        stored.update((row.url_key, row) for row in map(Stored._make, made))
-        missing = [content.url_key for content in chunk if content.url_key not in stored]
-        if missing:
-            found = connection.execute(_FIND_CONTENTS, {"url_keys": missing})
-            stored.update((row.url_key, row) for row in map(Stored._make, found))
+        left: Sequence[NewContent] = chunk
+        for _ in range(_TRIES):
+            made = connection.execute(_ADD_CONTENTS, {"source_id": source_id, **_content_values(left)})
+            stored.update((row.url_key, row) for row in map(Stored._make, made))
+            if not (left := _left(left, stored)):
+                break
+            keys = {"source_id": source_id, "url_keys": [content.url_key for content in left]}
+            stored.update((row.url_key, row) for row in map(Stored._make, connection.execute(_FIND_CONTENTS, keys)))
+            # What stood in the way a moment ago and was not found was deleted meanwhile, unless nobody wants it.
+            if not _left(left, stored):
+                break
+            unwanted = {url_key for (url_key,) in connection.execute(_UNWANTED, keys)}
+            if not (left := [content for content in _left(left, stored) if content.url_key not in unwanted]):
+                break
+        else:
+            raise ConflictError("Others were deleting the same pages all the while.")
     return stored
+
+
+def _left(contents: Sequence[NewContent], stored: Mapping[str, Stored]) -> list[NewContent]:
+    return [content for content in contents if content.url_key not in stored]
 
 
 def give_items(connection: Connection, source_id: UUID, contents: Sequence[Stored]) -> None:
@@ -123,6 +163,7 @@ def edit_contents(connection: Connection, edits: Iterable[Edit]) -> list[UUID]:
     """Store what edited entries say now; returns the contents to be ingested again, for their text was taken before."""
     again: list[UUID] = []
     for chunk in chunks(edit for edit in edits if edit.content_id):
+        connection.execute(_HOLD_CONTENTS, {"ids": [edit.content_id for edit in chunk]})
         entries = [edit.identified.entry for edit in chunk]
         values = {
             "ids": [edit.content_id for edit in chunk],

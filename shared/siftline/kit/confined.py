@@ -46,9 +46,15 @@ class TooMuchMemoryError(PermanentError):
 
 
 class ChildLostError(TransientError):
-    """The child ended of something else than its limits, or could not be started."""
+    """The child ended of something else than its limits."""
 
     code = "child_lost"
+
+
+class ChildNotStartedError(TransientError):
+    """The child could not be started: no fault of what it was to read."""
+
+    code = "child_not_started"
 
 
 class UnexpectedInChildError(TransientError):
@@ -76,8 +82,8 @@ class Confined:
         """Return what a function returns for these arguments; both must be picklable.
 
         The start of a child does not count against ``within_s``. Raises what the function raises if it is a
-        ``SiftlineError``, else ``UnexpectedInChildError``; ``TooSlowError``, ``TooMuchMemoryError`` or
-        ``ChildLostError``.
+        ``SiftlineError``, else ``UnexpectedInChildError``; ``TooSlowError``, ``TooMuchMemoryError``,
+        ``ChildLostError`` or ``ChildNotStartedError``.
         """
         request = pickle.dumps((function, args, named))
         left_s, began = within_s, time.monotonic()
@@ -148,8 +154,8 @@ class Confined:
         return TooMuchMemoryError(detail, code=f"{self._what}_too_much_memory" if self._what else None)
 
 
-def _not_started() -> ChildLostError:
-    return ChildLostError("The process that reads what strangers wrote could not be started.")
+def _not_started() -> ChildNotStartedError:
+    return ChildNotStartedError("The process that reads what strangers wrote could not be started.")
 
 
 class _ChildDiedError(Exception):
@@ -187,7 +193,7 @@ class _Child:
     def ask(self, request: bytes, within_s: float) -> tuple[int, bool, bytes]:
         """Hand over one call and wait for the answer: its state, whether it was the last, its pickled value.
 
-        Raises ``_ChildDiedError`` and ``ChildLostError``; the child is gone then.
+        Raises ``_ChildDiedError`` and ``ChildNotStartedError``; the child is gone then.
         """
         if not self._ready:
             self._start()

@@ -1,1 +1,0 @@
-alter table contents reset (toast_tuple_target);
