@@ -56,7 +56,9 @@ def _slim(page: Outline) -> None:
             parent.remove(node)
         else:
             # Dropped, it would give its tail to the one before: with many such tails, the square of their length.
-            node.clear(keep_tail=True)
+            # What it says of itself stays: a button's label may be one of its attributes.
+            node.text = None
+            del node[:]
     etree.strip_tags(page.nodes[0], *_UNTOLD)
 
 

@@ -1,15 +1,14 @@
 """What keeps a page's article from us: a check for robots, a wall of consent, a paywall."""
 
 import re
-from collections.abc import Collection
 
-from siftline.ingest.consent import asks_to_agree, is_consent_text
+from siftline.ingest.consent_walls import is_consent_wall
 from siftline.ingest.errors import ConsentWallError
 from siftline.ingest.maintext import Article
 from siftline.ingest.metadata import Metadata
 from siftline.ingest.outline import Outline
 from siftline.ingest.plain import count_words
-from siftline.kit.blocks import BLOCKED, BlockedBySiteError, is_block, is_consent_address
+from siftline.kit.blocks import BLOCKED, BlockedBySiteError, is_block
 
 CONSENT_WALL = "consent_wall"
 PAYWALLED = "paywalled"
@@ -27,8 +26,6 @@ _WHOLE_WORDS = 600
 _PART_CHARS = 250
 _SELECTOR = re.compile(r"(?=.)(?P<name>[a-z][a-z0-9-]*)?(?:#(?P<id>[\w-]+))?(?P<classes>(?:\.[\w-]+)*)", re.IGNORECASE)
 _SELECTORS = 20
-_CONTROLS = ("button", "a", "input")
-_CONTROL_CHARS = 60
 
 
 def check_wall(page: Outline, metadata: Metadata, article: Article, markup: str, url: str) -> bool:
@@ -44,8 +41,8 @@ def check_wall(page: Outline, metadata: Metadata, article: Article, markup: str,
         return False
     if named:
         return not text and bool(article.consent)
-    asked = is_consent_text(text) if text else bool(article.consent)
-    if asked and (not text or is_consent_address(url) or _asks(page, article.consent)):
+    walled = is_consent_wall(page, text, article.consent, url) if text else bool(article.consent)
+    if walled:
         raise ConsentWallError("The site shows this page only to visitors who agree to be tracked.")
     return False
 
@@ -82,19 +79,3 @@ def _held_chars(page: Outline, selector: str) -> int | None:
         ):
             held = max(held, page.chars(place))
     return held
-
-
-def _asks(page: Outline, consent: Collection[int]) -> bool:
-    """Tell whether there is something to press that agrees or refuses, besides what is in consent dialogs."""
-    dialogs = sorted((place, page.last[place]) for place in consent)
-    for name in _CONTROLS:
-        end = at = 0
-        for place in page.named.get(name, ()):
-            while at < len(dialogs) and dialogs[at][0] <= place:
-                end = max(end, dialogs[at][1])
-                at += 1
-            node = page.nodes[place]
-            label = node.get("value", "") if name == "input" else page.text[page.begin[place] : page.end[place]]
-            if place >= end and 0 < len(label) <= _CONTROL_CHARS and asks_to_agree(label):
-                return True
-    return False

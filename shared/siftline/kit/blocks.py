@@ -49,7 +49,7 @@ _CONSENT_HOST = re.compile(
     r"(?:consent|guce|cmp|myprivacy|privacy-gate|cookiewall|cookie-consent|privacymanager)\.|.*\.privacy-mgmt\.com$"
 )
 _CONSENT_PATH = re.compile(
-    r"/(?:consent|cookie-?wall|cookie-?consent|privacy-?gate|consent-?redirect|collectConsent)(?:[/._-]|$)",
+    r"/(?:consent|cookie-?wall|cookie-?consent|privacy-?gate|consent-?redirect|collectConsent)(?:[/._-]|$)|/zustimmung(?:/|$)",
     re.IGNORECASE,
 )
 _NOT_FREE = re.compile(r'"isAccessibleForFree"\s*:\s*"?(?:https?://schema\.org/)?false', re.IGNORECASE)
