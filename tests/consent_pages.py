@@ -172,6 +172,10 @@ ARTICLES = {
         "data leaves the page before you can <a href=/x>reject cookies</a> at all.</p><p>Our test covers <a "
         "href=/y>forty sites</a>.</p></div>"
     ),
+    "en_only_prose_link": (
+        "<div><p>We looked at what your consent is worth: third-party vendors go on tracking, and personal data leaves "
+        "the page as soon as you <a href=/x>accept all cookies</a> on any of the sites.</p></div>"
+    ),
     "en_no_banner_links": (
         "<header><a href=/>The Herald</a><nav><a href=/n>News</a><a href=/s>Sport</a></nav></header><div><p>We "
         "removed cookies from our site: your consent is not asked, your personal data stays with you, third-party "

@@ -59,6 +59,14 @@ def test_an_article_with_the_words_of_a_wall_is_one(name: str) -> None:
     assert page.notice_code is None
 
 
+def test_a_text_that_speaks_of_nobody_here_is_no_wall_whatever_stands_below_it() -> None:
+    text = (
+        "The regulator fined a publisher on Monday for storing cookies without consent. Vendors had access to personal"
+        " data, and tracking began before anybody could refuse."
+    )
+    assert read(f"<div><p>{text}</p><div><button>Accept</button></div></div>").text == text
+
+
 @pytest.mark.parametrize("banner", ["en", "en-links", "en-dialog", "de", "fr"])
 @pytest.mark.parametrize("name", ARTICLES)
 def test_an_article_with_the_words_of_a_wall_is_one_with_a_banner_beside_it(name: str, banner: str) -> None:
