@@ -101,6 +101,16 @@ def test_those_who_are_put_off_come_back_one_by_one(tenants: Tenants, time: Time
     assert max(waits) == 300
 
 
+def test_how_long_slow_jobs_took_keeps_nobody_waiting_longer(tenants: Tenants, time: Time) -> None:
+    with ExitStack() as stack:
+        hold(stack, tenants, 2)
+        time.at += 10 * SLOW_S
+    with ExitStack() as stack:
+        hold(stack, tenants, 2)
+        time.at += SLOW_S
+        assert [wait_s(tenants) for _ in range(3)] == [1.5, 3.0, 4.5]
+
+
 def test_a_tenant_whose_jobs_end_quickly_earns_threads(tenants: Tenants, time: Time) -> None:
     for count in (2, 3, 4, 5):
         together(tenants, count)

@@ -105,14 +105,16 @@ def plan(
 
 
 def spoken(minutes: float) -> str:
-    """Return a length of time in words: ``45 minutes``, ``3 hours``, ``2 days``."""
+    """Return a length of time in words: ``45 minutes``, ``2.5 hours``, ``2 days``."""
     if minutes < 120:
-        number, unit = round(minutes), "minute"
+        number, unit = f"{minutes:.0f}", "minute"
+    elif minutes < 10 * 60:
+        number, unit = f"{minutes / 60:.1f}".removesuffix(".0"), "hour"
     elif minutes < 48 * 60:
-        number, unit = round(minutes / 60), "hour"
+        number, unit = f"{minutes / 60:.0f}", "hour"
     else:
-        number, unit = round(minutes / 1440), "day"
-    return f"{number} {unit}{'' if number == 1 else 's'}"
+        number, unit = f"{minutes / 1440:.0f}", "day"
+    return f"{number} {unit}{'' if number == '1' else 's'}"
 
 
 def _wished(wishes: Wishes) -> _Choice | None:

@@ -57,8 +57,6 @@ class _Tenant:
     """Jobs that must end quickly until it earns a thread again."""
     began: dict[object, float] = field(default_factory=dict)
     """When each job in work began."""
-    took_s: float = 0.0
-    """How long the last ones took, the latest most."""
     next_at: float = 0.0
     """When it pays to try the next one that is put off."""
 
@@ -122,7 +120,6 @@ class Tenants:
     def _end(self, tenant: _Tenant, job: ClaimedJob) -> None:
         full = len(tenant.began) >= tenant.allowed
         took_s = self._clock.monotonic() - tenant.began.pop(job.lease_token)
-        tenant.took_s = (tenant.took_s + took_s) / 2
         if took_s >= self._options.job_slow_s:
             tenant.owed = min(tenant.owed + _QUICK_FOR_SLOW, _OWED_MAX)
             tenant.allowed = self._options.job_tenant_threads
@@ -132,9 +129,14 @@ class Tenants:
             tenant.allowed += 1
 
     def _busy(self, tenant: _Tenant) -> TenantBusyError:
-        """Return the error that puts a job off, each by a little more, so that they come back one by one."""
+        """Return the error that puts a job off, each by a little more, so that they come back one by one.
+
+        Who comes back too soon goes to the end of the line. How long slow jobs take says nothing of when one comes
+        through that is quick, as most are, and lets all behind it through: to come back as rarely would keep them
+        waiting for minutes beside threads that stand idle.
+        """
         now = self._clock.monotonic()
-        every_s = max(tenant.took_s, self._options.job_slow_s) / self._options.job_tenant_threads
+        every_s = self._options.job_slow_s / self._options.job_tenant_threads
         tenant.next_at = min(max(tenant.next_at, now) + every_s, now + _LATEST_S)
         wait_s = max(tenant.next_at - now, _SOONEST_S)
         return TenantBusyError(_WHY.format(len(tenant.began)), retry_after_s=wait_s)
