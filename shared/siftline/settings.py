@@ -78,7 +78,7 @@ class WorkerSettings(SwitchSettings):
 
     worker_threads: dict[str, int] = Field(
         default={"fetch": 8, "ingest": 4, "analyze": 2, "resolve": 1, "cluster": 1, "brief": 2},
-        description="batches at a time of each queue, by queue or else by function; 1 for any other",
+        description="messages in work at a time of each queue, by queue or else by function; 1 for any other",
     )
     worker_poll_s: int = Field(default=20, ge=0, le=20, description="how long a receive waits for the first message")
     worker_hold_s: int = Field(

@@ -86,6 +86,8 @@ def handler(event, context):
     for body in bodies:
         if body.startswith("sleep"):
             time.sleep(float(body.split()[1]))
+        while body.startswith("hang") and not (Path(os.environ["TOY_LET_GO"]) / body).exists():
+            time.sleep(0.02)
     _note(kind="done", bodies=bodies)
     failed = [r["messageId"] for r in event["Records"] if r["body"] == "fail"]
     return {"batchItemFailures": [{"itemIdentifier": one} for one in failed]}
@@ -123,6 +125,7 @@ class Toy:
             "PYTHONPATH": f"{folder}:{ROOT}:{ROOT / 'shared'}",
             "TOY_QUEUE_URL": self.url,
             "TOY_NOTES": str(self._notes),
+            "TOY_LET_GO": str(folder),
             "TOY_GIVEN": "the process",
             "WORKER_POLL_S": "1",
             "WORKER_THREADS": '{"toy": 2}',
@@ -150,10 +153,16 @@ class Toy:
     def times(self, kind, body):
         return sum(note["bodies"].count(body) for note in self.notes(kind))
 
-    def depth(self, url):
+    def let_go(self, body):
+        (self.folder / body).touch()
+
+    def visible_and_not(self, url):
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
         attributes = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
-        return sum(int(attributes[name]) for name in names)
+        return tuple(int(attributes[name]) for name in names)
+
+    def depth(self, url):
+        return sum(self.visible_and_not(url))
 
     def empty(self):
         return self.depth(self.url) == 0
@@ -217,6 +226,43 @@ def test_a_handler_that_raises_gets_the_whole_batch_again(make_toy):
     assert wait_until(lambda: toy.depth(toy.dead_url) == 1, 60)
     assert toy.times("batch", "raise") == 2
     assert "function_failed" in toy.log()
+
+
+def test_nothing_waits_behind_a_message_that_hangs_while_another_thread_is_free(make_toy):
+    toy = make_toy()
+    toy.start("--no-ticks")
+    toy.send("hang first")
+    assert wait_until(lambda: toy.times("batch", "hang first"), 60)
+    quick = [f"quick {n}" for n in range(8)]
+    toy.send("hang second", *quick)  # they meet one free thread
+    assert wait_until(lambda: toy.times("batch", "hang second"), 20)
+    toy.let_go("hang first")
+    assert wait_until(lambda: all(toy.times("done", body) for body in quick), 20)
+    assert not toy.times("done", "hang second")
+    toy.let_go("hang second")
+    assert wait_until(toy.empty, 20)
+    assert all(toy.times("batch", body) == 1 for body in ["hang first", "hang second", *quick])
+
+
+def test_what_waits_in_hand_for_longer_than_the_visibility_is_received_once(make_toy):
+    toy = make_toy(visibility_s=2)
+    toy.send("sleep 6", "sleep 6.5", "after")
+    toy.start("--no-ticks")
+    assert wait_until(lambda: toy.times("done", "after"), 60)
+    assert wait_until(toy.empty, 20)
+    [after] = [note["record"] for note in toy.notes("batch") if note["bodies"] == ["after"]]
+    assert after["attributes"]["ApproximateReceiveCount"] == "1"
+
+
+def test_a_worker_that_is_told_to_stop_puts_what_waits_in_hand_back_for_the_next(make_toy):
+    toy = make_toy(visibility_s=3_600)
+    toy.send("hang 0", "hang 1", "after")
+    first = toy.start("--no-ticks", WORKER_HOLD_S="3600")
+    assert wait_until(lambda: len(toy.notes("batch")) == 2 and toy.visible_and_not(toy.url) == (0, 3), 60)
+    first.terminate()
+    assert wait_until(lambda: toy.visible_and_not(toy.url) == (1, 2), 20)
+    toy.start("--no-ticks")
+    assert wait_until(lambda: toy.times("done", "after") == 1, 60)
 
 
 def test_work_longer_than_the_visibility_is_done_once(make_toy):

@@ -67,11 +67,6 @@ def test_more_than_ten_messages_are_deleted_ten_at_a_time():
     assert [len(chunk) for chunk in sqs.deleted] == [10, 10, 3]
 
 
-def test_a_batch_already_held_survives_a_queue_that_goes_away_within_the_window():
-    sqs = FakeSqs({"Messages": _messages(1)}, EndpointConnectionError(endpoint_url="http://127.0.0.1"))
-    assert _queue(sqs).receive_batch(10, window_s=5, wait_s=1) == _messages(1)
-
-
 def test_a_queue_that_is_away_is_said_in_our_own_words():
     sqs = FakeSqs(EndpointConnectionError(endpoint_url="http://127.0.0.1"))
     with pytest.raises(QueueAwayError) as raised:

@@ -126,7 +126,7 @@ def test_queues_come_with_their_dead_letter_queue_first(read):
 
 def test_an_event_source_that_is_switched_off_is_left_out(read):
     [source] = read().queue_sources()
-    assert (source.queue, source.batch_size, source.window_s) == ("MainQueue", 5, 2.0)
+    assert (source.queue, source.batch_size) == ("MainQueue", 5)
     assert (source.reports_failures, source.concurrency, source.function.name) == (True, 3, "main")
 
 

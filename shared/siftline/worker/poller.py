@@ -1,10 +1,13 @@
-"""An event source mapping: polls one queue, hands batches to its function, deletes what the function finished."""
+"""An event source mapping: polls one queue, hands messages to its function, deletes what the function finished."""
 
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from siftline.kit.heartbeat import Heartbeat
@@ -31,11 +34,23 @@ class Tally:
     polls_failed: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A message in hand."""
+
+    message: Message
+    hold: ExitStack
+    """What keeps it invisible until closed."""
+
+
 class Poller:
     """Polls one queue, with at most ``threads`` batches in work at a time.
 
-    What one receive brings is spread over the threads that are free: a batch may be smaller than ``BatchSize``, as on
-    Lambda. ``run`` ends after ``stop`` is set and the receive under way has returned; ``busy`` tells when the work has.
+    A receive asks for ``BatchSize`` messages. Each is a batch of its own, which Lambda allows too, and any thread that
+    is or comes free takes the next one in hand: none waits behind one that hangs while a thread is free. Only when none
+    is left in hand is the queue asked again. What is in hand no other worker sees: fewer than ``BatchSize`` messages,
+    and only while all threads here are busy. ``run`` ends after ``stop`` is set, the receive under way has returned and
+    what was in hand is back in the queue; ``busy`` tells when the work has ended.
     """
 
     def __init__(
@@ -57,6 +72,7 @@ class Poller:
         self._stop = stop
         self.threads = threads
         self._slots = threading.Semaphore(threads)
+        self._in_hand: deque[_Held] = deque()
         self._busy = 0
         self._busy_lock = threading.Lock()
         self.last_poll = time.monotonic()
@@ -85,9 +101,8 @@ class Poller:
             try:
                 self._hosted.load()
                 queue = queue or self._open_queue()
-                messages = queue.receive_batch(
-                    self.source.batch_size, window_s=self.source.window_s, wait_s=self._poll_s
-                )
+                if not self._in_hand:
+                    self._receive(queue)
             except (QueueAwayError, InvocationError) as error:
                 self._slots.release()
                 wait_s = _BACKOFF_S[min(failures, len(_BACKOFF_S) - 1)]
@@ -105,35 +120,52 @@ class Poller:
                 continue
             failures = 0
             self.fault = None
-            self._hand_over(queue, messages)
+            self._begin(queue)
+        while queue and (held := self._next()):
+            held.hold.close()
+            queue.release([held.message])
 
-    def _hand_over(self, queue: Queue, messages: Sequence[Message]) -> None:
-        """Work the messages off in one batch for every free slot (one is ours): side by side rather than in turn."""
-        if not messages or self._stop.is_set():
+    def _receive(self, queue: Queue) -> None:
+        """Take messages in hand, each kept invisible from now until it is settled."""
+        for message in queue.receive(self.source.batch_size, wait_s=self._poll_s):
+            hold = ExitStack()
+            beat = partial(queue.hide, [message], queue.hold_s)
+            hold.enter_context(self._heartbeat.hold(beat, every_s=queue.hold_s / 3))
+            self._in_hand.append(_Held(message, hold))
+
+    def _begin(self, queue: Queue) -> None:
+        """Let a thread in the slot just taken work off what is in hand, if anything is."""
+        if not self._in_hand:
             self._slots.release()
-            if messages:
-                queue.release(messages)
             return
-        count = 1
-        while count < len(messages) and self._slots.acquire(blocking=False):
-            count += 1
         with self._busy_lock:
-            self._busy += count
-        for start in range(count):
-            part = messages[start::count]
-            name = f"{self.source.function.name}-{queue.name}"
-            threading.Thread(target=self._work, args=[queue, part], name=name, daemon=True).start()
+            self._busy += 1
+        name = f"{self.source.function.name}-{queue.name}"
+        threading.Thread(target=self._work_off, args=[queue], name=name, daemon=True).start()
 
-    def _work(self, queue: Queue, messages: Sequence[Message]) -> None:
+    def _work_off(self, queue: Queue) -> None:
+        """Work off one message after the other until none is in hand."""
         try:
-            with self._heartbeat.hold(lambda: queue.hide(messages, queue.hold_s), every_s=queue.hold_s / 3):
-                failed = self._invoke(sqs_event(messages, queue.arn))
-                queue.delete([message for message in messages if message["MessageId"] not in failed])
-            queue.hide([message for message in messages if message["MessageId"] in failed], queue.visibility_s)
+            while not self._stop.is_set() and (held := self._next()):
+                self._work(queue, held)
         finally:
             with self._busy_lock:
                 self._busy -= 1
             self._slots.release()
+
+    def _next(self) -> _Held | None:
+        try:
+            return self._in_hand.popleft()
+        except IndexError:
+            return None
+
+    def _work(self, queue: Queue, held: _Held) -> None:
+        with held.hold:
+            failed = self._invoke(sqs_event([held.message], queue.arn))
+            if not failed:
+                queue.delete([held.message])
+        if failed:
+            queue.hide([held.message], queue.visibility_s)
 
     def _invoke(self, event: Mapping[str, Any]) -> set[str]:
         ids = [record["messageId"] for record in event["Records"]]

@@ -67,20 +67,6 @@ class Queue:
             )
         return [dict(message) for message in answer.get("Messages", [])]
 
-    def receive_batch(self, size: int, *, window_s: float, wait_s: int) -> list[Message]:
-        """Return a batch: wait for the first message, then up to ``window_s`` seconds for the batch to be full."""
-        messages = self.receive(size, wait_s=wait_s)
-        deadline = time.monotonic() + window_s
-        while messages and len(messages) < size and (left_s := deadline - time.monotonic()) > 0:
-            try:
-                more = self.receive(size - len(messages), wait_s=min(round(left_s), wait_s))
-            except QueueAwayError:
-                break  # what we hold is worth working off
-            messages += more
-            if not more and round(left_s) == 0:
-                break
-        return messages
-
     def delete(self, messages: Sequence[Message]) -> None:
         """Acknowledge messages. What SQS fails to delete is sent again; what remains comes back and is logged."""
         left = list(messages)

@@ -51,7 +51,6 @@ class QueueSource:
     queue: str
     """The queue's logical id."""
     batch_size: int
-    window_s: float
     reports_failures: bool
     concurrency: int | None
     """``MaximumConcurrency``, where the template sets one."""
@@ -121,7 +120,6 @@ class Template:
                 function=function,
                 queue=_logical_id(properties["Queue"]),
                 batch_size=batch_size,
-                window_s=float(properties.get("MaximumBatchingWindowInSeconds", 0)),
                 reports_failures="ReportBatchItemFailures" in properties.get("FunctionResponseTypes", ()),
                 concurrency=properties.get("ScalingConfig", {}).get("MaximumConcurrency"),
             )
