@@ -86,7 +86,7 @@ def test_one_page_by_two_selectors_is_two_sources(world: World) -> None:
     assert refused["errors"][0]["pointer"] == "#/selector"
 
 
-@pytest.mark.parametrize("selector", ["h3 >", "a::before", "a:nonsense", "[", "div/a", "{}"])
+@pytest.mark.parametrize("selector", ["h3 >", "a::before", "a:nonsense", "[", "div/a", "{}", ":is(" * 125])
 def test_a_selector_that_is_none_is_refused_when_it_is_given(world: World, selector: str) -> None:
     user = world.user()
     answer = user.post("/v1/sources", {"url": SITE, "kind": "web", "selector": selector})

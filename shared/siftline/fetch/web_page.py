@@ -56,7 +56,7 @@ def article_links(
 def _selected(tree: Any, base: str, selector: str) -> Iterator[Link]:
     try:
         chosen = CSSSelector(selector, translator="html")(tree)
-    except (SelectorError, etree.XPathError, ValueError) as error:
+    except (SelectorError, etree.XPathError, RecursionError, ValueError) as error:
         raise InvalidSelectorError(INVALID) from error
     for place, element in enumerate(chosen[:LINKS_MAX]):
         anchor = _anchor_of(element)

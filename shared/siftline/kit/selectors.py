@@ -20,5 +20,5 @@ def check_selector(selector: str) -> None:
 
     try:
         HTMLTranslator().css_to_xpath(selector)
-    except SelectorError as error:
+    except (SelectorError, RecursionError) as error:
         raise BadSelectorError(INVALID) from error
