@@ -21,12 +21,6 @@ WAITING = "select 1 from pg_stat_activity where datname = current_database() and
 TWO = rss(item(0), item(1))
 
 
-@pytest.fixture(scope="module")
-def reader() -> Iterator[FeedReader]:
-    with FeedReader(timeout_s=120) as running:  # the machine may be busy with the other tests
-        yield running
-
-
 @pytest.fixture
 def server() -> Iterator[LoopbackServer]:
     with serving() as running:
@@ -40,8 +34,8 @@ def world(database: Database) -> World:
 
 
 @pytest.fixture
-def poller(database: Database, reader: FeedReader) -> Poller:
-    return Poller(database, reader)
+def poller(database: Database, feed_reader: FeedReader) -> Poller:
+    return Poller(database, feed_reader)
 
 
 @contextmanager
