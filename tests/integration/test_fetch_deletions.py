@@ -1,6 +1,5 @@
 """Polls that meet deletions in the making, and edits of the same pages by another feed, on a real PostgreSQL."""
 
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -10,8 +9,9 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from infra.local.processes import wait_until
 from siftline.fetch.reader import FeedReader
-from siftline.kit.db import Connection, Database
+from siftline.kit.db import Database
 from tests.api_client import ApiClient, World
 from tests.polling import Poller, item, rows, rss
 from tests.servers import Answer, LoopbackServer, serving
@@ -39,24 +39,12 @@ def poller(database: Database, feed_reader: FeedReader) -> Poller:
 
 
 @contextmanager
-def other_session(database_url: str) -> Iterator[Connection]:
-    with psycopg.connect(database_url) as connection:
-        yield connection
-
-
-@contextmanager
 def polling(poller: Poller, world: World, source_id: UUID) -> Iterator[Any]:
     """Poll in a thread; the block begins once the poll waits for a lock, and yields what it will come to."""
     with ThreadPoolExecutor(1) as pool:
         poll = pool.submit(poller.poll, source_id)
-        pause = threading.Event()
-        for _ in range(PATIENCE_S * 20):
-            if rows(world.database, WAITING):
-                break
-            assert not poll.done(), poll.result()
-            pause.wait(0.05)
-        else:
-            raise AssertionError("the poll waits for nothing")
+        assert wait_until(lambda: poll.done() or rows(world.database, WAITING), PATIENCE_S)
+        assert not poll.done(), poll.result()
         yield poll
 
 
@@ -76,7 +64,7 @@ def test_a_page_that_is_deleted_while_it_comes_again_is_made_anew(
     first, second = world.user(), world.user()
     poller.poll(follow(first, server))
     source_id = follow(second, server, "/other")
-    with other_session(database_url) as deleting:
+    with psycopg.connect(database_url) as deleting:
         deleting.execute("select from contents where url_key like '%/0' for update")
         with polling(poller, world, source_id) as poll:
             deleting.execute("delete from items using contents c where c.id = content_id and c.url_key like '%/0'")
@@ -119,7 +107,7 @@ def test_a_user_who_is_deleted_while_a_feed_comes_in_costs_the_others_nothing(
     gone, stays = world.user(), world.user()
     source_id = follow(gone, server)
     follow(stays, server)
-    with other_session(database_url) as deleting:
+    with psycopg.connect(database_url) as deleting:
         deleting.execute("delete from users where id = %s", (gone.user_id,))
         with polling(poller, world, source_id) as poll:
             deleting.commit()
@@ -141,7 +129,7 @@ def test_edits_of_the_same_pages_take_them_in_one_order(
         *(item(number, link=f"/{number}", description=f"Quite another text of {number}") for number in numbers)
     )
     server.answers["/feed"] = Answer(edited)
-    with other_session(database_url) as other:
+    with psycopg.connect(database_url) as other:
         other.execute("select from contents where id = %s for no key update", (ids[0],))
         # WHEN the poll, whose feed lists it last, waits for the first page
         with polling(poller, world, source_id) as poll:

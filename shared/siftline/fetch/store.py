@@ -117,23 +117,25 @@ def add_contents(connection: Connection, source_id: UUID, contents: Sequence[New
     """
     stored: dict[str, Stored] = {}
     for chunk in chunks(contents):
-        left: Sequence[NewContent] = chunk
+        left = chunk
         for _ in range(_TRIES):
-            made = connection.execute(_ADD_CONTENTS, {"source_id": source_id, **_content_values(left)})
-            stored.update((row.url_key, row) for row in map(Stored._make, made))
-            if not (left := _left(left, stored)):
-                break
-            keys = {"source_id": source_id, "url_keys": [content.url_key for content in left]}
-            stored.update((row.url_key, row) for row in map(Stored._make, connection.execute(_FIND_CONTENTS, keys)))
+            _keep(stored, connection.execute(_ADD_CONTENTS, {"source_id": source_id, **_content_values(left)}))
+            if left := _left(left, stored):
+                _keep(stored, connection.execute(_FIND_CONTENTS, {"url_keys": [content.url_key for content in left]}))
             # What stood in the way a moment ago and was not found was deleted meanwhile, unless nobody wants it.
-            if not _left(left, stored):
-                break
-            unwanted = {url_key for (url_key,) in connection.execute(_UNWANTED, keys)}
-            if not (left := [content for content in _left(left, stored) if content.url_key not in unwanted]):
+            if left := _left(left, stored):
+                keys = {"source_id": source_id, "url_keys": [content.url_key for content in left]}
+                unwanted = {url_key for (url_key,) in connection.execute(_UNWANTED, keys)}
+                left = [content for content in left if content.url_key not in unwanted]
+            if not left:
                 break
         else:
             raise ConflictError("Others were deleting the same pages all the while.")
     return stored
+
+
+def _keep(stored: dict[str, Stored], rows: Iterable[tuple[str, UUID, bool]]) -> None:
+    stored.update((row.url_key, row) for row in map(Stored._make, rows))
 
 
 def _left(contents: Sequence[NewContent], stored: Mapping[str, Stored]) -> list[NewContent]:
