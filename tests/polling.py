@@ -22,6 +22,7 @@ from siftline.kit.errors import SiftlineError
 from siftline.kit.http import HttpClient
 from siftline.kit.ids import new_id
 from siftline.kit.pacing import Pace
+from tests.api_client import ApiClient
 from tests.factories import make_source, make_user
 from tests.servers import LoopbackServer
 
@@ -129,6 +130,18 @@ def subscribed(database: Database, server: LoopbackServer, path: str = "/feed", 
                 (new_id(), make_user(connection), source_id),
             )
     return source_id
+
+
+def follow(user: ApiClient, server: LoopbackServer, path: str = "/feed") -> UUID:
+    """Follow a feed of the server through the API; returns the source's id."""
+    answer = user.post("/v1/sources", {"url": server.url(path)})
+    assert answer.status == 202, answer.text
+    return UUID(answer.json["id"])
+
+
+def held(user: ApiClient) -> list[str]:
+    """Return the titles of a user's items, sorted."""
+    return sorted(one["title"] for one in user.get("/v1/items").json["items"])
 
 
 def rows(database: Database, query: str, *values: object) -> list[dict[str, Any]]:

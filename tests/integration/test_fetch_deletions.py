@@ -12,8 +12,8 @@ import pytest
 from infra.local.processes import wait_until
 from siftline.fetch.reader import FeedReader
 from siftline.kit.db import Database
-from tests.api_client import ApiClient, World
-from tests.polling import Poller, item, rows, rss
+from tests.api_client import World
+from tests.polling import Poller, follow, held, item, rows, rss
 from tests.servers import Answer, LoopbackServer, serving
 
 PATIENCE_S = 60
@@ -46,16 +46,6 @@ def polling(poller: Poller, world: World, source_id: UUID) -> Iterator[Any]:
         assert wait_until(lambda: poll.done() or rows(world.database, WAITING), PATIENCE_S)
         assert not poll.done(), poll.result()
         yield poll
-
-
-def follow(user: ApiClient, server: LoopbackServer, path: str = "/feed") -> UUID:
-    answer = user.post("/v1/sources", {"url": server.url(path)})
-    assert answer.status == 202, answer.text
-    return UUID(answer.json["id"])
-
-
-def held(user: ApiClient) -> list[str]:
-    return sorted(one["title"] for one in user.get("/v1/items").json["items"])
 
 
 def test_a_page_that_is_deleted_while_it_comes_again_is_made_anew(

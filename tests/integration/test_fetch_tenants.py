@@ -8,7 +8,7 @@ import pytest
 from siftline.fetch.reader import FeedReader
 from siftline.kit.db import Database
 from tests.api_client import ApiClient, World
-from tests.polling import Options, Poller, item, rows, rss, source_of
+from tests.polling import Options, Poller, follow, held, item, rows, rss, source_of
 from tests.servers import Answer, LoopbackServer, redirect, serving
 
 OLD, BOTH = rss(item(0), item(1)), rss(item(0), item(1), item(2))
@@ -35,16 +35,6 @@ def world(database: Database) -> World:
 @pytest.fixture
 def poller(database: Database, reader: FeedReader) -> Poller:
     return Poller(database, reader)
-
-
-def follow(user: ApiClient, server: LoopbackServer) -> UUID:
-    answer = user.post("/v1/sources", {"url": server.url("/feed")})
-    assert answer.status == 202, answer.text
-    return UUID(answer.json["id"])
-
-
-def held(user: ApiClient) -> list[str]:
-    return sorted(one["title"] for one in user.get("/v1/items").json["items"])
 
 
 def delete(user: ApiClient, title: str) -> None:
