@@ -9,7 +9,6 @@ import pytest
 
 from tests.house.reading import FUNCTIONS, ROOT, SOURCE, python_files, relative, tracked_files, tree
 
-LINES_MAX = 300
 # SQL stands in the rooms' stores. Elsewhere only, each with its reason:
 SQL_ELSEWHERE = {
     "shared/siftline/jobs/subjects.py": "what a job's subject must show, in the job's own transaction",
@@ -63,12 +62,6 @@ def test_sql_stands_only_in_stores() -> None:
     ]
 
     assert not [f"{relative(path)}:{line}" for path in places for line, text in _literals(path) if SQL.search(text)]
-
-
-def test_every_module_is_short_enough_to_read() -> None:
-    lengths = {relative(path): len(path.read_text(encoding="utf-8").splitlines()) for path in OURS}
-
-    assert not {path: lines for path, lines in lengths.items() if lines > LINES_MAX}
 
 
 def test_only_settings_read_the_environment() -> None:
