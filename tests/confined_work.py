@@ -2,36 +2,124 @@
 
 import os
 import signal
+import socket
+import subprocess
 import sys
 import time
 import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from siftline.ingest.errors import EmptyContentError
+from siftline.kit.blocks import BlockedBySiteError
+from siftline.kit.confined_child import ANSWER, RETURNED
 from siftline.kit.errors import TransientError
 
 _kept: list[bytes] = []
+_calls: list[str] = []
+
+
+class Pair(NamedTuple):
+    name: str
+    number: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    text: str
+    at: datetime
+    pairs: tuple[Pair, ...]
+    hours: frozenset[int]
+    share: float
+
+
+ANSWER_OF_ALL = Answer(
+    "\0 \U0001f600 é", datetime(2026, 11, 29, 4, 5, 6, tzinfo=UTC), (Pair("a", None),), frozenset({3, 1}), 0.5
+)
 
 
 def process_id() -> int:
+    _calls.append("process_id")
     return os.getpid()
 
 
-def echo(value: object) -> object:
+def echo(value: int) -> int:
     return value
 
 
-def meet(folder: str, callers: int) -> int:
-    """Return once so many calls are under way at the same time."""
-    Path(folder, str(os.getpid())).touch()
-    while len(list(Path(folder).iterdir())) < callers:
+def answer_of_all() -> Answer:
+    return ANSWER_OF_ALL
+
+
+def half_a_pair() -> str:
+    return "a\ud800b"
+
+
+def length_and_bytes(body: bytes) -> bytes:
+    return len(body).to_bytes(8) + body
+
+
+def meet(go: str) -> int:
+    """Tell that the call is under way, and return once this file is there."""
+    sys.stderr.write(f"here {os.getpid()}\n")
+    sys.stderr.flush()
+    while not Path(go).exists():
         time.sleep(0.01)
     return os.getpid()
 
 
-def hang_in_c(began: str) -> int:
+def environment() -> dict[str, str]:
+    return dict(os.environ)  # noqa: TID251 - what is asked about
+
+
+def refused() -> list[str]:
+    """Try what a process taken over by a stranger's bytes would; return what the system allowed."""
+    tried: dict[str, Callable[[], object]] = {
+        "connect": lambda: socket.create_connection(("127.0.0.1", 9), timeout=1),
+        "socket": lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM),
+        "unix socket": lambda: socket.socket(socket.AF_UNIX),
+        "socket pair": socket.socketpair,
+        "write": lambda: Path("/tmp/siftline-confined").write_text("x"),  # noqa: S108 - refused, that is the test
+        "program": lambda: subprocess.run(["/bin/true"], check=True),
+        "parent's environment": lambda: Path(f"/proc/{os.getppid()}/environ").read_bytes(),
+        "parent's memory": lambda: os.open(f"/proc/{os.getppid()}/mem", os.O_RDONLY),
+        "signal": lambda: os.kill(os.getppid(), 0),
+    }
+    allowed = []
+    for name, act in tried.items():
+        try:
+            act()
+        except PermissionError:
+            continue
+        allowed.append(name)
+    return allowed
+
+
+def forge(body: bytes) -> int:
+    """Answer by hand, as a process taken over could."""
+    _to_parent(ANSWER.pack(RETURNED, False, len(body)) + body)
+    return 0
+
+
+def claim_length(length: int) -> int:
+    """Announce an answer of this length."""
+    _to_parent(ANSWER.pack(RETURNED, False, length))
+    return 0
+
+
+def _to_parent(data: bytes) -> None:
+    for place in Path("/proc/self/fd").iterdir():
+        if int(place.name) > 2 and str(place.readlink()).startswith("pipe:"):
+            os.write(int(place.name), data)
+
+
+def hang_in_c() -> int:
     """Hang where no Python code runs, no thread is let in and no signal handler is called."""
-    Path(began).write_text(str(os.getpid()))
+    sys.stderr.write(f"here {os.getpid()}\n")
+    sys.stderr.flush()
     return len(unicodedata.normalize("NFC", "a" + "\u0301\u0327" * 2_000_000))
 
 
@@ -66,11 +154,12 @@ def die_by(number: int) -> None:
     os.kill(os.getpid(), number)
 
 
-def die_once(marker: str) -> int:
-    """End the process at the first call, answer at the second."""
-    path = Path(marker)
-    if path.exists():
-        return os.getpid()
-    path.touch()
-    os.kill(os.getpid(), signal.SIGSEGV)
-    return 0
+def fail_with_facts() -> None:
+    raise BlockedBySiteError("The site refused.", status=403)
+
+
+def die_with_a_past() -> int:
+    """End the process where it was called before."""
+    if _calls:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return os.getpid()

@@ -2,18 +2,21 @@
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from inspect import isfunction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
 from siftline.ingest.errors import EmptyContentError
+from siftline.kit.blocks import BlockedBySiteError
 from siftline.kit.confined import (
     ChildLostError,
     ChildNotStartedError,
@@ -23,6 +26,7 @@ from siftline.kit.confined import (
     UnexpectedInChildError,
 )
 from siftline.kit.errors import TransientError
+from siftline.kit.sandbox import FILES, NETWORK
 from tests import confined_work as work
 
 MEMORY_BYTES = 128 * 1024 * 1024
@@ -33,7 +37,7 @@ def name_of(function: Callable[..., Any]) -> str:
     return f"{function.__module__}:{function.__name__}"
 
 
-WORK = [name_of(value) for value in vars(work).values() if getattr(value, "__module__", "") == work.__name__]
+WORK = [name_of(value) for value in vars(work).values() if isfunction(value) and value.__module__ == work.__name__]
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +47,13 @@ def confined() -> Iterator[Confined]:
 
 
 def call(confined: Confined, function: Callable[..., Any], *args: object, within_s: float = PATIENCE_S) -> Any:
-    return confined.call(name_of(function), *args, within_s=within_s)
+    returns = get_type_hints(function)["return"]
+    return confined.call(returns, name_of(function), *args, within_s=within_s)
+
+
+def here(text: str) -> list[int]:
+    """Return the processes that told that they are at work."""
+    return [int(line.removeprefix("here ")) for line in text.splitlines() if line.startswith("here ")]
 
 
 def gone(process_id: int) -> bool:
@@ -66,14 +76,63 @@ def test_calls_one_after_the_other_are_answered_by_one_child(confined: Confined)
 
 
 def test_arguments_and_results_cross_whole(confined: Confined) -> None:
-    value = {"body": b"\0" * 3_000_000, "text": "\ud800 \U0001f600", "none": None}
-    assert call(confined, work.echo, value) == value
+    body = bytes(range(256)) * 12_000
+    assert call(confined, work.length_and_bytes, body) == len(body).to_bytes(8) + body
+    assert call(confined, work.answer_of_all) == work.ANSWER_OF_ALL
 
 
-def test_callers_at_once_each_have_a_child(confined: Confined, tmp_path: Path) -> None:
-    with ThreadPoolExecutor(3) as pool:
-        calls = [pool.submit(call, confined, work.meet, str(tmp_path), 3) for _ in range(3)]
+def test_half_a_surrogate_pair_does_not_leave_a_child(confined: Confined) -> None:
+    assert call(confined, work.half_a_pair) == "a?b"
+
+
+def test_callers_at_once_each_have_a_child(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    go, told = tmp_path / "go", ""
+    with Confined(*WORK, memory_bytes=MEMORY_BYTES) as fresh, ThreadPoolExecutor(3) as pool:
+        calls = [pool.submit(call, fresh, work.meet, str(go)) for _ in range(3)]
+        while len(here(told)) < 3 and not any(running.done() for running in calls):
+            told += capfd.readouterr().err
+            time.sleep(0.01)
+        go.touch()
         assert len({running.result() for running in calls}) == 3
+
+
+@pytest.mark.parametrize("name", ["DATABASE_URL", "AWS_SECRET_ACCESS_KEY", "LLM_API_KEY", "ANYTHING"])
+def test_a_child_has_nothing_of_our_environment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "a secret")
+    with Confined(*WORK, memory_bytes=MEMORY_BYTES) as running:
+        assert "a secret" not in call(running, work.environment).values()
+
+
+def test_a_child_reaches_no_network_no_file_to_write_and_no_process_outside(confined: Confined) -> None:
+    if (kept := unconfined()) is not None:
+        pytest.skip(f"this kernel does not take away: {kept}")
+    assert call(confined, work.refused) == []
+
+
+def unconfined() -> str | None:
+    """Return what this kernel lets a process keep, asked in a process of its own."""
+    ask = "import sys; sys.path[:] = eval(sys.argv[1]); from siftline.kit.sandbox import enclose; print(*enclose())"
+    done = subprocess.run([sys.executable, "-c", ask, repr(sys.path)], capture_output=True, text=True, check=True)
+    return ", ".join(sorted({FILES, NETWORK} - set(done.stdout.split()))) or None
+
+
+@pytest.mark.parametrize("body", [pickle.dumps(Path("/")), b'"text"', b"{", b"", b"[1]"], ids=repr)
+def test_what_a_child_answers_is_read_as_the_type_expected_or_not_at_all(body: bytes) -> None:
+    with Confined(*WORK, memory_bytes=MEMORY_BYTES) as running:
+        with pytest.raises(ChildLostError) as caught:
+            call(running, work.forge, body)
+        assert caught.value.detail.endswith("its answer was none.")
+
+
+def test_a_child_that_announces_more_than_any_answer_is_given_up() -> None:
+    with Confined(*WORK, memory_bytes=MEMORY_BYTES) as running, pytest.raises(ChildLostError):
+        call(running, work.claim_length, 2**40)
+
+
+def test_an_error_brings_its_facts(confined: Confined) -> None:
+    with pytest.raises(BlockedBySiteError) as caught:
+        call(confined, work.fail_with_facts)
+    assert (caught.value.status, caught.value.error_code) == (403, "blocked_by_site")
 
 
 def test_what_a_function_prints_does_not_get_between_the_answers(confined: Confined) -> None:
@@ -82,7 +141,7 @@ def test_what_a_function_prints_does_not_get_between_the_answers(confined: Confi
 
 def test_only_functions_that_were_named_are_called(confined: Confined) -> None:
     with pytest.raises(UnexpectedInChildError):
-        confined.call("os:getpid", within_s=PATIENCE_S)
+        confined.call(int, "os:getpid", within_s=PATIENCE_S)
 
 
 def test_errors_cross_with_type_code_and_sentence_and_the_child_goes_on(confined: Confined) -> None:
@@ -99,15 +158,16 @@ def test_errors_cross_with_type_code_and_sentence_and_the_child_goes_on(confined
 
 
 def test_a_call_past_its_time_is_killed_wherever_it_hangs_and_the_next_is_answered(
-    confined: Confined, tmp_path: Path
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    began = tmp_path / "began"
+    confined = Confined(*WORK, memory_bytes=MEMORY_BYTES, what="page")
     with pytest.raises(TooSlowError) as caught:
-        call(confined, work.hang_in_c, str(began), within_s=0.5)
+        call(confined, work.hang_in_c, within_s=0.5)
     assert caught.value.error_code == "page_too_slow"
     assert caught.value.detail == "The page took longer than 0.5 seconds to read."
-    assert not began.exists() or gone(int(began.read_text()))
+    assert all(gone(process) for process in here(capfd.readouterr().err))
     assert call(confined, work.echo, 1) == 1
+    confined.close()
 
 
 def test_a_call_that_wants_too_much_memory_is_given_up_and_the_next_is_answered(confined: Confined) -> None:
@@ -138,9 +198,9 @@ def test_a_call_that_its_child_did_not_survive_may_be_tried_again_later(confined
     assert call(confined, work.echo, 1) == 1
 
 
-def test_what_a_child_with_a_past_did_not_survive_is_tried_by_a_fresh_one(confined: Confined, tmp_path: Path) -> None:
+def test_what_a_child_with_a_past_did_not_survive_is_tried_by_a_fresh_one(confined: Confined) -> None:
     used = call(confined, work.process_id)
-    assert call(confined, work.die_once, str(tmp_path / "marker")) not in {0, used}
+    assert call(confined, work.die_with_a_past) != used
 
 
 def test_an_idle_child_that_died_costs_no_call(confined: Confined) -> None:
@@ -150,7 +210,7 @@ def test_an_idle_child_that_died_costs_no_call(confined: Confined) -> None:
 
 def test_a_child_that_cannot_start_is_told_as_such() -> None:
     with Confined("tests.no_such_module:f", memory_bytes=MEMORY_BYTES) as broken, pytest.raises(ChildNotStartedError):
-        broken.call("tests.no_such_module:f", within_s=PATIENCE_S)
+        broken.call(int, "tests.no_such_module:f", within_s=PATIENCE_S)
 
 
 def test_closing_ends_the_children() -> None:
@@ -164,16 +224,18 @@ import json, sys
 sys.path[:] = json.loads(sys.argv[1])
 from siftline.kit.confined import Confined
 confined = Confined(*json.loads(sys.argv[2]), memory_bytes=128 << 20)
-print(confined.call("tests.confined_work:process_id", within_s=60), flush=True)
+print(confined.call(int, "tests.confined_work:process_id", within_s=60), flush=True)
 if len(sys.argv) > 3:
-    confined.call("tests.confined_work:hang_in_c", sys.argv[3], within_s=2)
+    confined.call(int, "tests.confined_work:hang_in_c", within_s=2)
 """
 
 
 def parent(*more: str) -> subprocess.Popen[str]:
     """Start a process that has used a child, and prints its id."""
     command = [sys.executable, "-c", PARENT, json.dumps(sys.path), json.dumps(WORK), *more]
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def test_an_idle_child_ends_with_its_interpreter() -> None:
@@ -184,13 +246,12 @@ def test_an_idle_child_ends_with_its_interpreter() -> None:
     assert gone(child)
 
 
-def test_a_child_that_hangs_ends_though_its_parent_was_killed(tmp_path: Path) -> None:
-    began = tmp_path / "began"
-    with parent(str(began)) as running:
+def test_a_child_that_hangs_ends_though_its_parent_was_killed() -> None:
+    with parent("hang") as running:
         assert running.stdout is not None
+        assert running.stderr is not None
         child = int(running.stdout.readline())
-        while not began.exists():
-            time.sleep(0.01)
+        assert here(running.stderr.readline()) == [child]
         running.kill()
     assert gone(child)
 

@@ -1,13 +1,14 @@
 """What the readers of this room have in common: children that do the reading, and how their ends are told."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self, TypeVar
 
 from siftline.kit.confined import ChildLostError, Confined, TooMuchMemoryError, TooSlowError, UnexpectedInChildError
 from siftline.kit.errors import PermanentError
 
 MEMORY_BYTES = 512 * 1024 * 1024
 """Address space that one body may add: a feed or a page at the size cap as a tree, several times over."""
+T = TypeVar("T")
 
 
 class ConfinedReader:
@@ -25,9 +26,9 @@ class ConfinedReader:
         self._timeout_s = timeout_s
         self._confined = Confined(*functions, memory_bytes=memory_bytes, what=self.what)
 
-    def _call(self, function: str, body: bytes, **named: object) -> Any:
+    def _call(self, returns: type[T], function: str, body: bytes, **named: object) -> T:
         try:
-            return self._confined.call(function, body, within_s=self._timeout_s, **named)
+            return self._confined.call(returns, function, body, within_s=self._timeout_s, **named)
         except (TooSlowError, TooMuchMemoryError) as error:
             raise self.too_complex(error.detail) from error
         except (ChildLostError, UnexpectedInChildError) as error:

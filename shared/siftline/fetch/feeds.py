@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from operator import attrgetter
 
 from siftline.kit.errors import PermanentError
 
@@ -78,13 +77,6 @@ class Entry:
     """How long the entry's audio or video runs."""
     comments_url: str | None = None
     """The page on which the entry is discussed."""
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Be pickled as what it is made from: slots of a frozen dataclass go one by one, and take thrice as long."""
-        return Entry, _values(self)
-
-
-_values = attrgetter(*Entry.__match_args__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,16 @@ class Identified(NamedTuple):
     exact_sha256: bytes
 
 
+class Mark(NamedTuple):
+    """An ``Identified`` as it leaves a child: the entry's place in the feed, and the hashes in hex."""
+
+    place: int
+    key: str
+    link: str | None
+    content_sha256: str
+    exact_sha256: str
+
+
 class Arrival(NamedTuple):
     """A new entry and the key of its content."""
 
@@ -97,10 +107,22 @@ class Verdict:
 
 def parse_identified(
     body: bytes, *, url: str, content_type: str = "", max_entries: int = 50_000
-) -> tuple[Feed, list[Identified]]:
-    """Return what ``siftline.fetch.feeds.parse`` does, and its entries identified. Raises as that does."""
+) -> tuple[Feed, list[Mark]]:
+    """Return what ``siftline.fetch.feeds.parse`` does, and the marks of its entries. Raises as that does."""
     feed = parse(body, url=url, content_type=content_type, max_entries=max_entries)
-    return feed, identify(feed.entries)
+    places = {id(entry): place for place, entry in enumerate(feed.entries)}
+    return feed, [
+        Mark(places[id(entry)], key, link, content_sha256.hex(), exact_sha256.hex())
+        for entry, key, link, content_sha256, exact_sha256 in identify(feed.entries)
+    ]
+
+
+def marked(feed: Feed, marks: Iterable[Mark]) -> list[Identified]:
+    """Return the entries that these marks are of."""
+    return [
+        Identified(feed.entries[place], key, link, bytes.fromhex(content_sha256), bytes.fromhex(exact_sha256))
+        for place, key, link, content_sha256, exact_sha256 in marks
+    ]
 
 
 def identify(entries: Iterable[Entry]) -> list[Identified]:

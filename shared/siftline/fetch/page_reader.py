@@ -1,7 +1,5 @@
 """Reads pages for the feeds or the article links in them, in a child process that is kept warm and can be killed."""
 
-from typing import cast
-
 from siftline.fetch.confined_reader import MEMORY_BYTES, ConfinedReader
 from siftline.fetch.feed_places import Discovered
 from siftline.fetch.feeds import Feed
@@ -36,7 +34,7 @@ class PageReader(ConfinedReader):
 
     def feeds(self, body: bytes, *, url: str, content_type: str = "") -> Discovered:
         """Return the feeds that a page names; as ``siftline.fetch.discovery.find``."""
-        return cast("Discovered", self._call(_FEEDS, body, url=url, content_type=content_type))
+        return self._call(Discovered, _FEEDS, body, url=url, content_type=content_type)
 
     def links(self, body: bytes, *, url: str, content_type: str = "", selector: str | None = None) -> Feed:
         """Return the articles that a page links to; as ``siftline.fetch.web_page.article_links``.
@@ -44,4 +42,4 @@ class PageReader(ConfinedReader):
         Raises ``InvalidSelectorError`` too.
         """
         request = {"url": url, "content_type": content_type, "selector": selector, "max_links": self._max_links}
-        return cast("Feed", self._call(_LINKS, body, **request))
+        return self._call(Feed, _LINKS, body, **request)

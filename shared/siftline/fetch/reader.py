@@ -3,11 +3,11 @@
 Every feed goes this way, small ones too: a warm child costs about a millisecond, and one path is to be trusted.
 """
 
-from typing import Protocol, Self, cast
+from typing import Protocol, Self
 
 from siftline.fetch.confined_reader import MEMORY_BYTES, ConfinedReader
 from siftline.fetch.feeds import Feed, FeedTooComplexError, FeedUnreadableError
-from siftline.fetch.identity import Identified
+from siftline.fetch.identity import Identified, Mark, marked
 from siftline.kit.reddit_address import Listing
 
 _PARSE = "siftline.fetch.feeds:parse"
@@ -60,13 +60,14 @@ class FeedReader(ConfinedReader):
         Raises ``NotAFeedError``, ``FeedTooComplexError`` (also when a limit is passed) and ``FeedUnreadableError``.
         """
         named = {"url": url, "content_type": content_type, "max_entries": self._max_entries}
-        return cast("Feed", self._call(_PARSE, body, **named))
+        return self._call(Feed, _PARSE, body, **named)
 
     def read_identified(self, body: bytes, *, url: str, content_type: str = "") -> tuple[Feed, list[Identified]]:
         """Return what a feed says, and its entries identified (``siftline.fetch.identity``); otherwise as ``read``."""
         named = {"url": url, "content_type": content_type, "max_entries": self._max_entries}
-        return cast("tuple[Feed, list[Identified]]", self._call(_PARSE_IDENTIFIED, body, **named))
+        feed, marks = self._call(tuple[Feed, list[Mark]], _PARSE_IDENTIFIED, body, **named)
+        return feed, marked(feed, marks)
 
     def posts(self, body: bytes, *, listing: Listing) -> Feed:
         """Return the posts of Reddit's JSON; as ``siftline.fetch.reddit.posts``, and under the same limits."""
-        return cast("Feed", self._call(_POSTS, body, listing=listing, max_entries=self._max_entries))
+        return self._call(Feed, _POSTS, body, listing=listing, max_entries=self._max_entries)

@@ -4,7 +4,7 @@ This process never imports what reads HTML; the child does (``siftline.ingest.pa
 ``siftline.ingest.captions``).
 """
 
-from typing import Self, cast
+from typing import Self
 
 from siftline.ingest.model import EntryText, Page
 from siftline.kit.confined import Confined
@@ -31,24 +31,24 @@ class PageReader:
         Raises also ``TooSlowError`` (``page_too_slow``), ``TooMuchMemoryError`` (``page_too_much_memory``) and the
         ``TransientError`` leaves of ``siftline.kit.confined``.
         """
-        return cast("Page", self._confined.call(_PAGE, body, content_type, url, within_s=self._page_read_s))
+        return self._confined.call(Page, _PAGE, body, content_type, url, within_s=self._page_read_s)
 
     def entry(self, entry_html: str | None) -> EntryText:
         """Return what a feed brought of an article; what cannot be read counts as no text."""
         if not entry_html:
             return EntryText("", 0)
         try:
-            return cast("EntryText", self._confined.call(_ENTRY, entry_html, within_s=ENTRY_S))
+            return self._confined.call(EntryText, _ENTRY, entry_html, within_s=ENTRY_S)
         except PermanentError:
             return EntryText("", 0)
 
     def captions(self, body: bytes, content_type: str) -> EntryText:
         """Return the words of a caption file (``siftline.ingest.captions.read_captions``); raises also as ``page``."""
-        return cast("EntryText", self._confined.call(_CAPTIONS, body, content_type, within_s=self._page_read_s))
+        return self._confined.call(EntryText, _CAPTIONS, body, content_type, within_s=self._page_read_s)
 
     def archived(self, body: bytes, content_type: str) -> bytes:
         """Return a page as it is archived (``siftline.ingest.archived.archived_page``); raises also as ``page``."""
-        return cast("bytes", self._confined.call(_ARCHIVED, body, content_type, within_s=self._page_read_s))
+        return self._confined.call(bytes, _ARCHIVED, body, content_type, within_s=self._page_read_s)
 
     def close(self) -> None:
         """End the children."""

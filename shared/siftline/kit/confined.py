@@ -6,6 +6,10 @@ too long is killed, one that wants more memory than it may gives the call up; ei
 
 A child ends when its input does, so an idle one goes with its parent, however that ends; a busy one goes at its
 deadline at the latest. Limits of address space are Linux's, and so is ``/proc``.
+
+It starts without this process's environment, and takes from itself the network, all files to write and all processes
+outside, where the kernel allows it (``siftline.kit.sandbox``). It answers in JSON, which is checked against the type
+that the caller expects: nothing that it says is run.
 """
 
 import contextlib
@@ -20,16 +24,27 @@ import sys
 import time
 import weakref
 from collections.abc import Iterator
-from typing import IO, Any, Self, cast
+from functools import cache
+from typing import IO, Any, Self, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
 
 from siftline.kit.confined_child import ANSWER, NO_MEMORY, RAISED, REQUEST, RETURNED, arguments
 from siftline.kit.errors import PermanentError, SiftlineError, TransientError
 from siftline.kit.log import logger
+from siftline.kit.sandbox import FILES, NETWORK
+from siftline.settings import process_environment
 
 _START_S = 30.0
 """A child that has not imported its functions by then never will."""
 _PIPE_BYTES = 1024 * 1024
 """So that most bodies and answers pass at once; Linux's default is 64 KiB."""
+_ANSWER_MAX_BYTES = 128 * 1024 * 1024
+"""More than any body within our limits makes; beyond, what answers is no code of ours."""
+_KEPT_VARIABLES = ("LD_LIBRARY_PATH", "LANG", "LC_ALL", "COVERAGE_PROCESS_CONFIG")
+"""All that a child has of our environment: where Lambda's Python finds its library, and how a child is measured."""
+_ADAPTERS: dict[type, TypeAdapter[Any]] = {}
+T = TypeVar("T")
 _log = logger("confined")
 
 
@@ -78,19 +93,21 @@ class Confined:
         self._idle: queue.LifoQueue[_Child] = queue.LifoQueue()
         self._finalizer = weakref.finalize(self, _close_all, self._idle)
 
-    def call(self, function: str, *args: object, within_s: float, **named: object) -> Any:
-        """Return what a function returns for these arguments; both must be picklable.
+    def call(self, returns: type[T], function: str, *args: object, within_s: float, **named: object) -> T:
+        """Return what a function returns for these arguments, which must be picklable.
 
-        The start of a child does not count against ``within_s``. Raises what the function raises if it is a
-        ``SiftlineError``, else ``UnexpectedInChildError``; ``TooSlowError``, ``TooMuchMemoryError``,
-        ``ChildLostError`` or ``ChildNotStartedError``.
+        ``returns`` is its type: ``bytes``, or what JSON can say and pydantic can read, as dataclasses of texts,
+        numbers, times, tuples and sets. The start of a child does not count against ``within_s``. Raises what the
+        function raises if it is a ``SiftlineError``, else ``UnexpectedInChildError``; ``TooSlowError``,
+        ``TooMuchMemoryError``, ``ChildLostError`` (also where the answer is none of that type) or
+        ``ChildNotStartedError``.
         """
         request = pickle.dumps((function, args, named))
         left_s, began = within_s, time.monotonic()
         used = self._used()
         if used is not None:
             try:
-                return self._ask(used, request, within_s, left_s)
+                return self._ask(returns, used, request, within_s, left_s)
             except (TooMuchMemoryError, ChildLostError) as error:
                 # Calls before this one may be to blame: it is tried once more, by a child without a past.
                 _log.info("confined_child_replaced", error_code=error.error_code)
@@ -99,7 +116,7 @@ class Confined:
             child = _Child(arguments(self._functions, self._memory_bytes))
         except OSError as error:
             raise _not_started() from error
-        return self._ask(child, request, within_s, left_s)
+        return self._ask(returns, child, request, within_s, left_s)
 
     def close(self) -> None:
         """End the idle children."""
@@ -120,7 +137,7 @@ class Confined:
                 child.close()
         return None
 
-    def _ask(self, child: "_Child", request: bytes, within_s: float, left_s: float) -> Any:
+    def _ask(self, returns: type[T], child: "_Child", request: bytes, within_s: float, left_s: float) -> T:
         try:
             state, last, body = child.ask(request, left_s)
         except _ChildDiedError as error:
@@ -131,12 +148,16 @@ class Confined:
             self._idle.put(child)
         if state == NO_MEMORY:
             raise self._too_much_memory()
-        value = pickle.loads(body)  # noqa: S301 - from our own child
-        if state == RETURNED:
-            return value
-        if state == RAISED:
-            raise cast("SiftlineError", value)
-        name, trace = value
+        if state == RETURNED and returns is bytes:
+            return cast("T", body)
+        try:
+            if state == RETURNED:
+                return _reads(returns).validate_json(body)
+            if state == RAISED:
+                raise _raised(*_reads(tuple[str, str, dict[str, str | float | None]]).validate_json(body))
+            name, trace = _reads(tuple[str, str]).validate_json(body)
+        except ValidationError as error:
+            raise ChildLostError(f"The {self._what or 'work'} could not be read: its answer was none.") from error
         _log.error("unexpected_in_child", error_code=name, exception=trace)
         raise UnexpectedInChildError(f"An unexpected fault ({name}).")
 
@@ -154,8 +175,33 @@ class Confined:
         return TooMuchMemoryError(detail, code=f"{self._what}_too_much_memory" if self._what else None)
 
 
+@cache
+def _say_once(kept: tuple[str, ...]) -> None:
+    _log.warning("confined_child_keeps", kept=kept)
+
+
 def _not_started() -> ChildNotStartedError:
     return ChildNotStartedError("The process that reads what strangers wrote could not be started.")
+
+
+def _reads(kind: type[T]) -> TypeAdapter[T]:
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
+
+
+def _raised(name: str, detail: str, facts: dict[str, str | float | None]) -> SiftlineError:
+    """Return an error as the child raised it; where its class is not loaded here, of the family that it is of."""
+    kind = _errors(SiftlineError).get(name) or (TransientError if "retry_after_s" in facts else PermanentError)
+    error = kind.__new__(kind, detail)
+    vars(error).update(facts)
+    return error
+
+
+def _errors(base: type[SiftlineError]) -> dict[str, type[SiftlineError]]:
+    below = [_errors(kind) for kind in base.__subclasses__()]
+    found = {f"{base.__module__}:{base.__qualname__}": base}
+    return found | {name: kind for kinds in below for name, kind in kinds.items()}
 
 
 class _ChildDiedError(Exception):
@@ -174,6 +220,7 @@ class _Child:
             [sys.executable, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            env={name: value for name, value in process_environment().items() if name in _KEPT_VARIABLES},
             start_new_session=True,
             bufsize=0,
         )
@@ -205,13 +252,17 @@ class _Child:
     def _start(self) -> None:
         try:
             with self._gone_if_it_fails():
-                self._answer(time.monotonic() + _START_S)
+                _, _, body = self._answer(time.monotonic() + _START_S)
         except _ChildDiedError as error:
             raise _not_started() from error
+        if kept := {FILES, NETWORK} - set(_reads(tuple[str, ...]).validate_json(body)):
+            _say_once(tuple(sorted(kept)))
         self._ready = True
 
     def _answer(self, until: float) -> tuple[int, bool, bytes]:
         state, last, length = ANSWER.unpack(self._read(ANSWER.size, until))
+        if length > _ANSWER_MAX_BYTES:
+            raise EOFError
         return state, last, self._read(length, until)
 
     def _write(self, data: bytes, until: float) -> None:
