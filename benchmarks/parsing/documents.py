@@ -146,5 +146,6 @@ HOSTILE: Mapping[str, Callable[[], bytes]] = {
     "a mail address of 1 MB": lambda: _entry(f"<author>{'a' * 500_000}@{'b.' * 250_000}</author>"),
     "50,000 categories": lambda: _entry("".join(f"<category>c{n}</category>" for n in range(50_000))),
     "50,000 links": lambda: _entry("".join(f"<link>https://site.example/{n}</link>" for n in range(50_000))),
+    "10 MB of <a b=''/>": lambda: _entry("<a b=''/>" * 1_150_000),
     "100,000 empty items": lambda: _entry("</item><item>" * 100_000),
 }

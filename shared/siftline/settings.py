@@ -140,7 +140,7 @@ class FetchSettings(ConsumerSettings, HttpSettings, PacingSettings):
     feed_max_entries: int = Field(default=50_000, ge=1, description="what a feed lists beyond this is skipped")
     feed_parse_s: float = Field(default=12.0, gt=0, le=60, description="a feed that takes longer to parse is not read")
     feed_parse_memory_bytes: int = Field(
-        default=512 * 1024 * 1024, ge=64 * 1024 * 1024, description="address space that parsing one feed may add"
+        default=256 * 1024 * 1024, ge=64 * 1024 * 1024, description="address space that parsing one feed may add"
     )
     source_degraded_failures: int = Field(default=5, ge=1, description="failures in a row until a source is degraded")
     full_fetch_days: float = Field(

@@ -1,7 +1,6 @@
 """What feeds say, in every format and state of repair."""
 
 import json
-import pickle
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -418,22 +417,13 @@ class TestSafety:
             rss("<item " + " ".join(f"a{n}='x'" for n in range(50_000)) + "><title>A</title></item>"),
             rss("<a>" * 100_000 + "</a>" * 100_000),
             "<!DOCTYPE rss [" + "".join(f"<!ENTITY e{n} 'x'>" for n in range(1000)) + "]>" + rss(""),
+            rss("<a b=''/>" * 500_000),
         ],
+        ids=lambda body: f"{len(body)} characters of {body[:40]}",
     )  # fmt: skip
     def test_what_is_built_to_hurt_is_refused(self, body: str) -> None:
-        """Case S11: entities within entities, floods of attributes and levels."""
+        """Case S11: entities within entities, floods of elements, attributes and levels."""
         with pytest.raises(FeedTooComplexError):
             read(body)
         with pytest.raises(FeedTooComplexError):
             parse_xml_lenient(body.encode(), url=URL, content_type="")
-
-
-def test_a_feed_survives_the_way_between_processes() -> None:
-    feed = read(
-        rss(
-            "<item><title>A</title><link>/a</link><author>ann@site.example (Ann)</author><category>c</category>"
-            "<pubDate>Sun, 01 Nov 2026 10:00:00 +0100</pubDate><enclosure url='/a.mp3' type='audio/mpeg' length='3'/>"
-            "<description>&lt;p&gt;Words&lt;/p&gt;</description></item><item><title>B</title></item>"
-        )
-    )
-    assert pickle.loads(pickle.dumps(feed)) == feed  # noqa: S301 - our own

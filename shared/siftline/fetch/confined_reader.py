@@ -6,8 +6,8 @@ from typing import ClassVar, Self, TypeVar
 from siftline.kit.confined import ChildLostError, Confined, TooMuchMemoryError, TooSlowError, UnexpectedInChildError
 from siftline.kit.errors import PermanentError
 
-MEMORY_BYTES = 512 * 1024 * 1024
-"""Address space that one body may add: a feed or a page at the size cap as a tree, several times over."""
+MEMORY_BYTES = 256 * 1024 * 1024
+"""Address space that one body may add: a feed or a page at the size cap as a tree, and what is made of it."""
 T = TypeVar("T")
 
 

@@ -12,10 +12,13 @@ DEPTH_MAX = 256
 ATTRIBUTES_MAX = 256
 ENTITIES_MAX = 512
 NAMESPACES_MAX = 512
+NODES_MAX = 800_000
+"""Elements and attributes, of which a feed at the size cap could have millions: each costs a tree some 200 bytes."""
+_TOO_MANY = f"The feed has more than {NODES_MAX} elements and attributes."
 
 
 def check_shape(body: bytes) -> None:
-    """Raise ``FeedTooComplexError`` for floods of attributes, levels or entities, and for entities inside entities."""
+    """Raise ``FeedTooComplexError`` for floods of elements, attributes, levels or entities, or nested entities."""
     parser = expat.ParserCreate()
     shape = _Shape()
     parser.StartElementHandler = shape.start
@@ -23,14 +26,22 @@ def check_shape(body: bytes) -> None:
     parser.EntityDeclHandler = shape.entity
     try:
         parser.Parse(body, True)  # noqa: FBT003 - expat takes it by place only
-    except (expat.ExpatError, ValueError, LookupError):
-        return
+    except (expat.ExpatError, ValueError, LookupError) as error:
+        if body.count(b"<") > NODES_MAX:
+            raise FeedTooComplexError(_TOO_MANY) from error
+
+
+def check_size(body: bytes) -> None:
+    """Raise ``FeedTooComplexError`` for a flood of elements and attributes; texts that look like some are none."""
+    if body.count(b"<") + body.count(b"=") > NODES_MAX:
+        check_shape(body)
 
 
 class _Shape:
     def __init__(self) -> None:
         self._depth = 0
         self._entities = 0
+        self._nodes = 0
         self._namespaces: set[tuple[str, str]] = set()
 
     def start(self, _name: str, attributes: dict[str, str]) -> None:
@@ -39,6 +50,9 @@ class _Shape:
             raise FeedTooComplexError(f"The feed is nested more than {DEPTH_MAX} levels deep.")
         if len(attributes) > ATTRIBUTES_MAX:
             raise FeedTooComplexError(f"An element of the feed has more than {ATTRIBUTES_MAX} attributes.")
+        self._nodes += 1 + len(attributes)
+        if self._nodes > NODES_MAX:
+            raise FeedTooComplexError(_TOO_MANY)
         if attributes:
             self._namespaces.update(pair for pair in attributes.items() if pair[0].startswith("xmlns"))
             if len(self._namespaces) > NAMESPACES_MAX:

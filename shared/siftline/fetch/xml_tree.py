@@ -13,7 +13,7 @@ from types import MappingProxyType
 from lxml import etree
 
 from siftline.fetch import markup
-from siftline.fetch.xml_guard import ATTRIBUTES_MAX, check_shape
+from siftline.fetch.xml_guard import ATTRIBUTES_MAX, check_shape, check_size
 
 
 class DoubtError(Exception):
@@ -87,6 +87,7 @@ def tree_of(body: bytes) -> etree._Element:
     head = body[: root_at.start()] if root_at else body
     if b"<!DOCTYPE" in head or b"<!ENTITY" in head or b"version='1.1'" in head or b'version="1.1"' in head:
         raise DoubtError
+    check_size(body)
     parser = etree.XMLParser(
         encoding="utf-8",
         resolve_entities=False,
