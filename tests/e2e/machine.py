@@ -121,8 +121,8 @@ class RunningMachine:
             "sqs",
             endpoint_url=self.environment["AWS_ENDPOINT_URL"],
             region_name=self.environment["AWS_DEFAULT_REGION"],
-            aws_access_key_id="test",
-            aws_secret_access_key="test",
+            aws_access_key_id=self.environment["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=self.environment["AWS_SECRET_ACCESS_KEY"],
         )
         try:
             yield client

@@ -147,7 +147,7 @@ def test_leftovers_are_ended_only_if_they_are_the_very_processes_that_were_start
     record = tmp_path / "processes.json"
     record.write_text(json.dumps({**json.loads(record.read_text()), "other": [other.pid, "1"]}))  # its id, used again
     assert open_state().end_leftovers() == ["left"]
-    assert left.wait(10) == -signal.SIGTERM
+    assert left.wait(60) == -signal.SIGTERM
     assert other.poll() is None
     assert open_state().end_leftovers() == []
 
@@ -156,7 +156,7 @@ def test_a_stubborn_leftover_is_killed(sleeper):
     left = sleeper(STUBBORN)
     left.stdout.readline()
     end_pid(left.pid, [(signal.SIGTERM, 0.2)])
-    assert left.wait(10) == -signal.SIGKILL
+    assert left.wait(60) == -signal.SIGKILL
 
 
 def test_the_token_and_the_environment_are_for_their_owner_alone(tmp_path, open_state):
@@ -301,7 +301,7 @@ def test_a_signal_to_make_alone_is_noticed_though_make_does_not_pass_it_on(tmp_p
     ) as make:
         assert make.stdout.readline() == "up\n"
         make.send_signal(signal.SIGINT)
-        make.wait(30)
+        make.wait(60)
 
 
 def test_a_process_that_make_did_not_start_is_not_taken_for_one():

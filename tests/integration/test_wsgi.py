@@ -3,6 +3,7 @@
 import http.client
 import threading
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from infra.local.wsgi import LoopbackServer
@@ -31,13 +32,8 @@ def ask(server: LoopbackServer) -> bytes:
 def test_a_server_stops_cleanly_whatever_its_clients_do_at_that_moment() -> None:
     """Hundreds of times: the answers of the last requests wake the loop just as it is told to end."""
     for _ in range(_ROUNDS):
-        answers: list[bytes] = []
-        with LoopbackServer(greets, threads=_CLIENTS) as server:
-            clients = [threading.Thread(target=lambda: answers.append(ask(server))) for _ in range(_CLIENTS)]
-            for client in clients:
-                client.start()
-            for client in clients:
-                client.join()
+        with LoopbackServer(greets, threads=_CLIENTS) as server, ThreadPoolExecutor(_CLIENTS) as clients:
+            answers = list(clients.map(ask, [server] * _CLIENTS))
         assert answers == [b"hello"] * _CLIENTS
 
 
