@@ -118,11 +118,11 @@ def open_log(path: Path) -> BinaryIO:
     return path.open("ab")
 
 
-def answers(port: int, path: str) -> bool:
-    """Whether ``GET path`` on 127.0.0.1 is answered with 200."""
+def answers(port: int, path: str, secret: str = "") -> bool:
+    """Whether ``GET path`` on 127.0.0.1 is answered with 200, to who has the ``secret``."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
     try:
-        connection.request("GET", path)
+        connection.request("GET", path, headers={"Authorization": f"Bearer {secret}"} if secret else {})
         return connection.getresponse().status == 200
     except (OSError, http.client.HTTPException):
         return False

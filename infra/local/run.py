@@ -178,15 +178,15 @@ class Run:
         watch = Watch(machine, _say, on_restart, on_end)
         make = Make.starter()
         news, look_at_s = self._news(machine), 0.0
-        faults = WorkerFaults(machine.worker_url, machine.state.logs / "worker.log")
-        with closing(furnish.connect(machine)) as database:
+        faults = WorkerFaults(machine.worker_url, machine.secret, machine.state.logs / "worker.log")
+        with closing(furnish.connect(machine)) as database, closing(furnish.missing_queues(machine)) as queues:
             breakers = OpenBreakers(database)
             while make is None or not make.interrupted():
                 time.sleep(_LOOK_EVERY_S)
                 watch.look()
                 if time.monotonic() >= look_at_s:
                     look_at_s = time.monotonic() + _SAMPLES_EVERY_S
-                    for line in (*faults.news(), *breakers.news(), next(news, None)):
+                    for line in (*faults.news(), *breakers.news(), *queues.news(), next(news, None)):
                         if line:
                             _say(line)
 

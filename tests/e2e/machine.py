@@ -95,6 +95,12 @@ class RunningMachine:
         return (self.folder / "run.log").read_bytes()[self._said_before :].decode()
 
     @property
+    def pid(self) -> int:
+        """The supervisor's process id."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def worker_pid(self) -> int:
         """The worker's process id, as the README tells people to find it."""
         return int((self.folder / "worker.pid").read_text())

@@ -2,8 +2,8 @@
 
 The worker is ``python -m siftline.worker`` over ``template.yaml``; the clock is a second one that has the schedules and
 no queue, as on AWS, so that killing the worker leaves the sweep running. The sweep comes each second, the rules are
-those of production. A lease is long enough that no busy machine lets it run out by itself: only that of a worker which was
-killed or paused does, and at once, as if its time had passed.
+those of production. A lease is long enough that no busy machine lets it run out by itself: only that of a killed or
+paused worker does, and at once, as if its time had passed.
 """
 
 import json

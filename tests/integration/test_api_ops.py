@@ -1,5 +1,7 @@
 """What operators see, and whether the system is well."""
 
+from typing import Any
+
 import boto3
 import pytest
 
@@ -141,6 +143,18 @@ def test_the_deep_health_asks_every_part(world: World) -> None:
     assert (answer.status, answer.json["status"]) == (503, "unavailable")
     assert answer.json["parts"]["vectors"] == {"status": "unavailable", "detail": "The server could not be reached."}
     assert answer.json["parts"]["database"]["status"] == "ok"
+
+
+@pytest.mark.parametrize("missing", Queue)
+def test_the_deep_health_notices_any_queue_that_is_missing(world: World, sqs: Any, missing: Queue) -> None:
+    live, gone = (
+        sqs.create_queue(QueueName=f"there-{new_id()}")["QueueUrl"],
+        f"{sqs.meta.endpoint_url}/0/gone-{missing}",
+    )
+    world.depths.depth = SqsQueues(sqs, {**dict.fromkeys(Queue, live), missing: gone}, {}).depth
+    answer = sent(world.api, http_event("GET", "/health", query={"deep": 1}, headers=token(world, Scope.OPS)))
+    assert (answer.status, answer.json["parts"]["queues"]["status"]) == (503, "unavailable")
+    assert f"gone-{missing}" in answer.json["parts"]["queues"]["detail"]
 
 
 def test_the_deep_health_needs_the_scope_ops(world: World) -> None:

@@ -344,6 +344,22 @@ def test_health_tells_what_is_in_work_on_loopback_only(make_toy):
     assert listening == {"127.0.0.1"}
 
 
+def test_health_is_told_to_no_page_and_only_to_who_has_the_token_where_there_is_one(make_toy):
+    toy = make_toy()
+    port = free_port()
+    toy.start("--no-ticks", "--health-port", str(port), WORKER_HEALTH_TOKEN="secret")
+    url, known = f"http://127.0.0.1:{port}", {"Authorization": "Bearer secret"}
+    assert wait_until(lambda: answers(port, "/health", "secret"), 60)
+    for path in ("/health", "/ready", "/metrics"):
+        assert httpx.get(url + path).status_code == 403
+        assert httpx.get(url + path, headers={"Authorization": "Bearer other"}).status_code == 403
+        for page in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Host": "evil.example"}):
+            assert httpx.get(url + path, headers={**known, **page}).status_code == 403
+    assert unbuildable(url, "secret") == {}
+    with pytest.raises(WorkerAwayError, match="WORKER_HEALTH_TOKEN"):
+        unbuildable(url)
+
+
 def health(port):
     return httpx.get(f"http://127.0.0.1:{port}/health", timeout=60).json()
 
