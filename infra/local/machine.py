@@ -95,6 +95,11 @@ class Machine:
         self._launch(name, service)
         service.wait_ready()
 
+    def keep_logs_short(self) -> None:
+        """Put aside what grew long of the parts' logs."""
+        for service in self.services.values():
+            service.keep_log_short()
+
     def stop(self, *, drain: bool) -> None:
         """Stop what was started: first what brings new work, then what does it, then what it stands on."""
         for name in ("api", "worker", "vectors", "aws", "postgres"):

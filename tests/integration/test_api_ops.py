@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import boto3
 import pytest
 
 from siftline.api.callers import Scope
@@ -93,20 +92,13 @@ def test_states_are_shown_though_the_queues_do_not_answer(world: World) -> None:
     assert {queue["depth"] for queue in view.json["queues"]} == {None}
 
 
-def test_depths_come_from_sqs(world: World, sqs_endpoint: str) -> None:
-    client = boto3.client(
-        "sqs",
-        endpoint_url=sqs_endpoint,
-        region_name="eu-central-1",
-        aws_access_key_id="x",
-        aws_secret_access_key="x",
-    )
+def test_depths_come_from_sqs(world: World, sqs: Any) -> None:
     name = f"api-{new_id()}"
-    live = client.create_queue(QueueName=name)["QueueUrl"]
-    dead = client.create_queue(QueueName=f"{name}-dead")["QueueUrl"]
-    client.send_message(QueueUrl=live, MessageBody="{}")
-    client.send_message(QueueUrl=dead, MessageBody="{}")
-    queues = SqsQueues(client, dict.fromkeys(Queue, live), dict.fromkeys(Queue, dead))
+    live = sqs.create_queue(QueueName=name)["QueueUrl"]
+    dead = sqs.create_queue(QueueName=f"{name}-dead")["QueueUrl"]
+    sqs.send_message(QueueUrl=live, MessageBody="{}")
+    sqs.send_message(QueueUrl=dead, MessageBody="{}")
+    queues = SqsQueues(sqs, dict.fromkeys(Queue, live), dict.fromkeys(Queue, dead))
     world.depths.depth = queues.depth
     for queue in world.user("ops").get("/v1/ops/queues").json["queues"]:
         assert (queue["depth"], queue["dead_letters"]) == (1, 1)

@@ -333,3 +333,23 @@ def test_the_samples_are_ready_once_each_feed_was_polled_and_each_article_read(d
     with database.transaction() as connection:
         connection.execute("update sources set imported_at = now()")
     assert furnish.samples_ready(database, urls) == 2
+
+
+def test_a_log_that_grew_long_is_put_aside_while_its_writer_goes_on(make_program, tmp_path):
+    code = (
+        "import sys, time\n"
+        "print('first', 'x' * 6_000_000, flush=True)\n"
+        "while True:\n    print('still here', flush=True)\n    time.sleep(0.01)\n"
+    )
+    program = make_program(code)
+    program.launch()
+    log, aside = program.log_file, program.log_file.with_name(f"{program.log_file.name}.1")
+    assert wait_until(lambda: log.exists() and "still here" in log.read_text(), 60)
+    program.keep_log_short()
+    assert aside.read_text().startswith("first")
+    assert wait_until(lambda: "still here" in log.read_text(), 60)
+    assert log.stat().st_size < 1_000_000
+    assert "\0" not in log.read_text()  # its writer appends: no hole is left where it had been
+    written = aside.stat().st_mtime_ns
+    program.keep_log_short()  # short again: nothing is put aside
+    assert aside.stat().st_mtime_ns == written

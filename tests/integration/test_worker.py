@@ -419,7 +419,7 @@ def test_a_function_that_cannot_be_built_is_named_with_the_reason_wherever_one_l
 
     ready = httpx.get(f"{url}/ready")
     assert (ready.status_code, ready.json()["parts"][f"function {name}"]) == (503, "ValueError: as asked")
-    faults = WorkerFaults(url, tmp_path / "worker.log")
+    faults = WorkerFaults(url, "", tmp_path / "worker.log")
     assert list(faults.news()) == [f"{name} cannot be started: ValueError: as asked; see {tmp_path / 'worker.log'}"]
     assert list(faults.news()) == []
     with pytest.raises(WorkerAwayError, match=f"{name} cannot be started: ValueError: as asked"):
@@ -430,7 +430,7 @@ def test_a_worker_that_does_not_answer_is_said_to_be_away(tmp_path):
     url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(WorkerAwayError, match="does not answer"):
         check_worker(url)
-    assert list(WorkerFaults(url, tmp_path).news()) == []
+    assert list(WorkerFaults(url, "", tmp_path).news()) == []
 
 
 def test_a_worker_without_a_queues_url_says_which_variable_is_missing(make_toy):
