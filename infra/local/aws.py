@@ -16,6 +16,8 @@ CLIENT_OPTIONS: Any = {
     "aws_secret_access_key": CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
 }
 """For ``boto3.client``, besides the endpoint, where the secret of a MiniStack is the access key of ``CREDENTIALS``."""
+SHOWS_KEY = {"Authorization": f"Bearer {CREDENTIALS['AWS_ACCESS_KEY_ID']}"}
+"""For what is asked of it without a signature, such as ``/_ministack/ses/messages``."""
 _ROOT = Path(__file__).resolve().parents[2]
 _SERVICES = "sqs,ses,sesv2,cloudwatch,logs,secretsmanager,sts"
 _HEALTH = "/_ministack/health"
