@@ -129,7 +129,7 @@ test-export: $(VENV)/.dev .local/export/.ready ## export a tiny model with torch
 	@$(PYTEST) tests/export
 
 .PHONY: bench
-bench: $(VENV)/.local .local/ministack/.ready .local/model/manifest.json ## measure beside a floor of the same run: BENCH="poll walk"; BENCH=kills RUNS=10 QUICK=1
+bench: $(VENV)/.dev .local/ministack/.ready .local/model/manifest.json ## measure beside a floor of the same run: BENCH="poll walk"; QUICK=1 only shows that it runs; BENCH=kills RUNS=10
 	@PYTHONPATH=shared:. $(BIN)/python -m benchmarks $(BENCH) $(if $(RUNS),--runs $(RUNS)) $(if $(filter 1,$(QUICK)),--quick)
 
 SOAK ?= --fault-rounds $(or $(RUNS),10) --fault-items 20

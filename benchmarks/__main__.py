@@ -1,8 +1,13 @@
-"""``python -m benchmarks``: all of them, one after the other; or those named: ``python -m benchmarks poll walk``."""
+"""``python -m benchmarks``: all of them, one after the other; or those named: ``python -m benchmarks poll walk``.
+
+``--quick`` only shows that they work: next to nothing is measured.
+"""
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from benchmarks import (
     cost,
@@ -27,6 +32,7 @@ from benchmarks import (
     topics,
     walk,
 )
+from benchmarks.quick import make_quick
 
 _ALL: Mapping[str, Callable[[], object]] = {
     "poll": poll.main,
@@ -52,21 +58,35 @@ _ALL: Mapping[str, Callable[[], object]] = {
     "kills": kills.main,
 }
 _TAKES_OPTIONS = "kills"
+_QUICK_KILLS = ("--quick", "--runs", "1", "--peer-runs", "0")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure; assert nothing.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(_ALL)}; none for all")
+    parser.add_argument("--quick", action="store_true", help="only show that they work")
     options, rest = parser.parse_known_args()
     chosen = options.names
     if unknown := sorted(set(chosen) - set(_ALL)):
         parser.error(f"there is no {unknown[0]}")
     if rest and chosen == [_TAKES_OPTIONS]:
-        sys.exit(kills.main(rest))
+        sys.exit(kills.main([*rest, "--quick"] if options.quick else rest))
     if rest:
         parser.error(f"only {_TAKES_OPTIONS} takes options, by itself; there is no {rest[0]}")
+    if options.quick:
+        _quickly(chosen or list(_ALL))
+        return
     for name in chosen or _ALL:
         _ALL[name]()
+
+
+def _quickly(names: list[str]) -> None:
+    for name in names:
+        with tempfile.TemporaryDirectory(prefix="siftline-quick-") as results:
+            make_quick(name, Path(results))
+            code = kills.main(_QUICK_KILLS) if name == _TAKES_OPTIONS else _ALL[name]()
+        if code:
+            sys.exit(f"{name} ended with {code}")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ import statistics
 import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,6 @@ from psycopg.rows import dict_row
 from benchmarks import walk
 from benchmarks.report import Report
 from infra.local.machine import ROOT
-from infra.local.sample_library import load_feeds
 from siftline.worker.template import Template
 from tests.e2e.machine import RunningMachine
 
@@ -84,7 +82,7 @@ def main() -> None:
 
 def _measured() -> tuple[dict[str, list[int]], float]:
     """Return how long each job of the sample articles' walk took, in ms, by job type; and what share was computing."""
-    articles = sum(len(feed.articles) for feed in load_feeds(datetime.now(UTC)))
+    articles = walk.wanted()
     found: dict[str, list[int]] = {}
     with tempfile.TemporaryDirectory(prefix="siftline-bench-") as folder:
         Path(folder).chmod(0o711)  # PostgreSQL runs as another user when this one is root

@@ -26,6 +26,7 @@ from siftline.contracts import JobType
 from siftline.fetch.feed_fetcher import FeedFetcher, Reader
 from siftline.fetch.feeds import Entry, Feed
 from siftline.fetch.fetcher import Http
+from siftline.fetch.identity import Identified, identify
 from siftline.fetch.reader import FeedReader
 from siftline.fetch.service import FetchSource
 from siftline.jobs import lease_store, store
@@ -71,8 +72,14 @@ class Memory:
     ) -> Response:
         return Response(status=200, url=url, requested_url=url, headers={}, body=url.encode())
 
-    def read(self, body: bytes, *, url: str, content_type: str = "") -> Feed:  # noqa: ARG002  -- as above
-        return self.feed
+    def read_identified(
+        self,
+        body: bytes,  # noqa: ARG002  -- as above
+        *,
+        url: str,  # noqa: ARG002  -- as above
+        content_type: str = "",  # noqa: ARG002  -- as above
+    ) -> tuple[Feed, list[Identified]]:
+        return self.feed, identify(self.feed.entries)
 
 
 @dataclass
@@ -88,9 +95,9 @@ class Stopwatch:
         self.fetch_s, response = timed(lambda: self.http.get(url, headers=headers, max_bytes=max_bytes, accept=accept))
         return response
 
-    def read(self, body: bytes, *, url: str, content_type: str = "") -> Feed:
-        self.parse_s, feed = timed(lambda: self.reader.read(body, url=url, content_type=content_type))
-        return feed
+    def read_identified(self, body: bytes, *, url: str, content_type: str = "") -> tuple[Feed, list[Identified]]:
+        self.parse_s, read = timed(lambda: self.reader.read_identified(body, url=url, content_type=content_type))
+        return read
 
 
 @dataclass
@@ -117,7 +124,7 @@ def main() -> None:
         reader_id = _reader(product)
         report.table(
             "GET /v1/items while another process saves a poll, reach p99 <= 2 x idle",
-            [while_saving(product, reader_id, _save_large, LARGE)],
+            [while_saving(product, reader_id, partial(_save_large, entries=LARGE), LARGE)],
         )
     report.keep()
 
@@ -149,9 +156,9 @@ def _reader(database: Database) -> UUID:
     return UUID(str(user_id))
 
 
-def _save_large(database: Database, name: str) -> None:
+def _save_large(database: Database, name: str, *, entries: int) -> None:
     source_id = _source(database, f"https://feeds.example/large/{name}.xml")
-    _product(database, source_id, _entries(f"large/{name}", LARGE))
+    _product(database, source_id, _entries(f"large/{name}", entries))
 
 
 def _row(size: int, times: Times) -> dict[str, Any]:

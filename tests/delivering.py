@@ -88,7 +88,7 @@ class DeliveryDesk(Desk):
         asks_per_day: int = 20,
     ) -> None:
         head = Letterhead(mail_from, LINKS, unsubscribe_to)
-        limits = HttpLimits(total_s=5, read_s=2, retries=0, redirects=0)
+        limits = HttpLimits(total_s=60, read_s=30, retries=0, redirects=0)
         self.http = HttpClient(allow_loopback=allow_loopback, limits=limits)
         channels: dict[str, Channel] = {"webhook": WebhookChannel(self.http, clock)}
         mailer = None

@@ -40,7 +40,7 @@ class EmbeddingServer:
         """Return what asks it, at 10 dollars a million tokens: a text costs 100 millionths."""
         clock = clock or SystemClock()
         asked = ApiModel(MODEL, **{"dimensions": DIMENSIONS, **model})
-        api = EmbeddingApi(asked, base_url=self.base_url, api_key=lambda: "a-key", timeout_s=20, clock=clock)
+        api = EmbeddingApi(asked, base_url=self.base_url, api_key=lambda: "a-key", timeout_s=60, clock=clock)
         self.opened.append(PricedEmbedder(database, api, 10.0, caps, clock))
         return self.opened[-1]
 

@@ -70,7 +70,7 @@ class LoopbackServer:
     def stop(self) -> None:
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(5)
+        self._thread.join(60)
 
     def answer(self, request: Request) -> Answer:
         """Record a request and return what it is answered with."""

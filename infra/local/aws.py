@@ -5,6 +5,7 @@ from typing import Any
 
 from infra.local.postgres import free_port
 from infra.local.programs import Program, answers
+from infra.local.state import write_private
 from siftline.settings import process_environment
 
 REGION = "us-east-1"
@@ -14,7 +15,10 @@ CLIENT_OPTIONS: Any = {
     "aws_access_key_id": CREDENTIALS["AWS_ACCESS_KEY_ID"],
     "aws_secret_access_key": CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
 }
-"""For ``boto3.client``, besides the endpoint."""
+"""For ``boto3.client``, besides the endpoint, where the secret of a MiniStack is the access key of ``CREDENTIALS``."""
+SHOWS_KEY = {"Authorization": f"Bearer {CREDENTIALS['AWS_ACCESS_KEY_ID']}"}
+"""For what is asked of it without a signature, such as ``/_ministack/ses/messages``."""
+_ROOT = Path(__file__).resolve().parents[2]
 _SERVICES = "sqs,ses,sesv2,cloudwatch,logs,secretsmanager,sts"
 _HEALTH = "/_ministack/health"
 _START_WAIT_S = 60.0
@@ -25,24 +29,35 @@ _CANONICAL_PORT = "4566"
 class MiniStack(Program):
     """One MiniStack server on 127.0.0.1; a context manager. ``port`` 0 takes a free one.
 
+    It answers only who signs requests with ``access_key``, and no page of a browser (``infra.local.guard``).
     ``everything`` starts all of its services, Lambda and CloudFormation included, for deploying the template into it;
-    else only those that the application itself calls. State is kept in ``home`` between runs if ``persists``.
+    else only those that the application itself calls; then nothing guards it, for the functions that it runs are given
+    credentials of its own. State is kept in ``home`` between runs if ``persists``.
     """
 
     def __init__(
-        self, python: Path, home: Path, *, port: int = 0, persists: bool = True, everything: bool = False
+        self,
+        python: Path,
+        home: Path,
+        *,
+        port: int = 0,
+        access_key: str = CREDENTIALS["AWS_ACCESS_KEY_ID"],
+        persists: bool = True,
+        everything: bool = False,
     ) -> None:
         self._home = home.absolute()
+        self._access_key = access_key
         self._port = port or free_port()
         # One process: with workers of its own, a killed parent would leave them behind on the port.
         options = ["--bind", f"127.0.0.1:{self._port}", "--workers", "0", "--keep-alive", "75"]
+        application = "ministack.app:app" if everything else "infra.local.ministack_guarded:app"
         super().__init__(
             "MiniStack server",
-            [str(python), "-m", "hypercorn", "ministack.app:app", *options],
+            [str(python), "-m", "hypercorn", application, *options],
             folder=self._home,
             environment=self._environment_of(persists=persists, everything=everything),
             log=self._home / "ministack.log",
-            ready=lambda: answers(self._port, _HEALTH),
+            ready=lambda: answers(self._port, _HEALTH, access_key),
             start_s=_START_WAIT_S,
         )
 
@@ -55,6 +70,7 @@ class MiniStack(Program):
         """Start without waiting."""
         for folder in ("state", "s3", "tmp"):
             (self._home / folder).mkdir(parents=True, exist_ok=True)
+        write_private(self._home / "secret", self._access_key)
         super().launch()
 
     def _environment_of(self, *, persists: bool, everything: bool) -> dict[str, str]:
@@ -69,6 +85,7 @@ class MiniStack(Program):
             "SFTP_ENABLED": "0",
             "DOCKER_HOST": "unix:///nonexistent",  # it would look for containers of its own to remove
             "LOG_LEVEL": "WARNING",
+            "PYTHONPATH": f"{_ROOT / 'shared'}:{_ROOT}",
             **CREDENTIALS,
             **({} if everything else {"SERVICES": _SERVICES}),
         }

@@ -5,6 +5,7 @@ import sys
 from contextlib import closing
 from uuid import UUID
 
+from infra.local.answer import run
 from infra.local.errors import SetUpError
 from infra.local.user import open_database
 from siftline.jobs import credits_store
@@ -79,4 +80,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(main)

@@ -12,7 +12,7 @@ import psycopg
 from infra.local.errors import SetUpError
 from infra.local.meters import Meters, read_alarms
 from infra.local.migrate import create_database, migrate
-from infra.local.queues import create_queues, sqs_client
+from infra.local.queues import MissingQueues, create_queues, sqs_client
 from infra.local.samples import DEFAULT_PORT, HOST, SampleServer
 from infra.local.user import make_user
 from siftline.api.authorize import Authorizer
@@ -59,9 +59,14 @@ def free_leases(machine: "Machine") -> None:
 
 def queues(machine: "Machine") -> None:
     """Create the template's queues."""
-    client = sqs_client(machine.aws_url)
+    client = sqs_client(machine.aws_url, machine.secret)
     create_queues(client, machine.template.queues())
     client.close()
+
+
+def missing_queues(machine: "Machine") -> MissingQueues:
+    """Return what makes queues again that are missing; the caller closes it."""
+    return MissingQueues(sqs_client(machine.aws_url, machine.secret), machine.template.queues())
 
 
 def token(machine: "Machine", state: "State") -> str:
@@ -130,6 +135,7 @@ def meters(machine: "Machine", say: Callable[[str], None]) -> Meters:
     """Begin to publish the queues' figures and to judge the alarms of the template."""
     begun = Meters(
         endpoint=machine.aws_url,
+        access_key=machine.secret,
         queues=machine.template.queues(),
         database=SingleConnection(machine.postgres.url(machine.database)),
         alarms=read_alarms(ALARMS, "local"),

@@ -25,7 +25,10 @@ from infra.local.gateway_events import (
     message,
     response,
 )
+from infra.local.guard import guarded
 from infra.local.wsgi import LoopbackServer
+from siftline.kit.loopback import NAMES
+from siftline.settings import LocalSettings
 from siftline.worker.hosting import HostedFunction, InvocationError
 from siftline.worker.template import Authorizer, Route, Template
 
@@ -197,7 +200,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--stage", default="local", help="the template's Stage parameter")
     options = parser.parse_args(arguments)
     gateway = Gateway(Template.read(options.template, {"Stage": options.stage}))
-    server = LoopbackServer(gateway, port=options.port, threads=_THREADS, body_limit_bytes=BODY_READ_BYTES)
+    application = guarded(gateway, names=NAMES | set(LocalSettings().local_hosts), has_pages=True)
+    server = LoopbackServer(application, port=options.port, threads=_THREADS, body_limit_bytes=BODY_READ_BYTES)
     print(f"listening on {server.url}", flush=True)
     # While it already answers: a request waits for no function but its own.
     threading.Thread(target=gateway.load, name="load", daemon=True).start()

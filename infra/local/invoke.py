@@ -5,8 +5,9 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
+from infra.local.answer import logs_apart
 from infra.local.errors import SetUpError
 from siftline.settings import environment
 from siftline.worker.hosting import HostedFunction, InvocationError
@@ -15,8 +16,8 @@ from siftline.worker.template import Function, Template
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Invoke and print the answer as JSON; return the exit code."""
+def main(arguments: list[str], out: TextIO) -> int:
+    """Invoke and print the answer as JSON to ``out``; return the exit code."""
     parser = argparse.ArgumentParser(prog="make invoke", description=__doc__)
     parser.add_argument("function", help="a folder of functions/")
     parser.add_argument("event", type=Path, help="a JSON file, such as those in events/")
@@ -26,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
         function = _function(options.function)
         event = _event(options.event)
         with environment(_variables(options.folder)):
-            print(json.dumps(HostedFunction(function).invoke(event), indent=2, default=str))
+            print(json.dumps(HostedFunction(function).invoke(event), indent=2, default=str), file=out)
     except (SetUpError, InvocationError) as error:
         print(f"siftline: {error}", file=sys.stderr)
         return 1
@@ -56,4 +57,6 @@ def _variables(folder: Path) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with logs_apart() as stdout:
+        code = main(sys.argv[1:], stdout)
+    sys.exit(code)

@@ -1,5 +1,6 @@
 """The whole system on one machine: its parts, how they find each other, and in which order they start and stop."""
 
+import secrets
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -44,6 +45,8 @@ class Machine:
         self._ports = Ports(api=port, aws=free_port(), vectors=free_port(), worker=free_port())
         self.postgres = EmbeddedPostgres(state.folder / "postgres", free_port(), binaries=binaries)
         self.database = "siftline"
+        self.secret = secrets.token_hex(16)
+        """Of this run: what MiniStack, the vectors and the worker ask for before they answer."""
         self.services: dict[str, Service] = {}
         self._environment: dict[str, str] = {}
 
@@ -64,7 +67,7 @@ class Machine:
         self.state.keep_environment(variables)
         self._environment = {**_clean(process_environment()), **variables}
         python = ministack_python(ROOT / ".local" / "ministack", self._say)
-        self._launch("aws", MiniStack(python, self.state.folder / "aws", port=self._ports.aws))
+        self._launch("aws", MiniStack(python, self.state.folder / "aws", port=self._ports.aws, access_key=self.secret))
         self._launch("api", self._api())
         self._launch("vectors", self._vectors())
         if not (self.state.folder / "postgres" / "data").exists():
@@ -92,6 +95,11 @@ class Machine:
         self._launch(name, service)
         service.wait_ready()
 
+    def keep_logs_short(self) -> None:
+        """Put aside what grew long of the parts' logs."""
+        for service in self.services.values():
+            service.keep_log_short()
+
     def stop(self, *, drain: bool) -> None:
         """Stop what was started: first what brings new work, then what does it, then what it stands on."""
         for name in ("api", "worker", "vectors", "aws", "postgres"):
@@ -108,6 +116,7 @@ class Machine:
         """Return the environment by which the functions find everything."""
         return {
             **CREDENTIALS,
+            "AWS_ACCESS_KEY_ID": self.secret,
             **self._queue_urls(),
             "AWS_ENDPOINT_URL": self.aws_url,
             "AWS_EC2_METADATA_DISABLED": "true",
@@ -117,11 +126,13 @@ class Machine:
             "DATABASE_URL": self.postgres.url(self.database),
             "DATABASE_POOL_SIZE": "20",
             "QDRANT_URL": f"http://127.0.0.1:{self._ports.vectors}",
+            "QDRANT_API_KEY": self.secret,
             "MODEL_URI": str(ROOT / ".local" / "model"),
             "FIRST_IMPORT": "all",
             "PUBLIC_URL": self.url,
             "HTTP_ALLOW_LOOPBACK": "true",
             "WORKER_HEALTH_URL": self.worker_url,  # asked by `make run` itself and by GET /health?deep=1
+            "WORKER_HEALTH_TOKEN": self.secret,
             "WORKER_POLL_S": "2",  # cheap here, and the worker stops the sooner
             "NO_PROXY": "127.0.0.1,localhost",
             "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}",
@@ -149,7 +160,9 @@ class Machine:
     def _vectors(self) -> Program:
         port = self._ports.vectors
         arguments = ["--folder", str(self.state.folder / "vectors"), "--port", str(port)]
-        return self._program("vectors", "infra.local.vectors", arguments, lambda: answers(port, "/healthz"))
+        return self._program(
+            "vectors", "infra.local.vectors", arguments, lambda: answers(port, "/healthz", self.secret)
+        )
 
     def _api(self) -> Program:
         port = self._ports.api
@@ -158,7 +171,7 @@ class Machine:
     def _worker(self) -> Program:
         port = self._ports.worker
         arguments = ["--pid-file", str(self.state.worker_pid_file), "--health-port", str(port)]
-        program = self._program("worker", "siftline.worker", arguments, lambda: answers(port, "/health"))
+        program = self._program("worker", "siftline.worker", arguments, lambda: answers(port, "/health", self.secret))
         program.patience_s = WorkerSettings().worker_drain_s + _WORKER_LEEWAY_S
         return program
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.local.aws import CLIENT_OPTIONS
+from infra.local.aws import CLIENT_OPTIONS, CREDENTIALS
 from infra.local.queues import sqs_client
 from siftline.jobs import counts_store
 from siftline.kit.db import Database
@@ -121,10 +121,12 @@ class Meters:
         database: Database,
         alarms: Sequence[Alarm],
         say: Callable[[str], None],
+        access_key: str = CREDENTIALS["AWS_ACCESS_KEY_ID"],
         every_s: float = 60.0,
     ) -> None:
-        self._sqs = sqs_client(endpoint)
-        self._cloudwatch: CloudWatchClient = boto3.client("cloudwatch", endpoint_url=endpoint, **CLIENT_OPTIONS)
+        self._sqs = sqs_client(endpoint, access_key)
+        options = {**CLIENT_OPTIONS, "aws_access_key_id": access_key}
+        self._cloudwatch: CloudWatchClient = boto3.client("cloudwatch", endpoint_url=endpoint, **options)
         self._queues = queues
         self._database = database
         self._alarms = alarms

@@ -1,6 +1,8 @@
 """A program of ours that the supervisor starts: with a log, a sign that it is ready, and an orderly end."""
 
 import http.client
+import os
+import shutil
 import signal
 import subprocess
 from abc import ABC, abstractmethod
@@ -11,13 +13,16 @@ from typing import BinaryIO, Self
 from infra.local.errors import SetUpError
 from infra.local.processes import end, tethered, wait_until
 
-_LOG_LIMIT_BYTES = 5_000_000
+LOG_LIMIT_BYTES = 5_000_000
+"""A log and the one put aside before it take at most about twice this."""
 
 
 class Service(ABC):
     """A process that is started, watched and stopped: by the supervisor, or for the length of a ``with`` block."""
 
     _process: subprocess.Popen[bytes] | None = None
+    log_file: Path
+    """What it says."""
 
     @abstractmethod
     def launch(self) -> None:
@@ -40,6 +45,12 @@ class Service(ABC):
     def exit_code(self) -> int | None:
         """How it ended (minus the signal's number if by a signal); ``None`` while it runs or was never started."""
         return self._process.poll() if self._process else None
+
+    def keep_log_short(self) -> None:
+        """Put a long log aside as ``<name>.1`` while its writer goes on: it appends, wherever the end is then."""
+        if self.log_file.exists() and self.log_file.stat().st_size > LOG_LIMIT_BYTES:
+            shutil.copyfile(self.log_file, self.log_file.with_name(f"{self.log_file.name}.1"))
+            os.truncate(self.log_file, 0)
 
     def start(self) -> None:
         """Start it; returns once it can be used. Raises ``SetUpError``."""
@@ -78,14 +89,14 @@ class Program(Service):
         self._command = list(command)
         self._folder = folder
         self._environment = dict(environment)
-        self._log = log
+        self.log_file = log
         self._ready = ready
         self._start_s = start_s
         self.patience_s = patience_s
 
     def launch(self) -> None:
         """Start it without waiting, in a process group of its own: Ctrl-C goes to the supervisor alone."""
-        with open_log(self._log) as log:
+        with open_log(self.log_file) as log:
             self._process = subprocess.Popen(
                 tethered(self._command),
                 cwd=self._folder,
@@ -101,7 +112,7 @@ class Program(Service):
         wait_until(lambda: self.exit_code is not None or self._ready(), self._start_s)
         if self.exit_code is not None or not self._ready():
             self.stop()
-            raise SetUpError(f"The {self.name} does not start; its last words are in {self._log}.")
+            raise SetUpError(f"The {self.name} does not start; its last words are in {self.log_file}.")
 
     def stop(self) -> None:
         """End it and wait for the end."""
@@ -113,16 +124,16 @@ class Program(Service):
 def open_log(path: Path) -> BinaryIO:
     """Open a log to append to; a long one is put aside as ``<name>.1`` first."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and path.stat().st_size > _LOG_LIMIT_BYTES:
+    if path.exists() and path.stat().st_size > LOG_LIMIT_BYTES:
         path.replace(path.with_name(f"{path.name}.1"))
     return path.open("ab")
 
 
-def answers(port: int, path: str) -> bool:
-    """Whether ``GET path`` on 127.0.0.1 is answered with 200."""
+def answers(port: int, path: str, secret: str = "") -> bool:
+    """Whether ``GET path`` on 127.0.0.1 is answered with 200, to who has the ``secret``."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
     try:
-        connection.request("GET", path)
+        connection.request("GET", path, headers={"Authorization": f"Bearer {secret}"} if secret else {})
         return connection.getresponse().status == 200
     except (OSError, http.client.HTTPException):
         return False

@@ -6,6 +6,7 @@ from contextlib import closing
 
 from pydantic import ValidationError
 
+from infra.local.answer import run
 from infra.local.errors import SetUpError, settings_fault
 from siftline.contracts import Queue
 from siftline.jobs.dead_letter_queues import SqsDeadLetters
@@ -75,4 +76,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(main)

@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 
 from pydantic import ValidationError
 
+from infra.local.answer import run
 from infra.local.errors import SetUpError, settings_fault
 from siftline.analyze import reindex_store
 from siftline.analyze.reindex import Measured, Plan, Progress, Reindex, ReindexRunningError, rebuild
@@ -155,4 +156,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(main)

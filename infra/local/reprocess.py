@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
+from infra.local.answer import run
 from infra.local.errors import SetUpError, settings_fault
 from siftline.jobs.reprocess import Plan, Reprocess
 from siftline.jobs.reprocess_store import KINDS, Order, Run
@@ -84,4 +85,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(main)

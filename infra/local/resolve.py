@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from infra.local.answer import run
 from infra.local.errors import SetUpError, settings_fault
 from siftline.contracts import JobType, Queue
 from siftline.jobs import store as jobs
@@ -89,4 +90,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(main)

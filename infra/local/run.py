@@ -89,7 +89,7 @@ def _port(wanted: int) -> int:
         except PermissionError as error:
             raise SetUpError(f"Port {wanted} may not be used by this user: make run PORT=8787") from error
         except OSError as error:
-            advice = f"end what uses it, or choose another: make run PORT={wanted + 1}"
+            advice = f"end what uses it, or choose another, such as this free one: make run PORT={free_port()}"
             raise SetUpError(f"Port {wanted} is taken: {advice}") from error
     return wanted
 
@@ -148,11 +148,14 @@ class Run:
     def _serve_samples(self, machine: Machine, *, asked: bool) -> None:
         """Serve the sample feeds where that was asked for, or where somebody follows them from an earlier run."""
         from infra.local import furnish  # noqa: PLC0415  -- loaded by ``start``
+        from infra.local.samples import DEFAULT_PORT  # noqa: PLC0415  -- as above
 
         if not asked and not furnish.follows_samples(machine, self._state):
             return
         try:
             self._samples = furnish.samples(self._state)
+            if not self._samples.base_url.endswith(f":{DEFAULT_PORT}"):
+                _say(f"The samples are at {self._samples.base_url}/: where README says {DEFAULT_PORT}, read that port.")
         except SetUpError as error:
             if asked:
                 raise
@@ -178,15 +181,16 @@ class Run:
         watch = Watch(machine, _say, on_restart, on_end)
         make = Make.starter()
         news, look_at_s = self._news(machine), 0.0
-        faults = WorkerFaults(machine.worker_url, machine.state.logs / "worker.log")
-        with closing(furnish.connect(machine)) as database:
+        faults = WorkerFaults(machine.worker_url, machine.secret, machine.state.logs / "worker.log")
+        with closing(furnish.connect(machine)) as database, closing(furnish.missing_queues(machine)) as queues:
             breakers = OpenBreakers(database)
             while make is None or not make.interrupted():
                 time.sleep(_LOOK_EVERY_S)
                 watch.look()
                 if time.monotonic() >= look_at_s:
                     look_at_s = time.monotonic() + _SAMPLES_EVERY_S
-                    for line in (*faults.news(), *breakers.news(), next(news, None)):
+                    machine.keep_logs_short()
+                    for line in (*faults.news(), *breakers.news(), *queues.news(), next(news, None)):
                         if line:
                             _say(line)
 

@@ -77,15 +77,16 @@ class State:
 
     def keep_token(self, token: str) -> None:
         """Keep a token where only its owner can read it."""
-        _write_private(self.token_file, f"{token}\n")
+        write_private(self.token_file, f"{token}\n")
 
     def keep_environment(self, variables: Mapping[str, str]) -> None:
         """Keep what the programs were given, for commands by hand: ``set -a; . .local/environment``."""
         lines = [f"{name}={shlex.quote(value)}\n" for name, value in sorted(variables.items())]
-        _write_private(self.folder / "environment", "".join(lines))
+        write_private(self.folder / "environment", "".join(lines))
 
 
-def _write_private(path: Path, text: str) -> None:
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read."""
     path.touch(mode=0o600)
     path.chmod(0o600)
     path.write_text(text, encoding="utf-8")

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
+from infra.local.answer import run
 from infra.local.errors import SetUpError
 from siftline.api.callers import Scope
 from siftline.api.tokens import create_user, issue_token
@@ -74,4 +75,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(main)

@@ -2,6 +2,7 @@
 
 Qdrant's own engine in process, behind the part of Qdrant's REST interface that ``qdrant-client`` uses for one unnamed
 vector a point. The engine's files belong to one process: this one. Everything else knows only ``qdrant-client``.
+It answers who has ``QDRANT_API_KEY``, where that is set, and never a page of a browser.
 """
 
 import argparse
@@ -15,9 +16,11 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from infra.local.guard import guarded
 from infra.local.vectors_collection import CONFIGURATION, DISTANCES, Collection, create_shard
 from infra.local.vectors_json import RefusedError, wrong
 from infra.local.wsgi import LoopbackServer
+from siftline.settings import LocalSettings
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -168,7 +171,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     options = parser.parse_args()
     vectors = Vectors(options.folder)
-    server = LoopbackServer(Service(vectors), port=options.port)
+    key = LocalSettings().qdrant_api_key.get_secret_value()
+    server = LoopbackServer(guarded(Service(vectors), secret=key), port=options.port)
     done = threading.Event()
 
     def flush_often() -> None:

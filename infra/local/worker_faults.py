@@ -13,15 +13,16 @@ from siftline.kit.printable import printable
 class WorkerFaults:
     """Looks at the worker's health; each reason why a function cannot be started is told once until it is gone."""
 
-    def __init__(self, url: str, log: Path) -> None:
+    def __init__(self, url: str, token: str, log: Path) -> None:
         self._url = url
+        self._token = token
         self._log = log
         self._told: dict[str, str] = {}
 
     def news(self) -> Iterator[str]:
         """Yield a line for each function of which something is new; nothing while the worker does not answer."""
         try:
-            found = unbuildable(self._url)
+            found = unbuildable(self._url, self._token)
         except SiftlineError:
             return
         for name, reason in found.items():

@@ -2,8 +2,10 @@
 
 import signal
 import threading
+import time
+from contextlib import suppress
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import waitress  # type: ignore[import-untyped]  # it ships no types
 from waitress import wasyncore
@@ -12,6 +14,15 @@ from infra.local.errors import SetUpError
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
+
+_DRAIN_S = 5.0
+# In a block the handlers' threads outlive the server, so that none may be left: it would write to a closed descriptor.
+_BLOCK_DRAIN_S = 60.0
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class _Signalled(BaseException):
+    """A signal asked to stop."""
 
 
 class LoopbackServer:
@@ -28,9 +39,12 @@ class LoopbackServer:
         threads: int = 8,
         body_limit_bytes: int = 64 * 1024 * 1024,
     ) -> None:
+        self._sockets: dict[int, Any] = {}
+        """What the server waits for: given to it, so that the loop is ours to end."""
         try:
             self._server = waitress.create_server(
                 application,
+                map=self._sockets,
                 host="127.0.0.1",
                 port=port,
                 threads=threads,
@@ -39,7 +53,8 @@ class LoopbackServer:
             )
         except OSError as error:
             raise SetUpError(f"Port {port} is taken: end what uses it, or choose another.") from error
-        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="wsgi")
 
     @property
     def url(self) -> str:
@@ -49,24 +64,42 @@ class LoopbackServer:
     def run_until_signal(self) -> None:
         """Serve until SIGTERM or SIGINT, then let requests under way end (at most 5 seconds)."""
 
-        def stop(_: int, __: FrameType | None) -> None:
-            raise SystemExit(0)
+        def stop(_: int, __: FrameType | None) -> NoReturn:
+            for number in _SIGNALS:
+                signal.signal(number, signal.SIG_IGN)
+            raise _Signalled
 
-        signal.signal(signal.SIGTERM, stop)
-        signal.signal(signal.SIGINT, stop)
-        self._server.run()
+        self._thread.start()
+        with suppress(_Signalled):
+            for number in _SIGNALS:
+                signal.signal(number, stop)
+            while self._thread.is_alive():
+                self._thread.join(1.0)  # not for ever: a signal just before would go unseen
+        self._stop(_DRAIN_S)
 
     def __enter__(self) -> Self:
         """Serve in a thread."""
-        self._thread = threading.Thread(target=self._server.run, name="wsgi")
         self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close every connection and wait for the thread."""
-        if self._thread is not None:
-            self._server.trigger.pull_trigger(lambda: wasyncore.close_all(self._server._map))  # noqa: SLF001  -- no public way
-            self._thread.join()
-            self._server.task_dispatcher.shutdown()
+        """Let requests under way end, close every connection and wait for the thread."""
+        self._stop(_BLOCK_DRAIN_S)
+
+    def _loop(self) -> None:
+        while not self._stopping.is_set():
+            wasyncore.loop(timeout=30.0, map=self._sockets, count=1)
+        deadline = time.monotonic() + _DRAIN_S
+        while any(one.writable() for one in self._sockets.values()) and time.monotonic() < deadline:
+            wasyncore.loop(timeout=0.1, map=self._sockets, count=1)
+
+    def _stop(self, drain_s: float) -> None:
+        """End the handlers, then the loop that sends what they answer, and only then close what both of them use."""
+        self._server.task_dispatcher.shutdown(timeout=drain_s)
+        self._stopping.set()
+        self._server.pull_trigger()
+        self._thread.join()
+        for one in list(self._sockets.values()):
+            one.handle_close()

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Self
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
 from siftline.brief_settings import BriefSettings
@@ -93,6 +93,10 @@ class WorkerSettings(SwitchSettings):
     worker_stalled_s: float = Field(
         default=300.0, gt=0, description="a queue not polled for this long makes the worker unhealthy"
     )
+    worker_health_token: SecretStr = Field(
+        default=SecretStr(""),
+        description="the worker's health port answers only who sends this as a bearer; empty: all",
+    )
 
 
 class LocalSettings(Settings):
@@ -104,6 +108,11 @@ class LocalSettings(Settings):
     new_user_credits: int | None = Field(
         default=None, ge=0, description="credits of every user made from now on; empty: they are not metered"
     )
+    local_hosts: tuple[str, ...] = Field(
+        default=(),
+        description="names besides 127.0.0.1 and localhost by which the local API may be asked: a proxy's of yours",
+    )
+    qdrant_api_key: SecretStr = Field(default=SecretStr(""), description="the key that the local vectors ask for")
 
 
 _environment_lock = threading.RLock()
@@ -252,6 +261,7 @@ class ApiSettings(ConsumerSettings, RelevanceSettings, FeedSettings):
     worker_health_url: str = Field(
         default="", description="a worker beside the API, asked by GET /health?deep=1 what it cannot do; empty: none is"
     )
+    worker_health_token: SecretStr = Field(default=SecretStr(""), description="the bearer by which it is asked")
     opml_max_bytes: int = Field(
         default=2 * 1024 * 1024, ge=1_024, le=4 * 1024 * 1024, description="a larger OPML file is refused"
     )

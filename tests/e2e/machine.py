@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _T = TypeVar("_T")
 
 
-def wait_for(what: str, look: Callable[[], _T | None], *, patience_s: float = 120.0) -> _T:
+def wait_for(what: str, look: Callable[[], _T | None], *, patience_s: float = 300.0) -> _T:
     """Return the first truthy answer of ``look``; fail with ``what`` when patience ends."""
     until = time.monotonic() + patience_s
     last: _T | None = None
@@ -67,7 +67,7 @@ class RunningMachine:
                 env={**process_environment(), "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}", **self._settings},
                 start_new_session=True,
             )
-        wait_for("the machine says it runs", self._ready, patience_s=180)
+        wait_for("the machine says it runs", self._ready, patience_s=600)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -79,7 +79,7 @@ class RunningMachine:
         assert self._process is not None
         self._process.send_signal(signal.SIGINT)
         try:
-            return self._process.wait(60)
+            return self._process.wait(240)
         except subprocess.TimeoutExpired:
             self._process.kill()
             raise
@@ -93,6 +93,12 @@ class RunningMachine:
     def said(self) -> str:
         """Return what it has printed since this start."""
         return (self.folder / "run.log").read_bytes()[self._said_before :].decode()
+
+    @property
+    def pid(self) -> int:
+        """The supervisor's process id."""
+        assert self._process is not None
+        return self._process.pid
 
     @property
     def worker_pid(self) -> int:
@@ -121,8 +127,8 @@ class RunningMachine:
             "sqs",
             endpoint_url=self.environment["AWS_ENDPOINT_URL"],
             region_name=self.environment["AWS_DEFAULT_REGION"],
-            aws_access_key_id="test",
-            aws_secret_access_key="test",
+            aws_access_key_id=self.environment["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=self.environment["AWS_SECRET_ACCESS_KEY"],
         )
         try:
             yield client
@@ -180,7 +186,7 @@ class Client:
             if not cursor:
                 return found
 
-    def settled(self, item_id: str, *, patience_s: float = 120.0) -> Any:
+    def settled(self, item_id: str, *, patience_s: float = 300.0) -> Any:
         """Return an item once it is READY or FAILED."""
 
         def look() -> Any:

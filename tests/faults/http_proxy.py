@@ -94,7 +94,7 @@ class HttpProxy:
         finally:
             self._server.shutdown()
             self._server.server_close()
-            thread.join(5)
+            thread.join(60)
 
     def trap(
         self,

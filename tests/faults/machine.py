@@ -1,8 +1,9 @@
 """A small real system to do harm to: PostgreSQL, SQS and Qdrant behind proxies, worker processes, a site, a clock.
 
 The worker is ``python -m siftline.worker`` over ``template.yaml``; the clock is a second one that has the schedules and
-no queue, as on AWS, so that killing the worker leaves the sweep running. Times are short (a lease of 2 seconds, a sweep
-each second), the rules are those of production.
+no queue, as on AWS, so that killing the worker leaves the sweep running. The sweep comes each second, the rules are
+those of production. A lease is long enough that no busy machine lets it run out by itself: only that of a killed or
+paused worker does, and at once, as if its time had passed.
 """
 
 import json
@@ -12,7 +13,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -47,7 +49,7 @@ TEST = "fault-test"
 """The application name of what a test does in PostgreSQL itself."""
 QUIET_S = 2
 SHORT = {
-    "JOB_LEASE_S": "2",
+    "JOB_LEASE_S": "15",
     "JOB_QUIET_S": str(QUIET_S),
     "JOB_BACKOFF_S": "[1, 1, 2]",
     "JOB_CLOCK_GRACE_S": "0.5",
@@ -57,6 +59,12 @@ SHORT = {
     "WORKER_DRAIN_S": "5",
 }
 VISIBILITY_S = 6
+_PATIENCE_S = 120.0
+_LAPSE = """
+update jobs set lease_until = now()
+where id in (select id from jobs where state = 'processing' and claimed_at < %s and lease_until > now()
+  for update skip locked)
+"""
 
 
 class FaultMachine:
@@ -88,6 +96,8 @@ class FaultMachine:
         self.qdrant_wire: HttpProxy
         self._vectors_url = ""
         self._pids: dict[str, int] = {}
+        self._lapsed_at: datetime | None = None
+        """By PostgreSQL's clock: whatever was claimed before is nobody's any longer."""
         self._log_start = 0
         self._templates = write_templates(folder)
 
@@ -112,15 +122,17 @@ class FaultMachine:
         """Start the worker that the queues' messages go to."""
         self._start("worker", "--no-ticks", **settings)
 
-    def kill_worker(self) -> None:
+    def kill_worker(self, **settings: str) -> None:
         """SIGKILL the worker; another starts at once, as a supervisor would have it."""
         self.end_worker()
-        threading.Thread(target=self.start_worker, daemon=True).start()
+        threading.Thread(target=lambda: self.start_worker(**settings), daemon=True).start()
 
     def pause_worker(self) -> Callable[[], None]:
         """Stop the worker in its tracks (SIGSTOP), start another, and return what lets the first go on."""
         pid = self._pids["paused"] = self._pids.pop("worker")
         os.kill(pid, signal.SIGSTOP)
+        self.see(lambda: _is_stopped(pid))
+        self.let_leases_lapse()
         self.start_worker()
         return lambda: os.kill(pid, signal.SIGCONT)
 
@@ -132,6 +144,12 @@ class FaultMachine:
     def end_worker(self, which: str = "worker") -> None:
         """SIGKILL the worker, or the one that was ``paused``; none takes its place until one is started."""
         kill(self._pids.pop(which))
+        if which == "worker":
+            self.let_leases_lapse()
+
+    def let_leases_lapse(self) -> None:
+        """Let the time pass that ends the leases of all that is in work now; what waits for something sees to it."""
+        [self._lapsed_at] = self.ask("select clock_timestamp()")
 
     def mend(self) -> None:
         """End every fault that a wire still has."""
@@ -229,16 +247,15 @@ class FaultMachine:
         """Return what the workers have logged since all wires were last made whole."""
         return self.log()[self._log_start :]
 
-    @staticmethod
-    def see(look: Callable[[], Any], *, patience_s: float = 60.0) -> None:
+    def see(self, look: Callable[[], Any], *, patience_s: float = _PATIENCE_S) -> None:
         """Wait until something is so."""
-        assert wait_until(look, patience_s, step_s=0.05)
+        assert self._comes_true(look, patience_s)
 
-    def rest(self, *, patience_s: float = 60.0) -> None:
+    def rest(self, *, patience_s: float = _PATIENCE_S) -> None:
         """Wait until no job is on its way; fails with those that are."""
-        assert wait_until(lambda: not self._restless(), patience_s, step_s=0.05), self._restless()
+        assert self._comes_true(lambda: not self._restless(), patience_s), self._restless()
 
-    def heal(self, since: float, *, patience_s: float = 60.0) -> float:
+    def heal(self, since: float, *, patience_s: float = _PATIENCE_S) -> float:
         """Wait for rest, audit, and return the seconds from ``since`` (``time.monotonic``) to rest."""
         self.rest(patience_s=patience_s)
         took = time.monotonic() - since
@@ -251,9 +268,9 @@ class FaultMachine:
         vectors = {index.collection.removeprefix("contents_"): _all_points(index) for index in indexes}
         depths = self.queues.depths()
         with self.database.transaction() as connection:
-            assert violations(connection, depths, vectors=vectors, quiet_s=QUIET_S, away_s=10) == []
+            assert violations(connection, depths, vectors=vectors, quiet_s=QUIET_S, away_s=60) == []
 
-    def drained(self, *, patience_s: float = 60.0) -> None:
+    def drained(self, *, patience_s: float = _PATIENCE_S) -> None:
         """Wait until no queue holds a message: every late knock has been answered."""
         assert wait_until(lambda: not any(self.queues.depths().values()), patience_s, step_s=0.2)
 
@@ -276,6 +293,20 @@ class FaultMachine:
             **self._settings,
         }
 
+    def _comes_true(self, look: Callable[[], Any], patience_s: float) -> bool:
+        def looked() -> bool:
+            self._lapse()
+            return bool(look())
+
+        return wait_until(looked, patience_s, step_s=0.05)
+
+    def _lapse(self) -> None:
+        """End the leases that have lapsed; those of a transaction that still hangs are met at the next look."""
+        if self._lapsed_at is None:
+            return
+        with suppress(DatabaseUnavailableError, psycopg.Error), self.database.transaction() as connection:
+            connection.execute(_LAPSE, (self._lapsed_at,))
+
     def _restless(self) -> list[str]:
         try:
             with self.database.transaction() as connection:
@@ -293,6 +324,11 @@ class FaultMachine:
             }
         command = ["--template", str(self._templates[part]), *arguments]
         self._pids[part] = self._nursery.fork(command, variables, self.folder / f"{part}.log")
+
+
+def _is_stopped(pid: int) -> bool:
+    """Whether a process stands still by SIGSTOP (state ``T``, proc(5))."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def _all_points(index: VectorIndex) -> dict[UUID, Vector]:

@@ -44,8 +44,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         return
     terminalreporter.section("faults healed with no human act, the invariants audited")
     terminalreporter.write_line(
-        "from the fault (where it lasts, from its end) to rest; lease 2 s, sweep each second, repeat after 2 s, "
-        "backoff 1, 1, 2 s"
+        "from the fault (where it lasts, from its end) to rest; the leases of who is killed end at once, sweep each "
+        "second, repeat after 2 s, backoff 1, 1, 2 s"
     )
     width = max(map(len, healed))
     terminalreporter.write_line(f"{'fault':{width}}  {'times':>5}  {'median':>8}  {'longest':>8}")

@@ -35,7 +35,7 @@ def working(desk: Desk, world: World) -> Iterator[None]:
         done = [workers.submit(work) for _ in range(2)]
         try:
             yield
-            ends_at = time.monotonic() + 20
+            ends_at = time.monotonic() + 120
             while live := world.sql("select state, attempts, error_code from jobs where state = any(%s)", LIVE):
                 assert time.monotonic() < ends_at, live
                 time.sleep(0.05)

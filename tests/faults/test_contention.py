@@ -1,5 +1,6 @@
 """Faults inside one function: no connection left, too little time, clocks apart; and what a race must not undo."""
 
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -51,10 +52,13 @@ def test_a_hundred_workers_on_ten_connections_lose_no_record(
     bench = Bench(database, succeed)
     bench.consumer = bench.make(pool)
     left = [make_job(database) for _ in range(100)]
-    refused = 0
+    refused = threading.Event()
 
     def knock(job_id: UUID) -> bool:
-        return bench.knock(bench.message(job_id)) == []
+        done = bench.knock(bench.message(job_id)) == []
+        if not done:
+            refused.set()
+        return done
 
     with ThreadPoolExecutor(100) as workers:
         with ExitStack() as taken:
@@ -62,14 +66,12 @@ def test_a_hundred_workers_on_ten_connections_lose_no_record(
                 taken.enter_context(pool.transaction())
             started = time.monotonic()
             answers = workers.map(knock, left)
-            time.sleep(1.5)
+            assert refused.wait(60)
         while left:
             left = [job_id for job_id, done in zip(left, answers, strict=True) if not done]
-            refused += len(left)
             answers = workers.map(knock, left)
-    healing("13 100 workers, 10 connections, all taken for 1.5 s", time.monotonic() - started)
+    healing("13 100 workers, 10 connections, all taken until one gives up", time.monotonic() - started)
     pool.close()
-    assert refused > 0
     assert len(bench.processor.worked) == 100
     audited(database)
 
@@ -169,7 +171,7 @@ def test_a_recovery_that_meets_a_finish_never_overwrites_it(database: Database, 
         second = other.submit(in_a_transaction, database, acts[1])
         time.sleep(0.3)  # by now the second has met the first's row: it waits for it, or passes it by
         one.commit()
-        assert second.result(10) is False
+        assert second.result(60) is False
     with database.transaction() as connection:
         connection.execute(DERIVED)
         (state,) = connection.execute("select state from jobs").fetchone()

@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 import pytest
 
-from infra.local.processes import wait_until
 from siftline.contracts import Queue
 from siftline.jobs import credits_store
 from tests.credits import credit_violations
@@ -65,6 +64,6 @@ def test_seven_credits_pay_for_seven_of_twenty_pages_whoever_is_killed(
 
     with machine.database.transaction() as connection:
         credits_store.grant(connection, user_id, 5)
-    assert wait_until(lambda: _counts(machine, user_id) == (0, CREDITS + 5, PAGES - CREDITS - 5), 60, step_s=0.2)
+    machine.see(lambda: _counts(machine, user_id) == (0, CREDITS + 5, PAGES - CREDITS - 5))
     machine.rest()
     _audit(machine)

@@ -46,9 +46,9 @@ def admin(server: EmbeddedPostgres) -> Iterator[Connection]:
 
 
 def end_sessions(admin: Connection, *, ours: bool) -> None:
-    """End every session but this one: the test's own ones, or all the others."""
+    """End every session but this one, and wait for their ends: the test's own ones, or all the others."""
     admin.execute(
-        "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()"
+        "select pg_terminate_backend(pid, 60000) from pg_stat_activity where pid <> pg_backend_pid()"
         " and datname = current_database() and (application_name = %s) = %s",
         (TEST, ours),
     )

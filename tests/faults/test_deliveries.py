@@ -231,8 +231,8 @@ def test_a_function_killed_at_the_sixth_of_ten_repeats_that_one_alone(
     machine: FaultMachine, healing: Told, fault_round: int
 ) -> None:
     """Fault 33: the function's time is up at item 6 of 10; and Q17: the work resumes when its lease has run out."""
-    # A lease that no busy machine lets run out: here it would repeat work that nobody killed.
-    machine.restart_worker(WORKER_THREADS='{"ingest": 1}', JOB_LEASE_S="8")
+    one_at_a_time = {"WORKER_THREADS": '{"ingest": 1}'}
+    machine.restart_worker(**one_at_a_time)
     urls = machine.site.add_pages(10)
     trap: Trap[None] = Trap(lambda _: True)
     lock, asked = threading.Lock(), []
@@ -244,7 +244,7 @@ def test_a_function_killed_at_the_sixth_of_ten_repeats_that_one_alone(
                     asked.append(url)
                     sixth = len(asked) == 6
                 if sixth and trap.springs(None):
-                    machine.kill_worker()
+                    machine.kill_worker(**one_at_a_time)
                 return answer
 
             return script
@@ -259,6 +259,7 @@ def test_a_function_killed_at_the_sixth_of_ten_repeats_that_one_alone(
     assert ready(machine, urls)
     assert sorted(url for url in set(asked) if asked.count(url) > 1) == [asked[5]]
     assert len(asked) == 11
+    machine.restart_worker()
 
 
 @pytest.mark.parametrize("lost", ["visibility", "lease"])
@@ -268,13 +269,17 @@ def test_work_that_outlasts_its_visibility_or_its_lease_ends_once(
     """Fault 34: the visibility, or the lease too, runs out in mid-work, as its renewal fails."""
     (url,) = machine.site.add_pages(1)
     go_on = threading.Event()
-    machine.site.script(url, first(lambda: go_on.wait(20), when="before"))
+    machine.site.script(url, first(lambda: go_on.wait(24), when="before"))
     machine.sqs_wire.trap(lambda asked: asked.action.startswith("ChangeMessage"), before=lambda _: INTERNAL, times=99)
     if lost == "lease":
-        machine.postgres.on_commit(lambda commit: commit.says("set lease_until"), "before", lambda: None, times=99)
+        renewal = machine.postgres.on_commit(
+            lambda commit: commit.says("set lease_until = now() + "), "before", lambda: None, times=99
+        )
     (content,) = machine.save([url])
     again = "select count(*) from job_events join jobs on jobs.id = job_id where subject_id = %s and event = %s"
     if lost == "lease":
+        renewal.await_sprung()
+        machine.let_leases_lapse()
         machine.see(lambda: machine.ask(again, content, "claimed") >= [2])
     else:
         machine.see(lambda: "claim_refused" in machine.log_since_mended())

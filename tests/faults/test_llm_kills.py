@@ -1,6 +1,5 @@
 """Fault 19: the language model answered and billed, and the worker dies: before its answer is stored, and after."""
 
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -58,8 +57,7 @@ def test_a_worker_killed_about_a_paid_answer_pays_at_most_once_more(
     }
 
     def kill() -> None:
-        machine.end_worker()
-        threading.Thread(target=lambda: machine.start_worker(**settings), daemon=True).start()
+        machine.kill_worker(**settings)
 
     def stores(commit: Commit) -> bool:
         return commit.says("insert into llm_replies")

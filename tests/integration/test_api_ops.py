@@ -1,6 +1,7 @@
 """What operators see, and whether the system is well."""
 
-import boto3
+from typing import Any
+
 import pytest
 
 from siftline.api.callers import Scope
@@ -91,20 +92,13 @@ def test_states_are_shown_though_the_queues_do_not_answer(world: World) -> None:
     assert {queue["depth"] for queue in view.json["queues"]} == {None}
 
 
-def test_depths_come_from_sqs(world: World, sqs_endpoint: str) -> None:
-    client = boto3.client(
-        "sqs",
-        endpoint_url=sqs_endpoint,
-        region_name="eu-central-1",
-        aws_access_key_id="x",
-        aws_secret_access_key="x",
-    )
+def test_depths_come_from_sqs(world: World, sqs: Any) -> None:
     name = f"api-{new_id()}"
-    live = client.create_queue(QueueName=name)["QueueUrl"]
-    dead = client.create_queue(QueueName=f"{name}-dead")["QueueUrl"]
-    client.send_message(QueueUrl=live, MessageBody="{}")
-    client.send_message(QueueUrl=dead, MessageBody="{}")
-    queues = SqsQueues(client, dict.fromkeys(Queue, live), dict.fromkeys(Queue, dead))
+    live = sqs.create_queue(QueueName=name)["QueueUrl"]
+    dead = sqs.create_queue(QueueName=f"{name}-dead")["QueueUrl"]
+    sqs.send_message(QueueUrl=live, MessageBody="{}")
+    sqs.send_message(QueueUrl=dead, MessageBody="{}")
+    queues = SqsQueues(sqs, dict.fromkeys(Queue, live), dict.fromkeys(Queue, dead))
     world.depths.depth = queues.depth
     for queue in world.user("ops").get("/v1/ops/queues").json["queues"]:
         assert (queue["depth"], queue["dead_letters"]) == (1, 1)
@@ -141,6 +135,18 @@ def test_the_deep_health_asks_every_part(world: World) -> None:
     assert (answer.status, answer.json["status"]) == (503, "unavailable")
     assert answer.json["parts"]["vectors"] == {"status": "unavailable", "detail": "The server could not be reached."}
     assert answer.json["parts"]["database"]["status"] == "ok"
+
+
+@pytest.mark.parametrize("missing", Queue)
+def test_the_deep_health_notices_any_queue_that_is_missing(world: World, sqs: Any, missing: Queue) -> None:
+    live, gone = (
+        sqs.create_queue(QueueName=f"there-{new_id()}")["QueueUrl"],
+        f"{sqs.meta.endpoint_url}/0/gone-{missing}",
+    )
+    world.depths.depth = SqsQueues(sqs, {**dict.fromkeys(Queue, live), missing: gone}, {}).depth
+    answer = sent(world.api, http_event("GET", "/health", query={"deep": 1}, headers=token(world, Scope.OPS)))
+    assert (answer.status, answer.json["parts"]["queues"]["status"]) == (503, "unavailable")
+    assert f"gone-{missing}" in answer.json["parts"]["queues"]["detail"]
 
 
 def test_the_deep_health_needs_the_scope_ops(world: World) -> None:

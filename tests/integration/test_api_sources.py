@@ -155,7 +155,7 @@ def test_who_follows_while_a_poll_is_being_written_gets_what_it_brings(world: Wo
         assert thread.is_alive()
         # THEN the poll can still end by changing the source's row
         connection.execute("update sources set imported_at = now(), fetch_status = 'IDLE'")
-    thread.join(10)
+    thread.join(60)
     # AND the new follower has its items
     assert answers[0]["items"] == 1
     assert [item["content_id"] for item in second.get("/v1/items").json["items"]] == [str(content_id)]

@@ -7,7 +7,8 @@ import psutil
 
 from infra.local.aws import MiniStack
 from infra.local.ministack_environment import ministack_python
-from infra.local.queues import create_queues, sqs_client
+from infra.local.postgres import free_port
+from infra.local.queues import MissingQueues, create_queues, sqs_client
 from siftline.worker.template import QueueResource, Template
 from tests.stack import MINISTACK
 
@@ -58,3 +59,25 @@ def test_messages_survive_a_restart_on_another_port_and_nothing_listens_off_loop
         url = create_queues(client, [queue])["Q"]
         assert [m["Body"] for m in client.receive_message(QueueUrl=url)["Messages"]] == ["kept"]
         client.close()
+
+
+def test_queues_that_are_missing_are_made_again_and_said_once(sqs):
+    queues = Template.read(ROOT / "template.yaml", {"Stage": "mq"}).queues()
+    urls = create_queues(sqs, queues)
+    keeper = MissingQueues(sqs, queues)
+    assert list(keeper.news()) == []
+    gone = [queue for queue in queues if "analysis" in queue.name]
+    assert len(gone) == 2
+    for queue in gone:
+        sqs.delete_queue(QueueUrl=urls[queue.logical_id])
+    told = list(keeper.news())
+    assert [queue.name in line for queue, line in zip(gone, told, strict=True)] == [True, True]
+    [source] = [queue for queue in gone if queue.dead_letter]
+    assert "RedrivePolicy" in _attributes(sqs, urls[source.logical_id])
+    assert list(keeper.news()) == []
+
+
+def test_queues_are_not_looked_for_while_nobody_answers():
+    client = sqs_client(f"http://127.0.0.1:{free_port()}")
+    assert list(MissingQueues(client, [QueueResource("Q", "a-queue", {}, None, None)]).news()) == []
+    client.close()

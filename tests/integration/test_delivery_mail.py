@@ -9,6 +9,7 @@ from email.headerregistry import Address
 
 import pytest
 
+from infra.local.aws import SHOWS_KEY
 from siftline.contracts import JobType
 from siftline.jobs import store as jobs
 from siftline.jobs.model import NewJob
@@ -335,4 +336,4 @@ def test_the_embedded_provider_takes_a_mail_as_it_is(make_database, sqs_endpoint
         row = desk.delivery()
         desk.close()
     assert row["state"] == "sent"
-    assert row["provider_id"] in once.get(f"{sqs_endpoint}/_ministack/ses/messages").body.decode()
+    assert row["provider_id"] in once.get(f"{sqs_endpoint}/_ministack/ses/messages", headers=SHOWS_KEY).body.decode()

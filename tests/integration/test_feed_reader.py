@@ -5,12 +5,12 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Iterator
 
 import psutil
 import pytest
 
+from infra.local.processes import started_at, wait_until
 from siftline.fetch.feeds import FeedTooComplexError, NotAFeedError, parse
 from siftline.fetch.identity import identify
 from siftline.fetch.reader import FeedReader
@@ -107,13 +107,14 @@ def test_an_idle_child_that_died_costs_no_feed(reader: FeedReader) -> None:
     reader.read(GOOD, url=URL)
     [child] = children() - before
     os.kill(child, signal.SIGKILL)
-    time.sleep(0.1)
+    assert wait_until(lambda: started_at(child) is None, 60)
     assert reader.read(GOOD, url=URL).title == "T"
 
 
 def test_a_child_that_dies_as_it_starts_fails_only_that_call(reader: FeedReader) -> None:
     before = children()
     reader.read(GOOD, url=URL)
+    [idle] = children() - before
     stop = threading.Event()
 
     def kill_all() -> None:
@@ -124,7 +125,7 @@ def test_a_child_that_dies_as_it_starts_fails_only_that_call(reader: FeedReader)
 
     killer = threading.Thread(target=kill_all)
     killer.start()
-    time.sleep(0.2)  # the idle child is dead by now, the next one will be before it has started
+    assert wait_until(lambda: started_at(idle) is None, 60)  # the next one will be dead before it has started
     try:
         with pytest.raises(ChildNotStartedError):
             reader.read(GOOD, url=URL)

@@ -147,7 +147,7 @@ def test_leftovers_are_ended_only_if_they_are_the_very_processes_that_were_start
     record = tmp_path / "processes.json"
     record.write_text(json.dumps({**json.loads(record.read_text()), "other": [other.pid, "1"]}))  # its id, used again
     assert open_state().end_leftovers() == ["left"]
-    assert left.wait(10) == -signal.SIGTERM
+    assert left.wait(60) == -signal.SIGTERM
     assert other.poll() is None
     assert open_state().end_leftovers() == []
 
@@ -156,7 +156,7 @@ def test_a_stubborn_leftover_is_killed(sleeper):
     left = sleeper(STUBBORN)
     left.stdout.readline()
     end_pid(left.pid, [(signal.SIGTERM, 0.2)])
-    assert left.wait(10) == -signal.SIGKILL
+    assert left.wait(60) == -signal.SIGKILL
 
 
 def test_the_token_and_the_environment_are_for_their_owner_alone(tmp_path, open_state):
@@ -301,7 +301,7 @@ def test_a_signal_to_make_alone_is_noticed_though_make_does_not_pass_it_on(tmp_p
     ) as make:
         assert make.stdout.readline() == "up\n"
         make.send_signal(signal.SIGINT)
-        make.wait(30)
+        make.wait(60)
 
 
 def test_a_process_that_make_did_not_start_is_not_taken_for_one():
@@ -333,3 +333,23 @@ def test_the_samples_are_ready_once_each_feed_was_polled_and_each_article_read(d
     with database.transaction() as connection:
         connection.execute("update sources set imported_at = now()")
     assert furnish.samples_ready(database, urls) == 2
+
+
+def test_a_log_that_grew_long_is_put_aside_while_its_writer_goes_on(make_program, tmp_path):
+    code = (
+        "import sys, time\n"
+        "print('first', 'x' * 6_000_000, flush=True)\n"
+        "while True:\n    print('still here', flush=True)\n    time.sleep(0.01)\n"
+    )
+    program = make_program(code)
+    program.launch()
+    log, aside = program.log_file, program.log_file.with_name(f"{program.log_file.name}.1")
+    assert wait_until(lambda: log.exists() and "still here" in log.read_text(), 60)
+    program.keep_log_short()
+    assert aside.read_text().startswith("first")
+    assert wait_until(lambda: "still here" in log.read_text(), 60)
+    assert log.stat().st_size < 1_000_000
+    assert "\0" not in log.read_text()  # its writer appends: no hole is left where it had been
+    written = aside.stat().st_mtime_ns
+    program.keep_log_short()  # short again: nothing is put aside
+    assert aside.stat().st_mtime_ns == written

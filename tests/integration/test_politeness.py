@@ -175,8 +175,8 @@ def test_sources_that_fail_in_a_batch_leave_the_others_alone(
     bad, slow, good = (subscribed(database, site, path) for path in ("/bad", "/slow", "/good"))
 
     site.answers.update({"/bad": Answer(status=500), "/good": FEED})
-    site.answers["/slow"] = Answer(drip(bytes(20), 0.1), content_length=20)
-    Line(database, Poller(database, feed_reader), total_s=0.5, read_s=0.2, retries=0).knock(bad, slow, good)
+    site.answers["/slow"] = Answer(drip(bytes(20), 10), content_length=20)
+    Line(database, Poller(database, feed_reader), total_s=60, read_s=4, retries=0).knock(bad, slow, good)
     assert [source_of(database, one)["last_error_code"] for one in (bad, slow, good)] == ["http_500", "timed_out", None]
     assert counts(database)[0] == 1
 

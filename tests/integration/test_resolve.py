@@ -60,7 +60,7 @@ class Register(LoopbackServer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.client = HttpClient(allow_loopback=True, limits=HttpLimits(total_s=5, retries=0))
+        self.client = HttpClient(allow_loopback=True, limits=HttpLimits(total_s=60, read_s=60, retries=0))
         self.records: dict[str, list[dict[str, Any]]] = {}
         self.status = 200
         self.headers: dict[str, str] = {}

@@ -94,11 +94,11 @@ def test_a_session_that_was_just_in_use_is_handed_out_without_a_question(databas
 
 
 def test_a_pool_drops_all_sessions_that_the_server_ended_without_a_pause_after_each(database_url: str) -> None:
-    with closing(Pool(database_url, size=6, wait_s=5)) as pool, ExitStack() as lent:
+    with closing(Pool(database_url, size=6, wait_s=60)) as pool, ExitStack() as lent:
         backends = [lent.enter_context(pool.statement()).info.backend_pid for _ in range(6)]
         lent.close()
         with psycopg.connect(database_url, autocommit=True) as other:
-            other.execute("select pg_terminate_backend(one, 10000) from unnest(%s::int4[]) as all_ (one)", [backends])
+            other.execute("select pg_terminate_backend(one, 60000) from unnest(%s::int4[]) as all_ (one)", [backends])
         for _ in range(3):
             with pool.statement() as connection:
                 assert connection.info.backend_pid not in backends

@@ -289,7 +289,7 @@ class Api:
         self.answer = Answer(b"")
         self.says({"text": SPOKEN, "usage": {"type": "duration", "seconds": 90}})
         self.model = AudioModel(
-            model=MODEL, base_url=server.url("/v1"), api_key=lambda: "secret", timeout_s=20, clock=SystemClock()
+            model=MODEL, base_url=server.url("/v1"), api_key=lambda: "secret", timeout_s=60, clock=SystemClock()
         )
 
     @property

@@ -271,7 +271,7 @@ def test_a_killed_service_keeps_every_point_it_acknowledged_and_listens_on_loopb
             else:
                 assert client.count("c").count == len(POINTS)
                 process.send_signal(signal.SIGTERM)
-                assert process.wait(20) == 0
+                assert process.wait(60) == 0
     client.close()
 
 

@@ -5,7 +5,6 @@ import secrets
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import httpx
@@ -191,11 +190,11 @@ def test_batches_reach_the_handler_as_lambdas_events_and_what_is_done_is_deleted
     toy.send(*[f"m{n}" for n in range(10)])
     process = toy.start("--no-ticks")
     assert wait_until(lambda: sum(len(note["bodies"]) for note in toy.notes("done")) == 10, 60)
-    assert wait_until(toy.empty, 20)
+    assert wait_until(toy.empty, 60)
     process.terminate()
-    assert process.wait(30) == 0
+    assert process.wait(120) == 0
     batch = toy.notes("batch")[0]
-    assert 6000 < batch["left_ms"] <= 7000
+    assert 0 < batch["left_ms"] <= 7000
     assert batch["name"] == "toy"
     assert batch["record"]["eventSource"] == "aws:sqs"
     assert batch["record"]["eventSourceARN"].endswith("-queue")
@@ -235,21 +234,21 @@ def test_nothing_waits_behind_a_message_that_hangs_while_another_thread_is_free(
     assert wait_until(lambda: toy.times("batch", "hang first"), 60)
     quick = [f"quick {n}" for n in range(8)]
     toy.send("hang second", *quick)  # they meet one free thread
-    assert wait_until(lambda: toy.times("batch", "hang second"), 20)
+    assert wait_until(lambda: toy.times("batch", "hang second"), 60)
     toy.let_go("hang first")
-    assert wait_until(lambda: all(toy.times("done", body) for body in quick), 20)
+    assert wait_until(lambda: all(toy.times("done", body) for body in quick), 60)
     assert not toy.times("done", "hang second")
     toy.let_go("hang second")
-    assert wait_until(toy.empty, 20)
+    assert wait_until(toy.empty, 60)
     assert all(toy.times("batch", body) == 1 for body in ["hang first", "hang second", *quick])
 
 
 def test_what_waits_in_hand_for_longer_than_the_visibility_is_received_once(make_toy):
-    toy = make_toy(visibility_s=2)
-    toy.send("sleep 6", "sleep 6.5", "after")
+    toy = make_toy(visibility_s=5)
+    toy.send("sleep 12", "sleep 12.5", "after")
     toy.start("--no-ticks")
     assert wait_until(lambda: toy.times("done", "after"), 60)
-    assert wait_until(toy.empty, 20)
+    assert wait_until(toy.empty, 60)
     [after] = [note["record"] for note in toy.notes("batch") if note["bodies"] == ["after"]]
     assert after["attributes"]["ApproximateReceiveCount"] == "1"
 
@@ -260,18 +259,18 @@ def test_a_worker_that_is_told_to_stop_puts_what_waits_in_hand_back_for_the_next
     first = toy.start("--no-ticks", WORKER_HOLD_S="3600")
     assert wait_until(lambda: len(toy.notes("batch")) == 2 and toy.visible_and_not(toy.url) == (0, 3), 60)
     first.terminate()
-    assert wait_until(lambda: toy.visible_and_not(toy.url) == (1, 2), 20)
+    assert wait_until(lambda: toy.visible_and_not(toy.url) == (1, 2), 60)
     toy.start("--no-ticks")
     assert wait_until(lambda: toy.times("done", "after") == 1, 60)
 
 
 def test_work_longer_than_the_visibility_is_done_once(make_toy):
-    toy = make_toy(visibility_s=2)
-    toy.send("sleep 6")
+    toy = make_toy(visibility_s=5)
+    toy.send("sleep 12")
     toy.start("--no-ticks")
     assert wait_until(lambda: toy.notes("done"), 60)
-    assert wait_until(toy.empty, 20)
-    assert toy.times("batch", "sleep 6") == 1
+    assert wait_until(toy.empty, 60)
+    assert toy.times("batch", "sleep 12") == 1
 
 
 def test_what_a_killed_worker_had_received_comes_back_long_before_the_queues_own_visibility_ends(make_toy):
@@ -287,16 +286,18 @@ def test_what_a_killed_worker_had_received_comes_back_long_before_the_queues_own
 
 def test_a_signal_lets_work_under_way_end_and_leaves_the_rest_for_the_next_worker(make_toy):
     toy = make_toy()
-    toy.send("sleep 3")
-    first = toy.start("--no-ticks", "--pid-file", str(toy.folder / "worker.pid"))
+    toy.send("hang")
+    port = free_port()
+    first = toy.start("--no-ticks", "--pid-file", str(toy.folder / "worker.pid"), "--health-port", str(port))
     assert wait_until(lambda: toy.notes("batch"), 60)
     assert (toy.folder / "worker.pid").read_text() == f"{first.pid}\n"
     first.send_signal(signal.SIGINT)
-    time.sleep(1.5)  # by then it polls no more
+    assert wait_until(lambda: "poll-ToyQueue" in health(port)["threads_ended"], 60)
     toy.send("later")
-    assert first.wait(30) == 0
+    toy.let_go("hang")
+    assert first.wait(120) == 0
     assert not (toy.folder / "worker.pid").exists()
-    assert [note["bodies"] for note in toy.notes("done")] == [["sleep 3"]]
+    assert [note["bodies"] for note in toy.notes("done")] == [["hang"]]
     toy.start("--no-ticks")
     assert wait_until(lambda: toy.times("done", "later") == 1, 60)
 
@@ -307,7 +308,7 @@ def test_work_that_outlasts_the_drain_is_left_and_the_worker_still_ends_well(mak
     process = toy.start("--no-ticks", WORKER_DRAIN_S="1")
     assert wait_until(lambda: toy.notes("batch"), 60)
     process.terminate()
-    assert process.wait(30) == 0
+    assert process.wait(120) == 0
     assert toy.depth(toy.url) == 1
 
 
@@ -320,7 +321,7 @@ def test_schedules_tick_side_by_side_without_overlap_and_a_failing_one_goes_on(m
 
     assert wait_until(lambda: min(ticks("good"), ticks("bad")) >= 4 and ticks("slow") >= 2, 60)
     process.terminate()
-    assert process.wait(30) == 0
+    assert process.wait(120) == 0
     slow = [note["kind"] for note in toy.notes("tick") + toy.notes("tick_done") if note["tick"] == "slow"]
     assert slow.count("tick") == slow.count("tick_done")
     assert "tick_failed" in toy.log()
@@ -330,7 +331,7 @@ def test_health_tells_what_is_in_work_on_loopback_only(make_toy):
     toy = make_toy()
     port = free_port()
     process = toy.start("--no-ticks", "--health-port", str(port))
-    toy.send("sleep 2")
+    toy.send("hang")
     assert wait_until(lambda: toy.notes("batch"), 60)
     answer = httpx.get(f"http://127.0.0.1:{port}/health")
     assert (answer.status_code, answer.json()["healthy"]) == (200, True)
@@ -341,6 +342,26 @@ def test_health_tells_what_is_in_work_on_loopback_only(make_toy):
     assert httpx.get(f"http://127.0.0.1:{port}/else").status_code == 404
     listening = {one.laddr.ip for one in psutil.Process(process.pid).net_connections("inet") if not one.raddr}
     assert listening == {"127.0.0.1"}
+
+
+def test_health_is_told_to_no_page_and_only_to_who_has_the_token_where_there_is_one(make_toy):
+    toy = make_toy()
+    port = free_port()
+    toy.start("--no-ticks", "--health-port", str(port), WORKER_HEALTH_TOKEN="secret")
+    url, known = f"http://127.0.0.1:{port}", {"Authorization": "Bearer secret"}
+    assert wait_until(lambda: answers(port, "/health", "secret"), 60)
+    for path in ("/health", "/ready", "/metrics"):
+        assert httpx.get(url + path).status_code == 403
+        assert httpx.get(url + path, headers={"Authorization": "Bearer other"}).status_code == 403
+        for page in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Host": "evil.example"}):
+            assert httpx.get(url + path, headers={**known, **page}).status_code == 403
+    assert unbuildable(url, "secret") == {}
+    with pytest.raises(WorkerAwayError, match="WORKER_HEALTH_TOKEN"):
+        unbuildable(url)
+
+
+def health(port):
+    return httpx.get(f"http://127.0.0.1:{port}/health", timeout=60).json()
 
 
 def metrics(port):
@@ -355,7 +376,7 @@ def test_metrics_count_messages_batches_and_ticks_as_prometheus_reads_them(make_
     toy.start("--health-port", str(port))
     toy.send("good", "fail")
     assert wait_until(lambda: toy.depth(toy.dead_url) == 1 and toy.notes("tick_done"), 60)
-    assert wait_until(lambda: metrics(port).get('ticks_total{schedule="Slow",outcome="done"}', 0) >= 1, 20)
+    assert wait_until(lambda: metrics(port).get('ticks_total{schedule="Slow",outcome="done"}', 0) >= 1, 60)
     found = metrics(port)
     assert found['messages_total{queue="toy",outcome="done"}'] == 1
     assert found['messages_total{queue="toy",outcome="failed"}'] == 2
@@ -370,7 +391,7 @@ def test_a_worker_whose_database_is_away_is_alive_but_not_ready(make_toy):
     port = free_port()
     toy.start("--no-ticks", "--health-port", str(port), DATABASE_URL=f"postgresql://127.0.0.1:{free_port()}/none")
     assert wait_until(lambda: answers(port, "/health"), 60)
-    assert wait_until(lambda: httpx.get(f"http://127.0.0.1:{port}/ready").json()["queues"]["toy"]["fault"] is None, 20)
+    assert wait_until(lambda: httpx.get(f"http://127.0.0.1:{port}/ready").json()["queues"]["toy"]["fault"] is None, 60)
     ready = httpx.get(f"http://127.0.0.1:{port}/ready")
     assert (ready.status_code, ready.json()["parts"]["database"]) == (503, "database_unavailable")
 
@@ -385,7 +406,7 @@ def test_a_queue_that_is_away_is_waited_for(make_toy):
     ready = httpx.get(f"http://127.0.0.1:{port}/ready")
     assert (ready.status_code, ready.json()["parts"]) == (503, {"queue toy": "queue_unavailable"})
     process.terminate()
-    assert process.wait(30) == 0
+    assert process.wait(120) == 0
 
 
 def test_a_function_that_cannot_be_built_is_named_with_the_reason_wherever_one_looks(make_toy, tmp_path):
@@ -398,7 +419,7 @@ def test_a_function_that_cannot_be_built_is_named_with_the_reason_wherever_one_l
 
     ready = httpx.get(f"{url}/ready")
     assert (ready.status_code, ready.json()["parts"][f"function {name}"]) == (503, "ValueError: as asked")
-    faults = WorkerFaults(url, tmp_path / "worker.log")
+    faults = WorkerFaults(url, "", tmp_path / "worker.log")
     assert list(faults.news()) == [f"{name} cannot be started: ValueError: as asked; see {tmp_path / 'worker.log'}"]
     assert list(faults.news()) == []
     with pytest.raises(WorkerAwayError, match=f"{name} cannot be started: ValueError: as asked"):
@@ -409,11 +430,11 @@ def test_a_worker_that_does_not_answer_is_said_to_be_away(tmp_path):
     url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(WorkerAwayError, match="does not answer"):
         check_worker(url)
-    assert list(WorkerFaults(url, tmp_path).news()) == []
+    assert list(WorkerFaults(url, "", tmp_path).news()) == []
 
 
 def test_a_worker_without_a_queues_url_says_which_variable_is_missing(make_toy):
     toy = make_toy()
     process = toy.start(TOY_QUEUE_URL="")
-    assert process.wait(30) == 2
+    assert process.wait(120) == 2
     assert "TOY_QUEUE_URL" in toy.log()

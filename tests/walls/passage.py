@@ -70,12 +70,12 @@ def _serving(starts: Sequence[Callable[[], Coroutine[Any, Any, asyncio.Server]]]
     task = loop.create_task(serve())
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(60)
     try:
         yield
     finally:
         loop.call_soon_threadsafe(task.cancel)
-        thread.join(10)
+        thread.join(60)
 
 
 def _forward(onward: Callable[[], Coroutine[Any, Any, _Streams]]) -> Callable[..., Coroutine[Any, Any, None]]:

@@ -75,6 +75,7 @@ def http_api(
     feed_rule: FeedRule | None = None,
     public_url: str = "http://127.0.0.1:8787",
     worker_health_url: str = "",
+    worker_health_token: str = "",
 ) -> HttpApi:
     """Return the API over these parts."""
     hand_out = HandOut(parts.publisher, parts.log)
@@ -84,11 +85,11 @@ def http_api(
     dead_letters = DeadLetters(parts.database, parts.dead_letter_queues, hand_out, parts.clock)
     checks: dict[str, Check] = {
         "database": lambda: _check_database(parts.database),
-        "queues": lambda: parts.queues.depth(Queue.CONTENT_PROCESSING),
+        "queues": lambda: _check_queues(parts.queues),
         "vectors": parts.check_vectors,
     }
     if worker_health_url:
-        checks["worker"] = lambda: check_worker(worker_health_url)
+        checks["worker"] = lambda: check_worker(worker_health_url, worker_health_token)
     resources: list[Resource] = [
         SaveRoutes(parts.database, parts.save_urls, hand_out, allow_loopback=allow_loopback),
         ItemRoutes(parts.database, scores),
@@ -161,7 +162,14 @@ def open_api(settings: ApiSettings, save_urls: SaveUrls, log: Logger) -> HttpApi
         ),
         public_url=settings.public_url,
         worker_health_url=settings.worker_health_url,
+        worker_health_token=settings.worker_health_token.get_secret_value(),
     )
+
+
+def _check_queues(queues: Depths) -> None:
+    """Look at every queue: one that is missing is no other's fault to show."""
+    for queue in Queue:
+        queues.depth(queue)
 
 
 def _check_database(database: Database) -> None:

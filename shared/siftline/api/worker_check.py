@@ -2,6 +2,7 @@
 
 import http.client
 import json
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from siftline.kit.errors import TransientError
@@ -16,20 +17,27 @@ class WorkerAwayError(TransientError):
     code = "worker_unavailable"
 
 
-def check_worker(url: str) -> None:
+def check_worker(url: str, token: str = "") -> None:
     """Raise ``WorkerAwayError`` where the worker at ``url`` does not answer, or cannot start one of its functions."""
-    if found := unbuildable(url):
+    if found := unbuildable(url, token):
         raise WorkerAwayError(" ".join(f"{name} cannot be started: {reason}." for name, reason in found.items()))
 
 
-def unbuildable(url: str) -> dict[str, str]:
-    """Return the functions that a worker cannot start, with the reasons. Raises ``WorkerAwayError``."""
+def unbuildable(url: str, token: str = "") -> dict[str, str]:
+    """Return the functions that a worker cannot start, with the reasons. Raises ``WorkerAwayError``.
+
+    ``token`` is the worker's ``WORKER_HEALTH_TOKEN``.
+    """
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = kind(parts.hostname or "", parts.port, timeout=_WAIT_S)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        connection.request("GET", f"{parts.path.rstrip('/')}/health")
-        state = json.loads(connection.getresponse().read(_MAX_BYTES))
+        connection.request("GET", f"{parts.path.rstrip('/')}/health", headers=headers)
+        answer = connection.getresponse()
+        if answer.status == HTTPStatus.FORBIDDEN:
+            raise WorkerAwayError("The worker refuses to be asked: its WORKER_HEALTH_TOKEN is another.")
+        state = json.loads(answer.read(_MAX_BYTES))
         found = state.get("unbuildable", {})
         return {str(name): str(reason) for name, reason in found.items()}
     except (OSError, http.client.HTTPException, ValueError, AttributeError) as error:

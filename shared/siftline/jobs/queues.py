@@ -92,7 +92,8 @@ class SqsQueues:
         try:
             found = self._client.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
         except (BotoCoreError, ClientError) as error:
-            raise QueueUnavailableError("The queue could not be asked for its depth.") from error
+            name = url.rpartition("/")[2]
+            raise QueueUnavailableError(f"The queue {name} could not be asked for its depth.") from error
         return (
             int(found.get("ApproximateNumberOfMessages", 0)),
             int(found.get("ApproximateNumberOfMessagesNotVisible", 0)),

@@ -270,7 +270,9 @@ def _struct(point: Point) -> models.PointStruct:
 
 def open_client(url: str, *, api_key: str | None = None, timeout_s: int = 10) -> QdrantClient:
     """Return a client for the server at ``url``; every request ends within ``timeout_s`` seconds."""
-    return QdrantClient(url=url, api_key=api_key or None, timeout=timeout_s, check_compatibility=False)
+    # As a header: the client's own argument warns of plain HTTP, which on this machine or behind a proxy is right.
+    headers = {"api-key": api_key} if api_key else None
+    return QdrantClient(url=url, headers=headers, timeout=timeout_s, check_compatibility=False)
 
 
 def open_collections(url: str, *, api_key: str | None = None, timeout_s: int = 10) -> list[VectorIndex]:

@@ -90,7 +90,8 @@ def main() -> int:
     worker = Worker(template, sqs=sqs, urls=urls, settings=settings, clock=SystemClock(), ticks=not options.no_ticks)
     if options.pid_file:
         options.pid_file.write_text(f"{os.getpid()}\n", encoding="ascii")
-    health = serve_health(worker, _checks(), options.health_port) if options.health_port else None
+    token = settings.worker_health_token.get_secret_value()
+    health = serve_health(worker, _checks(), options.health_port, token) if options.health_port else None
     healthy = _run(worker)
     drained = worker.stop()
     if health:

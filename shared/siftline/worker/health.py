@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from siftline.kit.errors import SiftlineError
+from siftline.kit.loopback import refusal
 from siftline.worker.metrics import CONTENT_TYPE, exposition
 from siftline.worker.worker import Worker
 
@@ -49,15 +50,20 @@ def answer(worker: Worker, checks: Mapping[str, Check], path: str) -> Answer:
             return _json(404, {"detail": "There are /health, /ready and /metrics."})
 
 
-def serve_health(worker: Worker, checks: Mapping[str, Check], port: int) -> ThreadingHTTPServer:
-    """Answer on 127.0.0.1 in a thread. ``checks`` are what readiness asks besides the queues."""
+def serve_health(worker: Worker, checks: Mapping[str, Check], port: int, token: str = "") -> ThreadingHTTPServer:
+    """Answer on 127.0.0.1 in a thread. ``checks`` are what readiness asks besides the queues.
+
+    Pages in a browser are refused, and who has no ``token`` where there is one (``siftline.kit.loopback``).
+    """
 
     class Handler(BaseHTTPRequestHandler):
         """Answers one request."""
 
         def do_GET(self) -> None:
             """Answer."""
-            found = answer(worker, checks, self.path)
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            why = refusal(headers, secret=token)
+            found = answer(worker, checks, self.path) if why is None else _json(403, {"detail": why})
             self.send_response(found.status)
             self.send_header("Content-Type", found.content_type)
             self.send_header("Content-Length", str(len(found.body)))

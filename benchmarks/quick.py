@@ -1,0 +1,85 @@
+"""Sizes at which a benchmark only shows that it works: ``python -m benchmarks poll --quick``, and a test of each.
+
+A constant that is named here and is not there any longer is an error, so that what rots is seen.
+"""
+
+import importlib
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks import report
+
+_NOWHERE = Path("/nonexistent")
+_KEPT = Path(tempfile.gettempdir()) / "siftline-quick"
+
+SIZES: Mapping[str, Mapping[str, object]] = {
+    "poll": {
+        "poll.ROUNDS": {50: 1},
+        "poll.KNOWN": 5,
+        "poll.FRESH": 10,
+        "poll.POLLS": 1,
+        "poll.LARGE": 100,
+        "poll.REACH": 0.0,  # the profile is made for what misses its reach
+        "poll_api.TURNS": 1,
+        "poll_api.IDLE_CALLS": 5,
+    },
+    "sync": {"sync.FEEDS": 3, "sync.ENTRIES": 5, "sync.ROUNDS": 1},
+    "parse": {"parse.SIZES": (20, 40), "parse.ROUNDS": {20: 1, 40: 1}},
+    "hostile": {"hostile.HOSTILE": {"small": lambda: b"<rss><channel><item><title>A</item>"}},
+    "jobs": {"jobs.JOBS": 20, "jobs.BATCH": 10, "jobs.ROUNDS": 1},
+    "million": {
+        "million_rows.JOBS": 10_000,
+        "million_rows.SOURCES": 500,
+        "million_rows.FOLLOWED": 20,
+        "million_rows.OLD": 100,
+        "million.ROUNDS": 1,
+        "million.WARM": 1,
+        "million.REACH": 0.0,  # as above
+    },
+    "handlers": {"handlers.CALLS": 5, "handlers.WARM": 1, "handlers.STARTS": 1, "handlers.FUNCTIONS": ("api",)},
+    "http": {"http.REQUESTS": 3, "http.ROUNDS": 1, "http.REACH": 0.0},
+    "fairness": {
+        "fairness.FLOOD": 60,
+        "fairness._FLOOD_WITHOUT_SHARES": 60,
+        "fairness._SAVED_AT_ONCE": 60,
+        "fairness._BEFORE": 10,
+    },
+    "walk": {"walk.ENOUGH": 0.05},
+    "cost": {"walk.ENOUGH": 0.05},
+    "extraction": {"extraction.CORPUS": _NOWHERE, "extraction.ROUNDS": 1, "extraction.REACH": 9.0},
+    "entities": {"entities._LANGUAGES": ("en",), "entities._PEERS": {}},
+    "stories": {
+        "stories.TRIALS": 1,
+        "stories.MOST": 50,
+        "stories.KEPT": _KEPT,
+        "stories.KEPT_OF": (60,),
+        "stories.GROWTH": (100, 200),
+    },
+    "score": {"score.ITEMS": 5_000, "score.STARS": 20},
+    "feed": {"feed.ITEMS": 500},
+    "search": {
+        "search.ITEMS": 500,
+        "search.ASKED": 14,
+        "search_filled.ITEMS": 500,
+        "search_filled.ASKED": 14,
+        "search._MODEL": _NOWHERE,
+    },
+    "topics": {"topics.SETS": {}, "topics.ARTICLES": 4},
+    "reindex": {"reindex.ITEMS": 64},
+    "quality": {"quality.SETS": {}, "entities._LANGUAGES": ("en",), "entities._PEERS": {}},
+    "kills": {},  # it has options of its own
+}
+
+
+def make_quick(name: str, results: Path) -> None:
+    """Let a benchmark of this process measure next to nothing, and keep its report elsewhere than the true ones."""
+    report.RESULTS = results
+    for place, value in SIZES[name].items():
+        module_name, _, constant = place.rpartition(".")
+        module = importlib.import_module(f"benchmarks.{module_name}")
+        if not hasattr(module, constant):
+            raise AttributeError(
+                f"benchmarks.{place} is not there: say in benchmarks/quick.py how {name} is made quick"
+            )
+        setattr(module, constant, value)

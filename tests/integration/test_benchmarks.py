@@ -1,0 +1,33 @@
+"""Every benchmark runs: each of them at the smallest sizes, as ``make bench BENCH=… QUICK=1`` runs it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.quick import SIZES
+from infra.local.processes import tethered
+from siftline.settings import process_environment
+
+ROOT = Path(__file__).resolve().parents[2]
+_MINILM = ROOT / ".local" / "model-minilm" / "manifest.json"
+# The kill rig's small form stands in tests/faults, with its invariants.
+NAMES = [name for name in SIZES if name != "kills"]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_benchmark_runs_at_its_smallest(name: str) -> None:
+    if name == "reindex" and not _MINILM.exists():
+        pytest.skip("the model to come from is not assembled here, which takes minutes: make bench BENCH=reindex")
+    done = subprocess.run(
+        tethered([sys.executable, "-m", "benchmarks", name, "--quick"]),
+        cwd=ROOT,
+        env={**process_environment(), "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-4_000:]
+    assert f"== {name}" in done.stdout or name in done.stdout

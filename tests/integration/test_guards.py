@@ -1,0 +1,161 @@
+"""What listens beside a running system answers who has its secret, by a name of this machine, and no page."""
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from botocore.exceptions import ClientError
+
+from infra.local.aws import MiniStack
+from infra.local.guard import guarded
+from infra.local.ministack_environment import ministack_python
+from infra.local.postgres import free_port
+from infra.local.processes import wait_until
+from infra.local.programs import answers
+from infra.local.queues import create_queues, sqs_client
+from infra.local.wsgi import LoopbackServer
+from siftline.kit.vector_errors import VectorsRefusedError
+from siftline.kit.vectors import open_collections
+from siftline.settings import process_environment
+from siftline.worker.template import QueueResource
+from tests.stack import MINISTACK
+
+ROOT = Path(__file__).resolve().parents[2]
+KEY, ANOTHER = "a" * 32, "b" * 32
+QUEUE = QueueResource("Q", "guarded-queue", {"VisibilityTimeout": "30"}, None, None)
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+PAGES = [
+    {"Origin": "https://evil.example"},
+    {"Origin": "null"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Host": "evil.example"},
+]
+
+
+@pytest.fixture(scope="module")
+def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniStack]:
+    home = tmp_path_factory.mktemp("aws")
+    with MiniStack(ministack_python(MINISTACK), home, access_key=KEY, persists=False) as running:
+        client = sqs_client(running.endpoint, KEY)
+        create_queues(client, [QUEUE])
+        client.close()
+        yield running
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder, port = tmp_path_factory.mktemp("vectors"), free_port()
+    command = [sys.executable, "-m", "infra.local.vectors", "--folder", str(folder), "--port", str(port)]
+    environment = {**process_environment(), "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}", "QDRANT_API_KEY": KEY}
+    with subprocess.Popen(command, cwd=ROOT, env=environment) as process:
+        assert wait_until(lambda: answers(port, "/healthz", KEY), 60)
+        made = httpx.put(
+            f"http://127.0.0.1:{port}/collections/contents_m",
+            json={"vectors": {"size": 4, "distance": "Cosine"}},
+            headers={"api-key": KEY},
+        )
+        assert made.status_code == 200
+        yield f"http://127.0.0.1:{port}"
+        process.terminate()
+
+
+def queues(aws: MiniStack, key: str = KEY) -> list[str]:
+    with closing(sqs_client(aws.endpoint, key)) as client:
+        return [url.rpartition("/")[2] for url in client.list_queues().get("QueueUrls", [])]
+
+
+def test_queues_answer_only_who_signs_with_the_key_of_this_run(aws: MiniStack) -> None:
+    assert queues(aws) == [QUEUE.name]
+    for other in (ANOTHER, "test", "local", "000000000000"):
+        with pytest.raises(ClientError, match="403"):
+            queues(aws, other)
+
+
+@pytest.mark.parametrize("page", [{}, *PAGES])
+def test_no_page_and_no_stranger_deletes_a_queue(aws: MiniStack, page: dict[str, str]) -> None:
+    """A form of another site needs no leave of CORS: it would be enough that the request is done."""
+    query = f"Action=DeleteQueue&QueueUrl={aws.endpoint}/000000000000/{QUEUE.name}"
+    key = {"Authorization": f"Bearer {KEY}"} if page else {}
+    for path in ("/", f"/000000000000/{QUEUE.name}"):
+        answer = httpx.post(aws.endpoint + path, content=query, headers={**FORM, **key, **page})
+        assert answer.status_code == 403
+        assert httpx.get(f"{aws.endpoint}{path}?{query}", headers={**key, **page}).status_code == 403
+    assert queues(aws) == [QUEUE.name]
+
+
+@pytest.mark.parametrize(
+    "path", ["/_ministack/health", "/_ministack/reset", "/_localstack/health", "/health", "/ready"]
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "DELETE"])
+def test_its_own_doors_are_closed_too_and_no_answer_names_an_origin(aws: MiniStack, method: str, path: str) -> None:
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "x-amz-target"}
+    for headers in ({}, {"Origin": "https://evil.example", **asked}):
+        answer = httpx.request(method, aws.endpoint + path, headers=headers)
+        assert answer.status_code == 403
+        assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+def test_what_is_answered_names_no_origin_either(aws: MiniStack) -> None:
+    answer = httpx.get(f"{aws.endpoint}/_ministack/health", headers={"Authorization": f"Bearer {KEY}"})
+    assert answer.status_code == 200
+    assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+def test_a_web_socket_is_refused(aws: MiniStack) -> None:
+    where = urlsplit(aws.endpoint)
+    with socket.create_connection((where.hostname or "", where.port or 0), timeout=60) as wire:
+        wire.sendall(
+            b"GET /mqtt HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: https://evil.example\r\nUpgrade: websocket\r\n"
+            b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        )
+        assert b" 403 " in wire.recv(1_000).partition(b"\r\n")[0] + b" "
+
+
+def test_the_next_run_with_another_key_finds_the_queues_of_this_one(tmp_path: Path) -> None:
+    python = ministack_python(MINISTACK)
+    for key in (KEY, ANOTHER):
+        with MiniStack(python, tmp_path, access_key=key) as one, closing(sqs_client(one.endpoint, key)) as client:
+            url = create_queues(client, [QUEUE])["Q"]
+            if key == KEY:
+                client.send_message(QueueUrl=url, MessageBody="kept")
+            else:
+                assert [m["Body"] for m in client.receive_message(QueueUrl=url)["Messages"]] == ["kept"]
+        assert (tmp_path / "secret").stat().st_mode & 0o077 == 0
+
+
+def test_vectors_answer_only_who_has_their_key(vectors: str) -> None:
+    assert [index.collection for index in open_collections(vectors, api_key=KEY)] == ["contents_m"]
+    for key in (None, ANOTHER):
+        with pytest.raises(VectorsRefusedError):
+            open_collections(vectors, api_key=key)
+
+
+@pytest.mark.parametrize("page", [{}, *PAGES])
+def test_no_page_and_no_stranger_drops_a_collection(vectors: str, page: dict[str, str]) -> None:
+    headers = {**({"api-key": KEY} if page else {}), **page}
+    assert httpx.delete(f"{vectors}/collections/contents_m", headers=headers).status_code == 403
+    assert httpx.get(f"{vectors}/healthz", headers=headers).status_code == 403
+    assert len(open_collections(vectors, api_key=KEY)) == 1
+
+
+def test_a_service_with_pages_answers_its_own_and_no_other_name() -> None:
+    def greets(environ, start_response):  # type: ignore[no-untyped-def]
+        start_response("200 OK", [("Content-Length", "5")])
+        return [b"hello"]
+
+    with LoopbackServer(guarded(greets, names={"127.0.0.1", "news.example"}, has_pages=True)) as server:
+        for headers, status in (
+            ({}, 200),
+            ({"Origin": server.url}, 200),
+            ({"Sec-Fetch-Site": "cross-site"}, 200),
+            ({"Host": "news.example"}, 200),
+            ({"Host": "evil.example"}, 403),
+            ({"Origin": "https://evil.example"}, 403),
+        ):
+            assert httpx.get(server.url, headers=headers).status_code == status
