@@ -51,7 +51,7 @@ _ALL: Mapping[str, Callable[[], object]] = {
     "quality": quality.main,
     "kills": kills.main,
 }
-_TAKES_OPTIONS = "kills"
+_TAKES_OPTIONS: Mapping[str, Callable[[list[str]], object]] = {"kills": kills.main, "fairness": fairness.main}
 
 
 def main() -> None:
@@ -61,10 +61,10 @@ def main() -> None:
     chosen = options.names
     if unknown := sorted(set(chosen) - set(_ALL)):
         parser.error(f"there is no {unknown[0]}")
-    if rest and chosen == [_TAKES_OPTIONS]:
-        sys.exit(kills.main(rest))
+    if rest and len(chosen) == 1 and chosen[0] in _TAKES_OPTIONS:
+        sys.exit(_TAKES_OPTIONS[chosen[0]](rest))
     if rest:
-        parser.error(f"only {_TAKES_OPTIONS} takes options, by itself; there is no {rest[0]}")
+        parser.error(f"only {' and '.join(_TAKES_OPTIONS)} take options, by themselves; there is no {rest[0]}")
     for name in chosen or _ALL:
         _ALL[name]()
 
