@@ -21,10 +21,10 @@ def follower(user_id: UUID) -> str:
     return f"follower:{user_id}"
 
 
-def person(group_key: str) -> UUID | None:
-    """Return the person of a tenant; ``None`` where it is nobody's (``reprocess``, a message sent by hand)."""
+def person(group_key: str) -> str:
+    """Return the person of a tenant, whatever their part in it, as ``user`` has it; what is nobody's stays as it is."""
     kind, _, name = group_key.partition(":")
-    return UUID(name) if kind in ("user", "follower") else None
+    return f"user:{name}" if kind == "follower" else group_key
 
 
 @dataclass(frozen=True, slots=True)

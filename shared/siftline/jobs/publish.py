@@ -8,7 +8,7 @@ from uuid import UUID
 
 from siftline.contracts import BACKGROUND_OF, SUBJECT_FIELD, Queue
 from siftline.jobs import outbox_store as outbox
-from siftline.jobs.model import person, user
+from siftline.jobs.model import person
 from siftline.jobs.outbox_store import SQS_DELAY_MAX_S, Outgoing
 from siftline.jobs.queues import Envelope, body
 from siftline.kit.db import Database
@@ -107,15 +107,9 @@ class Publisher:
         return Envelope(
             key=str(job.id),
             body=body(_fields(job)),
-            group=_group(job),
+            group=person(job.group_key),
             delay_s=min(max(math.ceil(job.wait_s), 0), SQS_DELAY_MAX_S),
         )
-
-
-def _group(job: Outgoing) -> str:
-    """Return whose message it is to SQS: a person's, whatever it is that they wait for."""
-    whose = person(job.group_key)
-    return job.group_key if whose is None else user(whose)
 
 
 def _fields(job: Outgoing) -> dict[str, object]:
@@ -135,7 +129,10 @@ def _parked(job: Outgoing) -> Envelope:
         "park_id": str(job.park_id),
     }
     return Envelope(
-        key=str(job.id), body=body({**_fields(job), "park_id": job.park_id}), group=_group(job), attributes=cause
+        key=str(job.id),
+        body=body({**_fields(job), "park_id": job.park_id}),
+        group=person(job.group_key),
+        attributes=cause,
     )
 
 

@@ -15,19 +15,19 @@ NEXT_POLL = """coalesce((
   select 'user:' || followers.user_id from subscriptions followers
   left join lateral (
     select jobs.group_key from jobs where jobs.subject_id = sources.id and jobs.job_type = 'fetch_source'
-    order by jobs.created_at desc limit 1) as last on last.group_key like 'user:%%'
+    order by jobs.created_at desc limit 1) as last on true
   where followers.source_id = sources.id
-  order by followers.user_id > split_part(last.group_key, ':', 2)::uuid desc, followers.user_id limit 1),
+  order by 'user:' || followers.user_id > last.group_key collate "C" desc, followers.user_id limit 1),
   'source:' || sources.id)"""
 
 _FOLLOWERS = """
 select user_id from subscriptions where source_id = %(source_id)s
-order by user_id >= coalesce(%(first)s, user_id) desc, user_id limit %(limit)s
+order by 'user:' || user_id >= %(first)s collate "C" desc, user_id limit %(limit)s
 """
 
 
-def followers(connection: Connection, source_id: UUID, *, first: UUID | None, limit: int) -> list[str]:
-    """Return the tenants of what a source brought, in turn: at most ``limit`` followers, from ``first`` on.
+def followers(connection: Connection, source_id: UUID, *, first: str, limit: int) -> list[str]:
+    """Return the tenants of what a source brought, in turn: at most ``limit`` followers, from the one of ``first`` on.
 
     Never empty: what nobody follows any more is the source's own.
     """
