@@ -185,6 +185,21 @@ def test_a_page_that_an_import_already_brought_goes_on_in_the_lane_of_who_saves_
     assert {(one["job_type"], one["jobs"]) for one in done} >= {("ingest_content", 1), ("analyze_content", 1)}
 
 
+@pytest.mark.parametrize(("waits_for", "now"), [("host_busy", True), ("tenant_busy", True), ("http_503", False)])
+def test_a_page_that_waits_for_its_turn_in_the_background_need_not_once_it_is_saved(
+    house: House, waits_for: str, now: bool
+) -> None:
+    """A far side that asked to be left alone is, whoever waits."""
+    saver = house.world.user()
+    with house.database.transaction() as connection:
+        page = make_content(connection, url="https://news.example/both", status="PENDING")
+        store.enqueue(connection, [NewJob(INGEST, page, follower(make_user(connection)), Priority.UNDER_24_HOURS)])
+        connection.execute("update jobs set waits_for = %s, due_at = now() + interval '10 minutes'", [waits_for])
+    house.save(saver, "https://news.example/both")
+    [(due,)] = house.world.sql("select due_at <= now() from jobs")
+    assert due == now
+
+
 def test_many_pages_of_one_person_fill_no_lane(house: House) -> None:
     """Whoever saves hundreds at once waits for the first ones, and nobody waits for the rest."""
     eager, other = house.world.user(), house.world.user()

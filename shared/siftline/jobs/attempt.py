@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from siftline.contracts import JobType, Queue
+from siftline.contracts import BACKGROUND_OF, JobType, Queue
 from siftline.jobs import breakers_store, lease_store, outbox_store, store
 from siftline.jobs.backoff import delay_s
 from siftline.jobs.claim import Claim, held_up
@@ -112,7 +112,7 @@ class Attempts:
         try:
             with (
                 self._tenants.place(job),
-                in_lane(job.queue.value),
+                in_lane(job.queue.value, first=job.queue in BACKGROUND_OF),
                 self._heartbeat.hold(lambda: self._renew(job), every_s=self._settings.job_lease_s / 3),
             ):
                 done = self._processors[job.job_type].process(job)

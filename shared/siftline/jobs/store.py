@@ -24,6 +24,7 @@ from siftline.kit.errors import TransientError
 from siftline.kit.ids import new_id
 
 # A row that the insert met already bears this transaction's mark (xmax); only one made now begins a timeline.
+# A turn among those in no hurry is not waited for by who is.
 # Who asks as a job runs has the follow-up. Who brings a new text where a free repeat waits has that job: now it costs.
 _ENQUEUE = """
 with live as (
@@ -48,6 +49,8 @@ on conflict (job_type, subject_id) where state in ('pending', 'processing') do u
     else jobs.group_key end,
   published_at = case when jobs.state = 'pending' and excluded.priority > jobs.priority
     and excluded.queue <> jobs.queue then null else jobs.published_at end,
+  due_at = case when excluded.priority > jobs.priority and jobs.waits_for in ('host_busy', 'tenant_busy')
+    then least(jobs.due_at, excluded.due_at) else jobs.due_at end,
   origin_message_id = coalesce(jobs.origin_message_id, excluded.origin_message_id),
   updated_at = now()
 returning id, xmax = 0 as fresh),
@@ -72,7 +75,8 @@ with live as (
     and priority < %(priority)s
   order by job_type, subject_id for no key update)
 update jobs set priority = %(priority)s, queue = live.lane, group_key = %(group_key)s,
-  published_at = case when live.queue = live.lane then published_at end, updated_at = now()
+  published_at = case when live.queue = live.lane then published_at end, updated_at = now(),
+  due_at = case when waits_for in ('host_busy', 'tenant_busy') then least(due_at, now()) else due_at end
 from live where jobs.id = live.id
 """
 
