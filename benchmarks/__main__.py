@@ -6,7 +6,7 @@
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import (
@@ -57,8 +57,8 @@ _ALL: Mapping[str, Callable[[], object]] = {
     "quality": quality.main,
     "kills": kills.main,
 }
-_TAKES_OPTIONS = "kills"
-_QUICK_KILLS = ("--quick", "--runs", "1", "--peer-runs", "0")
+_TAKES_OPTIONS: Mapping[str, Callable[[Sequence[str]], int | None]] = {"kills": kills.main, "fairness": fairness.main}
+_QUICK_OPTIONS = {"kills": ("--quick", "--runs", "1", "--peer-runs", "0"), "fairness": ("--quick",)}
 
 
 def main() -> None:
@@ -69,10 +69,10 @@ def main() -> None:
     chosen = options.names
     if unknown := sorted(set(chosen) - set(_ALL)):
         parser.error(f"there is no {unknown[0]}")
-    if rest and chosen == [_TAKES_OPTIONS]:
-        sys.exit(kills.main([*rest, "--quick"] if options.quick else rest))
+    if rest and len(chosen) == 1 and chosen[0] in _TAKES_OPTIONS:
+        sys.exit(_TAKES_OPTIONS[chosen[0]]([*rest, "--quick"] if options.quick else rest))
     if rest:
-        parser.error(f"only {_TAKES_OPTIONS} takes options, by itself; there is no {rest[0]}")
+        parser.error(f"only {' and '.join(_TAKES_OPTIONS)} take options, by themselves; there is no {rest[0]}")
     if options.quick:
         _quickly(chosen or list(_ALL))
         return
@@ -84,7 +84,7 @@ def _quickly(names: list[str]) -> None:
     for name in names:
         with tempfile.TemporaryDirectory(prefix="siftline-quick-") as results:
             make_quick(name, Path(results))
-            code = kills.main(_QUICK_KILLS) if name == _TAKES_OPTIONS else _ALL[name]()
+            code = _TAKES_OPTIONS[name](_QUICK_OPTIONS[name]) if name in _TAKES_OPTIONS else _ALL[name]()
         if code:
             sys.exit(f"{name} ended with {code}")
 

@@ -1,100 +1,246 @@
-"""Fairness: how many jobs of a flooding tenant are claimed before another's one. ``make bench BENCH=fairness``
+"""P15: what a person waits for while another one imports. ``python -m benchmarks fairness [--quick]``
 
-The real parts: PostgreSQL, SQS (MiniStack), publisher and batch loop; the work itself is none. One tenant has 10,000
-pages waiting, and workers are at them, when another saves one page. Beside it, in the same run, the same without shares
-and with fewer pages.
+A whole machine runs as with ``make run``. One user saves pages and makes wishes on the idle system; then another one
+imports 200 feeds of 20 entries, and the first goes on saving, one page after the other, as long as the import lasts.
+Each save is timed from the request to the answer of a search that holds it, and to READY; each wish to the end of the
+scoring that it asked for. Addresses are all of this machine (127.0.1.1 to 127.0.1.200 for the feeds), so nothing waits
+for the pace of hosts.
 """
 
+import argparse
+import os
+import random
+import statistics
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from functools import partial
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING
-from uuid import UUID
+from typing import Any
 
-from benchmarks.database import databases
-from benchmarks.queueing.line import Line
-from benchmarks.report import Report, durability, timed
-from infra.local.aws import MiniStack
-from infra.local.machine import ROOT
-from infra.local.ministack_environment import ministack_python
-from infra.local.queues import sqs_client
-from siftline.contracts import JobType, Priority, Queue
-from siftline.jobs import store
-from siftline.jobs.model import NewJob
-from siftline.kit.db import Database
-from siftline.kit.ids import new_id
-from siftline.settings import JobSettings
+import psycopg
 
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
+from benchmarks.report import Report, durability
+from infra.local.sample_library import load_feeds
+from infra.local.user import make_user
+from siftline.kit.db import SingleConnection
+from tests.e2e.machine import Client, RunningMachine
 
-FLOOD = 10_000
-_FLOOD_WITHOUT_SHARES = 1_500  # enough to be seen
-_SAVED_AT_ONCE = 500  # what one POST /v1/items/batch takes
-_BEFORE = 200  # of the flood's jobs are done when the other tenant comes
-_WITHOUT_SHARES = 1_000_000
+_LOOK_EVERY_S = 0.1
+_PATIENCE_S = 300.0
+_REACH = {"found by words": 1.0, "READY": 10.0}
+_SENTENCES = 24
+_IMPORT_LEFT = """
+select count(*) filter (where status = 'READY')::int, count(*)::int
+from contents join items on items.content_id = contents.id where items.user_id = %s
+"""
+_SCORED_SINCE = """
+select 1 from jobs join job_events on job_events.job_id = jobs.id
+where jobs.job_type = 'score_user' and jobs.subject_id = %s and job_events.event = 'completed' and job_events.at > %s
+  and jobs.created_at >= %s
+"""
 
 
-class _Trial:
-    """One queue with its consumer."""
+class _Press:
+    """Articles of the samples' sentences, no two alike, each with one word that stands in no other."""
 
-    def __init__(self, database: Database, sqs: "SQSClient", job_type: JobType, queue: Queue, share: int) -> None:
-        url = sqs.create_queue(QueueName=f"fairness-{new_id().hex}")["QueueUrl"]
-        self._database, self._job_type, self._queue = database, job_type, queue
-        self._line = Line(database, sqs, url, queue, job_type, JobSettings(job_tenant_share=share))
-
-    def waited_behind(self, jobs: int) -> int:
-        """Return how many of the flood's jobs were claimed between the other tenant's save and its own claim."""
-        publisher, claimed = self._line.publisher, self._line.claimed
-        flood = self._enqueue("user:flood", jobs)
-        for start in range(0, len(flood), _SAVED_AT_ONCE):
-            publisher.publish(flood[start : start + _SAVED_AT_ONCE])
-        while len(claimed) < _BEFORE:
-            self._line.work_batch()
-        claimed.clear()
-        publisher.publish(self._enqueue("user:single", 1))
-        while "user:single" not in claimed:
-            self._line.work_batch()
-        return claimed.index("user:single")
-
-    def _enqueue(self, tenant: str, count: int) -> Sequence[UUID]:
-        jobs = [
-            NewJob(self._job_type, new_id(), tenant, priority=Priority.SAVED, queue=self._queue) for _ in range(count)
+    def __init__(self) -> None:
+        articles = [article for feed in load_feeds(datetime.now(UTC)) for article in feed.articles]
+        self._sentences = [
+            sentence.strip() + "."
+            for article in articles
+            if article.language == "en"
+            for sentence in article.text.replace("\n", " ").split(". ")
+            if len(sentence) > 30
         ]
-        with self._database.transaction() as connection:
-            return store.enqueue(connection, jobs)
+
+    def page(self, name: str) -> str:
+        """Return the page of a name: the same whenever it is asked for."""
+        chosen = random.Random(name)  # no secret
+        sentences = chosen.sample(self._sentences, min(_SENTENCES, len(self._sentences)))
+        title = " ".join(sentences[0].split()[:8])
+        paragraphs = "".join(f"<p>{' '.join(sentences[at : at + 4])}</p>" for at in range(0, len(sentences), 4))
+        return (
+            f"<!doctype html><html lang=en><head><title>{title}</title></head><body><nav><a href=/>Home</a></nav>"
+            f"<article><h1>{title}</h1>{paragraphs}<p>The reference of this article is {word(name)}.</p></article>"
+            "</body></html>"
+        )
+
+    def feed(self, name: str, entries: int) -> str:
+        """Return a feed whose entries link to pages and say their first words."""
+        now = datetime.now(UTC)
+        items = "".join(
+            f"<item><title>Article {at} of {name}</title><link>/page/{name}-{at}</link><guid>{name}-{at}</guid>"
+            f"<pubDate>{format_datetime(now - timedelta(minutes=at))}</pubDate></item>"
+            for at in range(entries)
+        )
+        return f"<?xml version='1.0'?><rss version='2.0'><channel><title>{name}</title>{items}</channel></rss>"
 
 
-def main() -> None:
-    report = Report("fairness")
-    report.open(f"one tenant has {FLOOD:,} jobs queued, another saves one page")
-    rows = []
-    with _sqs() as sqs, databases("fairness") as [database]:
-        with database.transaction() as connection:
-            report.tell(durability(connection))
-        for job_type, queue in (
-            (JobType.INGEST_CONTENT, Queue.CONTENT_PROCESSING),
-            (JobType.ANALYZE_CONTENT, Queue.ANALYSIS),
-        ):
-            for share, flood in ((JobSettings().job_tenant_share, FLOOD), (None, _FLOOD_WITHOUT_SHARES)):
-                with database.transaction() as connection:
-                    connection.execute("truncate jobs, job_events")
-                trial = _Trial(database, sqs, job_type, queue, share or _WITHOUT_SHARES)
-                took_s, behind = timed(partial(trial.waited_behind, flood))
-                row = {"queue": queue.value, "flood": flood, "share": share, "claimed before it": behind}
-                rows.append(row | {"run s": round(took_s, 1)})
-    report.table("Jobs of the flooding tenant claimed before the other's single one (reach: at most 50)", rows)
-    report.keep()
+def word(name: str) -> str:
+    """Return the word that stands in the article of a name alone."""
+    return "zq" + "".join(chr(97 + int(digit, 16)) for digit in name.encode().hex())
 
 
 @contextmanager
-def _sqs() -> Iterator["SQSClient"]:
-    python = ministack_python(ROOT / ".local" / "ministack")
-    with (
-        tempfile.TemporaryDirectory(prefix="siftline-bench-") as folder,
-        MiniStack(python, Path(folder), persists=False) as aws,
-        closing(sqs_client(aws.endpoint)) as client,
-    ):
-        yield client
+def _served(entries: int) -> Iterator[int]:
+    """Serve feeds and pages on every loopback address; yields the port."""
+    press = _Press()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            _, kind, name = self.path.split("/", 2) if self.path.count("/") > 1 else ("", "", "")
+            body, content_type = "", "text/html; charset=utf-8"
+            if kind == "page":
+                body = press.page(name)
+            elif kind == "feed":
+                body, content_type = press.feed(name, entries), "application/rss+xml"
+            raw = body.encode()
+            self.send_response(200 if raw else 404)
+            self.send_header("Content-Type", content_type)
+            self.send_header("Content-Length", str(len(raw)))
+            self.end_headers()
+            self.wfile.write(raw)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("0.0.0.0", 0), Handler)  # noqa: S104  # all of 127/8; it serves invented pages
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class _Reader:
+    """One user who saves and wishes, with a stop-watch."""
+
+    def __init__(self, client: Client, user_id: Any, database_url: str, port: int) -> None:
+        self._client = client
+        self._user_id = user_id
+        self._database_url = database_url
+        self._port = port
+
+    def save(self, name: str) -> dict[str, float | None]:
+        """Save a page; returns the seconds until it was found by its words and until it was READY."""
+        started = time.monotonic()
+        item = self._client.save(f"http://127.0.0.1:{self._port}/page/{name}")
+        seconds: dict[str, float | None] = {"found by words": None, "READY": None}
+        while None in seconds.values() and time.monotonic() - started < _PATIENCE_S:
+            if seconds["found by words"] is None and self._finds(word(name)):
+                seconds["found by words"] = time.monotonic() - started
+            if seconds["READY"] is None and self._client.get(f"/v1/items/{item['id']}")["status"] == "READY":
+                seconds["READY"] = time.monotonic() - started
+            time.sleep(_LOOK_EVERY_S)
+        return seconds
+
+    def wish(self, interests: str) -> float | None:
+        """Change what one is interested in; returns the seconds until all is scored by it."""
+        with psycopg.connect(self._database_url, autocommit=True) as connection:
+            [(since,)] = connection.execute("select clock_timestamp()").fetchall()
+            started = time.monotonic()
+            status, answer = self._client.call("PATCH", "/v1/me", {"interests": interests})
+            if status != 200:
+                raise SystemExit(f"The wish was answered {status}: {answer}")
+            while time.monotonic() - started < _PATIENCE_S:
+                if connection.execute(_SCORED_SINCE, [self._user_id, since, since]).fetchone():
+                    return time.monotonic() - started
+                time.sleep(_LOOK_EVERY_S)
+        return None
+
+    def _finds(self, text: str) -> bool:
+        return bool(self._client.get("/v1/search", q=text, limit=1)["items"])
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    """Run it and keep the report."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks fairness")
+    parser.add_argument("--quick", action="store_true", help="a small import: under two minutes")
+    parser.add_argument("--feeds", type=int)
+    parser.add_argument("--saves", type=int, help="during the import")
+    options = parser.parse_args(arguments)
+    feeds, entries = options.feeds or (10 if options.quick else 200), 5 if options.quick else 20
+    saves = options.saves or (2 if options.quick else 8)
+    report = Report("fairness")
+    report.open(f"a page is saved while another user imports {feeds} feeds of {entries} entries")
+    with tempfile.TemporaryDirectory(prefix="siftline-bench-") as folder, _served(entries) as port:
+        Path(folder).chmod(0o711)  # PostgreSQL runs as another user when this one is root
+        with RunningMachine(Path(folder) / "machine") as machine:
+            _measure(report, machine, port, feeds, saves)
+    report.keep()
+
+
+def _measure(report: Report, machine: RunningMachine, port: int, feeds: int, saves: int) -> None:
+    url = machine.environment["DATABASE_URL"]
+    with psycopg.connect(url) as plain:
+        report.tell(durability(plain))
+    database = SingleConnection(url)
+    importer, saver = make_user(database, "importer"), make_user(database, "reader")
+    database.close()
+    reader = _Reader(machine.client(saver.token), saver.id, url, port)
+    reader.save("warm-up")
+    idle = [_timed(reader, f"idle-{at}") for at in range(2 if saves < 4 else 4)]
+    outlines = "".join(
+        f'<outline type="rss" text="feed {at}" xmlUrl="http://127.0.1.{at % 250 + 1}:{port}/feed/f{at}"/>'
+        for at in range(feeds)
+    )
+    _import(machine.client(importer.token), f"<opml version='2.0'><body>{outlines}</body></opml>")
+    time.sleep(5.0)  # until its jobs are everywhere
+    beside = []
+    for at in range(saves):
+        progress = _progress(url, importer.id)
+        beside.append(_timed(reader, f"beside-{at}") | {"import READY": progress})
+        time.sleep(2.0)
+    report.table("seconds, on the idle system", idle)
+    report.table("seconds, beside the import", beside)
+    report.table(
+        "seconds", [_summed("idle", idle), _summed("beside the import", beside), {"which": "reach"} | _NO_REACH]
+    )
+
+
+_NO_REACH: Mapping[str, Any] = {
+    "words median": "", "words longest": _REACH["found by words"], "READY median": "", "READY longest": _REACH["READY"],
+    "score median": "", "score longest": "",
+}  # fmt: skip
+
+
+def _timed(reader: _Reader, name: str) -> dict[str, Any]:
+    found = reader.save(name)
+    scored = reader.wish(f"solar energy, chess, {name}")
+    row = {**found, "wish to score": scored, "load": round(os.getloadavg()[0], 1)}
+    print("   " + name, row, flush=True)
+    return {name: round(value, 2) if isinstance(value, float) else value for name, value in row.items()}
+
+
+def _summed(which: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    summed: dict[str, Any] = {"which": which}
+    for name, column in (("words", "found by words"), ("READY", "READY"), ("score", "wish to score")):
+        seconds = [row[column] if row[column] is not None else _PATIENCE_S for row in rows]
+        summed |= {f"{name} median": round(statistics.median(seconds), 2), f"{name} longest": max(seconds)}
+    return summed
+
+
+def _progress(database_url: str, user_id: Any) -> str:
+    with psycopg.connect(database_url) as connection:
+        [(ready, held)] = connection.execute(_IMPORT_LEFT, [user_id]).fetchall()
+    return f"{ready}/{held}"
+
+
+def _import(client: Client, opml: str) -> None:
+    status, answer = client.call("POST", "/v1/opml", opml, content_type="text/x-opml")
+    if status != 200:
+        raise SystemExit(f"The import was answered {status}: {answer}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -39,12 +39,6 @@ SIZES: Mapping[str, Mapping[str, object]] = {
     },
     "handlers": {"handlers.CALLS": 5, "handlers.WARM": 1, "handlers.STARTS": 1, "handlers.FUNCTIONS": ("api",)},
     "http": {"http.REQUESTS": 3, "http.ROUNDS": 1, "http.REACH": 0.0},
-    "fairness": {
-        "fairness.FLOOD": 60,
-        "fairness._FLOOD_WITHOUT_SHARES": 60,
-        "fairness._SAVED_AT_ONCE": 60,
-        "fairness._BEFORE": 10,
-    },
     "walk": {"walk.ENOUGH": 0.05},
     "cost": {"walk.ENOUGH": 0.05},
     "extraction": {"extraction.CORPUS": _NOWHERE, "extraction.ROUNDS": 1, "extraction.REACH": 9.0},
@@ -68,7 +62,8 @@ SIZES: Mapping[str, Mapping[str, object]] = {
     "topics": {"topics.SETS": {}, "topics.ARTICLES": 4},
     "reindex": {"reindex.ITEMS": 64},
     "quality": {"quality.SETS": {}, "entities._LANGUAGES": ("en",), "entities._PEERS": {}},
-    "kills": {},  # it has options of its own
+    "kills": {},  # these have options of their own
+    "fairness": {},
 }
 
 

@@ -92,6 +92,7 @@ def make_job(
     """Enqueue a job in a transaction of its own, about a fresh content unless told."""
     with database.transaction() as connection:
         subject = subject_id or make_content(connection)
+        more.setdefault("queue", QUEUE_OF[job_type])
         return store.enqueue(connection, [NewJob(job_type=job_type, subject_id=subject, group_key=group_key, **more)])[
             0
         ]

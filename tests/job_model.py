@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from siftline.contracts import QUEUE_OF, JobType, Queue
+from siftline.contracts import JobType, Queue, queue_of
 from siftline.jobs.model import NewJob
 
 CONTENT_JOBS = (JobType.INGEST_CONTENT, JobType.ANALYZE_CONTENT)
@@ -98,13 +98,15 @@ class JobModel:
 
     def enqueue(self, new: NewJob, *, origin: str | None = None) -> Job:
         """One live job a subject: a running one runs again, a waiting one becomes as urgent as the newer asks."""
-        queue = new.queue or QUEUE_OF[new.job_type]
+        queue = new.queue or queue_of(new.job_type, new.priority)
         live = self.live(new.job_type, new.subject_id)
         if live is None:
             live = Job(new.job_type, new.subject_id, queue, new.group_key, new.priority, self.max_attempts)
             self.jobs.append(live)
         elif live.state == "processing":
             live.again, live.again_for = True, live.again_for or new.group_key
+            if new.priority > live.priority:
+                live.queue = queue
         elif new.priority > live.priority:
             if queue is not live.queue:
                 live.unpublish()

@@ -17,6 +17,7 @@ _PLACES = {
         "content_processing",
         "content_background",
         "analysis",
+        "analysis_background",
         "resolution",
         "clustering",
         "briefing",

@@ -33,16 +33,29 @@ class Queue(StrEnum):
     CONTENT_PROCESSING = "content-processing"
     CONTENT_BACKGROUND = "content-background"
     ANALYSIS = "analysis"
+    ANALYSIS_BACKGROUND = "analysis-background"
     RESOLUTION = "resolution"
     CLUSTERING = "clustering"
     BRIEFING = "briefing"
 
 
-# Where a job type goes unless its maker says otherwise: what a feed brings takes CONTENT_BACKGROUND.
+class Priority:
+    """The order in which the publisher hands out work under its cap, and from ``SAVED`` on the lane of who waits."""
+
+    SAVED = 20
+    SAVED_MANY = 15
+    """What one person saved beyond what they can be waiting for: an import, if by hand."""
+    UNDER_24_HOURS = 10
+    UNDER_72_HOURS = 5
+    OLDER = 0
+    AGAIN = -1
+
+
+# Where a job type goes whose work somebody waits for.
 QUEUE_OF = {
     JobType.FETCH_SOURCE: Queue.FETCH,
     JobType.INGEST_CONTENT: Queue.CONTENT_PROCESSING,
-    JobType.TRANSCRIBE_CONTENT: Queue.CONTENT_BACKGROUND,
+    JobType.TRANSCRIBE_CONTENT: Queue.CONTENT_PROCESSING,
     JobType.ANALYZE_CONTENT: Queue.ANALYSIS,
     JobType.RESOLVE_ENTITY: Queue.RESOLUTION,
     JobType.CLUSTER_USER: Queue.CLUSTERING,
@@ -55,16 +68,17 @@ QUEUE_OF = {
     JobType.CONFIRM_ADDRESS: Queue.BRIEFING,
     JobType.RECORD_MAIL_EVENT: Queue.BRIEFING,
 }
+# The lane that a person's work has to itself, and where the same kind of work goes that nobody waits for.
+BACKGROUND_OF = {
+    Queue.CONTENT_PROCESSING: Queue.CONTENT_BACKGROUND,
+    Queue.ANALYSIS: Queue.ANALYSIS_BACKGROUND,
+}
 
 
-class Priority:
-    """The order in which the publisher hands out work under its cap."""
-
-    SAVED = 20
-    UNDER_24_HOURS = 10
-    UNDER_72_HOURS = 5
-    OLDER = 0
-    AGAIN = -1
+def queue_of(job_type: JobType, priority: int) -> Queue:
+    """Return the queue of a job: what a person waits for has a lane of its own, which no import can fill."""
+    queue = QUEUE_OF[job_type]
+    return queue if priority >= Priority.SAVED else BACKGROUND_OF.get(queue, queue)
 
 
 class _Message(BaseModel):

@@ -80,6 +80,11 @@ class WorkerSettings(SwitchSettings):
         default={"fetch": 8, "ingest": 4, "analyze": 2, "resolve": 1, "cluster": 1, "brief": 2},
         description="messages in work at a time of each queue, by queue or else by function; 1 for any other",
     )
+    worker_yield_s: float = Field(
+        default=2.0,
+        ge=0,
+        description="background work is put off for so long at most while what a person waits for is in work",
+    )
     worker_poll_s: int = Field(default=20, ge=0, le=20, description="how long a receive waits for the first message")
     worker_hold_s: int = Field(
         default=30,

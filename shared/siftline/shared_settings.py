@@ -32,7 +32,8 @@ class QueueSettings(Settings):
     fetch_queue_url: str = Field(description="URL of the queue of sources to poll")
     content_processing_queue_url: str = Field(description="URL of the queue of pages that a person saved and waits for")
     content_background_queue_url: str = Field(description="URL of the queue of pages that feeds brought")
-    analysis_queue_url: str = Field(description="URL of the queue of texts to read")
+    analysis_queue_url: str = Field(description="URL of the queue of texts to read that a person waits for")
+    analysis_background_queue_url: str = Field(description="URL of the queue of all other texts to read")
     resolution_queue_url: str = Field(description="URL of the queue of organisations to tell who they are")
     clustering_queue_url: str = Field(description="URL of the queue of users whose contents are to be grouped")
     briefing_queue_url: str = Field(description="URL of the queue of briefings to make and deliver")
@@ -44,6 +45,7 @@ class QueueSettings(Settings):
             Queue.CONTENT_PROCESSING: self.content_processing_queue_url,
             Queue.CONTENT_BACKGROUND: self.content_background_queue_url,
             Queue.ANALYSIS: self.analysis_queue_url,
+            Queue.ANALYSIS_BACKGROUND: self.analysis_background_queue_url,
             Queue.RESOLUTION: self.resolution_queue_url,
             Queue.CLUSTERING: self.clustering_queue_url,
             Queue.BRIEFING: self.briefing_queue_url,
@@ -57,6 +59,7 @@ class DeadLetterSettings(Settings):
     content_processing_dlq_url: str = Field(description="URL of the content-processing queue's dead-letter queue")
     content_background_dlq_url: str = Field(description="URL of the content-background queue's dead-letter queue")
     analysis_dlq_url: str = Field(description="URL of the analysis queue's dead-letter queue")
+    analysis_background_dlq_url: str = Field(description="URL of the analysis-background queue's dead-letter queue")
     resolution_dlq_url: str = Field(description="URL of the resolution queue's dead-letter queue")
     clustering_dlq_url: str = Field(description="URL of the clustering queue's dead-letter queue")
     briefing_dlq_url: str = Field(description="URL of the briefing queue's dead-letter queue")
@@ -68,6 +71,7 @@ class DeadLetterSettings(Settings):
             Queue.CONTENT_PROCESSING: self.content_processing_dlq_url,
             Queue.CONTENT_BACKGROUND: self.content_background_dlq_url,
             Queue.ANALYSIS: self.analysis_dlq_url,
+            Queue.ANALYSIS_BACKGROUND: self.analysis_background_dlq_url,
             Queue.RESOLUTION: self.resolution_dlq_url,
             Queue.CLUSTERING: self.clustering_dlq_url,
             Queue.BRIEFING: self.briefing_dlq_url,

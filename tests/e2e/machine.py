@@ -148,15 +148,18 @@ class Client:
         self._host = address.removeprefix("http://")
         self._token = token
 
-    def call(self, method: str, path: str, body: Any = None, **query: Any) -> tuple[int, Any]:
-        """Return the status and the JSON of an answer."""
+    def call(
+        self, method: str, path: str, body: Any = None, *, content_type: str = "application/json", **query: Any
+    ) -> tuple[int, Any]:
+        """Return the status and the JSON of an answer; a body of text goes as it is."""
         connection = HTTPConnection(self._host, timeout=60)
         target = path + ("?" + urllib.parse.urlencode(query) if query else "")
         headers = {"Authorization": f"Bearer {self._token}"}
         if body is not None:
-            headers["Content-Type"] = "application/json"
+            headers["Content-Type"] = content_type
+            body = body if isinstance(body, str) else json.dumps(body)
         try:
-            connection.request(method, target, json.dumps(body) if body is not None else None, headers)
+            connection.request(method, target, body, headers)
             answer = connection.getresponse()
             text = answer.read()
             return answer.status, json.loads(text) if text else None

@@ -44,8 +44,11 @@ class Purse:
                 make_item(connection, holder, content_id)
         return content_id
 
-    def enqueue(self, content_id: UUID, *, asker: UUID | None = None, asked: bool = False) -> UUID:
-        group = f"user:{asker}" if asker else "host:news.example"
+    def enqueue(
+        self, content_id: UUID, *, asker: UUID | None = None, asked: bool = False, turn: UUID | None = None
+    ) -> UUID:
+        """Ask for a reading: for ``asker``, or for a feed, in the turn of a follower or of none."""
+        group = f"user:{asker}" if asker else f"follower:{turn}" if turn else "host:news.example"
         with self.database.transaction() as connection:
             [job_id] = store.enqueue(connection, [NewJob(ANALYZE, content_id, group, asked=asked)])
         return job_id
@@ -519,32 +522,37 @@ def brought(purse: Purse, source_id: UUID, content: UUID, *users: UUID) -> None:
     )
 
 
-def test_what_a_feed_has_read_again_is_paid_by_who_follows_it_longest_first_or_by_nobody(purse: Purse) -> None:
+@pytest.mark.parametrize("in_turn", [False, True])
+def test_what_a_feed_has_read_again_is_paid_by_who_follows_it_longest_first_or_by_nobody(
+    purse: Purse, in_turn: bool
+) -> None:
     young, old, saver = purse.user(1), purse.user(1), purse.user(5)
+    turn = young if in_turn else None
     source_id = subscribed(purse, d1=young, d9=old)
     content = purse.content(saver, young, old)
     brought(purse, source_id, content, young, old)
-    purse.complete(purse.enqueue(content))
+    purse.complete(purse.enqueue(content, turn=turn))
     for _ in range(2):
         purse.edit(content)
-        purse.complete(purse.enqueue(content))
+        purse.complete(purse.enqueue(content, turn=turn))
     assert [entry[4] for entry in purse.entries(content)] == [saver, old, young]
     purse.edit(content)
-    purse.enqueue(content)
+    purse.enqueue(content, turn=turn)
     assert (purse.status(content), purse.resume()) == (("READY", "no_credit"), 0)
     purse.grant(young, 1)
     assert purse.resume() == 1
     assert [purse.credits(user) for user in (saver, old, young)] == [4, 0, 0]
 
 
-def test_what_a_feed_brought_is_paid_by_its_oldest_subscriber_and_savers_go_first(purse: Purse) -> None:
+@pytest.mark.parametrize("in_turn", [False, True])
+def test_what_a_feed_brought_is_paid_by_its_oldest_subscriber_and_savers_go_first(purse: Purse, in_turn: bool) -> None:
     young, old, saver = purse.user(1), purse.user(1), purse.user(1)
     payers = []
     source_id = subscribed(purse, d1=young, d9=old)
     for _ in range(3):
         content = purse.content(young, old, saver)
         brought(purse, source_id, content, young, old)
-        purse.enqueue(content)
+        purse.enqueue(content, turn=young if in_turn else None)
         payers.append(purse.entries(content)[0][4])
     assert payers == [saver, old, young]
 

@@ -1,5 +1,6 @@
 """Polling feeds: a real server, a real parser process, a real database; jobs run through the real arrows."""
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -48,7 +49,10 @@ class TestNewEntries:
         assert counts(database) == (5, 10, 5, 5)
         jobs = rows(database, "select j.*, c.title from jobs j join contents c on c.id = j.subject_id order by title")
         assert [job["priority"] for job in jobs] == [10, 5, 0, 10, 10]
-        assert {(job["queue"], job["group_key"]) for job in jobs} == {(Queue.CONTENT_BACKGROUND, "host:127.0.0.1")}
+        assert {job["queue"] for job in jobs} == {Queue.CONTENT_BACKGROUND}
+        followers = rows(database, "select 'follower:' || user_id as tenant from subscriptions order by user_id")
+        turns = dict(zip((one["tenant"] for one in followers), (3, 2), strict=True))
+        assert Counter(job["group_key"] for job in jobs) == turns
         contents = rows(database, "select * from contents order by title")
         assert {content["status"] for content in contents} == {"PENDING"}
         first, future, undated = contents[0], contents[3], contents[4]

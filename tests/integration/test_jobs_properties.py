@@ -30,7 +30,7 @@ QUIET_S = 60
 SHARE = 100
 QUEUES = {
     JobType.INGEST_CONTENT: [Queue.CONTENT_PROCESSING, Queue.CONTENT_BACKGROUND],
-    JobType.ANALYZE_CONTENT: [Queue.ANALYSIS],
+    JobType.ANALYZE_CONTENT: [Queue.ANALYSIS, Queue.ANALYSIS_BACKGROUND],
     JobType.FETCH_SOURCE: [Queue.FETCH],
 }
 ALL_QUEUES = [queue for queues in QUEUES.values() for queue in queues]

@@ -172,7 +172,7 @@ def test_what_is_queued_again_is_the_step_that_is_missing(house: House) -> None:
     make_job(house.database, job_type=JobType.INGEST_CONTENT, subject_id=begun_again, group_key="user:b")
     house.run("update jobs set state = 'cancelled', finished_at = now()")
     assert house.sweep.run().stuck == 3
-    assert house.queued(read) == ("analyze_content", "pending", "analysis")
+    assert house.queued(read) == ("analyze_content", "pending", "analysis-background")
     assert house.queued(saved) == ("ingest_content", "pending", "content-processing")
     assert house.queued(begun_again) == ("ingest_content", "pending", "content-background")
     tenants = house.rows("select group_key from jobs where subject_id = %s and state = 'pending'", begun_again)
@@ -196,7 +196,8 @@ def test_a_source_being_polled_without_a_job_is_queued_again(house: House, statu
     assert house.sweep.run().stuck == 1
     assert house.queued(source_id) == ("fetch_source", "pending", "fetch")
     assert house.rows("select fetch_status from sources") == [("QUEUED",)]
-    assert house.sender.sent[Queue.FETCH][0].group == "host:feeds.example"
+    [(follower,)] = house.rows("select user_id from subscriptions")
+    assert house.sender.sent[Queue.FETCH][0].group == f"user:{follower}"
 
 
 def test_a_stuck_source_that_nobody_wants_polled_is_idle_again(house: House) -> None:

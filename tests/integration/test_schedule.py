@@ -38,7 +38,8 @@ def test_a_due_subscribed_source_is_polled_once_until_its_job_ends(database: Dat
     assert schedule.run(Tick.DUE_SOURCES) == {"enqueued": 1}
     assert schedule.run(Tick.DUE_SOURCES) == {"enqueued": 0}
     (sent,) = sender.sent[Queue.FETCH]
-    assert (str(due) in sent.body, sent.group) == (True, "host:feeds.example")
+    follower = one(database, f"select user_id from subscriptions where source_id = '{due}'")
+    assert (str(due) in sent.body, sent.group) == (True, f"user:{follower}")
     assert one(database, f"select fetch_status from sources where id = '{due}'") == "QUEUED"
 
 

@@ -401,3 +401,36 @@ def test_a_word_that_is_found_is_marked_in_every_writing(
     [found] = user.get("/v1/search", q=query).json["items"]
     shown = [one["text"][start:end] for one in found["highlights"] for start, end in one["marks"]]
     assert shown[:1] == [unicodedata.normalize("NFC", marked)]
+
+
+@pytest.mark.parametrize("status", ["PENDING", "PROCESSING", "NEW"])
+def test_a_text_is_found_by_its_words_once_it_is_stored_by_who_holds_it(library: Library, status: str):
+    """T35: it was found only once it had been analysed."""
+    user, other = library.user(), library.user()
+    library.give(user, "Of other things", lang="en")
+    library.give(other, "Of other things", lang="en")
+    page = library.content("Harbour dredging", status=status, indexed=False, text=None, lang=None)
+    library.hold(user, page)
+    assert titles(user.get("/v1/search", q="silted quay")) in ([], ["Of other things"])
+    library.sql("update contents set text = 'The silted quay is closed.' where id = %s", page)
+
+    found = user.get("/v1/search", q="silted quay")
+
+    assert "Harbour dredging" in titles(found)
+    assert "Harbour dredging" not in titles(other.get("/v1/search", q="silted quay"))
+    # AND what its analysis adds is found as well
+    library.sql("update contents set status = 'READY', summary = 'Barges wait.', lang = 'en' where id = %s", page)
+    assert "Harbour dredging" in titles(user.get("/v1/search", q="barge"))
+
+
+def test_what_was_read_is_found_while_it_is_read_again(library: Library):
+    user = library.user()
+    library.give(user, "Harbour dredging", lang="en")
+    library.sql("update contents set status = 'PROCESSING'")
+    assert titles(user.get("/v1/search", q="harbour")) == ["Harbour dredging"]
+
+
+def test_a_failed_page_without_a_text_is_not_found(library: Library):
+    user = library.user()
+    library.give(user, "Harbour dredging", status="FAILED", error_code="gone", text=None, indexed=False)
+    assert titles(user.get("/v1/search", q="harbour")) == []

@@ -14,10 +14,10 @@ from siftline.analyze.entity_step import EntityStep
 from siftline.analyze.llm_reader import LlmReader
 from siftline.analyze.reader import Article, Reading, Tongue
 from siftline.contracts import AnalyzeContent as AnalyzeMessage
-from siftline.contracts import JobType, Message
+from siftline.contracts import JobType, Message, Priority
 from siftline.jobs import credits_store, embedding_store, missing_vectors_store, spending_store
 from siftline.jobs.missing_vectors import asked_for_vector
-from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.jobs.model import ClaimedJob, Done, NewJob, user
 from siftline.jobs.priced_embedder import Payment
 from siftline.kit.db import Connection, Database
 from siftline.kit.embedding_api import EmbeddingRefusedError, EmbeddingUnavailableError
@@ -113,16 +113,20 @@ class AnalyzeContent:
         with self._database.transaction() as connection:
             version = store.version_of(connection, work.content_id)
             users = self._users_to_cluster(connection, work) if version == work.version else []
-            holders = store.holders(connection, work.content_id) if work.vector is not None else []
-            readers = store.holders(connection, work.content_id, limit=SCORED_AT_ONCE)
+            holders = store.holders(connection, work.content_id)
         if version is None:
             raise ContentGoneError(_GONE)
         if version != work.version:
             again = NewJob(JobType.ANALYZE_CONTENT, job.subject_id, job.group_key, priority=job.priority)
             return Done(lambda connection: store.wait(connection, work.content_id), [again], {"stale": True})
-        follow = [NewJob(JobType.CLUSTER_USER, user, f"user:{user}") for user in users]
-        follow += [NewJob(JobType.JOIN_STORIES, user, f"user:{user}", job.priority) for user in holders]
-        follow += [NewJob(JobType.SCORE_USER, holder, f"user:{holder}", priority=job.priority) for holder in readers]
+        # Who saved it waits for what comes of it as for the page itself; nobody else's lane is taken by that.
+        urgency = {True: job.priority, False: min(job.priority, Priority.UNDER_24_HOURS)}
+        joins = holders if work.vector is not None else []
+        follow = [NewJob(JobType.CLUSTER_USER, one, user(one)) for one in users]
+        follow += [NewJob(JobType.JOIN_STORIES, one, user(one), urgency[saved]) for one, saved in joins]
+        follow += [
+            NewJob(JobType.SCORE_USER, one, user(one), urgency[saved]) for one, saved in holders[:SCORED_AT_ONCE]
+        ]
         return Done(lambda connection: self._write(connection, job, work), follow, _result(work))
 
     def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:

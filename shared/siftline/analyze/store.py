@@ -97,7 +97,7 @@ where held.content_id = %(id)s
   )
 order by held.user_id
 """
-_HOLDERS = "select user_id from items where content_id = %(id)s order by user_id limit %(limit)s"
+_HOLDERS = "select user_id, saved from items where content_id = %(id)s order by saved desc, user_id"
 _KINDS = ("language", "embedding", "topics", "summary", "tags", "entities")
 
 
@@ -233,6 +233,6 @@ def users_to_cluster(connection: Connection, content_id: UUID, model_version: st
     return [row[0] for row in connection.execute(_TO_CLUSTER, values).fetchall()]
 
 
-def holders(connection: Connection, content_id: UUID, *, limit: int | None = None) -> Sequence[UUID]:
-    """Return the users who hold a content, at most ``limit``."""
-    return [row[0] for row in connection.execute(_HOLDERS, {"id": content_id, "limit": limit}).fetchall()]
+def holders(connection: Connection, content_id: UUID) -> Sequence[tuple[UUID, bool]]:
+    """Return the users who hold a content and whether they saved it, those first who did."""
+    return connection.execute(_HOLDERS, {"id": content_id}).fetchall()

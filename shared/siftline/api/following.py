@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from siftline.api import following_store as store
@@ -11,7 +10,7 @@ from siftline.api.following_store import Wish
 from siftline.api.source_models import REFRESH_MINUTES, FetchStatus, Health
 from siftline.contracts import JobType
 from siftline.jobs import store as jobs
-from siftline.jobs.model import NewJob
+from siftline.jobs.model import NewJob, user
 from siftline.kit.db import Connection
 
 
@@ -40,12 +39,11 @@ class Following:
         *,
         backfill: int,
         priority: int,
-        group_key: str | None = None,
     ) -> tuple[list[Followed], list[UUID]]:
         """Let a user follow sources, made where there are none; returns one answer a wish, and the jobs to hand out.
 
         Of what a source has brought before, its new follower gets the newest ``backfill``. Who follows already changes
-        nothing by that. ``group_key`` is whose turn it is when the jobs are handed out; without it, the hosts'.
+        nothing by that. However many sources these are, they are polled in the turn of this one user.
         """
         if not wishes:
             return [], []
@@ -53,7 +51,7 @@ class Following:
         asked = [(found[wish.address.key].id, wish) for wish in wishes]
         fresh = store.subscribe(connection, user_id, asked)
         new = [source for source in found.values() if source.id in fresh]
-        items, job_ids = self._begin(connection, user_id, new, backfill, priority, group_key)
+        items, job_ids = self._begin(connection, user_id, new, backfill, priority)
         followed = [Followed(source_id, source_id in fresh, items.get(source_id, 0)) for source_id, _ in asked]
         return followed, job_ids
 
@@ -74,16 +72,16 @@ class Following:
         self,
         connection: Connection,
         sources: Sequence[store.Polled],
+        user_id: UUID,
         *,
         priority: int,
-        group_key: str | None = None,
     ) -> list[UUID]:
-        """Enqueue a poll of each source."""
+        """Enqueue a poll of each source in the turn of who asks for it."""
         wanted = [
             NewJob(
                 job_type=JobType.FETCH_SOURCE,
                 subject_id=source.id,
-                group_key=group_key or f"host:{urlsplit(source.url).hostname}",
+                group_key=user(user_id),
                 priority=priority,
             )
             for source in sources
@@ -97,7 +95,6 @@ class Following:
         new: Sequence[store.Found],
         backfill: int,
         priority: int,
-        group_key: str | None,
     ) -> tuple[dict[UUID, int], list[UUID]]:
         """Give a new follower what is there, and poll what is not polled by itself anyway."""
         if not new:
@@ -116,8 +113,8 @@ class Following:
             or source.id in asleep
             or not (source.imported or source.status == FetchStatus.FETCHING)
         ]
-        job_ids = self.fetch(connection, due, priority=priority, group_key=group_key)
+        job_ids = self.fetch(connection, due, user_id, priority=priority)
         if items:
-            joins = NewJob(JobType.JOIN_STORIES, user_id, f"user:{user_id}", priority)
+            joins = NewJob(JobType.JOIN_STORIES, user_id, user(user_id), priority)
             job_ids += jobs.enqueue(connection, [joins], max_attempts=self._max_attempts)
         return items, job_ids

@@ -114,7 +114,6 @@ class OpmlRoutes:
                 list(wishes.values()),
                 backfill=_BACKFILL,
                 priority=Priority.UNDER_72_HOURS,
-                group_key=f"user:{caller.user_id}",
             )
         self._hand_out(job_ids)
         return _answered(outlines, checked, dict(zip(wishes, followed, strict=True)))

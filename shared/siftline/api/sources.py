@@ -216,7 +216,7 @@ class SourceRoutes:
         followed = store.find_followed(connection, source_id, caller.user_id)
         if followed is None:
             raise not_found("source")
-        return self._following.fetch(connection, [followed], priority=Priority.SAVED)
+        return self._following.fetch(connection, [followed], caller.user_id, priority=Priority.SAVED)
 
     @staticmethod
     def _take(connection: Connection, caller: Caller, source_id: UUID) -> store.Taken:

@@ -3,10 +3,11 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import cycle
 from typing import Any
 from uuid import UUID
 
-from siftline.contracts import JobType, Priority, Queue
+from siftline.contracts import JobType, Priority
 from siftline.fetch import health_store, ledger_store, store
 from siftline.fetch.feeds import Entry, Feed
 from siftline.fetch.health_store import Polled, Source
@@ -26,7 +27,8 @@ _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 class Intake:
     """Saves a poll. ``follow`` holds its jobs once ``write`` has run: only there is known what is really new.
 
-    ``wanted`` are the keys of contents that are gone and that a later subscriber waits for.
+    They are done in the turns of ``tenants``, one after the other. ``wanted`` are the keys of contents that are gone
+    and that a later subscriber waits for.
     """
 
     def __init__(
@@ -38,7 +40,7 @@ class Intake:
         verdict: Verdict,
         polled: Polled,
         first_import: str,
-        group_key: str,
+        tenants: Sequence[str],
         now: datetime,
         wanted: Collection[str] = (),
     ) -> None:
@@ -54,7 +56,7 @@ class Intake:
             site_url=feed.site_url,
             skipped=feed.skipped,
         )
-        self._group_key = group_key
+        self._tenants = cycle(tenants)
         self._now = now
         self._payload = {"source_id": str(source.id)}
         self._files: set[str] = set()
@@ -168,9 +170,8 @@ class Intake:
         return NewJob(
             JobType.INGEST_CONTENT,
             content_id,
-            self._group_key,
+            next(self._tenants),
             priority=priority(published_at, self._now),
-            queue=Queue.CONTENT_BACKGROUND,
             payload=self._payload,
             subject_waits=made,
         )

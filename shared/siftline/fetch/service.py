@@ -6,8 +6,6 @@ The request starts at the address that the user gave; what temporary redirects s
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
-from urllib.parse import urlsplit
-from uuid import UUID
 
 from siftline.contracts import JobType, Priority
 from siftline.fetch import discovery_store, health_store
@@ -19,7 +17,8 @@ from siftline.fetch.health_store import Polled, Source
 from siftline.fetch.identity import Identified, Known, identify, judge
 from siftline.fetch.intake import Intake
 from siftline.fetch.ledger_store import ledger, wanted
-from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.jobs import turns_store
+from siftline.jobs.model import ClaimedJob, Done, NewJob, person
 from siftline.kit.blocks import named_refusal
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
@@ -93,7 +92,7 @@ class FetchSource:
         fetcher = self._fetchers.get(source.kind)
         if fetcher is None:
             raise UnsupportedSourceError(f"Sources of the kind {source.kind} cannot be polled.")
-        return self._poll(source, fetcher)
+        return self._poll(job, source, fetcher)
 
     def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
         """Note why a try failed; when the job failed by it, count that against the source and put its next poll off."""
@@ -116,15 +115,15 @@ class FetchSource:
                 wait_s=self._options.discovery_again_s,
             )
 
-    def _poll(self, source: Source, fetcher: SourceFetcher) -> Done:
+    def _poll(self, job: ClaimedJob, source: Source, fetcher: SourceFetcher) -> Done:
         now = self._clock.now()
         fetched = self._fetch(source, fetcher, now)
         if isinstance(fetched, Found):
-            return self._found(source, fetched.url)
+            return self._found(job, source, fetched.url)
         if isinstance(fetched, Again):
-            return self._again(source, fetched.options)
+            return self._again(job, source, fetched.options)
         if fetched.feed is not None:
-            return self._changed(source, fetched, fetched.feed)
+            return self._changed(job, source, fetched, fetched.feed)
         polled = what_it_says(source, fetched, now=now, options=self._options)
         why = "not modified" if fetched.response.status == 304 else "same body"
         _told(polled, fetched.response.status, {"unchanged": why})
@@ -150,24 +149,24 @@ class FetchSource:
             self._pace.heard(fetched.response.url, fetched.response.headers)
         return fetched
 
-    def _found(self, source: Source, feed_url: str) -> Done:
+    def _found(self, job: ClaimedJob, source: Source, feed_url: str) -> Done:
         """Keep the feed that a page led to; the first one is polled next, in a job of its own."""
         degraded_at = self._options.source_degraded_failures
         return Done(
             lambda connection: discovery_store.found(connection, source.id, feed_url, degraded_at=degraded_at),
-            follow=[_poll_of(source.id, feed_url)] if source.feed_url is None else [],
+            follow=[_poll_after(job)] if source.feed_url is None else [],
             result={"found": feed_url},
         )
 
-    def _again(self, source: Source, options: Mapping[str, Any]) -> Done:
+    def _again(self, job: ClaimedJob, source: Source, options: Mapping[str, Any]) -> Done:
         """Ask in another way, in a job of its own, which waits for its own turn."""
         return Done(
             lambda connection: discovery_store.asked_otherwise(connection, source.id, options),
-            follow=[_poll_of(source.id, source.url)],
+            follow=[_poll_after(job)],
             result={"asked_otherwise": True},
         )
 
-    def _changed(self, source: Source, fetched: Fetched, feed: Feed) -> Done:
+    def _changed(self, job: ClaimedJob, source: Source, fetched: Fetched, feed: Feed) -> Done:
         poll = identify(feed.entries) if fetched.identified is None else fetched.identified
         verdict = judge(source.id, poll, self._known(source, poll))
         again = self._wanted(source, [found.arrival.url_key for found in verdict.returns])
@@ -180,7 +179,7 @@ class FetchSource:
             verdict=verdict,
             polled=polled,
             first_import=source.first_import or self._options.first_import,
-            group_key=f"host:{urlsplit(source.url).hostname}",
+            tenants=self._tenants(job, source, len(verdict.arrivals) + len(verdict.edits) + len(verdict.returns)),
             now=now,
             wanted=again,
         )
@@ -194,6 +193,13 @@ class FetchSource:
         with self._database.statement() as connection:
             return ledger(connection, source.id, poll)
 
+    def _tenants(self, job: ClaimedJob, source: Source, most: int) -> Sequence[str]:
+        """Return in whose turns the entries of a poll are read: its followers', from whose turn the poll was."""
+        if not most:
+            return []
+        with self._database.statement() as connection:
+            return turns_store.followers(connection, source.id, first=person(job.group_key), limit=most)
+
     def _wanted(self, source: Source, url_keys: Sequence[str]) -> set[str]:
         """Return those of these contents, which are gone, that a subscriber waits for."""
         if not url_keys:
@@ -202,9 +208,9 @@ class FetchSource:
             return wanted(connection, source.id, url_keys)
 
 
-def _poll_of(source_id: UUID, url: str) -> NewJob:
+def _poll_after(job: ClaimedJob) -> NewJob:
     """Return the job of a poll that follows this one at once."""
-    return NewJob(JobType.FETCH_SOURCE, source_id, f"host:{urlsplit(url).hostname}", priority=Priority.SAVED)
+    return NewJob(JobType.FETCH_SOURCE, job.subject_id, job.group_key, priority=Priority.SAVED)
 
 
 def _told(polled: Polled, status: int, result: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 from siftline.contracts import IngestContent, JobType, Message, Priority, TranscribeContent
 from siftline.ingest import store
 from siftline.jobs import store as jobs
-from siftline.jobs.model import NewJob
+from siftline.jobs.model import NewJob, user
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
 from siftline.kit.urls import canonical_url, validate_url
@@ -54,8 +54,9 @@ def save_urls(connection: Connection, user_id: UUID, wishes: Sequence[Wish]) -> 
     """Save pages for a user in the caller's transaction: contents, items and, unless read already, their jobs.
 
     One page is one content, whatever the spelling of its address, and one item a user; named twice, it is new the first
-    time, and has the tags of both and the later note. A page that failed is tried anew. Publish the contents' jobs
-    after the commit. The number of statements does not grow with the pages. Raises the leaves of ``siftline.kit.urls``.
+    time, and has the tags of both and the later note. A page that failed is tried anew; one that is on its way for
+    others goes on as this user's. Publish the contents' jobs after the commit. The number of statements does not grow
+    with the pages. Raises the leaves of ``siftline.kit.urls``.
     """
     keys = [canonical_url(wish.url) for wish in wishes]
     urls = {key: validate_url(wish.url) for key, wish in reversed(list(zip(keys, wishes, strict=True)))}
@@ -68,8 +69,10 @@ def save_urls(connection: Connection, user_id: UUID, wishes: Sequence[Wish]) -> 
     unread = [content.id for content in contents.values() if content.unread]
     wanted = [_reading(content_id, user_id) for content_id in unread]
     if any(content.status == "READY" and items[content.id].created for content in contents.values()):
-        wanted.append(NewJob(JobType.JOIN_STORIES, user_id, f"user:{user_id}", Priority.SAVED))
+        wanted.append(NewJob(JobType.JOIN_STORIES, user_id, user(user_id), Priority.SAVED))
     jobs.enqueue(connection, wanted)
+    on_the_way = [content.id for content in contents.values() if not content.unread and content.status != "READY"]
+    jobs.hasten(connection, on_the_way, user(user_id))
     saved, told = [], set[UUID]()
     for key in keys:
         content = contents[key]
@@ -97,7 +100,7 @@ def ensure_content(connection: Connection, content_id: UUID, url: str) -> UUID:
 
 
 def _reading(content_id: UUID, user_id: UUID) -> NewJob:
-    return NewJob(JobType.INGEST_CONTENT, content_id, f"user:{user_id}", priority=Priority.SAVED)
+    return NewJob(JobType.INGEST_CONTENT, content_id, user(user_id), priority=Priority.SAVED)
 
 
 def subject_of(connection: Connection, message: Message) -> UUID | None:

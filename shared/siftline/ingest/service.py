@@ -8,7 +8,7 @@ import hashlib
 from datetime import timedelta
 from typing import Protocol
 
-from siftline.contracts import JobType, Queue
+from siftline.contracts import JobType
 from siftline.ingest import media_store, store
 from siftline.ingest.duplicates import Measures
 from siftline.ingest.errors import ContentGoneError, UnsupportedContentTypeError
@@ -129,7 +129,6 @@ class IngestContent:
             subject_id=job.subject_id,
             group_key=job.group_key,
             priority=job.priority,
-            queue=Queue.CONTENT_BACKGROUND,
             due_at=self._clock.now() + timedelta(seconds=wait_s),
         )
         return [listening]

@@ -149,9 +149,10 @@ select {_HELD} from contents where url_key = any(%(url_keys)b::text[]) order by 
 """  # noqa: S608 - made of constants only
 _READINGS = """
 select jobs.id from jobs join contents on contents.id = jobs.subject_id
-where contents.url_key = any(%(url_keys)b::text[]) and jobs.job_type = 'ingest_content'
+where contents.url_key = any(%(url_keys)b::text[])
+  and jobs.job_type in ('analyze_content', 'ingest_content', 'transcribe_content')
   and jobs.state in ('pending', 'processing')
-order by jobs.subject_id
+order by jobs.job_type, jobs.subject_id
 """
 _HOLD_READINGS = f"{_READINGS} for no key update of jobs"
 _HOLD_TRIES = 10
@@ -232,7 +233,7 @@ def exists(connection: Connection, content_id: UUID) -> bool:
 def hold_contents(connection: Connection, ids: Sequence[UUID], urls: Mapping[str, str]) -> dict[str, HeldContent]:
     """Return the content under each key of ``urls``, made with an id of ``ids`` when there is none.
 
-    Its row is held until the transaction ends, and before it the job that reads it (``siftline.jobs.store.hold``).
+    Its row is held until the transaction ends, and before it the jobs that read it (``siftline.jobs.store.hold``).
     What changes in between, as a job that comes into being or a content that goes, is seen before the contents are
     kept: then they are let go of, to begin anew. Raises ``ConflictError`` where that does not end.
     """

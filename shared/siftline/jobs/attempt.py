@@ -3,15 +3,16 @@
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from siftline.contracts import JobType, Queue
+from siftline.contracts import BACKGROUND_OF, JobType, Queue
 from siftline.jobs import breakers_store, lease_store, outbox_store, store
 from siftline.jobs.backoff import delay_s
 from siftline.jobs.claim import Claim, held_up
-from siftline.jobs.model import ClaimedJob, Done, Processor
+from siftline.jobs.lease_store import Ended
+from siftline.jobs.model import ClaimedJob, Done, NewJob, Processor
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import QueueUnavailableError
 from siftline.jobs.tenants import Tenants
@@ -111,7 +112,7 @@ class Attempts:
         try:
             with (
                 self._tenants.place(job),
-                in_lane(job.queue.value),
+                in_lane(job.queue.value, first=job.queue in BACKGROUND_OF),
                 self._heartbeat.hold(lambda: self._renew(job), every_s=self._settings.job_lease_s / 3),
             ):
                 done = self._processors[job.job_type].process(job)
@@ -119,7 +120,7 @@ class Attempts:
             fresh = settled_after(
                 self._database,
                 lambda connection: self._completing(connection, job, done, duration_ms),
-                lambda connection, again: self._completed(connection, claim, done, again),
+                lambda connection, ended: self._completed(connection, claim, done, ended),
             )
         except lease_store.LeaseLostError:
             raise
@@ -147,17 +148,18 @@ class Attempts:
             _log.warning("lease_not_given_back", **_facts(job), error_code=error.error_code)
 
     @staticmethod
-    def _completing(connection: Connection, job: ClaimedJob, done: Done, duration_ms: int) -> Callable[[], UUID | None]:
+    def _completing(connection: Connection, job: ClaimedJob, done: Done, duration_ms: int) -> Callable[[], Ended]:
         """End the job, and hold what may be enqueued next before its subject is written (``store.hold``)."""
         ended = lease_store.completing(connection, job, done.result, duration_ms)
         if analysed := [one.subject_id for one in done.follow if one.job_type is JobType.ANALYZE_CONTENT]:
             store.hold(connection, analysed, JobType.ANALYZE_CONTENT)
         return ended
 
-    def _completed(self, connection: Connection, claim: Claim, done: Done, again: UUID | None) -> list[UUID]:
+    def _completed(self, connection: Connection, claim: Claim, done: Done, ended: Ended) -> list[UUID]:
         """Write all that stands or falls with a job's completion; returns the jobs to publish."""
         done.write(connection)
-        fresh = store.enqueue(connection, done.follow, max_attempts=self._settings.job_max_attempts)
+        follow = [_as_urgent(one, claim.job, ended) for one in done.follow]
+        fresh, again = store.enqueue(connection, follow, max_attempts=self._settings.job_max_attempts), ended.follow_id
         if claim.probes:
             breakers_store.closed(connection, claim.probes)
         lease_store.finished(connection, claim.job, again)
@@ -263,6 +265,14 @@ class Attempts:
 
     def _since(self, started: float) -> int:
         return round((self._clock.monotonic() - started) * 1000)
+
+
+def _as_urgent(follow: NewJob, job: ClaimedJob, ended: Ended) -> NewJob:
+    """Return a job that goes on with the same subject, as urgent as its maker became while it was in work."""
+    goes_on = follow.subject_id == job.subject_id and follow.priority == job.priority
+    if not goes_on or ended.priority <= job.priority:
+        return follow
+    return replace(follow, priority=ended.priority, group_key=ended.group_key)
 
 
 def _in_turn(error: SiftlineError) -> bool:

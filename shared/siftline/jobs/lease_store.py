@@ -29,11 +29,14 @@ class LeaseLostError(SiftlineError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Ended:
+class Ended:
+    """A job at its end, with what changed of it while it was in work."""
+
     id: UUID
-    job_type: JobType
-    subject_id: UUID
+    priority: int
+    group_key: str
     follow_id: UUID | None
+    """The follow-up, where its subject changed meanwhile."""
 
 
 # A claim need not be on disk when its work begins: were it lost with the server, its token would be unknown and the job
@@ -86,7 +89,7 @@ event as (
   insert into job_events (job_id, event, attempt, duration_ms, error_code, detail)
   select id, %(state)s, attempts, %(duration_ms)s, %(error_code)s, %(error_message)s from ended
   union all select id, 'enqueued', 0, null, null, null from follow)
-select id, job_type, subject_id, (select id from follow) as follow_id from ended
+select id, priority, group_key, (select id from follow) as follow_id from ended
 """
 
 _AGAIN_LATER = """
@@ -151,15 +154,14 @@ def complete(connection: Connection, job: ClaimedJob, *, result: Mapping[str, An
 
     A ``result`` that says ``stale`` was thrown away by its room: it costs no credit.
     """
-    return completing(connection, job, result, duration_ms)()
+    return completing(connection, job, result, duration_ms)().follow_id
 
 
 def completing(
     connection: Connection, job: ClaimedJob, result: Mapping[str, Any], duration_ms: int
-) -> Callable[[], UUID | None]:
+) -> Callable[[], Ended]:
     """Do as ``complete`` does in two steps: send the arrow now; what is returned fetches how it went."""
-    end = _end(connection, job, "completed", duration_ms=duration_ms, result=result)
-    return lambda: end().follow_id
+    return _end(connection, job, "completed", duration_ms=duration_ms, result=result)
 
 
 def finished(connection: Connection, job: ClaimedJob, again: UUID | None) -> None:
@@ -226,8 +228,8 @@ def _end(
     result: Mapping[str, Any] | None = None,
     error: SiftlineError | None = None,
     park_id: UUID | None = None,
-) -> Callable[[], _Ended]:
-    cursor = connection.cursor(row_factory=class_row(_Ended)).execute(
+) -> Callable[[], Ended]:
+    cursor = connection.cursor(row_factory=class_row(Ended)).execute(
         _END,
         {
             "id": job.id,
@@ -242,7 +244,7 @@ def _end(
         },
     )
 
-    def ended() -> _Ended:
+    def ended() -> Ended:
         row = cursor.fetchone()
         if row is None:
             raise _lost(job)

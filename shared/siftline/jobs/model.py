@@ -11,6 +11,22 @@ from siftline.kit.db import Connection
 from siftline.kit.errors import SiftlineError
 
 
+def user(user_id: UUID) -> str:
+    """Return the tenant of what a person asked for, and of what is theirs alone."""
+    return f"user:{user_id}"
+
+
+def follower(user_id: UUID) -> str:
+    """Return the tenant of what a feed brought, in the turn of this follower: who pays for it is another question."""
+    return f"follower:{user_id}"
+
+
+def person(group_key: str) -> str:
+    """Return the person of a tenant, whatever their part in it, as ``user`` has it; what is nobody's stays as it is."""
+    kind, _, name = group_key.partition(":")
+    return f"user:{name}" if kind == "follower" else group_key
+
+
 @dataclass(frozen=True, slots=True)
 class NewJob:
     """A job to be enqueued in the transaction that makes its work necessary."""
@@ -18,10 +34,10 @@ class NewJob:
     job_type: JobType
     subject_id: UUID
     group_key: str
-    """The tenant it is fair to: ``user:<id>`` or, for fetches, ``host:<name>``."""
+    """The tenant it is fair to: the person it is done for (``user``, ``follower``)."""
     priority: int = 0
     queue: Queue | None = None
-    """Where it goes; ``None`` means the job type's own queue."""
+    """Where it goes; ``None``: where ``siftline.contracts.queue_of`` says, by type and priority."""
     payload: Mapping[str, Any] = field(default_factory=dict)
     due_at: datetime | None = None
     asked: bool = False

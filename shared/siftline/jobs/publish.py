@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 from uuid import UUID
 
-from siftline.contracts import SUBJECT_FIELD, Queue
+from siftline.contracts import BACKGROUND_OF, SUBJECT_FIELD, Queue
 from siftline.jobs import outbox_store as outbox
+from siftline.jobs.model import person
 from siftline.jobs.outbox_store import SQS_DELAY_MAX_S, Outgoing
 from siftline.jobs.queues import Envelope, body
 from siftline.kit.db import Database
@@ -16,7 +17,7 @@ from siftline.settings import JobSettings
 
 _log = logger("jobs")
 # Work that a person waits for is never held back by the cap.
-_UNCAPPED = frozenset({Queue.CONTENT_PROCESSING})
+_UNCAPPED = frozenset(BACKGROUND_OF)
 # What is handed out by its own schedule alone: others are asked, who count how often.
 _BY_SCHEDULE = frozenset({Queue.RESOLUTION})
 
@@ -106,7 +107,7 @@ class Publisher:
         return Envelope(
             key=str(job.id),
             body=body(_fields(job)),
-            group=job.group_key,
+            group=person(job.group_key),
             delay_s=min(max(math.ceil(job.wait_s), 0), SQS_DELAY_MAX_S),
         )
 
@@ -128,7 +129,10 @@ def _parked(job: Outgoing) -> Envelope:
         "park_id": str(job.park_id),
     }
     return Envelope(
-        key=str(job.id), body=body({**_fields(job), "park_id": job.park_id}), group=job.group_key, attributes=cause
+        key=str(job.id),
+        body=body({**_fields(job), "park_id": job.park_id}),
+        group=person(job.group_key),
+        attributes=cause,
     )
 
 

@@ -6,13 +6,12 @@ deleted by hand, a backup restored, a fault of ours written; such a subject woul
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 from uuid import UUID
 
-from siftline.contracts import JobType, Priority, Queue
+from siftline.contracts import JobType, Priority
 from siftline.jobs import recovery_store, store
 from siftline.jobs import subjects_store as subjects
-from siftline.jobs.model import NewJob
+from siftline.jobs.model import NewJob, user
 from siftline.jobs.publish import Publisher
 from siftline.kit.db import Connection, Database, settled
 from siftline.kit.log import logger
@@ -68,7 +67,7 @@ class Recovery:
         """
         with self._database.transaction() as connection:
             users = recovery_store.unscored_users(connection, limit=limit)
-            jobs = [NewJob(JobType.SCORE_USER, user_id, f"user:{user_id}") for user_id in users]
+            jobs = [NewJob(JobType.SCORE_USER, user_id, user(user_id)) for user_id in users]
             ids = store.enqueue(connection, jobs, max_attempts=self._settings.job_max_attempts)
         self._publisher.publish(ids)
         return len(users)
@@ -98,15 +97,11 @@ class Recovery:
 
 def _content(stuck: recovery_store.StuckContent) -> Recovered:
     job_type = JobType(stuck.job_type)
-    queue = None
-    if job_type is JobType.INGEST_CONTENT:
-        queue = Queue.CONTENT_PROCESSING if stuck.saved else Queue.CONTENT_BACKGROUND
     job = NewJob(
         job_type=job_type,
         subject_id=stuck.id,
         group_key=stuck.group_key,
         priority=Priority.SAVED if stuck.saved else Priority.OLDER,
-        queue=queue,
         payload={"url": stuck.url} if job_type is JobType.INGEST_CONTENT else {},
     )
     return Recovered(stuck.id, _reason(stuck.status, stuck.unchanged_s), job)
@@ -119,7 +114,7 @@ def _source(stuck: recovery_store.StuckSource) -> Recovered:
     job = NewJob(
         job_type=JobType.FETCH_SOURCE,
         subject_id=stuck.id,
-        group_key=f"host:{urlsplit(stuck.url).hostname}",
+        group_key=stuck.group_key,
         priority=Priority.UNDER_24_HOURS,
     )
     return Recovered(stuck.id, reason, job)

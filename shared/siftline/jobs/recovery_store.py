@@ -11,6 +11,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
 
+from siftline.jobs.turns_store import NEXT_POLL
 from siftline.kit.db import Connection
 
 
@@ -27,7 +28,7 @@ class StuckContent:
     saved: bool
     """Whether a person saved it and waits."""
     group_key: str
-    """The tenant of its last job, or the content itself where it never had one."""
+    """Who saved it first, else the tenant of its last job, or the content itself where it never had one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,8 @@ class StuckSource:
     """A source whose poll is missing."""
 
     id: UUID
-    url: str
+    group_key: str
+    """In whose turn it is polled."""
     status: str
     unchanged_s: float
     wanted: bool
@@ -54,20 +56,23 @@ select contents.id, contents.url, contents.status,
   extract(epoch from now() - contents.updated_at)::float8 as unchanged_s,
   case when last.state in ('failed', 'cancelled') then last.job_type
     when contents.text is null then 'ingest_content' else 'analyze_content' end as job_type,
-  exists (select from items where items.content_id = contents.id and items.saved) as saved,
-  coalesce(last.group_key, 'subject:' || contents.id) as group_key
+  saver.user_id is not null as saved,
+  coalesce('user:' || saver.user_id, last.group_key, 'subject:' || contents.id) as group_key
 from oldest join contents using (id) left join lateral (
   select job_type, state, group_key from jobs
   where jobs.subject_id = contents.id and jobs.job_type in ('ingest_content', 'analyze_content')
   order by jobs.created_at desc limit 1) last on true
+left join lateral (
+  select user_id from items where items.content_id = contents.id and items.saved
+  order by items.created_at, items.id limit 1) saver on true
 where contents.status in ('PENDING', 'PROCESSING') and contents.updated_at < now() - %(unchanged)s
   and not exists (select from jobs where jobs.subject_id = contents.id
     and jobs.job_type in ('ingest_content', 'analyze_content') and jobs.state in ('pending', 'processing'))
 order by contents.updated_at limit %(limit)s for update of contents skip locked
 """
 
-_STUCK_SOURCES = """
-select sources.id, sources.url, sources.fetch_status as status,
+_STUCK_SOURCES = f"""
+select sources.id, {NEXT_POLL} as group_key, sources.fetch_status as status,
   extract(epoch from now() - sources.updated_at)::float8 as unchanged_s,
   sources.health <> 'inactive'
     and exists (select from subscriptions where subscriptions.source_id = sources.id) as wanted
@@ -76,7 +81,7 @@ where sources.fetch_status in ('QUEUED', 'FETCHING') and sources.updated_at < no
   and not exists (select from jobs where jobs.subject_id = sources.id
     and jobs.job_type = 'fetch_source' and jobs.state in ('pending', 'processing'))
 order by sources.updated_at limit %(limit)s for update of sources skip locked
-"""
+"""  # noqa: S608  -- a constant of ours
 
 # Whose job waits already is left out, and so is who read little: that waits for more, or for the next day.
 _UNSCORED_USERS = """

@@ -5,13 +5,16 @@ transaction of the caller.
 """
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from psycopg.errors import UniqueViolation
 from psycopg.rows import scalar_row
+from psycopg.types.json import Jsonb
 
-from siftline.contracts import QUEUE_OF, JobType
+from siftline.contracts import JobType, Priority, Queue, queue_of
 from siftline.jobs import credits_store
 from siftline.jobs import subjects_store as subjects
 from siftline.jobs.model import NewJob
@@ -21,6 +24,7 @@ from siftline.kit.errors import TransientError
 from siftline.kit.ids import new_id
 
 # A row that the insert met already bears this transaction's mark (xmax); only one made now begins a timeline.
+# A turn among those in no hurry is not waited for by who is.
 # Who asks as a job runs has the follow-up. Who brings a new text where a free repeat waits has that job: now it costs.
 _ENQUEUE = """
 with live as (
@@ -37,8 +41,7 @@ on conflict (job_type, subject_id) where state in ('pending', 'processing') do u
   again = jobs.again or jobs.state = 'processing',
   again_for = case when jobs.state = 'processing' then coalesce(jobs.again_for, excluded.group_key) end,
   priority = greatest(jobs.priority, excluded.priority),
-  queue = case when jobs.state = 'pending' and excluded.priority > jobs.priority then excluded.queue
-    else jobs.queue end,
+  queue = case when excluded.priority > jobs.priority then excluded.queue else jobs.queue end,
   group_key = case when jobs.state = 'pending' and (excluded.priority > jobs.priority or exists (
       select from credit_entries own join contents on contents.id = own.content_id
       where own.job_id = jobs.id and own.state = 'reserved' and own.kind = 'repeat'
@@ -46,11 +49,35 @@ on conflict (job_type, subject_id) where state in ('pending', 'processing') do u
     else jobs.group_key end,
   published_at = case when jobs.state = 'pending' and excluded.priority > jobs.priority
     and excluded.queue <> jobs.queue then null else jobs.published_at end,
+  due_at = case when excluded.priority > jobs.priority and jobs.waits_for in ('host_busy', 'tenant_busy')
+    then least(jobs.due_at, excluded.due_at) else jobs.due_at end,
   origin_message_id = coalesce(jobs.origin_message_id, excluded.origin_message_id),
   updated_at = now()
 returning id, xmax = 0 as fresh),
 event as (insert into job_events (job_id, event, attempt) select id, 'enqueued', 0 from live where fresh)
 select id from live
+"""
+
+_WAITING = """
+select queue, group_key, count(*)::int as jobs
+from unnest(%(queues)b::text[], %(groups)b::text[]) as asked (queue, group_key)
+cross join lateral (
+  select from jobs where jobs.queue = asked.queue and jobs.group_key = asked.group_key and state = 'pending'
+  limit %(lane_max)s) as waiting
+group by queue, group_key
+"""
+
+# In the order of ``_HOLD``, which the caller's own statement holds them in.
+_HASTEN = """
+with live as (
+  select id, queue, %(lanes)s::jsonb ->> job_type as lane from jobs
+  where subject_id = any(%(subjects)b::uuid[]) and job_type = any(%(types)s) and state in ('pending', 'processing')
+    and priority < %(priority)s
+  order by job_type, subject_id for no key update)
+update jobs set priority = %(priority)s, queue = live.lane, group_key = %(group_key)s,
+  published_at = case when live.queue = live.lane then published_at end, updated_at = now(),
+  due_at = case when waits_for in ('host_busy', 'tenant_busy') then least(due_at, now()) else due_at end
+from live where jobs.id = live.id
 """
 
 # In the order in which enqueueing meets them.
@@ -95,6 +122,12 @@ select id, job_type, subject_id from redriven
 """  # noqa: S608  -- constants of ours
 # A job of the same subject that was committed in the very moment between is seen by the next look.
 _REDRIVE_TRIES = 5
+LANE_MAX = 10
+"""So many jobs of a kind may wait in a person's own lane; what they ask for beyond goes with their background work.
+
+What they wait for is the first ones, and everybody else who waits stands behind no more than so many of theirs.
+"""
+_READING = (JobType.INGEST_CONTENT, JobType.TRANSCRIBE_CONTENT, JobType.ANALYZE_CONTENT)
 
 
 def enqueue(
@@ -108,11 +141,11 @@ def enqueue(
 
     One live job a (job type, subject): a processing one is marked to run again for who asked; a pending one takes the
     higher priority, and with it the queue and tenant of who asked more urgently, so that a person's save does not wait
-    behind a feed's flood.
+    behind a feed's flood. Of what is read for one person no more than ``LANE_MAX`` wait in the lane of who waits.
     """
     if not jobs:
         return []
-    distinct = list({(job.job_type, job.subject_id): job for job in jobs}.values())
+    distinct = list(_laned(connection, {(job.job_type, job.subject_id): job for job in jobs}.values()))
     made = [new_id() for _ in distinct]
     ids: list[UUID] = []
     with connection.cursor(row_factory=scalar_row) as cursor:
@@ -121,7 +154,7 @@ def enqueue(
             {
                 "ids": made,
                 "types": [job.job_type.value for job in distinct],
-                "queues": [(job.queue or QUEUE_OF[job.job_type]).value for job in distinct],
+                "queues": [(job.queue or queue_of(job.job_type, job.priority)).value for job in distinct],
                 "subjects": [job.subject_id for job in distinct],
                 "groups": [job.group_key for job in distinct],
                 "priorities": [job.priority for job in distinct],
@@ -138,6 +171,30 @@ def enqueue(
             connection, ids, asked=[id_ for id_, job in zip(made, distinct, strict=True) if job.asked]
         )
     return ids
+
+
+def _laned(connection: Connection, jobs: Collection[NewJob]) -> Iterator[NewJob]:
+    """Yield the jobs, those for which a person's lane has no room left as what was asked for beside it."""
+    asked = sorted({(lane.value, job.group_key) for job in jobs if (lane := _lane(job)) is not None})
+    waiting = Counter[tuple[str, str]]()
+    if asked:
+        values = {"queues": [one[0] for one in asked], "groups": [one[1] for one in asked], "lane_max": LANE_MAX}
+        waiting.update({(row[0], row[1]): row[2] for row in connection.execute(_WAITING, values).fetchall()})
+    for job in jobs:
+        lane = _lane(job)
+        if lane is None:
+            yield job
+            continue
+        waiting[lane.value, job.group_key] += 1
+        full = waiting[lane.value, job.group_key] > LANE_MAX
+        yield replace(job, priority=Priority.SAVED_MANY) if full else job
+
+
+def _lane(job: NewJob) -> Queue | None:
+    """Return the lane that a reading takes by its urgency; ``None`` where it takes none."""
+    if job.queue is not None or job.job_type not in _READING or job.priority < Priority.SAVED:
+        return None
+    return queue_of(job.job_type, job.priority)
 
 
 def _payloads(jobs: Sequence[NewJob]) -> list[str]:
@@ -172,6 +229,24 @@ def hold(connection: Connection, subject_ids: Sequence[UUID], *job_types: JobTyp
     # To the planner a condition that nothing can meet goes with every index: it would read one of them whole.
     if subject_ids:
         connection.execute(_HOLD, {"types": [one.value for one in job_types], "subjects": list(subject_ids)})
+
+
+def hasten(connection: Connection, subject_ids: Sequence[UUID], group_key: str) -> None:
+    """Let whatever reads these contents go on in the lane of a person who waits for them now, and in their name.
+
+    What is in work is left alone; all that comes of it goes on there. What was handed out elsewhere has to be handed
+    out again: its message is refused once the job was claimed. The caller holds these jobs (``hold``).
+    """
+    if not subject_ids:
+        return
+    values = {
+        "subjects": list(subject_ids),
+        "types": [one.value for one in _READING],
+        "lanes": Jsonb({one.value: queue_of(one, Priority.SAVED).value for one in _READING}),
+        "priority": Priority.SAVED,
+        "group_key": group_key,
+    }
+    connection.execute(_HASTEN, values)
 
 
 def put_back(connection: Connection, job_id: UUID) -> None:

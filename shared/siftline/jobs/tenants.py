@@ -102,8 +102,9 @@ class Tenants:
                 self._ended.notify_all()
 
     def _of(self, job: ClaimedJob) -> _Tenant:
-        """Return the tenant of a job: the feed that brought it, rather than all feeds of its host."""
-        key = (job.queue, job.payload.get("source_id") or job.group_key)
+        """Return the tenant of a job: the feed that is polled or that brought it, rather than all that one follows."""
+        feed = job.subject_id if job.queue is Queue.FETCH else job.payload.get("source_id")
+        key = (job.queue, str(feed or job.group_key))
         if key not in self._tenants and len(self._tenants) >= _KNOWN_MAX:
             self._tenants = {one: tenant for one, tenant in self._tenants.items() if tenant.began}
         return self._tenants.setdefault(key, _Tenant(self._options.job_tenant_threads))

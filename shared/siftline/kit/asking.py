@@ -14,7 +14,7 @@ from siftline.kit.db import Database, settled
 from siftline.kit.errors import NotTriedError, TransientError
 from siftline.kit.hosts import owner
 from siftline.kit.ids import new_id
-from siftline.kit.lanes import lane
+from siftline.kit.lanes import first, lane
 from siftline.kit.log import logger
 from siftline.kit.pacing_store import Bucket, Taken, Turn
 from siftline.kit.places_store import Place
@@ -134,7 +134,9 @@ class Asking:
         wait_s, place = self._options.host_wait_s, self._place(bucket)
         taken = settled(
             self._database,
-            lambda connection: pacing_store.take(connection, bucket, self._who, wait_s=wait_s, place=place),
+            lambda connection: pacing_store.take(
+                connection, bucket, self._who, wait_s=wait_s, place=place, first=first()
+            ),
             single=True,
         )
         if place is not None and taken.placed:
@@ -153,10 +155,12 @@ class Asking:
             return None
         name = owner(bucket.domains[0])
         scope = f"{name} {lane()}"
-        return Place(scope, name, self._options.host_at_once, self._options.host_lease_s, self._token)
+        return Place(scope, name, self._options.host_at_once, self._options.host_lease_s, self._token, first())
 
     def _stand_in_line(self, bucket: Bucket) -> NoReturn:
-        turn = settled(self._database, lambda connection: pacing_store.stand_in_line(connection, bucket, self._who))
+        turn = settled(
+            self._database, lambda connection: pacing_store.stand_in_line(connection, bucket, self._who, first=first())
+        )
         raise HostBusyError(_busy(bucket, turn), retry_after_s=turn.wait_s)
 
 

@@ -4,19 +4,27 @@ from datetime import timedelta
 
 # Who did not come back so long after their turn has gone away; until then they are let through before those behind.
 TURN_KEPT = timedelta(hours=1)
+# Who stands first has come so much earlier than all others, in the line's own time.
+FIRST = timedelta(days=36_500)
+# Those who came no later than this stand in the same part of the line.
+_ALIKE = "now() - %(lead)s + interval '1 day'"
+
+
+def lead(*, first: bool) -> timedelta:
+    """Return the parameter ``lead`` of who stands first, or in order."""
+    return FIRST if first else timedelta()
 
 
 def ahead(scope: str, interval_s: str) -> str:
     """Return the query that counts who stands before ``%(who)s`` in the line of a scope.
 
     Whoever missed a turn by more than one interval is not waited for: what they wait for would stand idle meanwhile.
-    Both arguments are SQL of ours.
+    Both arguments are SQL of ours. ``%(lead)s`` is ``FIRST`` for who stands before all others, and else nothing.
     """
     return f"""
   select count(*) from fetch_turns t
   where t.scope = {scope} and t.who <> %(who)s and t.turn_at > now() - {interval_s} * interval '1 second'
-    and t.since < coalesce((select m.since from fetch_turns m where m.scope = {scope} and m.who = %(who)s),
-                           'infinity')
+    and t.since < least((select m.since from fetch_turns m where m.scope = {scope} and m.who = %(who)s), {_ALIKE})
 """  # noqa: S608  -- constants of ours
 
 
@@ -32,10 +40,12 @@ host as (select {times} from fetch_hosts h where h.scope = {scope}),
 mine as (
   insert into fetch_turns (scope, who, since, turn_at)
   select {scope}, %(who)s,
-    greatest(now(), (select max(since) from fetch_turns where scope = {scope}) + interval '1 microsecond'),
+    greatest(now() - %(lead)s,
+      (select max(since) from fetch_turns where scope = {scope} and since < {_ALIKE}) + interval '1 microsecond'),
     greatest(host.free_at + host.ahead * host.interval_s * interval '1 second', now())
   from host
-  on conflict (scope, who) do update set turn_at = excluded.turn_at
+  on conflict (scope, who) do update set turn_at = excluded.turn_at,
+    since = least(fetch_turns.since, excluded.since)
   returning turn_at)
 select extract(epoch from mine.turn_at - now())::float8 as wait_s, host.interval_s,
   (select b.blocked_reason from fetch_hosts b where b.scope = any(%(domains)s) and b.blocked_until > now()

@@ -13,7 +13,7 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 
 from siftline.kit.db import Connection
-from siftline.kit.lines_store import TURN_KEPT, ahead, lock, standing
+from siftline.kit.lines_store import TURN_KEPT, ahead, lead, lock, standing
 from siftline.kit.places_store import HAS_PLACE, NO_PLACE, TAKING, Place
 
 # A pace that was refused is not tried again for a day, and what lies a little above it is kept to.
@@ -134,9 +134,14 @@ delete from fetch_hosts using old where fetch_hosts.scope = old.scope
 """
 
 
-def take(connection: Connection, bucket: Bucket, who: UUID, *, wait_s: float, place: Place | None = None) -> Taken:
-    """Take the next turn if it comes within ``wait_s``, and with it the ``place``, if one is asked for."""
-    values = _values(bucket, who) | {
+def take(
+    connection: Connection, bucket: Bucket, who: UUID, *, wait_s: float, place: Place | None = None, first: bool = False
+) -> Taken:
+    """Take the next turn if it comes within ``wait_s``, and with it the ``place``, if one is asked for.
+
+    Who is ``first`` waits for nobody but others who are.
+    """
+    values = _values(bucket, who, first=first) | {
         "wait": timedelta(seconds=wait_s),
         "narrower": _NARROWER_RATIO,
         "above": _ABOVE_REFUSED_RATIO,
@@ -159,9 +164,12 @@ def owe(connection: Connection, bucket: Bucket, who: UUID, *, wait_s: float, kno
     return left_s
 
 
-def stand_in_line(connection: Connection, bucket: Bucket, who: UUID) -> Turn:
-    """Keep a turn behind those who wait already, in the caller's transaction, and say when it comes."""
-    values = _values(bucket, who)
+def stand_in_line(connection: Connection, bucket: Bucket, who: UUID, *, first: bool = False) -> Turn:
+    """Keep a turn behind those who wait already, in the caller's transaction, and say when it comes.
+
+    Who is ``first`` stands before all others.
+    """
+    values = _values(bucket, who, first=first)
     connection.execute(_LOCK, values)
     with connection.cursor(row_factory=class_row(Turn)) as cursor:
         [turn] = cursor.execute(_STAND_IN_LINE, values).fetchall()
@@ -192,7 +200,7 @@ def forget(connection: Connection, *, age_s: float, limit: int) -> int:
     return connection.execute(_FORGET, {"age": timedelta(seconds=age_s), "limit": limit}).rowcount
 
 
-def _values(bucket: Bucket, who: UUID) -> dict[str, Any]:
+def _values(bucket: Bucket, who: UUID, *, first: bool = False) -> dict[str, Any]:
     return {
         "scope": bucket.scope,
         "domains": [*bucket.domains, bucket.scope],
@@ -200,4 +208,5 @@ def _values(bucket: Bucket, who: UUID) -> dict[str, Any]:
         "interval_s": bucket.interval_s,
         "burst_s": (bucket.burst - 1) * bucket.interval_s,
         "turn_kept": TURN_KEPT,
+        "lead": lead(first=first),
     }

@@ -13,7 +13,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from siftline.kit.db import Connection
-from siftline.kit.lines_store import TURN_KEPT, ahead, lock, standing
+from siftline.kit.lines_store import TURN_KEPT, ahead, lead, lock, standing
 
 # Whoever stands in front comes back no sooner than after this, or after this part of how long places are held.
 _SOONEST_S = 2
@@ -33,6 +33,8 @@ class Place:
     lease_s: float
     token: UUID
     """What holds it: a request, and what that becomes by redirects and repeats."""
+    first: bool = False
+    """Whether a person waits for it."""
 
     def values(self) -> dict[str, object]:
         """Return what the statements take."""
@@ -99,7 +101,7 @@ from mine where h.scope = mine.scope and set_config('synchronous_commit', 'off',
 
 def stand_in_line(connection: Connection, place: Place, who: UUID) -> Wait:
     """Keep a turn behind those who wait for a place already, in the caller's transaction, and say when it comes."""
-    values = place.values() | {"who": who, "turn_kept": TURN_KEPT, "domains": []}
+    values = place.values() | {"who": who, "turn_kept": TURN_KEPT, "domains": [], "lead": lead(first=place.first)}
     connection.execute(_LOCK, values)
     with connection.cursor(row_factory=class_row(Wait)) as cursor:
         [wait] = cursor.execute(_STAND, values).fetchall()

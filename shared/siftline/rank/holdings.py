@@ -11,7 +11,7 @@ _NAMES = ("lang", "topic", "tag", "entity", "source_id", "since", "until", "unre
 
 
 class Held:
-    """A user's READY items, as far as filters and bounds let them be found."""
+    """A user's items whose text is stored, as far as filters and bounds let them be found."""
 
     def __init__(self, database: Database, user_id: UUID, filters: Filters, bounds: Bounds = UNBOUND) -> None:
         self._database = database

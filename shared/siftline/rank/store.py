@@ -111,6 +111,8 @@ class Asked:
     vector: bytes | None
 
 
+# A text is found by its words once it is stored; its vector comes when it has been read.
+_FINDABLE = "(c.status = 'READY' or c.text is not null)"
 _READINGS = "left join readings r on r.user_id = i.user_id and r.content_id = i.content_id"
 _FILTERS = {
     "lang": "c.lang = %(lang)s",
@@ -181,7 +183,7 @@ def filtered(filters: Filters, bounds: Bounds, *, items: str = "items i", readin
     values = values_of(filters, bounds)
     wanted = [condition for name, condition in _FILTERS.items() if values[name] is not None]
     joined = _READINGS if readings or filters.topic is not None else ""
-    where = " and ".join(["i.user_id = %(user_id)s", "c.status = 'READY'", *wanted])
+    where = " and ".join(["i.user_id = %(user_id)s", _FINDABLE, *wanted])
     return f"from {items} join contents c on c.id = i.content_id {joined} where {where}"
 
 
@@ -195,7 +197,7 @@ def count(connection: Connection, user_id: UUID, *, limit: int) -> int:
 def newest(
     connection: Connection, user_id: UUID, filters: Filters, *, limit: int, bounds: Bounds = UNBOUND
 ) -> list[UUID]:
-    """Return the contents of the user's READY items that pass the filters, newest first, at most ``limit``."""
+    """Return contents of the user's items that can be found and pass the filters, newest first, at most ``limit``."""
     values = {**values_of(filters, bounds), "user_id": user_id, "limit": limit}
     with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
         held = filtered(filters, bounds)
@@ -207,7 +209,7 @@ def newest(
 def among(
     connection: Connection, user_id: UUID, filters: Filters, ids: Collection[UUID], bounds: Bounds = UNBOUND
 ) -> set[UUID]:
-    """Return those of ``ids`` that are contents of the user's READY items and pass the filters."""
+    """Return those of ``ids`` that are contents of the user's items, can be found and pass the filters."""
     values = {**values_of(filters, bounds), "user_id": user_id, "ids": list(ids)}
     with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
         held = filtered(filters, bounds)

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable
 from typing import Protocol
-from urllib.parse import urlsplit
 
 from siftline.contracts import JobType, Priority, Queue, Tick
 from siftline.jobs import counts_store, outbox_store
@@ -96,7 +95,7 @@ class Schedule:
                     NewJob(
                         job_type=JobType.FETCH_SOURCE,
                         subject_id=source.id,
-                        group_key=f"host:{urlsplit(source.url).hostname}",
+                        group_key=source.group_key,
                         priority=Priority.UNDER_24_HOURS,
                     )
                     for source in due
@@ -220,13 +219,13 @@ class Schedule:
 
     def _reprocess(self) -> int:
         reprocess = Reprocess(self._database, max_attempts=self._settings.job_max_attempts)
-        ids = reprocess.slice(self._settings, self._clock) if self._can_accept(Queue.ANALYSIS) else []
+        ids = reprocess.slice(self._settings, self._clock) if self._can_accept(Queue.ANALYSIS_BACKGROUND) else []
         self._publisher.publish(ids)
         return len(ids)
 
     def _missing_vectors(self) -> int:
         most = self._settings.job_max_attempts
-        ids = ask_again(self._database, max_attempts=most) if self._can_accept(Queue.ANALYSIS) else []
+        ids = ask_again(self._database, max_attempts=most) if self._can_accept(Queue.ANALYSIS_BACKGROUND) else []
         self._publisher.publish(ids)
         return len(ids)
 

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
 
+from siftline.jobs.turns_store import NEXT_POLL
 from siftline.kit.db import Connection
 
 
@@ -14,7 +15,8 @@ class DueSource:
     """A source whose next poll is due."""
 
     id: UUID
-    url: str
+    group_key: str
+    """In whose turn it is polled (``siftline.jobs.turns_store``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +35,14 @@ class DueBriefing:
     user_id: UUID
 
 
-_DUE_SOURCES = """
-select id, coalesce(adopted_url, feed_url, url) as url from sources
+_DUE_SOURCES = f"""
+select id, {NEXT_POLL} as group_key from sources
 where health <> 'inactive' and next_fetch_at <= now()
   and not exists (select from jobs where jobs.job_type = 'fetch_source' and jobs.subject_id = sources.id
     and jobs.state in ('pending', 'processing'))
   and exists (select from subscriptions where subscriptions.source_id = sources.id)
 order by next_fetch_at limit %(limit)s
-"""
+"""  # noqa: S608  -- a constant of ours
 
 # A user whose holdings gained a vector since the last clustering.
 _DUE_CLUSTERINGS = """

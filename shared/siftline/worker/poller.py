@@ -13,6 +13,7 @@ from typing import Any
 from siftline.kit.heartbeat import Heartbeat
 from siftline.kit.log import logger
 from siftline.worker.hosting import HostedFunction, InvocationError
+from siftline.worker.precedence import Precedence
 from siftline.worker.queue import Message, Queue, QueueAwayError
 from siftline.worker.records import failed_ids, sqs_event
 from siftline.worker.template import QueueSource
@@ -63,6 +64,7 @@ class Poller:
         poll_s: int,
         heartbeat: Heartbeat,
         stop: threading.Event,
+        precedence: Precedence,
     ) -> None:
         self.source = source
         self._hosted = hosted
@@ -70,6 +72,7 @@ class Poller:
         self._poll_s = poll_s
         self._heartbeat = heartbeat
         self._stop = stop
+        self._precedence = precedence
         self.threads = threads
         self._slots = threading.Semaphore(threads)
         self._in_hand: deque[_Held] = deque()
@@ -161,7 +164,8 @@ class Poller:
 
     def _work(self, queue: Queue, held: _Held) -> None:
         with held.hold:
-            failed = self._invoke(sqs_event([held.message], queue.arn))
+            with self._precedence.of(self.name):
+                failed = self._invoke(sqs_event([held.message], queue.arn))
             if not failed:
                 queue.delete([held.message])
         if failed:

@@ -11,6 +11,7 @@ from siftline.kit.log import logger
 from siftline.settings import WorkerSettings
 from siftline.worker.hosting import HostedFunction
 from siftline.worker.poller import Poller, logical_name
+from siftline.worker.precedence import Precedence
 from siftline.worker.queue import Queue
 from siftline.worker.template import Function, QueueSource, Template
 from siftline.worker.ticks import Ticker
@@ -37,6 +38,7 @@ class Worker:
         self._settings = settings
         self._stop = threading.Event()
         self._heartbeat = Heartbeat()
+        self._precedence = Precedence(settings.worker_yield_s)
         self._hosted: dict[str, HostedFunction] = {}
         self.pollers = [self._poller(source, sqs, urls[source.queue]) for source in template.queue_sources()]
         self.tickers = [
@@ -116,4 +118,5 @@ class Worker:
             poll_s=self._settings.worker_poll_s,
             heartbeat=self._heartbeat,
             stop=self._stop,
+            precedence=self._precedence,
         )

@@ -14,6 +14,7 @@ from siftline.kit.db import Database
 from siftline.kit.http_errors import Refusal, StatusTransientError, status_error
 from siftline.kit.http_turns import Turns
 from siftline.kit.ids import new_id
+from siftline.kit.lanes import in_lane
 from siftline.kit.pacing import HostBusyError, Pace
 from tests.simulated_time import START, SimulatedTime
 
@@ -359,3 +360,50 @@ def test_hosts_that_nothing_was_asked_of_for_long_are_forgotten(
         kept = connection.execute("select scope from fetch_hosts order by scope").fetchall()
         assert connection.execute("select count(*) from fetch_turns").fetchall() == [(0,)]
     assert kept == [("blocked.example",), ("fresh.example",)]
+
+
+class TestWhatAPersonWaitsFor:
+    """It stands first in a host's line, whatever an import has asked for there; the host's pace is the same."""
+
+    def test_it_is_asked_next_however_long_the_line_is(self, asking: Callable[..., Asking]) -> None:
+        line = asking()
+        assert [line.wait_s() for _ in range(20)] == [0, *range(10, 200, 10)]
+        saver = new_id()
+        with in_lane("content-processing", first=True):
+            assert line.wait_s(who=saver) == 10
+        line.time.move_to(line.time.now() + timedelta(seconds=10))
+        assert line.wait_s() > 0  # who is in no hurry does not take the turn
+        with in_lane("content-processing", first=True):
+            assert line.wait_s(who=saver) == 0
+
+    def test_several_stand_in_the_order_in_which_they_came(self, asking: Callable[..., Asking]) -> None:
+        line = asking()
+        for _ in range(10):
+            line.wait_s()
+        with in_lane("content-processing", first=True):
+            assert [line.wait_s() for _ in range(3)] == [10, 20, 30]
+
+    def test_who_stood_in_line_stands_first_once_a_person_waits_for_it(self, asking: Callable[..., Asking]) -> None:
+        line, page = asking(), new_id()
+        for _ in range(10):
+            line.wait_s()
+        assert line.wait_s(who=page) == 100
+        with in_lane("content-processing", first=True):
+            assert line.wait_s(who=page) == 10
+
+    def test_the_rest_of_the_line_comes_through_one_by_one_behind_them(self, asking: Callable[..., Asking]) -> None:
+        line = asking()
+        with in_lane("content-processing", first=True):
+            savers = [new_id() for _ in range(2)]
+            line.wait_s()
+            waits = [line.wait_s(who=one) for one in savers]
+        assert waits == [10, 20]
+        line.time.move_to(line.time.now() + timedelta(seconds=10))
+        with in_lane("content-processing", first=True):
+            assert line.wait_s(who=savers[0]) == 0
+        line.time.move_to(line.time.now() + timedelta(seconds=10))
+        with in_lane("content-processing", first=True):
+            assert line.wait_s(who=savers[1]) == 0
+        line.time.move_to(line.time.now() + timedelta(seconds=10))
+        let_through, _ = line.all(5)
+        assert let_through == [0, 10, 20, 30, 40]
