@@ -67,6 +67,7 @@ class Publisher:
             return 0
         cap = caps * self._settings.job_outstanding_max
         with self._database.transaction() as connection:
+            outbox.one_at_a_time(connection, queue)
             room = cap if queue in _UNCAPPED else cap - outbox.outstanding(connection, queue, cap=cap)
             wanted = min(room, limit) if limit is not None else room
             share = caps * self._settings.job_tenant_share

@@ -15,14 +15,15 @@ from siftline.contracts import QUEUE_OF, JobType
 from siftline.jobs import credits_store
 from siftline.jobs import subjects_store as subjects
 from siftline.jobs.model import NewJob
-from siftline.jobs.states import FAILED, PENDING
+from siftline.jobs.states import FAILED, PENDING, known
 from siftline.kit.db import Connection
 from siftline.kit.errors import TransientError
 from siftline.kit.ids import new_id
 
 # A row that the insert met already bears this transaction's mark (xmax); only one made now begins a timeline.
 # Who asks as a job runs has the follow-up. Who brings a new text where a free repeat waits has that job: now it costs.
-_ENQUEUE = """
+# A queue that this code does not know is a newer release's: what is asked for again leaves it for one of ours.
+_ENQUEUE = f"""
 with live as (
 insert into jobs (id, job_type, queue, subject_id, group_key, priority, payload, due_at, max_attempts,
   origin_message_id)
@@ -37,21 +38,21 @@ on conflict (job_type, subject_id) where state in ('pending', 'processing') do u
   again = jobs.again or jobs.state = 'processing',
   again_for = case when jobs.state = 'processing' then coalesce(jobs.again_for, excluded.group_key) end,
   priority = greatest(jobs.priority, excluded.priority),
-  queue = case when jobs.state = 'pending' and excluded.priority > jobs.priority then excluded.queue
-    else jobs.queue end,
+  queue = case when jobs.state = 'pending' and (excluded.priority > jobs.priority or not {known("jobs")})
+    then excluded.queue else jobs.queue end,
   group_key = case when jobs.state = 'pending' and (excluded.priority > jobs.priority or exists (
       select from credit_entries own join contents on contents.id = own.content_id
       where own.job_id = jobs.id and own.state = 'reserved' and own.kind = 'repeat'
         and own.content_version < contents.version)) then excluded.group_key
     else jobs.group_key end,
-  published_at = case when jobs.state = 'pending' and excluded.priority > jobs.priority
+  published_at = case when jobs.state = 'pending' and (excluded.priority > jobs.priority or not {known("jobs")})
     and excluded.queue <> jobs.queue then null else jobs.published_at end,
   origin_message_id = coalesce(jobs.origin_message_id, excluded.origin_message_id),
   updated_at = now()
 returning id, xmax = 0 as fresh),
 event as (insert into job_events (job_id, event, attempt) select id, 'enqueued', 0 from live where fresh)
 select id from live
-"""
+"""  # noqa: S608  -- constants of ours
 
 # In the order in which enqueueing meets them.
 _HOLD = """
@@ -65,11 +66,14 @@ update jobs set published_at = null, updated_at = now() where id = %(id)s and st
 """  # noqa: S608  -- constants of ours
 
 _CANCEL = """
-with ended as (
+with live as (
+  select id from jobs where subject_id = any(%(subjects)s) and state in ('pending', 'processing')
+  order by job_type, subject_id for no key update),
+ended as (
   update jobs set state = 'cancelled', finished_at = now(), lease_token = null, lease_until = null, again = false,
     waits_for = null, updated_at = now()
-  where subject_id = any(%(subjects)s) and state in ('pending', 'processing')
-  returning id, attempts),
+  from live where jobs.id = live.id
+  returning jobs.id, jobs.attempts),
 event as (insert into job_events (job_id, event, attempt) select id, 'cancelled', attempts from ended)
 select id from ended
 """
@@ -79,10 +83,10 @@ with asked as (
   select jobs.id, jobs.park_id
   from jobs join unnest(%(ids)b::uuid[], %(park_ids)b::uuid[]) as dead (id, park_id)
     on jobs.id = dead.id and jobs.park_id = dead.park_id
-  where jobs.state = {FAILED}
+  where jobs.state = {FAILED} and {known("jobs")}
     and not exists (select from jobs live where live.job_type = jobs.job_type
       and live.subject_id = jobs.subject_id and live.state in ('pending', 'processing'))
-  order by jobs.id for update of jobs),
+  order by jobs.job_type, jobs.subject_id, jobs.id for update of jobs),
 redriven as (
   update jobs set state = 'pending', attempts = 0, due_at = now(), published_at = null, publish_count = 0,
     finished_at = null, park_id = null, parked_at = null, error_code = null, error_message = null,
@@ -172,6 +176,11 @@ def hold(connection: Connection, subject_ids: Sequence[UUID], *job_types: JobTyp
     # To the planner a condition that nothing can meet goes with every index: it would read one of them whole.
     if subject_ids:
         connection.execute(_HOLD, {"types": [one.value for one in job_types], "subjects": list(subject_ids)})
+
+
+def is_kept(connection: Connection, job_id: UUID) -> bool:
+    """Return whether a job has its row, of whatever kind it is."""
+    return connection.execute("select from jobs where id = %(id)s", {"id": job_id}).fetchone() is not None
 
 
 def put_back(connection: Connection, job_id: UUID) -> None:
