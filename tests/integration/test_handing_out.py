@@ -128,7 +128,7 @@ def test_publishers_at_once_pass_neither_the_cap_nor_a_tenants_share(database: D
 def test_publishers_and_workers_at_once_do_each_job_once_without_a_sweep(
     database: Database, database_url: str, workers: int
 ) -> None:
-    """Workers make jobs, publish them, work on what comes and hand out the next; what SQS refuses is handed out again."""
+    """Workers make and publish jobs, work on what comes and hand out the next; what SQS refuses is handed out again."""
     before, line = deadlocks(database_url), Line()
     made: list[UUID] = []
     done: list[UUID] = []

@@ -55,10 +55,10 @@ select id, job_type, queue, subject_id, group_key, payload, priority, attempts, 
 from claimed where set_config('synchronous_commit', 'off', true) is not null
 """  # noqa: S608  -- constants of ours
 
-_CLEAR_EARLY = """
+_CLEAR_EARLY = f"""
 update jobs set published_at = null, updated_at = now()
-where id = %(id)s and state = 'pending' and due_at > now() + %(grace)s
-"""
+where id = %(id)s and state = 'pending' and due_at > now() + %(grace)s and {known("jobs")}
+"""  # noqa: S608  -- constants of ours
 
 _RENEW = """
 update jobs set lease_until = now() + %(lease)s, updated_at = now()

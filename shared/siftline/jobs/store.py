@@ -63,6 +63,7 @@ order by job_type, subject_id for no key update
 
 _PUT_BACK = f"""
 update jobs set published_at = null, updated_at = now() where id = %(id)s and state = {PENDING}
+  and {known("jobs")}
 """  # noqa: S608  -- constants of ours
 
 _CANCEL = """
