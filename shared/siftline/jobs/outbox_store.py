@@ -1,6 +1,6 @@
 """What the publisher and the sweep ask of ``jobs``: which to hand out now, which were lost, which to park."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -224,14 +224,17 @@ def outstanding(connection: Connection, queue: Queue, *, cap: int) -> int:
 
     What SQS still holds back stands in nobody's way.
     """
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        counted: int = cursor.execute(_OUTSTANDING, {"queue": queue.value, "cap": cap}).fetchone() or 0
-    return counted
+    return _counting(connection, queue, cap)()
 
 
-def one_at_a_time(connection: Connection, queue: Queue) -> None:
-    """Wait until nobody else hands out jobs of a queue, and keep others from it until the transaction ends."""
+def in_turn(connection: Connection, queue: Queue, *, counted_to: int) -> Callable[[], int]:
+    """Wait until nobody else hands out jobs of a queue, and keep others from it until the transaction ends.
+
+    What is returned fetches how many of its messages are outstanding by then, as ``outstanding`` counts them: 0 where
+    ``counted_to`` is 0, for nobody needs to know.
+    """
     connection.execute(_ONE_AT_A_TIME, {"queue": queue.value})
+    return _counting(connection, queue, counted_to) if counted_to else lambda: 0
 
 
 def take(connection: Connection, ids: Sequence[UUID], *, share: int) -> list[Outgoing]:
@@ -315,6 +318,11 @@ def clean_up(connection: Connection, *, age_s: float, limit: int) -> int:
     cancelled one only once its content no longer waits for the credit of who asked to have it read again.
     """
     return len(connection.execute(_CLEAN_UP, {"age": timedelta(seconds=age_s), "limit": limit}).fetchall())
+
+
+def _counting(connection: Connection, queue: Queue, cap: int) -> Callable[[], int]:
+    cursor = connection.cursor(row_factory=scalar_row).execute(_OUTSTANDING, {"queue": queue.value, "cap": cap})
+    return lambda: cursor.fetchone() or 0
 
 
 def _outgoing(connection: Connection, statement: str, values: dict[str, Any]) -> list[Outgoing]:

@@ -11,6 +11,7 @@ from siftline.jobs.model import NewJob
 from siftline.kit.db import Connection
 
 _CONTENT_JOBS = frozenset({JobType.INGEST_CONTENT, JobType.ANALYZE_CONTENT})
+_WITH_STATUS = _CONTENT_JOBS | {JobType.TRANSCRIBE_CONTENT, JobType.FETCH_SOURCE}
 
 # A content may have a job of each kind at once: what is in work has the last word, then what waits, then what ended.
 # Counted, as of whether there is one the planner likes to make a table of all such jobs first.
@@ -79,6 +80,11 @@ update sources set fetch_status = 'ERROR', last_error_code = %(code)s, last_erro
   next_fetch_reason = 'the last poll failed', updated_at = now()
 from mine where sources.id = mine.id
 """  # noqa: S608  -- constants of ours
+
+
+def has_status(job_type: JobType) -> bool:
+    """Return whether the subjects of a job type say how far its jobs are."""
+    return job_type in _WITH_STATUS
 
 
 def enqueued(connection: Connection, jobs: Iterable[NewJob]) -> None:
