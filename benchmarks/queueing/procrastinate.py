@@ -1,4 +1,4 @@
-"""procrastinate in its own environment: jobs deferred in batches, worked off by two of its workers as documented."""
+"""procrastinate in its own environment: jobs deferred in batches, worked off by its workers as documented."""
 
 import subprocess
 from contextlib import ExitStack
@@ -9,7 +9,7 @@ import psycopg
 
 from benchmarks.killing.crew import Command
 from benchmarks.killing.peer import Peer
-from benchmarks.queueing.round import WORKERS, Round
+from benchmarks.queueing.round import Round
 
 _TASKS = "benchmarks.queueing.procrastinate_tasks"
 _APP = f"--app={_TASKS}.app"
@@ -33,20 +33,24 @@ class Procrastinate(Peer):
         self._log = folder / "procrastinate.log"
         self._start(self._command(_APP, "schema", "--apply"), subprocess.DEVNULL).wait()
 
-    def round(self, jobs: int, batch: int) -> Round:
-        """Work off so many jobs."""
+    def round(self, jobs: int, batch: int, crowd: int) -> Round:
+        """Let so many programs defer so many jobs in all, and then as many workers work them off."""
         with psycopg.connect(self._database_url) as connection:
             connection.execute(_EMPTY)
-        deferring = self._start(self._command(str(jobs), str(batch), module=_TASKS), subprocess.PIPE)
-        enqueue_s = float(deferring.communicate()[0])
+        shares = [jobs // batch // crowd + (place < jobs // batch % crowd) for place in range(crowd)]
+        deferring = [
+            self._start(self._command(str(share * batch), str(batch), module=_TASKS), subprocess.PIPE)
+            for share in shares
+        ]
+        enqueue_s = max(float(one.communicate()[0]) for one in deferring)
         with ExitStack() as stack:
             log = stack.enter_context(self._log.open("wb"))
-            workers = [self._start(self._command(_APP, "worker", "--one-shot"), log) for _ in range(WORKERS)]
+            workers = [self._start(self._command(_APP, "worker", "--one-shot"), log) for _ in range(crowd)]
             codes = [worker.wait() for worker in workers]
         with psycopg.connect(self._database_url) as connection:
             row = connection.execute(_TIMES).fetchone()
         assert row is not None
-        assert (row[2], *codes) == (jobs, *[0] * WORKERS), f"not all done: see {self._log}"
+        assert (row[2], *codes) == (jobs, *[0] * crowd), f"not all done: see {self._log}"
         return Round(jobs, enqueue_s, row[0], row[1])
 
     def _start(self, command: Command, output: int | IO[bytes]) -> subprocess.Popen[bytes]:

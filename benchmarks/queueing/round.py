@@ -4,8 +4,6 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-WORKERS = 2
-
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -21,7 +19,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A round: the same number of jobs made, then worked off by two workers."""
+    """A round: the same number of jobs made, then worked off."""
 
     jobs: int
     enqueue_s: float

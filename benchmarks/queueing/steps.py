@@ -13,6 +13,7 @@ from uuid import UUID
 
 from benchmarks.profile import Executed, Spent, Wire, executed, largest, parts, wire
 from benchmarks.queueing import loop
+from benchmarks.queueing.ours import complete
 from siftline.contracts import QUEUE_OF, JobType
 from siftline.jobs import lease_store, outbox_store, store
 from siftline.jobs.model import NewJob
@@ -76,8 +77,12 @@ def _work_ours(way: _Way, database: Database) -> None:
         store.enqueue(connection, jobs)
     share = JobSettings().job_tenant_share
     for _ in range(BATCH // HANDED):
-        with way.step("hand out"), database.transaction() as connection:
-            taken = outbox_store.take_turns(connection, QUEUE_OF[_TYPE], limit=HANDED, share=share)
+        with way.step("hand out"):
+            taken = settled_after(
+                database,
+                lambda connection: outbox_store.in_turn(connection, QUEUE_OF[_TYPE], counted_to=1_000),
+                lambda connection, _: outbox_store.take_turns(connection, QUEUE_OF[_TYPE], limit=HANDED, share=share),
+            )
         for each in taken:
             _one(way, database, each.id)
 
@@ -87,11 +92,7 @@ def _one(way: _Way, database: Database, job_id: UUID) -> None:
         job = lease_store.claim(connection, job_id, _TYPE, lease_s=600, grace_s=1)
     assert job is not None
     with way.step("complete"):
-        settled_after(
-            database,
-            lambda connection: lease_store.completing(connection, job, {}, 0),
-            lambda connection, again: lease_store.finished(connection, job, again),
-        )
+        complete(database, job)
 
 
 def _work_loop(way: _Way, url: str) -> None:

@@ -17,6 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.local.aws import CLIENT_OPTIONS, CREDENTIALS
 from infra.local.queues import sqs_client
+from siftline.contracts import Queue
 from siftline.jobs import counts_store
 from siftline.kit.db import Database
 from siftline.kit.errors import SiftlineError
@@ -91,6 +92,7 @@ def measure(sqs: "SQSClient", queues: Sequence[QueueResource], database: Databas
     with database.transaction() as connection:
         jobs = counts_store.counts(connection)
         ages = counts_store.oldest_messages_s(connection)
+        unknown = counts_store.unknown(connection)
     found: dict[Place, float] = {}
     for queue in queues:
         url = sqs.get_queue_url(QueueName=queue.name)["QueueUrl"]
@@ -107,6 +109,8 @@ def measure(sqs: "SQSClient", queues: Sequence[QueueResource], database: Databas
         found[NAMESPACE, "JobsProcessing", dimensions] = float(sum(row.processing for row in mine))
         found[NAMESPACE, "OldestDueAge", dimensions] = max((row.oldest_due_s for row in mine), default=0.0)
         found[NAMESPACE, "OldestRunningAge", dimensions] = max((row.oldest_running_s for row in mine), default=0.0)
+    stage = (("queue", names[Queue.CONTENT_PROCESSING.value]), ("service", SERVICE))
+    found[NAMESPACE, "UnknownJobs", stage] = float(sum(one.jobs for one in unknown))
     return found
 
 

@@ -90,6 +90,10 @@ class _Message(BaseModel):
     park_id: UUID | None = None
 
 
+class Knock(_Message):
+    """What is understood of any message, whatever its job type: which job it knocks for."""
+
+
 class FetchSource(_Message):
     """Poll one source."""
 

@@ -60,6 +60,14 @@ def test_a_queue_has_alarms_on_its_jobs_pending_and_on_the_longest_held(queue: s
     assert running["Threshold"] > JobSettings.model_fields["job_lease_s"].default
 
 
+def test_one_job_that_a_newer_release_left_rings() -> None:
+    """By the name that ``siftline.jobs.statistics`` tells it under."""
+    watched = {_watched(alarm): alarm for alarm in ALARMS.values()}
+    unknown = watched["UnknownJobs", f"siftline-{STAGE}-content-processing-queue"]
+
+    assert (unknown["Threshold"], unknown["EvaluationPeriods"]) == (0, 1)
+
+
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_function_has_alarms_on_errors_and_throttles(function: str) -> None:
     watched = {_watched(alarm) for alarm in ALARMS.values()}

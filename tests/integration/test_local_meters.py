@@ -96,6 +96,17 @@ def test_the_figures_of_sqs_and_of_postgresql_are_published_by_queue(
     assert local.newest("Siftline", "JobsPending", queue=queue, service="siftline") == 1
 
 
+def test_jobs_of_a_kind_that_nobody_here_knows_ring_until_they_are_gone(local: Local, database: Any) -> None:
+    job_id = make_job(database)
+    assert local.meters.look() == set()
+    with database.transaction() as connection:
+        connection.execute("update jobs set job_type = 'future_kind', queue = 'future-queue' where id = %s", [job_id])
+    assert local.meters.look() == {local.name("unknown-jobs")}
+    with database.transaction() as connection:
+        connection.execute("delete from jobs")
+    assert local.meters.look() == set()
+
+
 def test_an_alarm_rings_after_its_periods_and_by_its_own_threshold() -> None:
     (backlog,) = [
         alarm

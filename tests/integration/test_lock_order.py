@@ -1,6 +1,10 @@
-"""A job before its subject: whoever changes both never holds the subject while a worker waits for it with the job."""
+"""A job before its subject: whoever changes both never holds the subject while a worker waits for it with the job.
+
+And of several rows of a table, one before the other: whoever writes them does so in one order.
+"""
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -15,6 +19,7 @@ from siftline.kit.db import ConflictError, Connection, Database
 from tests.api_client import Answered, ApiClient, World
 from tests.bench import Bench
 from tests.factories import make_content, make_job, make_source
+from tests.writes import read, writes
 
 FEED = "https://feeds.example/a.xml"
 PAGE = "https://news.example/page"
@@ -175,3 +180,72 @@ def test_a_lease_that_another_has_by_now_is_not_given_back(database: Database) -
     job_id = make_job(database)
     assert len(bench.knock(bench.message(job_id))) == 1
     assert not bench.column("lease_until <= now()", job_id)
+
+
+# Several rows of one table, which nobody else can want in another order.
+UNORDERED = {
+    "api.following_store._SETTLE_REFRESH": "put_sources holds the sources, by their keys",
+    "api.following_store._ASK_WHOLE": "put_sources holds the sources, by their keys",
+    "api.following_store._REVIVE": "put_sources holds the sources, by their keys",
+    "cluster.naming_store._SETTLE": "under the lock of the user's clusters",
+    "cluster.store._FORGET": "under the lock of the user's clusters",
+    "cluster.store._PUT": "under the lock of the user's clusters",
+    "cluster.store._EMPTY": "under the lock of the user's clusters",
+    "cluster.store._DROP_UNFILLED": "under the lock of the user's clusters",
+    "cluster.store._RECOUNT": "under the lock of the user's clusters",
+    "cluster.store._FORGET_RUNS": "under the lock of the user's clusters",
+    "cluster.story_store._RECOUNT": "under the lock of the user's stories",
+    "cluster.story_store._DROP_EMPTY": "under the lock of the user's stories",
+    "fetch.store._EDIT_CONTENTS": "_HOLD_CONTENTS holds them, by their keys",
+    "jobs.counts_store._FOLD": "under a lock of its own",
+    "jobs.embedding_store._ABANDON": "one version is being built at most",
+    "jobs.embedding_store._SEAL": "one version is active",
+    "jobs.embedding_store._RETIRE": "one version is active",
+    "jobs.recovery_store._EXPLAIN": "lines that this transaction wrote",
+    "jobs.reprocess_store._END": "one run goes on at most",
+    "jobs.spending_store._RESERVE": "_LOCK_DAY holds the day's two rows, in order",
+    "jobs.spending_store._END": "_LOCK holds the day's two rows, in order",
+    "jobs.subjects_store.CLAIMED": "a part of _CLAIM, which claims one job",
+}
+_UNIQUE = """
+select t.relname, array_agg(a.attname::text)
+from pg_index i join pg_class t on t.oid = i.indrelid and t.relnamespace = 'public'::regnamespace
+cross join lateral unnest(i.indkey::int2[]) as column_number
+join pg_attribute a on a.attrelid = t.oid and a.attnum = column_number
+where i.indisunique and i.indpred is null group by t.relname, i.indexrelid
+"""
+
+
+def test_who_writes_several_rows_takes_them_in_one_order_or_leaves_those_that_another_has(database: Database) -> None:
+    """As far as a program can tell: by an ``order by`` before the lock or the insert, or by ``skip locked``."""
+    keys: dict[str, list[frozenset[str]]] = defaultdict(list)
+    with database.transaction() as connection:
+        for table, columns in connection.execute(_UNIQUE).fetchall():
+            keys[table].append(frozenset(columns))
+    found = writes()
+    unordered = {one.name for one in found if not one.takes_one_row(keys) and not one.is_ordered()}
+    assert unordered == set(UNORDERED)
+    assert len(found) > 150  # it read the stores
+
+
+@pytest.mark.parametrize(
+    ("statement", "passes"),
+    [
+        ("update t set a = 1 where id = %(id)s and (b or c)", True),
+        ("update t set a = 1 where id = %(id)s or b", False),
+        ("update t set a = 1 where id = any(%(ids)b::uuid[])", False),
+        ("update t set a = 1 from unnest(%(ids)b::uuid[]) as new (id) where t.id = new.id", False),
+        ("with own as (select id from t where x order by id for update) update t set a = 1 from own where x", True),
+        ("with own as (select id from t where x for update) update t set a = 1 from own where x", False),
+        ("with own as (select id from t where x for update skip locked) delete from t using own where x", True),
+        ("with one as (update t set a = 1 where id = %(id)s returning b) delete from t using one where id = one.b", 1),
+        ("with some as (select b from t where c) delete from t using some where id = some.b", False),
+        ("insert into t (id) values (%(id)s) on conflict (id) do nothing", True),
+        ("insert into t (id) select id from unnest(%(ids)b::uuid[]) as new (id) on conflict (id) do nothing", False),
+        ("insert into t (id) select id from unnest(%(ids)b) as new (id) order by id on conflict do nothing", True),
+        ("delete from t where b = %(b)s", False),
+    ],
+)  # fmt: skip
+def test_the_reader_of_statements_tells_which_rows_they_write(statement: str, passes: bool) -> None:
+    (*_, last) = read("x", statement)
+    assert (last.takes_one_row({"t": [frozenset({"id"})]}) or last.is_ordered()) is bool(passes)

@@ -39,21 +39,27 @@ returning entity_id
 """
 # What somebody else named in this very moment is theirs.
 _UNNAMED = """
-delete from entities where id = any(%(ids)b::uuid[])
-  and not exists (select from entity_aliases where entity_aliases.entity_id = entities.id)
+with unnamed as (
+  select id from entities where id = any(%(ids)b::uuid[])
+    and not exists (select from entity_aliases where entity_aliases.entity_id = entities.id)
+  order by id for update)
+delete from entities using unnamed where entities.id = unnamed.id
 """
-_FORGET = "delete from content_entities where content_id = %(content_id)s"
+_FORGET = """
+delete from content_entities where content_id = %(content_id)s and entity_id in (
+  select entity_id from content_entities where content_id = %(content_id)s order by entity_id for update)
+"""
 _TELL = """
 insert into content_entities (content_id, entity_id, mentions)
 select %(content_id)s, entity_id, sum(mentions)
 from unnest(%(entity_ids)b::uuid[], %(mentions)b::int4[]) as found (entity_id, mentions)
-group by entity_id
+group by entity_id order by entity_id
 on conflict (content_id, entity_id) do update set mentions = excluded.mentions
 """
 _COPY = """
 insert into content_entities (content_id, entity_id, mentions)
 select %(content_id)s, entity_id, mentions from content_entities where content_id = %(twin_id)s
-on conflict (content_id, entity_id) do update set mentions = excluded.mentions
+order by entity_id on conflict (content_id, entity_id) do update set mentions = excluded.mentions
 """
 # Others may make the same entities, or merge them, meanwhile; then they are there at the next look.
 _TRIES = 5

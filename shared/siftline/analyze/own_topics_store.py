@@ -30,9 +30,10 @@ order by items.content_id for key share of items
 on conflict (user_id, content_id) do update set due = true, asked_at = clock_timestamp()
 """
 _HAVE_SPREAD = """
+with own as (select id from topic_sets where id = any(%(ids)b::uuid[]) order by id for no key update)
 update topic_sets set spread_version = read.version
-from unnest(%(ids)b::uuid[], %(versions)b::int4[]) as read (id, version)
-where topic_sets.id = read.id and topic_sets.version = read.version
+from own join unnest(%(ids)b::uuid[], %(versions)b::int4[]) as read (id, version) using (id)
+where topic_sets.id = own.id and topic_sets.version = read.version
 """
 _VECTORS = """
 select vectors.set_id, vectors.topic, vectors.lang, vectors.digest, vectors.vector
@@ -48,11 +49,14 @@ on conflict (set_id, model_version, topic, lang) do update set digest = excluded
 """
 _FORGET_VECTORS = """
 delete from topic_set_vectors
-where set_id = any(%(set_ids)b::uuid[])
-  and (set_id, model_version, topic, lang, digest) not in (
-    select set_id, %(model_version)s, topic, lang, digest
-    from unnest(%(kept_ids)b::uuid[], %(topics)b::text[], %(langs)b::text[], %(digests)b::text[])
-      as kept (set_id, topic, lang, digest))
+where (set_id, model_version, topic, lang, digest) in (
+  select set_id, model_version, topic, lang, digest from topic_set_vectors
+  where set_id = any(%(set_ids)b::uuid[])
+    and (set_id, model_version, topic, lang, digest) not in (
+      select set_id, %(model_version)s, topic, lang, digest
+      from unnest(%(kept_ids)b::uuid[], %(topics)b::text[], %(langs)b::text[], %(digests)b::text[])
+        as kept (set_id, topic, lang, digest))
+  order by set_id, model_version, topic, lang for update)
 """
 # Of several sources that list a content, that which brought it to the user counts first.
 _DUE = """
@@ -74,11 +78,14 @@ where readings.user_id = %(user_id)s and readings.due
 order by contents.sort_at desc, readings.content_id limit %(limit)s
 """
 _WRITE = """
+with own as (
+  select content_id from readings where user_id = %(user_id)s and content_id = any(%(content_ids)b::uuid[])
+  order by content_id for no key update)
 update readings set topics = coalesce(found.topics, readings.topics),
   replaces = coalesce(found.replaces, readings.replaces), due = false, made_at = now(),
   model_version = case when found.topics is null then readings.model_version else %(model_version)s end
-from unnest(%(content_ids)b::uuid[], %(asked)s::timestamptz[], %(topics)s::jsonb[], %(replaces)s::bool[])
-  as found (content_id, asked_at, topics, replaces)
+from own join unnest(%(content_ids)b::uuid[], %(asked)s::timestamptz[], %(topics)s::jsonb[], %(replaces)s::bool[])
+  as found (content_id, asked_at, topics, replaces) using (content_id)
 where readings.user_id = %(user_id)s and readings.content_id = found.content_id
   and readings.asked_at = found.asked_at
 """

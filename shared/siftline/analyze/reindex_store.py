@@ -46,7 +46,7 @@ insert into embedding_refusals (content_id, model_version, text_version, error_c
 select old.content_id, %(new)s, made.text_version, %(error_code)s
 from unnest(%(ids)b::uuid[], %(text_versions)b::int4[]) as made (id, text_version)
 join embeddings old on old.content_id = made.id and old.model_version = %(old)s
-on conflict (content_id, model_version) do update
+order by old.content_id on conflict (content_id, model_version) do update
 set text_version = excluded.text_version, error_code = excluded.error_code, made_at = now()
 """
 _REFUSALS = """

@@ -44,13 +44,15 @@ insert into derivations (content_id, kind, model_id, model_version, input_sha256
 select %(id)s, kind, model_id, model_version, %(input_sha256)b, details::jsonb, now()
 from unnest(%(kinds)b::text[], %(model_ids)b::text[], %(model_versions)b::text[], %(details)b::text[])
   as made (kind, model_id, model_version, details)
-on conflict (content_id, kind) do update
+order by kind on conflict (content_id, kind) do update
 set model_id = excluded.model_id, model_version = excluded.model_version, input_sha256 = excluded.input_sha256,
   details = excluded.details, made_at = excluded.made_at
 """
 _FORGET = """
-delete from derivations
-where content_id = %(id)s and kind = any(%(ours)b::text[]) and not kind = any(%(kinds)b::text[])
+delete from derivations where content_id = %(id)s and kind in (
+  select kind from derivations
+  where content_id = %(id)s and kind = any(%(ours)b::text[]) and not kind = any(%(kinds)b::text[])
+  order by kind for update)
 """
 _EMBED = """
 insert into embeddings as kept (content_id, model_version, dimensions, vector, text_version, indexed_at)

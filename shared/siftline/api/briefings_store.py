@@ -107,7 +107,10 @@ _CHANGEABLE = (
     *("channel", "destination", "signing_key", "enabled"),
 )
 
-_FORGET_LIKENESS = "delete from briefing_likeness where briefing_id = %(id)s"
+_FORGET_LIKENESS = """
+delete from briefing_likeness where briefing_id = %(id)s and content_id in (
+  select content_id from briefing_likeness where briefing_id = %(id)s order by content_id for update)
+"""
 _DELETE = "delete from briefings where id = %(id)s and user_id = %(user_id)s returning id"
 _LIVE_DELIVERIES = """
 select deliveries.id from deliveries join editions on editions.id = deliveries.edition_id

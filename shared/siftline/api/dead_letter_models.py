@@ -27,7 +27,7 @@ class DeadJobView(BaseModel):
 class DeadCauseView(BaseModel):
     """Parked jobs that failed for the same reason."""
 
-    queue: Queue
+    queue: str = Field(examples=["analysis"])
     job_type: str = Field(examples=["analyze_content"])
     error_code: str = Field(examples=["http_503"])
     jobs: int

@@ -69,7 +69,7 @@ class DeadLetterRoutes:
         return DeadLettersView(
             causes=[
                 DeadCauseView(
-                    queue=Queue(cause.queue),
+                    queue=cause.queue,
                     job_type=cause.job_type,
                     error_code=printable(cause.error_code),
                     jobs=cause.jobs,

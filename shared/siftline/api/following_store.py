@@ -86,7 +86,7 @@ insert into subscriptions (id, user_id, source_id, title, topics, refresh_minute
 select id, %(user_id)s, source_id, title, topics, every, least, most
 from unnest(%(ids)b::uuid[], %(source_ids)b::uuid[], %(titles)s::text[], %(topics)b::jsonb[], %(every)s::int4[],
             %(least)s::int4[], %(most)s::int4[]) as new (id, source_id, title, topics, every, least, most)
-on conflict (user_id, source_id) do nothing
+order by source_id on conflict (user_id, source_id) do nothing
 returning source_id
 """
 

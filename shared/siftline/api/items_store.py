@@ -168,7 +168,7 @@ _GIVE_ITEMS = """
 insert into items (id, user_id, content_id, source_id)
 select new.id, %(user_id)s, new.content_id, new.source_id
 from unnest(%(ids)b::uuid[], %(content_ids)b::uuid[], %(source_ids)b::uuid[]) as new (id, content_id, source_id)
-on conflict (user_id, content_id) do nothing
+order by new.content_id on conflict (user_id, content_id) do nothing
 returning source_id
 """
 

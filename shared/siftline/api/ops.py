@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from siftline.api.routing import new_router, responses
 from siftline.contracts import JobType, Queue
 from siftline.jobs.breakers_store import open_breakers
-from siftline.jobs.counts_store import QueueCount, counts, duplicates
+from siftline.jobs.counts_store import QueueCount, counts, duplicates, unknown
 from siftline.jobs.queues import Depth, QueueUnavailableError
 from siftline.kit.db import Database
 
@@ -72,11 +72,20 @@ class DuplicatesView(BaseModel):
     ratio: float = Field(description="The share of duplicates, between 0 and 1", examples=[0.07])
 
 
+class UnknownJobsView(BaseModel):
+    """Jobs that a newer release left, before this one was deployed again. They wait for that release, untouched."""
+
+    job_type: str
+    queue: str
+    jobs: int = Field(description="Those that wait, run, or have still to be parked")
+
+
 class QueuesView(BaseModel):
     """All queues and all job types, and what holds jobs up."""
 
     queues: list[QueueView]
     jobs: list[JobCounts]
+    unknown_jobs: list[UnknownJobsView] = Field(description="Of a type, or in a queue, that this release does not know")
     breakers: list[BreakerView]
     duplicates: DuplicatesView
 
@@ -124,7 +133,13 @@ class OpsRoutes:
         with ThreadPoolExecutor(len(Queue)) as threads:  # at once: one that does not answer is waited for
             queues = list(threads.map(view, Queue))
         jobs = [_jobs(job_type, rows) for job_type in JobType]
-        return QueuesView(queues=queues, jobs=jobs, breakers=self._breakers(), duplicates=self._duplicates())
+        return QueuesView(
+            queues=queues,
+            jobs=jobs,
+            unknown_jobs=self._unknown(),
+            breakers=self._breakers(),
+            duplicates=self._duplicates(),
+        )
 
     def queue_stats(self) -> QueueStats:
         """Count the analysis jobs."""
@@ -136,6 +151,10 @@ class OpsRoutes:
     def _counts(self) -> list[QueueCount]:
         with self._database.transaction() as connection:
             return counts(connection)
+
+    def _unknown(self) -> list[UnknownJobsView]:
+        with self._database.transaction() as connection:
+            return [UnknownJobsView(**asdict(one)) for one in unknown(connection)]
 
     def _duplicates(self) -> DuplicatesView:
         with self._database.transaction() as connection:

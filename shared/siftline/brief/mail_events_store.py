@@ -22,13 +22,19 @@ on conflict (address) do update set reason = excluded.reason, detail = excluded.
 where excluded.reason = 'complained' and mail_suppressions.reason <> 'complained'
 """
 _STOP = """
-update briefings set stopped_code = %(reason)s, updated_at = now()
-where channel = 'email' and lower(destination) = any(%(addresses)b::text[]) and stopped_code is null
+with theirs as (
+  select id from briefings
+  where channel = 'email' and lower(destination) = any(%(addresses)b::text[]) and stopped_code is null
+  order by id for no key update)
+update briefings set stopped_code = %(reason)s, updated_at = now() from theirs where briefings.id = theirs.id
 """
 _NOTE = """
+with told as (
+  select id from deliveries where provider_id = %(provider_id)s and error_code is distinct from %(code)s
+  order by id for no key update)
 update deliveries set error_code = %(code)s, error_detail = %(detail)s,
   state = case when %(code)s = 'rejected' then 'failed' else state end
-where provider_id = %(provider_id)s and error_code is distinct from %(code)s
+from told where deliveries.id = told.id
 """
 _HARM = frozenset({"bounced", "complained", "rejected"})
 

@@ -38,30 +38,41 @@ select %(source_id)s, entry_key, guid, link, content_sha256, exact_sha256, conte
 from unnest(%(keys)b::text[], %(guids)b::text[], %(links)b::text[], %(hashes)b::bytea[], %(exact)b::bytea[],
             %(content_ids)b::uuid[], %(url_keys)b::text[])
   as new (entry_key, guid, link, content_sha256, exact_sha256, content_id, url_key)
-on conflict (source_id, entry_key) do update set content_id = excluded.content_id
+order by entry_key on conflict (source_id, entry_key) do update set content_id = excluded.content_id
 where source_entries.content_id is null
 """
 
 _MOVE_ENTRIES = """
+with own as (
+  select entry_key from source_entries where source_id = %(source_id)s and entry_key = any(%(old_keys)b::text[])
+  order by entry_key for update)
 update source_entries set entry_key = moved.new_key, guid = moved.guid, exact_sha256 = moved.exact_sha256,
   last_seen_at = now()
-from unnest(%(old_keys)b::text[], %(new_keys)b::text[], %(guids)b::text[], %(exact)b::bytea[])
-  as moved (old_key, new_key, guid, exact_sha256)
-where source_id = %(source_id)s and entry_key = moved.old_key
+from own join unnest(%(old_keys)b::text[], %(new_keys)b::text[], %(guids)b::text[], %(exact)b::bytea[])
+  as moved (old_key, new_key, guid, exact_sha256) on moved.old_key = own.entry_key
+where source_id = %(source_id)s and source_entries.entry_key = own.entry_key
 """
 
 # Once a day is enough to tell what a feed still lists, and spares a write a row at every poll.
 _TOUCH_ENTRIES = """
-update source_entries set last_seen_at = now(), exact_sha256 = seen.exact_sha256
-from unnest(%(keys)b::text[], %(exact)b::bytea[]) as seen (entry_key, exact_sha256)
-where source_id = %(source_id)s and source_entries.entry_key = seen.entry_key
-  and (last_seen_at < now() - interval '1 day' or source_entries.exact_sha256 is distinct from seen.exact_sha256)
+with own as (
+  select entry_key, seen.exact_sha256
+  from source_entries join unnest(%(keys)b::text[], %(exact)b::bytea[]) as seen (entry_key, exact_sha256)
+    using (entry_key)
+  where source_id = %(source_id)s
+    and (last_seen_at < now() - interval '1 day' or source_entries.exact_sha256 is distinct from seen.exact_sha256)
+  order by entry_key for no key update of source_entries)
+update source_entries set last_seen_at = now(), exact_sha256 = own.exact_sha256
+from own where source_id = %(source_id)s and source_entries.entry_key = own.entry_key
 """
 
 _EDIT_ENTRIES = """
+with own as (
+  select entry_key from source_entries where source_id = %(source_id)s and entry_key = any(%(keys)b::text[])
+  order by entry_key for no key update)
 update source_entries set content_sha256 = edited.content_sha256
-from unnest(%(keys)b::text[], %(hashes)b::bytea[]) as edited (entry_key, content_sha256)
-where source_id = %(source_id)s and source_entries.entry_key = edited.entry_key
+from own join unnest(%(keys)b::text[], %(hashes)b::bytea[]) as edited (entry_key, content_sha256) using (entry_key)
+where source_id = %(source_id)s and source_entries.entry_key = own.entry_key
 """
 
 

@@ -95,7 +95,7 @@ on conflict (user_id, content_id) do nothing
 """
 
 # In one order for all feeds that list the same pages.
-_HOLD_CONTENTS = "select from contents where id = any(%(ids)b::uuid[]) order by id for no key update"
+_HOLD_CONTENTS = "select from contents where id = any(%(ids)b::uuid[]) order by url_key for no key update"
 
 _EDIT_CONTENTS = """
 update contents set title = coalesce(nullif(edited.title, ''), contents.title), entry_html = edited.entry_html,

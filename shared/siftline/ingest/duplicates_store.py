@@ -91,12 +91,15 @@ order by found.place, contents.first_seen_at, contents.id
 
 _LEAVE = """
 with heir as (
-  select id from contents where duplicate_of = %(id)s order by status = 'FAILED', first_seen_at, id limit 1)
+  select id from contents where duplicate_of = %(id)s order by status = 'FAILED', first_seen_at, id limit 1),
+twins as (
+  select id from contents where duplicate_of = %(id)s or (id = %(id)s and duplicate_of is not null)
+  order by url_key for no key update)
 update contents set
   duplicate_of = case when contents.duplicate_of = %(id)s then nullif(heir.id, contents.id) end,
   duplicate_kind = case when contents.duplicate_of = %(id)s and contents.id <> heir.id then contents.duplicate_kind end
-from (select) as always left join heir on true
-where contents.duplicate_of = %(id)s or (contents.id = %(id)s and contents.duplicate_of is not null)
+from twins left join heir on true
+where contents.id = twins.id
 """
 
 # In the order in which everybody holds several contents.
@@ -107,12 +110,15 @@ order by url_key for no key update
 
 _JOIN = """
 with original as (
-  select id from contents where id = any(%(ids)b::uuid[]) order by first_seen_at, id limit 1)
+  select id from contents where id = any(%(ids)b::uuid[]) order by first_seen_at, id limit 1),
+twins as (
+  select id from contents where id = any(%(ids)b::uuid[]) or duplicate_of = any(%(ids)b::uuid[])
+  order by url_key for no key update)
 update contents set duplicate_of = nullif(original.id, contents.id),
   duplicate_kind = case when contents.id <> original.id then
     case when contents.id = %(id)s then %(kind)s else coalesce(contents.duplicate_kind, %(kind)s) end end
-from original
-where (contents.id = any(%(ids)b::uuid[]) or contents.duplicate_of = any(%(ids)b::uuid[]))
+from original, twins
+where contents.id = twins.id
   and (contents.duplicate_of is distinct from nullif(original.id, contents.id)
     or (contents.id = %(id)s and contents.id <> original.id and contents.duplicate_kind is distinct from %(kind)s))
 """

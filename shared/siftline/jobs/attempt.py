@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from siftline.contracts import BACKGROUND_OF, JobType, Queue
-from siftline.jobs import breakers_store, lease_store, outbox_store, store
+from siftline.jobs import breakers_store, lease_store, outbox_store, store, subjects_store
 from siftline.jobs.backoff import delay_s
 from siftline.jobs.claim import Claim, held_up
 from siftline.jobs.lease_store import Ended
@@ -117,11 +117,7 @@ class Attempts:
             ):
                 done = self._processors[job.job_type].process(job)
             duration_ms = self._since(started)
-            fresh = settled_after(
-                self._database,
-                lambda connection: self._completing(connection, job, done, duration_ms),
-                lambda connection, ended: self._completed(connection, claim, done, ended),
-            )
+            fresh = self._complete(claim, done, duration_ms)
         except lease_store.LeaseLostError:
             raise
         except SiftlineError as error:
@@ -146,6 +142,22 @@ class Attempts:
                 lease_store.give_back(connection, job)
         except DatabaseUnavailableError as error:
             _log.warning("lease_not_given_back", **_facts(job), error_code=error.error_code)
+
+    def _complete(self, claim: Claim, done: Done, duration_ms: int) -> list[UUID]:
+        """End a job well, with all that stands or falls with it; returns the jobs to publish."""
+        job = claim.job
+        if done.writes_nothing and not claim.probes and not subjects_store.has_status(job.job_type):
+            again = settled(
+                self._database,
+                lambda connection: lease_store.complete(connection, job, result=done.result, duration_ms=duration_ms),
+                single=True,
+            )
+            return [] if again is None else [again]
+        return settled_after(
+            self._database,
+            lambda connection: self._completing(connection, job, done, duration_ms),
+            lambda connection, ended: self._completed(connection, claim, done, ended),
+        )
 
     @staticmethod
     def _completing(connection: Connection, job: ClaimedJob, done: Done, duration_ms: int) -> Callable[[], Ended]:

@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from psycopg.rows import class_row, scalar_row
 
+from siftline.jobs.states import known
 from siftline.kit.db import Connection
 from siftline.kit.errors import SiftlineError
 
@@ -29,11 +30,16 @@ class Standing:
     """Seconds until it may be tried again, or until the probe under way must have answered."""
 
 
+# A breaker that somebody has in hand at this moment is theirs to probe.
 _STANDINGS = """
-with probed as (
-  update breakers set probe_until = now() + %(probe)s
+with ripe as (
+  select provider from breakers
   where provider = any(%(providers)s) and open_until <= now() and (probe_until is null or probe_until <= now())
-  returning provider)
+  order by provider for no key update skip locked),
+probed as (
+  update breakers set probe_until = now() + %(probe)s
+  from ripe where breakers.provider = ripe.provider
+  returning breakers.provider)
 select provider, error_code, error_detail, provider in (select provider from probed) as probing,
   greatest(extract(epoch from greatest(open_until, probe_until) - now()), 1)::float8 as wait_s
 from breakers where provider = any(%(providers)s)
@@ -49,10 +55,25 @@ where b.open_until <= now()
 returning extract(epoch from open_until - now())::float8
 """
 
-# Those that wait for another provider's breaker are put off again, at no cost.
-_GO_ON = """
+# Those that wait for another provider's breaker are put off again, at no cost. One that somebody has in hand at this
+# moment is tried when it is due: whoever closes a breaker holds other rows, for which that somebody may be waiting.
+_GO_ON = f"""
+with held_up as (
+  select id from jobs
+  where state = 'pending' and waits_for = 'breaker_open' and due_at > now() and {known("jobs")}
+  order by job_type, subject_id for no key update skip locked)
 update jobs set due_at = now(), published_at = null, publish_count = 0, updated_at = now()
-where state = 'pending' and waits_for = 'breaker_open' and due_at > now()
+from held_up where jobs.id = held_up.id
+"""  # noqa: S608  -- constants of ours
+
+_CLOSE = """
+with proven as (select provider from breakers where provider = any(%(providers)s) order by provider for update)
+delete from breakers using proven where breakers.provider = proven.provider
+"""
+_NOT_PROVEN = """
+with probed as (
+  select provider from breakers where provider = any(%(providers)s) order by provider for no key update)
+update breakers set probe_until = null from probed where breakers.provider = probed.provider
 """
 
 _LEFT = "select greatest(extract(epoch from open_until - now()), 1)::float8 from breakers where provider = %(provider)s"
@@ -90,15 +111,13 @@ def opened(connection: Connection, provider: str, error: SiftlineError, *, hold_
 
 def closed(connection: Connection, providers: Collection[str]) -> None:
     """Close the breakers of providers that have just served a job, and let what waited for a breaker go on at once."""
-    connection.execute("delete from breakers where provider = any(%(providers)s)", {"providers": list(providers)})
+    connection.execute(_CLOSE, {"providers": list(providers)})
     connection.execute(_GO_ON)
 
 
 def not_proven(connection: Connection, providers: Collection[str]) -> None:
     """Give the right to probe back: the job ended before it could tell whether the provider serves again."""
-    connection.execute(
-        "update breakers set probe_until = null where provider = any(%(providers)s)", {"providers": list(providers)}
-    )
+    connection.execute(_NOT_PROVEN, {"providers": list(providers)})
 
 
 def open_breakers(connection: Connection) -> list[Standing]:

@@ -13,7 +13,7 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from pydantic import ValidationError
 
-from siftline.contracts import MESSAGE, JobType, Message, Queue
+from siftline.contracts import MESSAGE, JobType, Knock, Message, Queue
 from siftline.jobs import store
 from siftline.jobs.attempt import Attempts
 from siftline.jobs.model import NewJob, Processor
@@ -51,6 +51,10 @@ class MalformedMessageError(PermanentError):
     """A message that no try will ever make sense of; it is parked with its cause."""
 
     code = "malformed_message"
+
+
+class UnknownJobTypeError(MalformedMessageError):
+    """A message that makes no sense here, though it may to a newer release that was deployed before this one."""
 
 
 class UnexpectedFaultError(PermanentError):
@@ -134,6 +138,10 @@ class BatchConsumer:
         try:
             message = self._read(record)
             job_id = self._job_of(message, record.message_id, queue)
+        except UnknownJobTypeError as error:
+            if not self._is_kept(record):
+                self._park(record, queue, error)
+            return
         except MalformedMessageError as error:
             self._park(record, queue, error)
             return
@@ -160,6 +168,8 @@ class BatchConsumer:
             message = MESSAGE.validate_json(record.body)
         except ValidationError as error:
             fault = error.errors(include_url=False, include_input=False)[0]
+            if fault["type"] == "union_tag_invalid":
+                raise UnknownJobTypeError(f"body: {fault['msg']}") from error
             place = ".".join(str(part) for part in fault["loc"]) or "body"
             raise MalformedMessageError(f"{place}: {fault['msg']}") from error
         if message.job_type not in self._processors:
@@ -167,6 +177,23 @@ class BatchConsumer:
                 f"{message.job_type} does not belong on this queue.", code="unexpected_job_type"
             )
         return message
+
+    def _is_kept(self, record: SQSRecord) -> bool:
+        """Return whether the job that a newer release's message knocks for has its row, which that release sends again.
+
+        One that names no job, or asks for a parked one to be brought back, is known to nobody else.
+        """
+        try:
+            knock = Knock.model_validate_json(record.body)
+        except ValidationError:
+            return False
+        if knock.job_id is None or knock.park_id is not None:
+            return False
+        with self._database.transaction() as connection:
+            kept = store.is_kept(connection, knock.job_id)
+        if kept:
+            _log.warning("unknown_job_left", message_id=record.message_id, job_id=str(knock.job_id))
+        return kept
 
     def _job_of(self, message: Message, message_id: str, queue: Queue) -> UUID:
         """Return the job a message names, or the one it means where it names none."""

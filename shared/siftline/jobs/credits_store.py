@@ -100,24 +100,30 @@ select id, user_id, kind, job_id, content_id, content_version, amount, 'reserved
 from unnest(%(ids)b::uuid[], %(user_ids)b::uuid[], %(kinds)b::text[], %(job_ids)b::uuid[], %(content_ids)b::uuid[],
             %(versions)b::int4[], %(amounts)b::int8[])
   as new (id, user_id, kind, job_id, content_id, content_version, amount)
-on conflict (job_id) do update set user_id = excluded.user_id, kind = excluded.kind,
+order by job_id on conflict (job_id) do update set user_id = excluded.user_id, kind = excluded.kind,
   content_version = excluded.content_version, amount = excluded.amount, state = 'reserved', settled_at = null
 """
 
 _HOLD_BACK = f"""
-with held as (
+with unpaid as (
+  select id from jobs where id = any(%(ids)b::uuid[]) and state = {PENDING}
+  order by job_type, subject_id for no key update),
+held as (
   update jobs set state = 'cancelled', finished_at = now(), again = false, waits_for = null, error_code = %(code)s,
     error_message = %(detail)s, updated_at = now()
-  where id = any(%(ids)b::uuid[]) and state = {PENDING}
-  returning id, subject_id, attempts),
+  from unpaid where jobs.id = unpaid.id
+  returning jobs.id, jobs.subject_id, jobs.attempts),
 event as (
   insert into job_events (job_id, event, attempt, error_code, detail)
-  select id, 'cancelled', attempts, %(code)s, %(detail)s from held)
+  select id, 'cancelled', attempts, %(code)s, %(detail)s from held),
+unread as (
+  select contents.id from contents join held on held.subject_id = contents.id
+  order by contents.url_key for no key update of contents)
 update contents set status = case when topics is null then 'NEW' else 'READY' end, notice_code = %(code)s,
   reading_notice_code = coalesce(nullif(notice_code, %(code)s), reading_notice_code),
   error_code = null, error_detail = null, updated_at = now()
-from held
-where contents.id = held.subject_id
+from unread
+where contents.id = unread.id
   and not exists (select from jobs live where live.subject_id = contents.id and live.id <> all(%(ids)b::uuid[])
     and live.state in ('pending', 'processing'))
 """  # noqa: S608  -- constants of ours
@@ -140,10 +146,13 @@ update users set credits = credits - mine.amount from mine where users.id = mine
 
 # Users are locked in order, so that two releases of many wait for each other instead of deadlocking.
 _RELEASE = """
-with ended as (
+with reserved as (
+  select id from credit_entries where job_id = any(%(job_ids)b::uuid[]) and state = 'reserved'
+  order by job_id for no key update),
+ended as (
   update credit_entries set state = 'released', settled_at = now()
-  where job_id = any(%(job_ids)b::uuid[]) and state = 'reserved'
-  returning user_id, amount),
+  from reserved where credit_entries.id = reserved.id
+  returning credit_entries.user_id, credit_entries.amount),
 owed as (select user_id, -sum(amount) as credits from ended where amount <> 0 group by user_id),
 locked as (
   select id from users where id in (select user_id from owed) order by id for no key update)

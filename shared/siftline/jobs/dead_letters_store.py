@@ -11,6 +11,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from siftline.contracts import Queue
+from siftline.jobs.states import known
 from siftline.kit.db import Connection
 
 SAMPLES = 3
@@ -25,7 +26,7 @@ class DeadCause:
     error_code: str
     jobs: int
     redrivable: int
-    """Those whose work no other job does, or did since."""
+    """Those whose work no other job does, or did since; none of a kind that this code does not know."""
     oldest_at: datetime
     newest_at: datetime
 
@@ -65,14 +66,16 @@ class CauseCount:
     jobs: int
 
 
-_CAUSES = """
-select queue, job_type, error_code, count(*) as jobs, count(*) filter (where redrivable) as redrivable,
+_KNOWN = known("dead_letters")
+
+_CAUSES = f"""
+select queue, job_type, error_code, count(*) as jobs, count(*) filter (where redrivable and {_KNOWN}) as redrivable,
   min(failed_at) as oldest_at, max(failed_at) as newest_at
 from dead_letters
 where %(queue)s::text is null or queue = %(queue)s
 group by queue, job_type, error_code
 order by jobs desc, queue, job_type, error_code
-"""
+"""  # noqa: S608  -- constants of ours
 
 _SAMPLES = """
 select id, queue, job_type, error_code, subject_id, error_message, attempts, failed_at, parked_at, park_id
@@ -85,22 +88,23 @@ where place <= %(samples)s
 order by failed_at desc, id desc
 """
 
-_REDRIVABLE = """
+_REDRIVABLE = f"""
 select id, park_id, job_type, error_code
 from dead_letters
-where queue = %(queue)s and (%(error_code)s::text is null or error_code = %(error_code)s) and redrivable
+where queue = %(queue)s and (%(error_code)s::text is null or error_code = %(error_code)s) and redrivable and {_KNOWN}
 order by failed_at, id limit %(limit)s
-"""
+"""  # noqa: S608  -- constants of ours
 
-_COUNTED = """
+_COUNTED = f"""
 select job_type, error_code, count(*) as jobs
 from (
   select job_type, error_code from dead_letters
   where queue = %(queue)s and (%(error_code)s::text is null or error_code = %(error_code)s) and redrivable
+    and {_KNOWN}
   order by failed_at, id limit %(limit)s) chosen
 group by job_type, error_code
 order by jobs desc, job_type, error_code
-"""
+"""  # noqa: S608  -- constants of ours
 
 _STILL_DEAD = """
 select dead_letters.park_id

@@ -67,14 +67,24 @@ order by model_version
 """
 _DELETE_VECTORS = """
 delete from embeddings where model_version = %(model_version)s and content_id in (
-  select content_id from embeddings where model_version = %(model_version)s limit %(limit)s)
+  select content_id from embeddings where model_version = %(model_version)s
+  order by content_id limit %(limit)s for update skip locked)
 """
-_DELETE_REFUSALS = "delete from embedding_refusals where model_version = %(model_version)s"
+_OWN_REFUSALS = "select content_id from embedding_refusals where model_version = %(model_version)s"
+_DELETE_REFUSALS = f"""
+delete from embedding_refusals where model_version = %(model_version)s and content_id in (
+  {_OWN_REFUSALS} order by content_id for update)
+"""  # noqa: S608  -- constants of ours
 # Of what has no vector at all it goes on being known, for the version that counts is still to make one.
 _FORGET_REFUSALS = f"""
-{_DELETE_REFUSALS} and exists (select from embeddings where embeddings.content_id = embedding_refusals.content_id)
+delete from embedding_refusals where model_version = %(model_version)s and content_id in (
+  {_OWN_REFUSALS} and exists (select from embeddings where embeddings.content_id = embedding_refusals.content_id)
+  order by content_id for update)
+"""  # noqa: S608  -- constants of ours
+_DELETE_MEANS = """
+delete from topic_means where model_version = %(model_version)s and (lang, topic) in (
+  select lang, topic from topic_means where model_version = %(model_version)s order by lang, topic for update)
 """
-_DELETE_MEANS = "delete from topic_means where model_version = %(model_version)s"
 _DELETE_VERSION = "delete from embedding_versions where model_version = %(model_version)s and state = 'retired'"
 _OF_USER = """
 select e.model_version

@@ -17,6 +17,7 @@ from siftline.contracts import JobType, Queue
 from siftline.jobs import credits_store
 from siftline.jobs import subjects_store as subjects
 from siftline.jobs.model import ClaimedJob
+from siftline.jobs.states import known
 from siftline.kit.db import Connection
 from siftline.kit.errors import SiftlineError
 from siftline.kit.ids import new_id
@@ -46,7 +47,7 @@ with claimed as (
   update jobs set state = 'processing', attempts = attempts + 1, lease_token = %(token)s,
     lease_until = now() + %(lease)s, claimed_at = now(), again = false, again_for = null, waits_for = null,
     updated_at = now()
-  where id = %(id)s and job_type = %(job_type)s and attempts < max_attempts
+  where id = %(id)s and job_type = %(job_type)s and {known("jobs")} and attempts < max_attempts
     and ((state = 'pending' and due_at <= now() + %(grace)s) or (state = 'processing' and lease_until < now()))
   returning id, job_type, queue, subject_id, group_key, payload, priority, attempts, max_attempts, lease_token,
     lease_until, deferred_since),
@@ -57,10 +58,10 @@ select id, job_type, queue, subject_id, group_key, payload, priority, attempts, 
 from claimed where set_config('synchronous_commit', 'off', true) is not null
 """  # noqa: S608  -- constants of ours
 
-_CLEAR_EARLY = """
+_CLEAR_EARLY = f"""
 update jobs set published_at = null, updated_at = now()
-where id = %(id)s and state = 'pending' and due_at > now() + %(grace)s
-"""
+where id = %(id)s and state = 'pending' and due_at > now() + %(grace)s and {known("jobs")}
+"""  # noqa: S608  -- constants of ours
 
 _RENEW = """
 update jobs set lease_until = now() + %(lease)s, updated_at = now()

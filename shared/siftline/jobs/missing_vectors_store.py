@@ -15,8 +15,10 @@ set tries = case when embedding_refusals.text_version = excluded.text_version th
   text_version = excluded.text_version, error_code = excluded.error_code, made_at = now()
 """
 _MADE = """
-delete from embedding_refusals where content_id = %(id)s
-  and model_version not in (select model_version from embedding_versions where state = 'building')
+delete from embedding_refusals where content_id = %(id)s and model_version in (
+  select model_version from embedding_refusals where content_id = %(id)s
+    and model_version not in (select model_version from embedding_versions where state = 'building')
+  order by model_version for update)
 """
 # The model that counts is asked again ever later, but about a text that it does not take only by ``make reindex``;
 # another model than the one that made none, at once.

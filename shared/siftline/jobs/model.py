@@ -80,6 +80,11 @@ class Done:
     follow: Sequence[NewJob] = ()
     result: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def writes_nothing(self) -> bool:
+        """Whether the completion is all there is to write."""
+        return self.write is _no_write and not self.follow
+
 
 class Processor(Protocol):
     """Does the work of one job type. Raises ``TransientError`` or ``PermanentError``; the loop does the rest."""

@@ -1,6 +1,6 @@
 """What the publisher and the sweep ask of ``jobs``: which to hand out now, which were lost, which to park."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -11,7 +11,7 @@ from psycopg.rows import kwargs_row, scalar_row
 from siftline.contracts import JobType, Queue
 from siftline.jobs import credits_store
 from siftline.jobs import subjects_store as subjects
-from siftline.jobs.states import PENDING
+from siftline.jobs.states import PENDING, known
 from siftline.kit.db import Connection
 
 # SQS can hold a message back for at most this long.
@@ -53,36 +53,45 @@ _OUTGOING = """jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_k
   jobs.error_code, jobs.error_message, jobs.attempts, extract(epoch from jobs.due_at - now())::float8 as wait_s"""
 
 # Whether it is due is asked of each, not looked for: in the index by time stands all that waits, handed out or not.
-_OUTSTANDING = """
+_OUTSTANDING = f"""
 select least(count(*) filter (where due_at <= now()), %(cap)s)::int8 from jobs
-where queue = %(queue)s and state = 'pending' and published_at is not null
-"""
+where queue = %(queue)s and state = 'pending' and published_at is not null and {known("jobs")}
+"""  # noqa: S608  -- constants of ours
+
+# Hand-outs of a queue go one after the other: two at once would count the same jobs as outstanding and choose the same
+# ones, and one of them would come away with nothing while others wait.
+_ONE_AT_A_TIME = "select pg_advisory_xact_lock(hashtextextended('hand_out ' || %(queue)s, 0))"
 
 # That a message was sent need not be on disk: were that lost with the server, the message would be sent once more.
 # Of each tenant only its share is handed out at a time: messages stand in SQS in the order they came, and nobody's can
 # pass a thousand of somebody else's there. Messages that SQS still holds back (due later) stand in nobody's way.
 # Who waits for a host's turn is handed out with it, for behind those that were never tried it would be missed; of
 # these no more than a share become due together.
+# A job that somebody else has in hand at this moment is theirs: a publisher sends it, who enqueues onto it publishes it
+# after. So it is skipped, and nobody who takes jobs ever waits for a row: two that wait for each other cannot be.
 _TAKE = f"""
 with wanted as materialized (
   select id, queue, group_key, due_at, waits_for,
     row_number() over (partition by queue, group_key order by priority desc, due_at, id) as place
   from jobs
-  where id = any(%(ids)b::uuid[]) and state = {PENDING} and published_at is null and due_at <= now() + %(ahead)s),
+  where id = any(%(ids)b::uuid[]) and state = {PENDING} and published_at is null and due_at <= now() + %(ahead)s
+    and {known("jobs")}),
 tenants as materialized (
   select queue, group_key, (select count(*) filter (where out.due_at <= now()) from jobs out
     where out.queue = one.queue and out.group_key = one.group_key and out.state = 'pending'
-      and out.published_at is not null) as already
+      and out.published_at is not null and {known("out")}) as already
   from (select distinct queue, group_key from wanted) one),
 chosen as (
   select wanted.id from wanted join tenants using (queue, group_key)
   where place + already <= %(share)s or (waits_for = any(%(in_turn)s) and wanted.due_at > now()
     and place + (select count(*) from jobs out where out.queue = wanted.queue and out.group_key = wanted.group_key
-      and out.state = 'pending' and out.published_at is not null
-      and out.due_at > wanted.due_at - %(together)s and out.due_at <= wanted.due_at) <= %(share)s))
+      and out.state = 'pending' and out.published_at is not null and {known("out")}
+      and out.due_at > wanted.due_at - %(together)s and out.due_at <= wanted.due_at) <= %(share)s)),
+mine as (
+  select jobs.id from chosen join jobs using (id) where jobs.state = {PENDING} and jobs.published_at is null
+  order by jobs.job_type, jobs.subject_id for no key update of jobs skip locked)
 update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
-from chosen where jobs.id = chosen.id and jobs.state = {PENDING} and jobs.published_at is null
-  and set_config('synchronous_commit', 'off', true) is not null
+from mine where jobs.id = mine.id and set_config('synchronous_commit', 'off', true) is not null
 returning {_OUTGOING}
 """  # noqa: S608  -- constants of ours
 
@@ -101,24 +110,27 @@ turns as (
     row_number() over (partition by tenants.group_key order by own.priority desc, own.due_at) as turn
   from tenants cross join lateral (
     select count(*) filter (where due_at <= now()) as already from jobs
-    where queue = %(queue)s and state = 'pending' and published_at is not null and group_key = tenants.group_key) out
+    where queue = %(queue)s and state = 'pending' and published_at is not null and group_key = tenants.group_key
+      and {known("jobs")}) out
   cross join lateral (
     select id, priority, due_at from jobs
     where queue = %(queue)s and state = 'pending' and published_at is null and group_key = tenants.group_key
-      and due_at <= now() + %(ahead)s
+      and due_at <= now() + %(ahead)s and {known("jobs")}
     order by priority desc, due_at limit least(%(limit)s, greatest(%(share)s - out.already, 0))) own
   where tenants.group_key is not null),
-chosen as (select id from turns order by priority desc, turn, due_at limit %(limit)s)
+chosen as (select id from turns order by priority desc, turn, due_at limit %(limit)s),
+mine as (
+  select jobs.id from chosen join jobs using (id) where jobs.state = {PENDING} and jobs.published_at is null
+  order by jobs.job_type, jobs.subject_id for no key update of jobs skip locked)
 update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
-from chosen where jobs.id = chosen.id and jobs.state = {PENDING} and jobs.published_at is null
-  and set_config('synchronous_commit', 'off', true) is not null
+from mine where jobs.id = mine.id and set_config('synchronous_commit', 'off', true) is not null
 returning {_OUTGOING}
 """  # noqa: S608  -- constants of ours
 
 _TAKE_UNANSWERED = f"""
 with quiet as (
   select id from jobs
-  where state = 'pending' and published_at < now() - %(quiet)s
+  where state = 'pending' and published_at < now() - %(quiet)s and {known("jobs")}
     and greatest(published_at, due_at) < now() - %(quiet)s * power(2, least(publish_count - 1, 6))
   order by published_at limit %(limit)s for update skip locked)
 update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
@@ -126,15 +138,20 @@ from quiet where jobs.id = quiet.id
 returning {_OUTGOING}
 """  # noqa: S608  -- constants of ours
 
-_QUEUES_OF = "select distinct queue from jobs where id = any(%(ids)b::uuid[]) order by queue"
-
-_NOT_SENT = f"""
-update jobs set published_at = null, updated_at = now() where id = any(%(ids)b::uuid[]) and state = {PENDING}
+_QUEUES_OF = f"""
+select distinct queue from jobs where id = any(%(ids)b::uuid[]) and {known("jobs")} order by queue
 """  # noqa: S608  -- constants of ours
 
-_SWEEP_LOST = """
+_NOT_SENT = f"""
+with mine as (
+  select id from jobs where id = any(%(ids)b::uuid[]) and state = {PENDING}
+  order by job_type, subject_id for no key update)
+update jobs set published_at = null, updated_at = now() from mine where jobs.id = mine.id
+"""  # noqa: S608  -- constants of ours
+
+_SWEEP_LOST = f"""
 with lost as (
-  select id from jobs where state = 'processing' and lease_until < now()
+  select id from jobs where state = 'processing' and lease_until < now() and {known("jobs")}
   order by lease_until limit %(limit)s for update skip locked),
 ended as (
   update jobs set
@@ -158,32 +175,40 @@ event as (
 select ended.job_type, ended.subject_id, ended.state = 'failed' and follow.id is null as failed,
   case when ended.state = 'failed' then ended.id end as ended_id, follow.id as follow_id
 from ended left join follow on follow.job_type = ended.job_type and follow.subject_id = ended.subject_id
-"""
+"""  # noqa: S608  -- constants of ours
 
-_END_LEASES = """
-update jobs set lease_until = now(), updated_at = now() where state = 'processing' and lease_until > now()
-"""
+_END_LEASES = f"""
+with held as (
+  select id from jobs where state = 'processing' and lease_until > now() and {known("jobs")}
+  order by job_type, subject_id for no key update)
+update jobs set lease_until = now(), updated_at = now() from held where jobs.id = held.id
+"""  # noqa: S608  -- constants of ours
 
 _TO_PARK = f"""
 select {_OUTGOING}
 from jobs
-where park_id is not null and parked_at is null and finished_at <= now() - %(quiet)s
+where park_id is not null and parked_at is null and finished_at <= now() - %(quiet)s and {known("jobs")}
 order by finished_at limit %(limit)s for update skip locked
 """  # noqa: S608  -- constants of ours
 
 _TO_PARK_ONE = f"""
 select {_OUTGOING}
 from jobs
-where id = %(job_id)s and (park_id is not null and parked_at is null) = (select true)
+where id = %(job_id)s and (park_id is not null and parked_at is null) = (select true) and {known("jobs")}
 for update skip locked
 """  # noqa: S608  -- constants of ours
 
-_PARKED = "update jobs set parked_at = now() where park_id = any(%(park_ids)b::uuid[]) and parked_at is null"
+_PARKED = """
+with mine as (
+  select id from jobs where park_id = any(%(park_ids)b::uuid[]) and parked_at is null
+  order by job_type, subject_id, id for no key update)
+update jobs set parked_at = now() from mine where jobs.id = mine.id
+"""
 
-_CLEAN_UP = """
+_CLEAN_UP = f"""
 with old as (
   select id from jobs
-  where state in ('completed', 'failed', 'cancelled') and finished_at < now() - %(age)s
+  where state in ('completed', 'failed', 'cancelled') and finished_at < now() - %(age)s and {known("jobs")}
     and (park_id is null or parked_at is not null)
     and (state <> 'failed' or coalesce((select status from contents where contents.id = jobs.subject_id), '')
       not in ('NEW', 'PENDING', 'PROCESSING'))
@@ -191,7 +216,7 @@ with old as (
       where contents.id = jobs.subject_id and contents.status = 'READY' and contents.notice_code = 'no_credit'))
   order by finished_at limit %(limit)s for update skip locked)
 delete from jobs using old where jobs.id = old.id returning jobs.id
-"""
+"""  # noqa: S608  -- constants of ours
 
 
 def outstanding(connection: Connection, queue: Queue, *, cap: int) -> int:
@@ -199,9 +224,17 @@ def outstanding(connection: Connection, queue: Queue, *, cap: int) -> int:
 
     What SQS still holds back stands in nobody's way.
     """
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        counted: int = cursor.execute(_OUTSTANDING, {"queue": queue.value, "cap": cap}).fetchone() or 0
-    return counted
+    return _counting(connection, queue, cap)()
+
+
+def in_turn(connection: Connection, queue: Queue, *, counted_to: int) -> Callable[[], int]:
+    """Wait until nobody else hands out jobs of a queue, and keep others from it until the transaction ends.
+
+    What is returned fetches how many of its messages are outstanding by then, as ``outstanding`` counts them: 0 where
+    ``counted_to`` is 0, for nobody needs to know.
+    """
+    connection.execute(_ONE_AT_A_TIME, {"queue": queue.value})
+    return _counting(connection, queue, counted_to) if counted_to else lambda: 0
 
 
 def take(connection: Connection, ids: Sequence[UUID], *, share: int) -> list[Outgoing]:
@@ -285,6 +318,11 @@ def clean_up(connection: Connection, *, age_s: float, limit: int) -> int:
     cancelled one only once its content no longer waits for the credit of who asked to have it read again.
     """
     return len(connection.execute(_CLEAN_UP, {"age": timedelta(seconds=age_s), "limit": limit}).fetchall())
+
+
+def _counting(connection: Connection, queue: Queue, cap: int) -> Callable[[], int]:
+    cursor = connection.cursor(row_factory=scalar_row).execute(_OUTSTANDING, {"queue": queue.value, "cap": cap})
+    return lambda: cursor.fetchone() or 0
 
 
 def _outgoing(connection: Connection, statement: str, values: dict[str, Any]) -> list[Outgoing]:

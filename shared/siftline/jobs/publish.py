@@ -11,7 +11,7 @@ from siftline.jobs import outbox_store as outbox
 from siftline.jobs.model import person
 from siftline.jobs.outbox_store import SQS_DELAY_MAX_S, Outgoing
 from siftline.jobs.queues import Envelope, body
-from siftline.kit.db import Database
+from siftline.kit.db import Connection, Database, settled_after
 from siftline.kit.log import logger
 from siftline.settings import JobSettings
 
@@ -67,12 +67,17 @@ class Publisher:
         if queue in _BY_SCHEDULE and not scheduled and caps == 1:
             return 0
         cap = caps * self._settings.job_outstanding_max
-        with self._database.transaction() as connection:
-            room = cap if queue in _UNCAPPED else cap - outbox.outstanding(connection, queue, cap=cap)
+
+        def take(connection: Connection, outstanding: int) -> list[Outgoing]:
+            room = cap - outstanding
             wanted = min(room, limit) if limit is not None else room
             share = caps * self._settings.job_tenant_share
-            taken = outbox.take_turns(connection, queue, limit=wanted, share=share) if wanted > 0 else []
-        return self._send(taken)
+            return outbox.take_turns(connection, queue, limit=wanted, share=share) if wanted > 0 else []
+
+        counted_to = 0 if queue in _UNCAPPED else cap
+        return self._send(
+            settled_after(self._database, lambda c: outbox.in_turn(c, queue, counted_to=counted_to), take)
+        )
 
     def repeat_unanswered(self, *, limit: int) -> int:
         """Send again what was handed out and never claimed; returns how many."""

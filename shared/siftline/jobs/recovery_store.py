@@ -99,7 +99,10 @@ and not exists (select from jobs where jobs.job_type = 'score_user' and jobs.sub
 order by users.id limit %(limit)s
 """
 
-_IDLE = "update sources set fetch_status = 'IDLE', updated_at = now() where id = any(%(ids)b::uuid[])"
+_IDLE = """
+with unwanted as (select id from sources where id = any(%(ids)b::uuid[]) order by url_key for no key update)
+update sources set fetch_status = 'IDLE', updated_at = now() from unwanted where sources.id = unwanted.id
+"""
 
 # The line that the new job's enqueueing wrote in this very transaction says why it came to be.
 _EXPLAIN = """

@@ -85,7 +85,7 @@ limit %(rows)s for no key update of contents skip locked
 _SENT = """
 insert into reprocess_contents (run_id, content_id, job_id)
 select %(run_id)s, subject_id, id from jobs where id = any(%(job_ids)b::uuid[])
-on conflict do nothing
+order by subject_id on conflict do nothing
 """
 _SPENT = """
 select coalesce(sum(spendings.micro_usd), 0)::int8 from spendings

@@ -23,7 +23,7 @@ select case when exists (select from jobs where id = %(job_id)s and payload ? 'r
 _OPEN_DAY = """
 insert into spending_days (kind, day, user_id, micro_usd)
 select %(kind)s, %(day)s, user_id, 0 from unnest(array[null, %(user_id)s::uuid]) as payers (user_id)
-group by user_id
+group by user_id order by user_id nulls first
 on conflict (kind, day, user_id) do nothing
 """
 _LOCK_DAY = """

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from siftline.contracts import Queue
 from siftline.jobs import counts_store
-from siftline.jobs.counts_store import QueueCount
+from siftline.jobs.counts_store import QueueCount, UnknownCount
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
@@ -16,6 +16,7 @@ from siftline.kit.metrics import COUNT, PERCENT, SECONDS, emit
 from siftline.settings import JobSettings
 
 _log = logger("jobs")
+_QUEUES = frozenset(queue.value for queue in Queue)
 
 
 class Statistics:
@@ -51,7 +52,9 @@ class Statistics:
         found = self._counts()
         self._tell(found)
         with self._database.transaction() as connection:
-            self._tell_duplicates(counts_store.duplicates(connection))
+            unknown, duplicates = counts_store.unknown(connection), counts_store.duplicates(connection)
+        self._tell_unknown(unknown)
+        self._tell_duplicates(duplicates)
         return found
 
     def _due(self, queue: Queue) -> bool:
@@ -70,11 +73,12 @@ class Statistics:
     def _tell(self, rows: Sequence[QueueCount]) -> None:
         by_queue: dict[str, list[QueueCount]] = defaultdict(list)
         for row in rows:
-            by_queue[row.queue].append(row)
             _log.info("queue_stats", **asdict(row))
-            self._measure(row.queue, [row], job_type=row.job_type)
+            if row.queue in _QUEUES:  # another one has no real name by which two stages stay apart
+                by_queue[row.queue].append(row)
+                self._measure(Queue(row.queue), [row], job_type=row.job_type)
         for queue, mine in by_queue.items():
-            self._measure(queue, mine)
+            self._measure(Queue(queue), mine)
             pending = sum(row.pending for row in mine)
             if pending > self._settings.job_backlog_high:
                 _log.warning(
@@ -85,19 +89,27 @@ class Statistics:
                     oldest_due_s=max(row.oldest_due_s for row in mine),
                 )
 
+    def _tell_unknown(self, found: Sequence[UnknownCount]) -> None:
+        """Ring for jobs that a newer release left: nobody here works on them."""
+        for one in found:
+            _log.error("unknown_jobs", **asdict(one))
+        emit({"UnknownJobs": (sum(one.jobs for one in found), COUNT)}, {"queue": self._real(Queue.CONTENT_PROCESSING)})
+
     def _tell_duplicates(self, found: counts_store.DuplicateCount) -> None:
         kinds = {"exact": found.exact, "near": found.near, "url": found.url}
         _log.info("duplicate_stats", **asdict(found), ratio=round(found.ratio, 4))
         for kind, contents in kinds.items():
             percent = 100 * contents / found.contents if found.contents else 0.0
-            queue = self._names.get(Queue.CONTENT_PROCESSING, Queue.CONTENT_PROCESSING)
-            emit({"Duplicates": (percent, PERCENT)}, {"queue": queue, "kind": kind})
+            emit({"Duplicates": (percent, PERCENT)}, {"queue": self._real(Queue.CONTENT_PROCESSING), "kind": kind})
 
-    def _measure(self, queue: str, rows: Sequence[QueueCount], **dimensions: str) -> None:
+    def _real(self, queue: Queue) -> str:
+        return self._names.get(queue, queue.value)
+
+    def _measure(self, queue: Queue, rows: Sequence[QueueCount], **dimensions: str) -> None:
         figures = {
             "JobsPending": (sum(row.pending for row in rows), COUNT),
             "JobsProcessing": (sum(row.processing for row in rows), COUNT),
             "OldestDueAge": (max(row.oldest_due_s for row in rows), SECONDS),
             "OldestRunningAge": (max(row.oldest_running_s for row in rows), SECONDS),
         }
-        emit(figures, {"queue": self._names.get(Queue(queue), queue), **dimensions})
+        emit(figures, {"queue": self._real(queue), **dimensions})

@@ -18,7 +18,7 @@ from siftline.contracts import JobType, Priority, Queue, queue_of
 from siftline.jobs import credits_store
 from siftline.jobs import subjects_store as subjects
 from siftline.jobs.model import NewJob
-from siftline.jobs.states import FAILED, PENDING
+from siftline.jobs.states import FAILED, PENDING, known
 from siftline.kit.db import Connection
 from siftline.kit.errors import TransientError
 from siftline.kit.ids import new_id
@@ -26,7 +26,8 @@ from siftline.kit.ids import new_id
 # A row that the insert met already bears this transaction's mark (xmax); only one made now begins a timeline.
 # A turn among those in no hurry is not waited for by who is.
 # Who asks as a job runs has the follow-up. Who brings a new text where a free repeat waits has that job: now it costs.
-_ENQUEUE = """
+# A queue that this code does not know is a newer release's: what is asked for again leaves it for one of ours.
+_ENQUEUE = f"""
 with live as (
 insert into jobs (id, job_type, queue, subject_id, group_key, priority, payload, due_at, max_attempts,
   origin_message_id)
@@ -41,13 +42,14 @@ on conflict (job_type, subject_id) where state in ('pending', 'processing') do u
   again = jobs.again or jobs.state = 'processing',
   again_for = case when jobs.state = 'processing' then coalesce(jobs.again_for, excluded.group_key) end,
   priority = greatest(jobs.priority, excluded.priority),
-  queue = case when excluded.priority > jobs.priority then excluded.queue else jobs.queue end,
+  queue = case when excluded.priority > jobs.priority or (jobs.state = 'pending' and not {known("jobs")})
+    then excluded.queue else jobs.queue end,
   group_key = case when jobs.state = 'pending' and (excluded.priority > jobs.priority or exists (
       select from credit_entries own join contents on contents.id = own.content_id
       where own.job_id = jobs.id and own.state = 'reserved' and own.kind = 'repeat'
         and own.content_version < contents.version)) then excluded.group_key
     else jobs.group_key end,
-  published_at = case when jobs.state = 'pending' and excluded.priority > jobs.priority
+  published_at = case when jobs.state = 'pending' and (excluded.priority > jobs.priority or not {known("jobs")})
     and excluded.queue <> jobs.queue then null else jobs.published_at end,
   due_at = case when excluded.priority > jobs.priority and jobs.waits_for in ('host_busy', 'tenant_busy')
     then least(jobs.due_at, excluded.due_at) else jobs.due_at end,
@@ -56,7 +58,7 @@ on conflict (job_type, subject_id) where state in ('pending', 'processing') do u
 returning id, xmax = 0 as fresh),
 event as (insert into job_events (job_id, event, attempt) select id, 'enqueued', 0 from live where fresh)
 select id from live
-"""
+"""  # noqa: S608  -- constants of ours
 
 _WAITING = """
 select queue, group_key, count(*)::int as jobs
@@ -89,14 +91,18 @@ order by job_type, subject_id for no key update
 
 _PUT_BACK = f"""
 update jobs set published_at = null, updated_at = now() where id = %(id)s and state = {PENDING}
+  and {known("jobs")}
 """  # noqa: S608  -- constants of ours
 
 _CANCEL = """
-with ended as (
+with live as (
+  select id from jobs where subject_id = any(%(subjects)s) and state in ('pending', 'processing')
+  order by job_type, subject_id for no key update),
+ended as (
   update jobs set state = 'cancelled', finished_at = now(), lease_token = null, lease_until = null, again = false,
     waits_for = null, updated_at = now()
-  where subject_id = any(%(subjects)s) and state in ('pending', 'processing')
-  returning id, attempts),
+  from live where jobs.id = live.id
+  returning jobs.id, jobs.attempts),
 event as (insert into job_events (job_id, event, attempt) select id, 'cancelled', attempts from ended)
 select id from ended
 """
@@ -106,10 +112,10 @@ with asked as (
   select jobs.id, jobs.park_id
   from jobs join unnest(%(ids)b::uuid[], %(park_ids)b::uuid[]) as dead (id, park_id)
     on jobs.id = dead.id and jobs.park_id = dead.park_id
-  where jobs.state = {FAILED}
+  where jobs.state = {FAILED} and {known("jobs")}
     and not exists (select from jobs live where live.job_type = jobs.job_type
       and live.subject_id = jobs.subject_id and live.state in ('pending', 'processing'))
-  order by jobs.id for update of jobs),
+  order by jobs.job_type, jobs.subject_id, jobs.id for update of jobs),
 redriven as (
   update jobs set state = 'pending', attempts = 0, due_at = now(), published_at = null, publish_count = 0,
     finished_at = null, park_id = null, parked_at = null, error_code = null, error_message = null,
@@ -247,6 +253,11 @@ def hasten(connection: Connection, subject_ids: Sequence[UUID], group_key: str) 
         "group_key": group_key,
     }
     connection.execute(_HASTEN, values)
+
+
+def is_kept(connection: Connection, job_id: UUID) -> bool:
+    """Return whether a job has its row, of whatever kind it is."""
+    return connection.execute("select from jobs where id = %(id)s", {"id": job_id}).fetchone() is not None
 
 
 def put_back(connection: Connection, job_id: UUID) -> None:

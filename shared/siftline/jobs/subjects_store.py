@@ -11,6 +11,7 @@ from siftline.jobs.model import NewJob
 from siftline.kit.db import Connection
 
 _CONTENT_JOBS = frozenset({JobType.INGEST_CONTENT, JobType.ANALYZE_CONTENT})
+_WITH_STATUS = _CONTENT_JOBS | {JobType.TRANSCRIBE_CONTENT, JobType.FETCH_SOURCE}
 
 # A content may have a job of each kind at once: what is in work has the last word, then what waits, then what ended.
 # Counted, as of whether there is one the planner likes to make a table of all such jobs first.
@@ -19,18 +20,22 @@ _IN = (
     " 'analyze_content') and jobs.state = '{}')"
 )
 _IN_WORK, _WAITS = _IN.format("processing"), _IN.format("pending")
+# In the order in which everybody holds several of them, and only those that are changed.
+_MINE = "with mine as (select id from {} where id = any(%(ids)b::uuid[]){} order by url_key for no key update)"
 # What waited for credit does so no longer, and says again what its reading said.
 _NOTICE = """
   notice_code = case when notice_code = 'no_credit' then reading_notice_code else notice_code end,
   reading_notice_code = null"""
 _CONTENTS_WAITING = f"""
+{_MINE.format("contents", f" and (status <> 'PENDING' or {_IN_WORK})")}
 update contents set status = case when {_IN_WORK} then 'PROCESSING' else 'PENDING' end,
   error_code = null, error_detail = null, {_NOTICE}, updated_at = now()
-where id = any(%(ids)b::uuid[]) and (status <> 'PENDING' or {_IN_WORK})
+from mine where contents.id = mine.id
 """  # noqa: S608  -- constants of ours
 _CONTENTS_ENQUEUED = f"""
+{_MINE.format("contents", " and status not in ('PENDING', 'PROCESSING')")}
 update contents set status = 'PENDING', error_code = null, error_detail = null, {_NOTICE}, updated_at = now()
-where id = any(%(ids)b::uuid[]) and status not in ('PENDING', 'PROCESSING')
+from mine where contents.id = mine.id
 """  # noqa: S608  -- constants of ours
 # A worker has the job: parts of the very statement that claims it, beside its rows in ``claimed``.
 CLAIMED = """
@@ -42,35 +47,44 @@ source as (
   from claimed where sources.id = claimed.subject_id and claimed.job_type = 'fetch_source')
 """
 _CONTENTS_FAILED = f"""
+{_MINE.format("contents", "")}
 update contents set status = case when {_IN_WORK} then 'PROCESSING' when {_WAITS} then 'PENDING' else 'FAILED' end,
   error_code = case when not ({_IN_WORK} or {_WAITS}) then %(code)s end,
   error_detail = case when not ({_IN_WORK} or {_WAITS}) then %(detail)s end, updated_at = now()
-where id = any(%(ids)b::uuid[])
+from mine where contents.id = mine.id
 """  # noqa: S608  -- constants of ours
 _CONTENTS_FINISHED = f"""
 update contents set status = case when {_IN_WORK} then 'PROCESSING' else 'PENDING' end,
   error_code = null, error_detail = null, updated_at = now()
 where id = %(id)s and ({_IN_WORK} or {_WAITS})
 """  # noqa: S608  -- constants of ours
-_SOURCES_WAITING = """
+_SOURCES_WAITING = f"""
+{_MINE.format("sources", " and fetch_status <> 'QUEUED'")}
 update sources set fetch_status = 'QUEUED', updated_at = now()
-where id = any(%(ids)b::uuid[]) and fetch_status <> 'QUEUED'
-"""
-_SOURCES_ENQUEUED = """
+from mine where sources.id = mine.id
+"""  # noqa: S608  -- constants of ours
+_SOURCES_ENQUEUED = f"""
+{_MINE.format("sources", " and fetch_status not in ('QUEUED', 'FETCHING')")}
 update sources set fetch_status = 'QUEUED', updated_at = now()
-where id = any(%(ids)b::uuid[]) and fetch_status not in ('QUEUED', 'FETCHING')
-"""
+from mine where sources.id = mine.id
+"""  # noqa: S608  -- constants of ours
 _SOURCES_FINISHED = """
 update sources set fetch_status = 'QUEUED', updated_at = now()
 where id = %(id)s and exists (select from jobs where jobs.subject_id = sources.id and jobs.job_type = 'fetch_source'
   and jobs.state = 'pending')
 """
-_SOURCES_FAILED = """
+_SOURCES_FAILED = f"""
+{_MINE.format("sources", "")}
 update sources set fetch_status = 'ERROR', last_error_code = %(code)s, last_error_detail = %(detail)s,
   next_fetch_at = greatest(next_fetch_at, now() + refresh_minutes * interval '1 minute'),
   next_fetch_reason = 'the last poll failed', updated_at = now()
-where id = any(%(ids)b::uuid[])
-"""
+from mine where sources.id = mine.id
+"""  # noqa: S608  -- constants of ours
+
+
+def has_status(job_type: JobType) -> bool:
+    """Return whether the subjects of a job type say how far its jobs are."""
+    return job_type in _WITH_STATUS
 
 
 def enqueued(connection: Connection, jobs: Iterable[NewJob]) -> None:

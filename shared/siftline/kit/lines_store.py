@@ -35,7 +35,9 @@ def standing(scope: str, times: str) -> str:
     """
     return f"""
 with left_behind as (
-  delete from fetch_turns where scope = {scope} and who <> %(who)s and turn_at <= now() - %(turn_kept)s),
+  delete from fetch_turns where scope = {scope} and who in (
+    select who from fetch_turns where scope = {scope} and who <> %(who)s and turn_at <= now() - %(turn_kept)s
+    for update skip locked)),
 host as (select {times} from fetch_hosts h where h.scope = {scope}),
 mine as (
   insert into fetch_turns (scope, who, since, turn_at)

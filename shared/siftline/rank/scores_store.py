@@ -136,11 +136,13 @@ _DUE = _BLOCK.format(due="i.score_wanted <> i.score_made")
 _ALL_DUE = _BLOCK.format(due="(i.score_wanted <> i.score_made or i.scored_with is distinct from %(profile_id)s)")
 _HOLD = "select id from score_profiles where user_id = %(user_id)s for no key update"
 _WRITE = """
+with own as (
+  select id from items where id = any(%(ids)b::uuid[]) and user_id = %(user_id)s order by id for no key update)
 update items set score = new.score, score_reasons = new.reasons::jsonb, scored_with = %(profile_id)s,
   score_made = new.wanted
 from unnest(%(ids)b::uuid[], %(scores)b::float8[], %(reasons)b::jsonb[], %(wanted)b::int4[])
-  as new (id, score, reasons, wanted)
-where items.id = new.id and items.user_id = %(user_id)s
+  as new (id, score, reasons, wanted) join own using (id)
+where items.id = new.id
 """
 _APPLIED = """
 update score_profiles set applied_at = now() where user_id = %(user_id)s and id = %(profile_id)s and applied_at is null

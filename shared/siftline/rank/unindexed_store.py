@@ -8,7 +8,11 @@ from psycopg.rows import scalar_row
 from siftline.kit.db import Connection
 
 _WAITING = "select content_id from unindexed order by deleted_at, content_id limit %(limit)s"
-_DONE = "delete from unindexed where content_id = any(%(ids)b::uuid[])"
+_DONE = """
+with done as (
+  select content_id from unindexed where content_id = any(%(ids)b::uuid[]) order by content_id for update)
+delete from unindexed using done where unindexed.content_id = done.content_id
+"""
 
 
 def waiting(connection: Connection, *, limit: int) -> list[UUID]:

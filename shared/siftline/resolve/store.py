@@ -27,7 +27,12 @@ update entities set canonical_id = %(canonical_id)s, provider = %(provider)s, na
 where id = %(id)s
 """
 # The aliases first: whoever is about to use one holds it, and is waited for.
-_MERGE_ALIASES = "update entity_aliases set entity_id = %(winner)s where entity_id = %(id)s"
+_MERGE_ALIASES = """
+with theirs as (
+  select kind, temporary_id from entity_aliases where entity_id = %(id)s order by kind, temporary_id for no key update)
+update entity_aliases a set entity_id = %(winner)s
+from theirs where a.kind = theirs.kind and a.temporary_id = theirs.temporary_id
+"""
 _MERGE_CONTENTS = """
 insert into content_entities as kept (content_id, entity_id, mentions)
 select content_id, %(winner)s, mentions from content_entities where entity_id = %(id)s order by content_id
@@ -52,7 +57,12 @@ on conflict (provider, span, starts_at) do update set requests = kept.requests +
 where kept.requests < %(most)s
 returning requests
 """
-_FORGET_REQUESTS = "delete from provider_requests where starts_at < %(before)s"
+_FORGET_REQUESTS = """
+with old as (
+  select provider, span, starts_at from provider_requests where starts_at < %(before)s for update skip locked)
+delete from provider_requests r using old
+where r.provider = old.provider and r.span = old.span and r.starts_at = old.starts_at
+"""
 _WAITING = """
 select entities.id from entities
 where kind = 'ORG' and canonical_id is null

@@ -12,6 +12,7 @@ from siftline.jobs.model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import Depth
 from siftline.jobs.reprocess import Reprocess
+from siftline.jobs.states import is_known
 from siftline.jobs.steps import Steps
 from siftline.jobs.sweep import Sweep
 from siftline.kit import pacing_store
@@ -201,12 +202,13 @@ class Schedule:
         """
         with self._database.transaction() as connection:
             rows = counts_store.counts(connection)
-        due = Counter[str]()
+        due = Counter[Queue]()
         for row in rows:
-            due[row.queue] += row.pending - row.delayed
+            if is_known(row.job_type, row.queue):
+                due[Queue(row.queue)] += row.pending - row.delayed
         limit = self._settings.extra_run_pending
         steps = Steps(Tick.EXTRA_RUN, self._clock, work_s=self._settings.tick_work_s)
-        done = steps.run({queue: self._extra(Queue(queue), jobs) for queue, jobs in due.items() if jobs > limit})
+        done = steps.run({queue: self._extra(queue, jobs) for queue, jobs in due.items() if jobs > limit})
         return {"handed_out": sum(done.values())}
 
     def _labellings(self) -> int:

@@ -79,10 +79,13 @@ with failed as (
   where deliveries.state = 'pending' and jobs.state = 'failed'
     and not exists (select from jobs live where live.job_type = 'deliver_briefing'
       and live.subject_id = deliveries.id and live.state in ('pending', 'processing'))
-  order by deliveries.id, jobs.finished_at desc)
+  order by deliveries.id, jobs.finished_at desc),
+lost as (
+  select deliveries.id from deliveries join failed using (id) where deliveries.state = 'pending'
+  order by deliveries.id for no key update of deliveries)
 update deliveries set state = case when unanswered > 0 then 'unconfirmed' else 'failed' end,
   error_code = failed.error_code, error_detail = failed.error_message
-from failed where deliveries.id = failed.id
+from failed join lost using (id) where deliveries.id = failed.id
 """
 
 # What is marked as due waits for it; a run that failed is not followed by another at once.
@@ -97,7 +100,8 @@ order by sets.user_id limit %(limit)s
 """
 
 _OLD_KEYS = """
-with old as (select user_id, key from idempotency_keys where created_at < now() - %(age)s limit %(limit)s)
+with old as (select user_id, key from idempotency_keys where created_at < now() - %(age)s
+  limit %(limit)s for update skip locked)
 delete from idempotency_keys using old
 where idempotency_keys.user_id = old.user_id and idempotency_keys.key = old.key
 """
@@ -111,7 +115,7 @@ with orphans as (
     and not exists (select from content_entities where content_entities.entity_id = entities.id)
     and not exists (select from jobs where jobs.job_type = 'resolve_entity' and jobs.subject_id = entities.id
       and jobs.state in ('pending', 'processing'))
-  limit %(limit)s),
+  limit %(limit)s for update of entities skip locked),
 held as (
   select entity_aliases.kind, entity_aliases.temporary_id, entity_aliases.entity_id from entity_aliases
   join orphans on orphans.id = entity_aliases.entity_id
