@@ -24,6 +24,11 @@ _NOTICES = {
     "blocked_by_site": "The site does not let programs read its page; this is what its feed brought of it.",
     "pdf_without_text": "The PDF holds only pictures of its pages, without text.",
 }
+_UNDATED = {
+    "date_unreadable": "cannot be read",
+    "date_ambiguous": "may be one of two days: nothing tells in which order day and month stand",
+    "date_implausible": "cannot be when it was published",
+}
 _WORDS_PER_MINUTE, _CHARACTERS_PER_MINUTE = 230, 500
 _CHARACTERS = frozenset({"zh", "ja"})
 _ANY_NOTICE = "The page could be read only in part."
@@ -63,6 +68,15 @@ def detail_of(
 def notice_of(code: str | None) -> Cause | None:
     """Return what limits what could be read, in words."""
     return None if code is None else Cause(code=code, detail=_NOTICES.get(code, _ANY_NOTICE))
+
+
+def undated_of(row: ItemRow) -> Cause | None:
+    """Return why the date that an item claims is not used, in words."""
+    if row.undated_code is None:
+        return None
+    why = _UNDATED.get(row.undated_code, "is not used")
+    detail = f"The date that is claimed, \u201c{row.undated_claim}\u201d, {why}. When it was first seen counts."
+    return Cause(code=row.undated_code, detail=detail)
 
 
 def error_of(code: str | None, detail: str | None) -> Cause | None:
@@ -110,6 +124,7 @@ def fields_of(row: ItemRow) -> dict[str, object]:
         "reading_minutes": reading_minutes(row.word_count, row.lang),
         "tags": list(dict.fromkeys([*row.own_tags, *row.content_tags])),
         "score": None if row.score is None else round(row.score, 4),
+        "undated": undated_of(row),
         "notice": notice_of(row.shown_notice_code),
         "error": error_of(row.error_code, row.error_detail),
     }

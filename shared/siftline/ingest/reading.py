@@ -229,6 +229,8 @@ class ContentReading:
             author=video.channel or stated.author,
             site_name=_YOUTUBE,
             published_at=stated.published_at,
+            undated_code=stated.undated_code,
+            undated_claim=stated.undated_claim,
             image_url=video.image_url or stated.image_url,
             description=(video.description or "")[:2_000] or stated.description,
             text=notes.text,

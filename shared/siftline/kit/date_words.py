@@ -80,6 +80,7 @@ def names(table: str) -> dict[str, list[list[str]]]:
     }
 
 
+@cache
 def _tables() -> dict[str, dict[str, str]]:
     return tomllib.loads(resources.files("siftline.kit").joinpath("data/date_words.toml").read_text("utf-8"))
 

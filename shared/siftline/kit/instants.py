@@ -1,7 +1,7 @@
 """What a claimed instant is worth: the one place that reads dates which strangers wrote, and decides which to believe.
 
 Feeds, pages and files state when something was published as a standard wants it, as their language writes it, or as
-some program left it. What is stated is read; what cannot be read is never guessed at: it is ``Undated``, and says why.
+some program left it. What is stated is read; what cannot be read is never guessed at: it is undated, and says why.
 
 - A text counts only as a whole. A word that is neither a name of a month or a day, nor one of those that stand between
   (``siftline.kit.date_words``), makes it unreadable. So does a date without its day.
@@ -53,6 +53,10 @@ _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _ENGLISH = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 # What nearly all of RSS writes, and what its months are in ISO 8601.
 _USUAL = re.compile(r"[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) (GMT|[+-]\d{4})", re.ASCII)
+_NEARLY_USUAL = re.compile(
+    r"(?:[A-Za-z]{3,9},? )?(\d{1,2}) ([A-Za-z]{3}) (\d{4}) (\d\d:\d\d)(:\d\d)?(?: (?:([A-Za-z]{1,5})|([+-]\d{4})))?",
+    re.ASCII,
+)
 _USUAL_MONTHS = {name.title(): f"{number:02}" for number, name in enumerate(_ENGLISH, 1)}
 
 # Minutes from UTC. Of names that several zones bear: those of RFC 822 (section 5.1) as it says, else the one that most
@@ -74,6 +78,7 @@ _ZONES_OF_LANGUAGE = {
     ("ist", "he"): 120, ("ist", "ga"): 60, ("ist", "en-ie"): 60, ("cst", "zh"): 480, ("ast", "ar"): 180,
     ("bst", "bn"): 360,
 }  # fmt: skip
+_ZONES_WITH_DOUBT = frozenset(name for name, _ in _ZONES_OF_LANGUAGE)
 # By summer or winter, as it is that day.
 _ZONES_IN_SHORT = {
     "et": "America/New_York", "ct": "America/Chicago", "mt": "America/Denver", "pt": "America/Los_Angeles",
@@ -134,11 +139,17 @@ _THAI = re.compile("[\u0e01-\u0e5b]")
 _IN_PATH = re.compile(r"/(?:(\d{4})/(\d{1,2})/(\d{1,2})|(\d{4})-(\d{2})-(\d{2}))(?=[/_-]|$)")
 
 
-class Undated(NamedTuple):
-    """A claim that is not used: why (``date_unreadable``, ``date_ambiguous``, ``date_implausible``), and what it says."""
+class Claimed(NamedTuple):
+    """What a claim is worth: an instant in UTC, to the second; or why it is none, and what it says; or nothing."""
 
-    code: str
-    claim: str
+    at: datetime | None = None
+    undated_code: str | None = None
+    """``date_unreadable``, ``date_ambiguous`` or ``date_implausible``."""
+    claim: str | None = None
+    """What was claimed and is not used, at most ``CLAIM_MAX_CHARS`` characters."""
+
+
+_NOTHING = Claimed()
 
 
 class _RefusedError(Exception):
@@ -150,11 +161,21 @@ def usual(text: str) -> datetime | None:
 
     ``None`` for any other text, and for an instant that is not believed: ``Dates`` reads these.
     """
-    if text[4:5] == "-" and text[10:11] == "T":
+    if text[4:5] == "-" and text[10:11] in {"T", " ", ""}:
         moment = _iso(text)
     elif (match := _USUAL.fullmatch(text)) and (month := _USUAL_MONTHS.get(match[2])):
         day, _, year, time, offset = match.groups()
         moment = _iso(f"{year}-{month}-{day}T{time}{'Z' if offset == 'GMT' else offset}")
+    elif (match := _NEARLY_USUAL.fullmatch(text)) and (month := _USUAL_MONTHS.get(match[2].title())):
+        day, _, year, minutes, seconds, name, offset = match.groups("")
+        if name:
+            ahead_min = _ZONES.get(name.lower())
+            if ahead_min is None or name.lower() in _ZONES_WITH_DOUBT:
+                return None
+            moment = _iso(f"{year}-{month}-{day:0>2}T{minutes}{seconds}Z")
+            moment = moment and shifted(moment, timedelta(minutes=-ahead_min))
+        else:
+            moment = _iso(f"{year}-{month}-{day:0>2}T{minutes}{seconds}{offset or 'Z'}")
     else:
         return None
     return moment if moment is not None and believed(moment) else None
@@ -167,9 +188,11 @@ def believed(moment: datetime) -> bool:
     return EARLIEST <= moment < LATEST and all(abs(moment - zero) >= _DAY for zero in _ZEROS)
 
 
-def settled(moment: datetime | None, now: datetime) -> datetime | None:
-    """Return an instant that is believed at ``now``: not one that lies more than ``AHEAD_MAX`` ahead."""
-    return moment if moment is not None and believed(moment) and moment <= now + AHEAD_MAX else None
+def settled(moment: datetime, now: datetime) -> Claimed:
+    """Return what an instant is worth at ``now``: what lies more than ``AHEAD_MAX`` ahead is implausible."""
+    if believed(moment) and moment <= now + AHEAD_MAX:
+        return Claimed(moment)
+    return Claimed(None, IMPLAUSIBLE, moment.isoformat())
 
 
 def shifted(moment: datetime, by: timedelta) -> datetime:
@@ -188,7 +211,7 @@ def in_zone(moment: datetime, place: tzinfo) -> datetime:
         return moment
 
 
-def instant(claim: object, language: str | None = None) -> datetime | Undated | None:
+def claimed(claim: object, language: str | None = None) -> Claimed:
     """Return what a single claim is worth; see ``Dates.read``."""
     return Dates(language).read(claim)
 
@@ -213,35 +236,32 @@ class Dates:
         self._others = others
         self._primary = self._language.partition("-")[0]
 
-    def first(self, *claims: object) -> datetime | Undated | None:
-        """Return the first claim that is an instant; where none is, why the first that says anything is none."""
-        refused = None
+    def first(self, *claims: object) -> Claimed:
+        """Return the first claim that is an instant; where none is, the first that says anything."""
+        refused = _NOTHING
         for claim in claims:
-            found = claim if isinstance(claim, datetime) else self.read(claim)
-            if isinstance(found, datetime):
+            found = Claimed(claim) if isinstance(claim, datetime) else self.read(claim)
+            if found.at is not None:
                 return found
-            refused = refused or found
+            refused = refused if refused.claim else found
         return refused
 
-    def read(self, claim: object) -> datetime | Undated | None:
-        """Return the instant that a claim (text, or a number as Unix counts) names, in UTC and to the second.
-
-        ``Undated`` for one that is not to be used, and ``None`` where nothing is claimed.
-        """
-        if claim is None or isinstance(claim, bool) or not isinstance(claim, str | int | float):
-            return None
+    def read(self, claim: object) -> Claimed:
+        """Return what a claim is worth: a text, or a number as Unix counts; of anything else, nothing."""
+        if isinstance(claim, bool) or not isinstance(claim, str | int | float):
+            return _NOTHING
         text = claim if isinstance(claim, str) else str(claim) if abs(claim) < _NUMBER_MAX else "a number without end"
         if (moment := usual(text)) is not None:
-            return moment
+            return Claimed(moment)
         text = " ".join(_without_references(text[: 10 * CLAIM_MAX_CHARS]).split())
         if not text:
-            return None
+            return _NOTHING
         shown = "".join(sign for sign in text[:CLAIM_MAX_CHARS] if sign.isprintable())
         try:
             moment = self._read(text) if len(text) <= CLAIM_MAX_CHARS else _refuse(UNREADABLE)
         except _RefusedError as error:
-            return Undated(str(error), shown)
-        return moment if believed(moment) else Undated(IMPLAUSIBLE, shown)
+            return Claimed(None, str(error), shown)
+        return Claimed(moment) if believed(moment) else Claimed(None, IMPLAUSIBLE, shown)
 
     def _read(self, text: str) -> datetime:
         if _ISO.fullmatch(text) and (moment := _iso(re.sub(r" (?=(?:Z|[+-]\d\d:?\d\d)$)", "", text.upper()))):
@@ -486,7 +506,7 @@ def _day_before_nonsense(text: str) -> datetime | None:
     """Return the day of a text in ISO 8601 whose time of day is none; ``None`` for any other text."""
     match = _BEGINS_WITH_DAY.fullmatch(text)
     clock = _CLOCK.search(text) if match else None
-    if match is None or clock is None or (int(clock[1]) < 24 and int(clock[2]) < 60 and int(clock[3] or 0) < 61):
+    if match is None or clock is None or (int(clock[1]) <= 24 and int(clock[2]) < 60 and int(clock[3] or 0) < 61):
         return None
     return _day(int(match[1]), int(match[3]), int(match[4]))
 
