@@ -110,7 +110,9 @@ class Item(BaseModel):
     )
     lang: str | None = Field(description="ISO 639-1", examples=["en"])
     word_count: int | None
-    reading_minutes: int | None = Field(description="At 230 words a minute, or 500 characters of Chinese or Japanese")
+    reading_minutes: int | None = Field(
+        description="At 230 words a minute; 500 characters of Chinese or Japanese, 900 of Thai, Lao, Khmer or Burmese"
+    )
     published_at: datetime | None = Field(description="As the page claims; null without a date that can be so")
     undated: Cause | None = Field(
         description="Why the date that is claimed is not used: `date_unreadable`, `date_ambiguous`, `date_implausible`"

@@ -29,8 +29,9 @@ _UNDATED = {
     "date_ambiguous": "may be one of two days: nothing tells in which order day and month stand",
     "date_implausible": "cannot be when it was published",
 }
-_WORDS_PER_MINUTE, _CHARACTERS_PER_MINUTE = 230, 500
-_CHARACTERS = frozenset({"zh", "ja"})
+_WORDS_PER_MINUTE = 230
+# Where no spaces part words, characters are counted as such.
+_CHARACTERS_PER_MINUTE = {"zh": 500, "ja": 500, "th": 900, "lo": 900, "km": 900, "my": 900}
 _ANY_NOTICE = "The page could be read only in part."
 
 
@@ -85,10 +86,10 @@ def error_of(code: str | None, detail: str | None) -> Cause | None:
 
 
 def reading_minutes(word_count: int | None, lang: str | None) -> int | None:
-    """Return how long a text takes to read, rounded up; in Chinese and Japanese each character counts as a word."""
+    """Return how long a text takes to read, rounded up; where no spaces part words, by its characters."""
     if not word_count:
         return None
-    return math.ceil(word_count / (_CHARACTERS_PER_MINUTE if lang in _CHARACTERS else _WORDS_PER_MINUTE))
+    return math.ceil(word_count / _CHARACTERS_PER_MINUTE.get(lang or "", _WORDS_PER_MINUTE))
 
 
 def _named(row: NamedRow) -> Named:

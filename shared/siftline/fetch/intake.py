@@ -189,8 +189,14 @@ def _settled(entry: Entry, now: datetime) -> Entry:
 
 def _hint(entry: Entry, now: datetime) -> Entry:
     """Return what a feed may say of another site's page until that speaks for itself: its title and its day."""
-    at = entry.published_at if entry.published_at and entry.published_at <= now else None
-    return Entry(guid=entry.guid, link=entry.link, title=entry.title, published_at=at)
+    return Entry(
+        guid=entry.guid,
+        link=entry.link,
+        title=entry.title,
+        published_at=entry.published_at if entry.published_at and entry.published_at <= now else None,
+        undated_code=entry.undated_code,
+        undated_claim=entry.undated_claim,
+    )
 
 
 def chosen(arrivals: list[Arrival], rule: str) -> set[str]:

@@ -17,6 +17,7 @@ from siftline.ingest.model import MAX_TEXT_CHARS, Page
 from siftline.ingest.pdf_paragraphs import Line, paragraphs_of
 from siftline.ingest.plain import clean_line, clean_text, count_words
 from siftline.kit.instants import claimed
+from siftline.kit.words import letters
 
 PAGES_MAX = 1_000
 """What stands on later pages is not read."""
@@ -83,8 +84,8 @@ def read_pdf(body: bytes, url: str) -> Page:
 def _says_something(paragraphs: list[str], pages: int) -> bool:
     """Return whether this is text: fonts that do not say which letters their signs are give signs without end."""
     signs = sum(len(text) - text.count(" ") - text.count("\n") for text in paragraphs)
-    letters = sum(sign.isalnum() for text in paragraphs for sign in text)
-    return letters >= max(_LETTERS_A_PAGE * min(pages, 10), _LETTERS_MIN_RATIO * signs)
+    said = sum(letters(text) + sum(map(str.isdigit, text)) for text in paragraphs)
+    return said >= max(_LETTERS_A_PAGE * min(pages, 10), _LETTERS_MIN_RATIO * signs)
 
 
 def _pages(document: pypdfium2.PdfDocument) -> Iterator[list[Line]]:
