@@ -18,7 +18,7 @@ _ELIDED = re.compile(
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
 # How many letters of Latin writing one letter of another script says about as much as: of whole words (Han, and kana
 # between them; Yi), of syllables (Hangul, Ethiopic, Cherokee, Canadian), and of consonants whose vowels are not written
-# (Hebrew, Arabic, Syriac). Elsewhere, in alphabets and where signs for vowels are counted like letters, it is about one.
+# (Hebrew, Arabic, Syriac). Elsewhere, in alphabets and where signs for vowels count as letters, it is about one.
 _WEIGHTS = (
     (
         3.0,
