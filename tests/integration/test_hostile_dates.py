@@ -19,13 +19,16 @@ from siftline.contracts import JobType
 from siftline.fetch.freshness import RefreshOptions, Wishes, plan
 from siftline.fetch.reader import FeedReader
 from siftline.fetch.rhythm import Rhythm
+from siftline.ingest.reader import PageReader
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database, Pool, SingleConnection
+from siftline.kit.http import HttpClient
 from siftline.kit.instants import believed
 from tests.api_client import World
 from tests.briefing import Desk
 from tests.factories import claimed, embed
 from tests.integration.test_cluster import MODEL, bunch
+from tests.integration.test_ingest import Bench, page
 from tests.polling import Options, Poller, item, rows, rss, subscribed
 from tests.scoring import Reader
 from tests.servers import Answer, LoopbackServer
@@ -136,6 +139,49 @@ class TestClaims:
                 embed(connection, row["id"], vector, MODEL)
         done = JoinUserStories(database, Rule()).process(claimed(user_id, JobType.JOIN_STORIES))
         assert done.result["joined"] == 4
+
+    @pytest.mark.parametrize("claim", [ZERO, "0", "Thu, 01 Jan 1970 00:00:00 GMT", "1661362853", "soon"])
+    def test_the_next_briefing_tells_an_undated_entry_by_when_it_was_first_seen(
+        self, database: Database, site: LoopbackServer, poller: Poller, claim: str
+    ) -> None:
+        desk = Desk(database, SystemClock())
+        source_id = subscribed(database, site)
+        with database.transaction() as connection:
+            connection.execute("update subscriptions set user_id = %s", (desk.user_id,))
+        site.answers["/feed"] = entries(claim)
+        poller.poll(source_id)
+        with database.transaction() as connection:
+            connection.execute("update contents set status = 'READY', ready_at = now() - interval '1 day'")
+            connection.execute("update items set created_at = now() - interval '1 day'")
+        briefing_id = desk.brief(rhythm_since=datetime.now(UTC) - timedelta(days=3))
+        assert desk.run(briefing_id)["state"] == "completed"
+        # What is rightly of 2022 is no news.
+        assert desk.titles(briefing_id) == ([] if claim == "1661362853" else [["Entry 0"]])
+
+    @pytest.mark.parametrize(
+        ("stated", "right"),
+        [
+            ('<meta name="date" content="21 August 2018">', (datetime(2018, 8, 21, tzinfo=UTC), None, None)),
+            ("", (None, "date_implausible", ZERO)),
+            ('<meta name="date" content="soon">', (None, "date_unreadable", "soon")),
+            ('<meta name="date" content="2091-01-01">', (None, "date_implausible", "2091-01-01T00:00:00+00:00")),
+        ],
+    )
+    def test_a_page_s_own_date_takes_the_place_of_one_that_cannot_be(
+        self,
+        database: Database,
+        site: LoopbackServer,
+        once: HttpClient,
+        page_reader: PageReader,
+        stated: str,
+        right: tuple[object, ...],
+    ) -> None:
+        site.answers["/story"] = page(head=stated)
+        bench = Bench(database, site, once, page_reader)
+        content_id = bench.content("/story", published_at=None, undated_code="date_implausible", undated_claim=ZERO)
+        row = bench.work(content_id)
+        assert (row["published_at"], row["undated_code"], row["undated_claim"]) == right
+        assert row["sort_at"] == (right[0] or row["first_seen_at"])
 
 
 class TestStored:

@@ -182,3 +182,17 @@ def test_a_published_time_is_taken_where_it_is_stated(head: str, body: str, day:
 
 def test_a_day_in_the_address_is_taken_last() -> None:
     assert read(url="https://news.example/2026/11/20/story").published_at == datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def test_a_date_is_read_in_the_language_of_the_page() -> None:
+    found = read('<meta name="language" content="nl"><meta name="date" content="ma, 08 okt 2018 10:09">')
+    assert (found.published_at, found.undated_code) == (datetime(2018, 10, 8, 10, 9, tzinfo=UTC), None)
+
+
+def test_a_date_that_cannot_be_gives_way_to_another_and_is_told_where_there_is_none() -> None:
+    zero = '<meta property="article:published_time" content="0001-01-01T00:00:00Z">'
+    assert read(f'{zero}<meta name="date" content="2026-11-20">').published_at == datetime(2026, 11, 20, tzinfo=UTC)
+    assert read(zero, url="https://news.example/2026/11/20/story").undated_code is None
+    found = read(zero)
+    assert (found.published_at, found.undated_code) == (None, "date_implausible")
+    assert found.undated_claim == "0001-01-01T00:00:00Z"
