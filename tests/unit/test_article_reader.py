@@ -1,3 +1,6 @@
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from siftline.analyze.anchors import Shelf
@@ -17,6 +20,7 @@ NEWS = {
         "It rained in the valley again.",
     ]
 }
+REPORTS = tomllib.loads((Path(__file__).parents[1] / "data" / "reports.toml").read_text("utf-8"))
 MATCH = Article(
     "Late goal wins the match",
     "The home team won the match with a goal in the last minute. The coach of the team praised the match. "
@@ -71,6 +75,14 @@ def test_of_too_little_text_nothing_is_invented(reader, text):
     assert reading.vector is not None
     assert {derivation.kind for derivation in reading.derivations} == {"language", "embedding"}
     assert reading.best_topic is None
+
+
+@pytest.mark.parametrize("script", REPORTS)
+def test_a_short_article_is_enough_in_every_script(reader, script):
+    reading = read(reader, Article("Report", REPORTS[script]))
+
+    assert reading.notice_code is None
+    assert reading.summary
 
 
 def test_of_too_little_text_the_topics_are_those_that_its_source_writes_about_and_it_says_so(reader):

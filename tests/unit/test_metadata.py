@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from siftline.ingest.dates import parse_time, time_in_path
 from siftline.ingest.markup import parse
 from siftline.ingest.metadata import Metadata, read_metadata
 
@@ -185,42 +184,15 @@ def test_a_day_in_the_address_is_taken_last() -> None:
     assert read(url="https://news.example/2026/11/20/story").published_at == datetime(2026, 11, 20, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("text", "time"),
-    [
-        ("2026-11-20T08:00:00+01:00", datetime(2026, 11, 20, 7, tzinfo=UTC)),
-        ("2026-11-20T08:00:00.250Z", datetime(2026, 11, 20, 8, 0, 0, 250_000, tzinfo=UTC)),
-        ("2026-11-20 08:00:00 +0100", datetime(2026, 11, 20, 7, tzinfo=UTC)),
-        ("2026-11-20", datetime(2026, 11, 20, tzinfo=UTC)),
-        ("20261120", datetime(2026, 11, 20, tzinfo=UTC)),
-        ("2026/11/20", datetime(2026, 11, 20, tzinfo=UTC)),
-        ("Fri, 20 Nov 2026 08:00:00 GMT", datetime(2026, 11, 20, 8, tzinfo=UTC)),
-        ("Fri, 20 Nov 2026 08:00:00 -0500", datetime(2026, 11, 20, 13, tzinfo=UTC)),
-        ("2026-11-20T25:61:00Z", datetime(2026, 11, 20, tzinfo=UTC)),
-        ("0001-01-01T00:00:00Z", None),
-        ("1970-01-01", None),
-        ("9999-12-31T23:59:59-14:00", None),
-        ("2026-13-45", None),
-        ("yesterday", None),
-        ("1763625600", None),
-        ("", None),
-        (None, None),
-    ],
-)
-def test_times_are_read_in_the_forms_that_pages_write(text: str | None, time: datetime | None) -> None:
-    assert parse_time(text) == time
+def test_a_date_is_read_in_the_language_of_the_page() -> None:
+    found = read('<meta name="language" content="nl"><meta name="date" content="ma, 08 okt 2018 10:09">')
+    assert (found.published_at, found.undated_code) == (datetime(2018, 10, 8, 10, 9, tzinfo=UTC), None)
 
 
-@pytest.mark.parametrize(
-    ("path", "day"),
-    [
-        ("/2026/11/20/story", 20),
-        ("/a/2026-11-21-story", 21),
-        ("/2026/1/2", 2),
-        ("/2026/13/40/x", None),
-        ("/a/12/11/10", None),
-    ],
-)
-def test_only_a_whole_day_in_a_path_is_one(path: str, day: int | None) -> None:
-    found = time_in_path(path)
-    assert (found.day if found else None) == day
+def test_a_date_that_cannot_be_gives_way_to_another_and_is_told_where_there_is_none() -> None:
+    zero = '<meta property="article:published_time" content="0001-01-01T00:00:00Z">'
+    assert read(f'{zero}<meta name="date" content="2026-11-20">').published_at == datetime(2026, 11, 20, tzinfo=UTC)
+    assert read(zero, url="https://news.example/2026/11/20/story").undated_code is None
+    found = read(zero)
+    assert (found.published_at, found.undated_code) == (None, "date_implausible")
+    assert found.undated_claim == "0001-01-01T00:00:00Z"

@@ -155,3 +155,14 @@ def test_titles_are_read_in_the_pages_character_set(raw: bytes, content_type: st
     body = b"<title>x</title><h2><a href=/a>" + raw + b"</a></h2>"
     [entry] = article_links(body, url=URL, content_type=content_type, selector="h2").entries
     assert entry.title in {"Ärger über Öl", "Ой"}
+
+
+def test_the_date_of_a_listed_article_is_read_in_words_and_said_where_it_cannot_be() -> None:
+    words = {1: "<time>21 August 2018</time>", 2: "<time datetime='0001-01-01'>then</time>", 3: "<time>soon</time>"}
+    body = "".join(
+        f"<article class=post><h2><a href='/{n}/a-story'>A story that tells something {n}</a></h2>{time}</article>"
+        for n, time in words.items()
+    )
+    found = links(body).entries
+    assert [entry.published_at for entry in found] == [datetime(2018, 8, 21, tzinfo=UTC), None, None]
+    assert [entry.undated_code for entry in found] == [None, "date_implausible", "date_unreadable"]

@@ -1,9 +1,12 @@
+import tomllib
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from siftline.analyze.plurals import singular
-from siftline.kit.words import letters, without_spaces, words_of
+from siftline.kit.words import extent, letters, without_spaces, words_of
 
 
 @pytest.mark.parametrize(
@@ -59,3 +62,34 @@ def test_writings_without_spaces_are_known():
 )  # fmt: skip
 def test_plurals_become_singular_where_the_ending_tells(language, word, expected):
     assert singular(word, language) == expected
+
+
+# What is enough in one script is enough in each.
+_REPORTS = tomllib.loads((Path(__file__).parents[1] / "data" / "reports.toml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("script", _REPORTS)
+def test_a_report_says_about_as_much_in_every_script(script: str) -> None:
+    latin = letters(_REPORTS["Latin"])
+    assert 0.6 * latin <= letters(_REPORTS[script]) <= 1.7 * latin
+    assert letters(_REPORTS[script]) >= 100
+    # Its headline says as little in any of them.
+    assert letters(_REPORTS[script][:12]) < 40
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "long"),
+    [
+        ("", 0, 0), ("abc, 12!", 3, 8), ("항만", 4, 4), ("金利", 6, 6), ("カナ", 6, 6), ("สวัสดี", 6, 6), ("नमस्ते", 6, 6),
+        ("سلام", 6, 6), ("שלום", 6, 6), ("ሰላም", 6, 6),
+        ("123 456", 0, 7), ("🎉🎉", 0, 2), ("é", 1, 1), ("e\u0301", 1, 2),
+    ],
+)  # fmt: skip
+def test_letters_are_weighed_by_script_and_signs_say_nothing(text: str, said: int, long: int) -> None:
+    assert (letters(text), extent(text)) == (said, long)
+
+
+@given(st.text(), st.text())
+def test_more_text_never_says_less(one: str, other: str) -> None:
+    assert letters(one + other) >= max(letters(one), letters(other)) - 1
+    assert extent(one) >= len(one)

@@ -5,14 +5,14 @@ import re
 from siftline.analyze.vocabulary import ABBREVIATIONS, ORDINAL_LANGUAGES
 
 # Sentence ends of Latin, Greek, Cyrillic, Arabic, Indic, Ethiopic and Armenian writing need a space after them;
-# those of Chinese and Japanese do not.
+# those of Chinese, Japanese, Burmese and Khmer do not.
 _STOPS = r".!?\u2026\u061f\u06d4\u0964\u1362\u0589"
 _CLOSERS = r"\"'\u2019\u201d\u00bb)\]\u203a\u201c\u2018"
 _SPACED = re.compile(rf"(?<![{_STOPS}])[{_STOPS}]++(?:[{_CLOSERS}]|\s[\u00bb\u203a])*(?=\s)")
 _UNSPACED = re.compile(
-    r"[\u3002\uff01\uff1f]+(?:[\u201d\u2019\uff09)]|[\u300d\u300f](?![\u3040-\u309f]))*(?![\u300d\u300f])"
+    r"[\u3002\uff01\uff1f\u104b\u17d4]+(?:[\u201d\u2019\uff09)]|[\u300d\u300f](?![\u3040-\u309f]))*(?![\u300d\u300f])"
 )
-_END = re.compile(rf"[{_STOPS}\u3002\uff01\uff1f](?:[{_CLOSERS}\u300d\u300f\uff09]|\s[\u00bb\u203a])*$")
+_END = re.compile(rf"[{_STOPS}\u3002\uff01\uff1f\u104b\u17d4](?:[{_CLOSERS}\u300d\u300f\uff09]|\s[\u00bb\u203a])*$")
 _BREAK = re.compile(r"\n\s*\n|\n(?=\s*[-*\u2022\u2013]\s)")
 # A line break between two ideographs or kana is no space.
 _WRAP = re.compile(

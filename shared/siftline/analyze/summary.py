@@ -86,7 +86,7 @@ def _candidates(sentences: Sequence[str], rule: SummaryRule) -> list[int]:
 
 def _weight(sentence: str, counts: Counter[str]) -> float:
     """Return how much of what the text repeats a sentence holds, for its length."""
-    words = [word.text.lower() for word in words_of(sentence) if len(word.text) > 3 or word.run]
+    words = [word.text.lower() for word in words_of(sentence) if letters(word.text) > 3 or word.run]
     return sum(counts[word] - 1 for word in words) / (len(words) + 8)
 
 

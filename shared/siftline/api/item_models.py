@@ -110,8 +110,13 @@ class Item(BaseModel):
     )
     lang: str | None = Field(description="ISO 639-1", examples=["en"])
     word_count: int | None
-    reading_minutes: int | None = Field(description="At 230 words a minute, or 500 characters of Chinese or Japanese")
-    published_at: datetime | None = Field(description="As the page claims")
+    reading_minutes: int | None = Field(
+        description="At 230 words a minute; 500 characters of Chinese or Japanese, 900 of Thai, Lao, Khmer or Burmese"
+    )
+    published_at: datetime | None = Field(description="As the page claims; null without a date that can be so")
+    undated: Cause | None = Field(
+        description="Why the date that is claimed is not used: `date_unreadable`, `date_ambiguous`, `date_implausible`"
+    )
     first_seen_at: datetime
     sort_at: datetime = Field(description="The earlier of the two; lists are sorted by it, newest first")
     summary: str | None
@@ -290,5 +295,6 @@ class Timeline(BaseModel):
     status: Status
     waiting: Waiting | None
     notice: Cause | None = Field(description="What limits its reading, such as `no_credit`")
+    undated: Cause | None = Field(description="Why the date that it claims is not used")
     error: Cause | None
     steps: list[Step]

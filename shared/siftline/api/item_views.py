@@ -24,8 +24,14 @@ _NOTICES = {
     "blocked_by_site": "The site does not let programs read its page; this is what its feed brought of it.",
     "pdf_without_text": "The PDF holds only pictures of its pages, without text.",
 }
-_WORDS_PER_MINUTE, _CHARACTERS_PER_MINUTE = 230, 500
-_CHARACTERS = frozenset({"zh", "ja"})
+_UNDATED = {
+    "date_unreadable": "cannot be read",
+    "date_ambiguous": "may be one of two days: nothing tells in which order day and month stand",
+    "date_implausible": "cannot be when it was published",
+}
+_WORDS_PER_MINUTE = 230
+# Where no spaces part words, characters are counted as such.
+_CHARACTERS_PER_MINUTE = {"zh": 500, "ja": 500, "th": 900, "lo": 900, "km": 900, "my": 900}
 _ANY_NOTICE = "The page could be read only in part."
 
 
@@ -65,16 +71,25 @@ def notice_of(code: str | None) -> Cause | None:
     return None if code is None else Cause(code=code, detail=_NOTICES.get(code, _ANY_NOTICE))
 
 
+def undated_of(row: ItemRow) -> Cause | None:
+    """Return why the date that an item claims is not used, in words."""
+    if row.undated_code is None:
+        return None
+    why = _UNDATED.get(row.undated_code, "is not used")
+    detail = f"The date that is claimed, \u201c{row.undated_claim}\u201d, {why}. When it was first seen counts."
+    return Cause(code=row.undated_code, detail=detail)
+
+
 def error_of(code: str | None, detail: str | None) -> Cause | None:
     """Return why something failed, in words."""
     return None if code is None else Cause(code=code, detail=detail or "No more is known.")
 
 
 def reading_minutes(word_count: int | None, lang: str | None) -> int | None:
-    """Return how long a text takes to read, rounded up; in Chinese and Japanese each character counts as a word."""
+    """Return how long a text takes to read, rounded up; where no spaces part words, by its characters."""
     if not word_count:
         return None
-    return math.ceil(word_count / (_CHARACTERS_PER_MINUTE if lang in _CHARACTERS else _WORDS_PER_MINUTE))
+    return math.ceil(word_count / _CHARACTERS_PER_MINUTE.get(lang or "", _WORDS_PER_MINUTE))
 
 
 def _named(row: NamedRow) -> Named:
@@ -110,6 +125,7 @@ def fields_of(row: ItemRow) -> dict[str, object]:
         "reading_minutes": reading_minutes(row.word_count, row.lang),
         "tags": list(dict.fromkeys([*row.own_tags, *row.content_tags])),
         "score": None if row.score is None else round(row.score, 4),
+        "undated": undated_of(row),
         "notice": notice_of(row.shown_notice_code),
         "error": error_of(row.error_code, row.error_detail),
     }

@@ -30,6 +30,8 @@ class ItemRow:
     lang: str | None
     word_count: int | None
     published_at: datetime | None
+    undated_code: str | None
+    undated_claim: str | None
     first_seen_at: datetime
     sort_at: datetime
     summary: str | None
@@ -98,7 +100,7 @@ class StatusRow:
 
 COLUMNS = f"""
 select i.id, i.content_id, c.url, c.status, c.title, c.author, c.site_name, c.image_url, c.kind, c.lang, c.word_count,
-  c.published_at, c.first_seen_at, c.sort_at, c.summary,
+  c.published_at, c.undated_code, c.undated_claim, c.first_seen_at, c.sort_at, c.summary,
   case when r.replaces then '[]' else {left_of("c.topics")} end as topics,
   case when r.made_at is not null then r.topics end as own_topics, c.tags as content_tags, i.tags as own_tags, i.note,
   i.source_id, i.saved, i.read_at, i.starred_at, c.notice_code, c.reading_notice_code, c.error_code, c.error_detail,

@@ -9,7 +9,7 @@ from siftline.api import details_store, items_store, me_store
 from siftline.api.auth import CurrentCaller
 from siftline.api.hand_out import HandOut
 from siftline.api.item_models import Reprocess, ReprocessFrom, SavedItem, Status, Step, Timeline
-from siftline.api.item_views import error_of, notice_of
+from siftline.api.item_views import error_of, notice_of, undated_of
 from siftline.api.problems import ProblemError, conflict, not_found
 from siftline.api.routing import BODY_PROBLEMS, LOCATION, answer, new_router, responses
 from siftline.api.waits import waiting_of
@@ -62,6 +62,7 @@ class WalkRoutes:
             status=Status(row.status),
             waiting=waiting_of(job, notice_code=row.notice_code),
             notice=notice_of(row.shown_notice_code),
+            undated=undated_of(row),
             error=error_of(row.error_code, row.error_detail),
             steps=[
                 Step(

@@ -14,6 +14,8 @@ from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
+from siftline.kit.instants import in_zone
+
 HTML_MAX_BYTES = 100_000
 _WIDTH = 72
 _INDENT = "   "
@@ -124,7 +126,7 @@ def _day(moment: datetime) -> str:
 def _when(published_at: str | None, zone: ZoneInfo) -> str | None:
     if published_at is None:
         return None
-    moment = datetime.fromisoformat(published_at).astimezone(zone)
+    moment = in_zone(datetime.fromisoformat(published_at), zone)
     return f"{moment.day} {moment:%b} {moment:%H:%M}"
 
 

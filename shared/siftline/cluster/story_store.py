@@ -8,6 +8,7 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 
 from siftline.kit.db import Connection
+from siftline.kit.instants import shifted
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +139,8 @@ def around(
     values = {
         "user_id": user_id,
         "model_version": version,
-        "from": min(row.sort_at for row in rows) - gap,
-        "until": max(row.sort_at for row in rows) + gap,
+        "from": shifted(min(row.sort_at for row in rows), -gap),
+        "until": shifted(max(row.sort_at for row in rows), gap),
         "originals": list({row.original_id for row in rows}),
         "loose": [row.content_id for row in rows],
     }

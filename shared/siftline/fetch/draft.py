@@ -53,9 +53,10 @@ class EntryDraft:
     contents: list[Text] = field(default_factory=list)
     authors: list[str] = field(default_factory=list)
     """Names, and what stands for one: an address, or both in one text."""
-    published_at: datetime | None = None
-    updated_at: datetime | None = None
-    created_at: datetime | None = None
+    published_at: datetime | str = ""
+    """An instant in the usual form, else what is written there: what it is worth depends on the whole feed."""
+    updated_at: datetime | str = ""
+    created_at: datetime | str = ""
     media: list[Mapping[str, str]] = field(default_factory=list)
     """The attributes of each media:content."""
     thumbnails: list[str] = field(default_factory=list)

@@ -62,6 +62,9 @@ class Entry:
     author: str | None = None
     published_at: datetime | None = None
     """Aware, in UTC, as claimed; ``None`` when the entry is undated."""
+    undated_code: str | None = None
+    """Why a date that the entry claims is not used (``siftline.kit.instants``), and what it claims."""
+    undated_claim: str | None = None
     updated_at: datetime | None = None
     html: str = ""
     """The fullest body that the entry brings; its summary where there is nothing else."""

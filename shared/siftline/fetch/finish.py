@@ -7,6 +7,7 @@ from functools import cache
 from siftline.fetch import markup, media
 from siftline.fetch.draft import PLAIN, XHTML, EntryDraft, FeedDraft, Text
 from siftline.fetch.feeds import Entry, Feed
+from siftline.kit.instants import Dates
 
 GUID_MAX_CHARS = 2_000
 NAMES_MAX_CHARS = 200
@@ -24,9 +25,11 @@ def finish(draft: FeedDraft, *, url: str) -> Feed:
     entries, skipped = [], draft.skipped
     names_of = cache(names)  # a feed has few authors, and each of them writes many entries
     author = names_of(tuple(draft.authors))
+    dates = Dates(draft.language, lambda: (raw.published_at or raw.updated_at for raw in draft.entries))
+    inherited = author if draft.is_atom else None
     for raw in draft.entries:
         try:
-            entry = _entry(raw, url, names_of, inherited=author if draft.is_atom else None, is_atom=draft.is_atom)
+            entry = _entry(raw, url, names_of, dates, inherited=inherited, is_atom=draft.is_atom)
         except FAULTS:
             entry = None
         if entry is None:
@@ -54,6 +57,7 @@ def _entry(
     draft: EntryDraft,
     feed_url: str,
     names_of: Callable[[tuple[str, ...]], str | None],
+    dates: Dates,
     *,
     inherited: str | None,
     is_atom: bool,
@@ -67,6 +71,8 @@ def _entry(
     title = plain(draft.title, is_atom=is_atom)
     if link is None and not title and not content:
         return None
+    published = dates.first(draft.published_at, draft.updated_at, draft.created_at)
+    updated = dates.first(draft.updated_at)
     enclosures = media.enclosures(draft, feed_url)
     runs_s = media.duration_s(draft.duration)
     if runs_s is None and enclosures:
@@ -76,8 +82,10 @@ def _entry(
         link=link,
         title=title or markup.text_of_clean(content, 120),
         author=names_of(tuple(draft.authors)) or inherited,
-        published_at=draft.published_at or draft.updated_at or draft.created_at,
-        updated_at=draft.updated_at,
+        published_at=published.at,
+        undated_code=published.undated_code,
+        undated_claim=published.claim,
+        updated_at=updated.at,
         html=content,
         summary_html=summary,
         description=markup.text_of_clean(summary or content, markup.DESCRIPTION_MAX_CHARS),

@@ -18,6 +18,7 @@ from siftline.jobs import store as jobs
 from siftline.jobs.model import NewJob
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
+from siftline.kit.instants import settled
 from siftline.kit.sites import speaks_for
 from siftline.kit.urls import canonical_url
 
@@ -125,7 +126,8 @@ class Intake:
         return [self._content(found.arrival, analyse=found.arrival.url_key not in left) for found in returns]
 
     def _content(self, arrival: Arrival, *, analyse: bool) -> NewContent:
-        identified, entry = arrival.identified, arrival.identified.entry
+        entry = _settled(arrival.identified.entry, self._now)
+        identified = arrival.identified._replace(entry=entry)
         recording = recording_url(entry)
         site_name = self._feed.title or None
         url_key, url = arrival.url_key, entry.link or recording or self._feed.site_url or self._source.url
@@ -177,10 +179,25 @@ class Intake:
         )
 
 
+def _settled(entry: Entry, now: datetime) -> Entry:
+    """Return an entry without a date that cannot be so at ``now``; the feed is read without a clock."""
+    if entry.published_at is None or (found := settled(entry.published_at, now)).at is not None:
+        return entry
+    if entry.updated_at is not None and settled(entry.updated_at, now).at is not None:
+        return replace(entry, published_at=entry.updated_at)
+    return replace(entry, published_at=None, undated_code=found.undated_code, undated_claim=found.claim)
+
+
 def _hint(entry: Entry, now: datetime) -> Entry:
     """Return what a feed may say of another site's page until that speaks for itself: its title and its day."""
-    at = entry.published_at if entry.published_at and entry.published_at <= now else None
-    return Entry(guid=entry.guid, link=entry.link, title=entry.title, published_at=at)
+    return Entry(
+        guid=entry.guid,
+        link=entry.link,
+        title=entry.title,
+        published_at=entry.published_at if entry.published_at and entry.published_at <= now else None,
+        undated_code=entry.undated_code,
+        undated_claim=entry.undated_claim,
+    )
 
 
 def chosen(arrivals: list[Arrival], rule: str) -> set[str]:

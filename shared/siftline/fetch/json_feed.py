@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -13,6 +12,7 @@ from siftline.fetch import markup
 from siftline.fetch.feeds import Enclosure, Entry, Feed, FeedTooComplexError, NotAFeedError
 from siftline.fetch.finish import GUID_MAX_CHARS, NAMES_MAX_CHARS, TAGS_MAX
 from siftline.fetch.media import ENCLOSURES_MAX, duration_s, size_bytes
+from siftline.kit.instants import Dates
 
 _DIGITS_MAX = 1_000
 
@@ -34,19 +34,7 @@ def _words(value: object) -> list[str]:
     return [word for word in map(_text, value) if word.strip()] if isinstance(value, list) else []
 
 
-def _time(value: object) -> datetime | None:
-    """Read RFC 3339; without an offset it counts as UTC."""
-    try:
-        parsed = datetime.fromisoformat(value.strip()) if isinstance(value, str) else None
-        if parsed is None:
-            return None
-        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
 _Text = Annotated[str, BeforeValidator(_text)]
-_Time = Annotated[datetime | None, BeforeValidator(_time)]
 
 
 class _Model(BaseModel):
@@ -78,8 +66,8 @@ class _Item(_Model):
     summary: _Text = ""
     image: _Text = ""
     banner_image: _Text = ""
-    date_published: _Time = None
-    date_modified: _Time = None
+    date_published: Any = None
+    date_modified: Any = None
     authors: _Authors = Field(default_factory=list)
     author: _OneAuthor = _Author()
     tags: Annotated[list[str], BeforeValidator(_words)] = Field(default_factory=list)
@@ -109,8 +97,9 @@ def parse_json(body: bytes, *, url: str, max_entries: int) -> Feed:
         raise NotAFeedError("The address holds JSON that is not a JSON Feed.")
     entries, skipped = [], max(0, len(feed.items) - max_entries)
     inherited = _names([*feed.authors, feed.author])
+    dates = Dates(feed.language, lambda: (raw.get("date_published") for raw in feed.items if isinstance(raw, dict)))
     for raw in feed.items[:max_entries]:
-        entry = _entry(raw, inherited, url)
+        entry = _entry(raw, inherited, url, dates)
         if entry is None:
             skipped += 1
         else:
@@ -153,7 +142,7 @@ def _integer(digits: str) -> int | str:
     return int(digits) if len(digits) <= _DIGITS_MAX else digits
 
 
-def _entry(raw: object, inherited: str | None, feed_url: str) -> Entry | None:
+def _entry(raw: object, inherited: str | None, feed_url: str, dates: Dates) -> Entry | None:
     """Return an entry, or ``None`` when it says nothing that could be kept."""
     try:
         item = _Item.model_validate(raw)
@@ -165,6 +154,8 @@ def _entry(raw: object, inherited: str | None, feed_url: str) -> Entry | None:
     title = markup.line(item.title)
     if link is None and not title and not (html or summary):
         return None
+    published = dates.first(item.date_published, item.date_modified)
+    updated = dates.first(item.date_modified)
     enclosures = _enclosures(item, feed_url)
     images = (markup.absolute(address, feed_url) for address in (item.image, item.banner_image))
     return Entry(
@@ -172,8 +163,10 @@ def _entry(raw: object, inherited: str | None, feed_url: str) -> Entry | None:
         link=link,
         title=title or markup.text_of_clean(html or summary, 120),
         author=_names([*item.authors, item.author]) or inherited,
-        published_at=item.date_published or item.date_modified,
-        updated_at=item.date_modified,
+        published_at=published.at,
+        undated_code=published.undated_code,
+        undated_claim=published.claim,
+        updated_at=updated.at,
         html=html or summary,
         summary_html=summary if html else "",
         description=markup.text_of_clean(summary or html, markup.DESCRIPTION_MAX_CHARS),

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from siftline.fetch import html_tree, markup
 from siftline.kit.urls import canonical_url, same_site
+from siftline.kit.words import extent
 
 LINKS_MAX = 5_000
 """Links of a page that are looked at."""
@@ -95,7 +96,7 @@ def _possible(tree: Any, base: str, page_url: str) -> Iterator[Link]:
         if key == page_key:
             continue
         title, headed = title_of(anchor)
-        if len(title) >= _CHARS_MIN or len(title.split()) >= _WORDS_MIN or (headed and title):
+        if extent(title) >= _CHARS_MIN or len(title.split()) >= _WORDS_MIN or (headed and title):
             yield Link(anchor, address, key, title, headed, place)
 
 
@@ -184,7 +185,7 @@ def _score(links: list[Link]) -> float:
     named = any(_ARTICLE_WORDS.search(one.get("class") or "") for one in [first.anchor, *first.anchor.iterancestors()])
     if len(distinct) < 2 and not (first.headed and (in_article or named)):
         return 0.0
-    chars = sum(min(len(link.title), 100) for link in links) / len(links)
+    chars = sum(min(extent(link.title), 100) for link in links) / len(links)
     telling = sum(_tells(link.url) for link in links) / len(links)
     weight = 1.0 + 1.5 * first.headed + in_article + 0.5 * named + telling
     return float(min(len(distinct), 30) ** 0.5 * chars * weight)

@@ -8,13 +8,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from siftline.fetch import markup
 from siftline.fetch.feeds import Enclosure, Entry, Feed
 from siftline.kit.errors import PermanentError
+from siftline.kit.instants import claimed
 from siftline.kit.reddit_address import SITE, Listing
 
 _GONE = frozenset({"[removed]", "[deleted]"})
@@ -75,13 +75,16 @@ def _entry(raw: _Raw) -> Entry | None:
     if not html and target and urlsplit(target).hostname == _IMAGE_HOST:
         html = markup.sanitised(f'<p><img src="{target}"></p>', SITE)
     author = markup.line(_text(raw, "author"), 200)
+    published, updated = claimed(raw.get("created_utc")), claimed(raw.get("edited"))
     return Entry(
         guid=markup.line(guid, 100),
         link=_link(told, target) or permalink,
         title=markup.line(_text(raw, "title")),
         author=author if author and author not in _GONE else None,
-        published_at=_time(raw.get("created_utc")),
-        updated_at=_time(raw.get("edited")),
+        published_at=published.at,
+        undated_code=published.undated_code,
+        undated_claim=published.claim,
+        updated_at=updated.at,
         html=html,
         description=markup.text_of(html, markup.DESCRIPTION_MAX_CHARS),
         image_url=_image(told),
@@ -119,15 +122,6 @@ def _video(told: _Raw) -> tuple[Enclosure, ...]:
 def _tags(raw: _Raw) -> tuple[str, ...]:
     flair = markup.line(_text(raw, "link_flair_text"), 100)
     return tuple(filter(None, (flair, "over_18" if raw.get("over_18") is True else "")))
-
-
-def _time(value: object) -> datetime | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        return datetime.fromtimestamp(value, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def _text(raw: _Raw, name: str) -> str:

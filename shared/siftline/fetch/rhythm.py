@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any, Self
 
 from siftline.fetch.feeds import Entry, Feed
+from siftline.kit.instants import claimed
 
 # So many of the newest entries tell a rhythm, and at least so many.
 _ENTRIES_MAX = 20
@@ -45,10 +46,9 @@ class Rhythm:
     @classmethod
     def loaded(cls, stored: Mapping[str, Any]) -> Self:
         """Return what ``stored`` made."""
-        newest_at = stored.get("newest_at")
         return cls(
             gap_minutes=stored.get("gap_minutes"),
-            newest_at=datetime.fromisoformat(newest_at) if newest_at else None,
+            newest_at=claimed(stored.get("newest_at")).at,
             ttl_minutes=stored.get("ttl_minutes"),
             skip_hours=tuple(stored.get("skip_hours", ())),
             skip_days=tuple(stored.get("skip_days", ())),

@@ -59,14 +59,15 @@ and not exists (select from subscriptions s where s.source_id = %(source_id)s
 # Ordered by key, so that two feeds that bring the same pages wait for each other instead of deadlocking.
 _ADD_CONTENTS = f"""
 insert into contents (id, url_key, url, kind, status, title, author, site_name, image_url, description, entry_html,
-  media, published_at, sort_at)
+  media, published_at, undated_code, undated_claim, sort_at)
 select id, url_key, url, kind, status, title, author, site_name, image_url, description, entry_html, media,
-  published_at, least(published_at, now())
+  published_at, undated_code, undated_claim, least(published_at, now())
 from unnest(%(ids)b::uuid[], %(url_keys)b::text[], %(urls)b::text[], %(kinds)b::text[], %(statuses)b::text[],
             %(titles)b::text[], %(authors)b::text[], %(site_names)b::text[], %(image_urls)b::text[],
-            %(descriptions)b::text[], %(entry_htmls)b::text[], %(media)b::jsonb[], %(published)b::timestamptz[])
+            %(descriptions)b::text[], %(entry_htmls)b::text[], %(media)b::jsonb[], %(published)b::timestamptz[],
+            %(undated_codes)b::text[], %(undated_claims)b::text[])
   as new (id, url_key, url, kind, status, title, author, site_name, image_url, description, entry_html, media,
-    published_at)
+    published_at, undated_code, undated_claim)
 where not ({_DELETED_BY_ALL})
 order by url_key
 on conflict (url_key) do nothing
@@ -204,6 +205,8 @@ def _content_values(contents: Sequence[NewContent]) -> dict[str, object]:
         "entry_htmls": [entry.html or None for entry in entries],
         "media": list(map(_media, entries)),
         "published": [entry.published_at for entry in entries],
+        "undated_codes": [entry.undated_code for entry in entries],
+        "undated_claims": [entry.undated_claim for entry in entries],
     }
 
 

@@ -1,7 +1,6 @@
 """The articles that a page links to, by a CSS selector or by itself. Pure; runs in the child process."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
@@ -14,6 +13,7 @@ from siftline.fetch.feed_places import InvalidSelectorError
 from siftline.fetch.feeds import Entry, Feed
 from siftline.fetch.page_lists import HEADINGS, LEVELS, LINKS_MAX, Link, by_itself, distinct, text_of, title_of
 from siftline.kit.errors import PermanentError
+from siftline.kit.instants import Dates
 from siftline.kit.selectors import INVALID
 from siftline.kit.urls import canonical_url
 
@@ -44,11 +44,13 @@ def article_links(
         what = "to no article" if selector is None else "to nothing by this selector"
         raise NoLinksFoundError(f"The page links {what}. Name a CSS selector that chooses the links to follow.")
     others = {link.anchor for link in found}
+    language = markup.line(tree.get("lang") or "", 35) or None
+    dates = Dates(language, lambda: map(_stated, tree.iter("time")))
     return Feed(
         title=_page_title(tree),
         site_url=url,
-        entries=tuple(_entry(link, base, others) for link in found[:max_links]),
-        language=markup.line(tree.get("lang") or "", 35) or None,
+        entries=tuple(_entry(link, base, others, dates) for link in found[:max_links]),
+        language=language,
         skipped=max(0, len(found) - max_links),
     )
 
@@ -74,13 +76,16 @@ def _anchor_of(element: Any) -> Any:
     return inside if inside is not None else next(element.iterancestors("a"), None)
 
 
-def _entry(link: Link, base: str, others: set[Any]) -> Entry:
+def _entry(link: Link, base: str, others: set[Any], dates: Dates) -> Entry:
     box = _box(link.anchor, others)
+    published = dates.first(*map(_stated, box.iter("time")))
     return Entry(
         guid=None,
         link=link.url,
         title=link.title or link.url,
-        published_at=next(filter(None, (_time(one) for one in box.iter("time"))), None),
+        published_at=published.at,
+        undated_code=published.undated_code,
+        undated_claim=published.claim,
         image_url=next(filter(None, (_image(one, base) for one in box.iter("img"))), None),
     )
 
@@ -96,13 +101,9 @@ def _box(anchor: Any, others: set[Any]) -> Any:
     return box
 
 
-def _time(element: Any) -> datetime | None:
-    stated = (element.get("datetime") or "").strip()
-    try:
-        found = datetime.fromisoformat(stated)
-        return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
+def _stated(element: Any) -> str:
+    """Return what a time element says, in its attribute or else in its words."""
+    return element.get("datetime") or text_of(element)
 
 
 def _image(element: Any, base: str) -> str | None:

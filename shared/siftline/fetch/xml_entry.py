@@ -3,9 +3,9 @@
 from datetime import datetime
 
 from siftline.fetch.draft import HTML, PLAIN, XHTML, EntryDraft, Link, Tag
-from siftline.fetch.instants import instant
 from siftline.fetch.xml_parts import IN_IMAGE, Element, Part, Walk, address, value
 from siftline.fetch.xml_tree import DoubtError, attributes_of, leaf, mended, text_in
+from siftline.kit.instants import usual
 
 _RDF_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _ITUNES_SCHEME = "http://www.itunes.com/"
@@ -208,13 +208,10 @@ class EntryPart(Part):
                 self.walk.title_level = self.level + 1
 
 
-def _moment(element: Element) -> datetime | None:
-    """Return the moment that an element names. Raises ``DoubtError`` for one in an unusual form."""
+def _moment(element: Element) -> datetime | str:
+    """Return the instant that an element names in the usual form, else its text."""
     text = text_in(element)
-    found = instant(text)
-    if text and found is None:
-        raise DoubtError
-    return found
+    return usual(text) or text
 
 
 _METHODS: dict[str, str] = {

@@ -5,10 +5,7 @@ It is told to keep what it would drop or mix up: all transcripts and skip times,
 
 import io
 import re
-from calendar import timegm
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from time import struct_time
 from typing import Any, ClassVar
 
 import feedparser  # type: ignore[import-untyped]  # it has no type information
@@ -17,7 +14,6 @@ from feedparser import api
 from siftline.fetch.draft import EntryDraft, FeedDraft, Link, Tag, Text
 from siftline.fetch.feeds import FeedUnreadableError, NotAFeedError
 from siftline.fetch.finish import FAULTS
-from siftline.fetch.instants import instant
 
 # The elements of every extension but those that carry an entry's own words; and the sizes of a feed's logo.
 _EXTENSION = re.compile(
@@ -28,7 +24,6 @@ _CDATA = re.compile(rb"<!\[CDATA\[.*?\]\]>", re.DOTALL)
 _BEGIN = re.compile(rb"<(?:(?:rss|atom):)?(?:item|entry)(?=[\s>])", re.IGNORECASE)
 _BEGIN_OR_END = re.compile(rb"<(/?)(?:(?:rss|atom):)?(?:item|entry)[\s>]", re.IGNORECASE)
 _TAGS_MAX = 1_000
-_DATES = {"published": "published_parsed", "updated": "updated_parsed", "created": "created_parsed"}
 
 _Raw = Mapping[str, Any]
 
@@ -203,9 +198,9 @@ def _entry(raw: _Raw) -> EntryDraft:
         summary=_text(raw, "summary"),
         contents=[_construct(part) for part in raw.get("content") or () if isinstance(part, Mapping)],
         authors=list(raw.get("named") or ()),
-        published_at=_time(raw, "published"),
-        updated_at=_time(raw, "updated"),
-        created_at=_time(raw, "created"),
+        published_at=_date(raw, "published"),
+        updated_at=_date(raw, "updated"),
+        created_at=_date(raw, "created"),
         media=list(raw.get("media_content") or ()),
         thumbnails=[part.get("url") or "" for part in raw.get("media_thumbnail") or ()],
         image=_address(raw.get("image")),
@@ -245,14 +240,7 @@ def _feed_image(feed: _Raw) -> str:
     return _address(feed.get("image")) or _string(feed, "logo") or _string(feed, "icon")
 
 
-def _time(raw: _Raw, name: str) -> datetime | None:
-    # Past feedparser's own stand-ins for missing dates; its reading is for the forms that are not ours.
+def _date(raw: _Raw, name: str) -> str:
+    # Past feedparser's own stand-ins for missing dates; its reading of them is not wanted: it invents some.
     text = dict.get(raw, name)  # type: ignore[call-overload]  # as above
-    found = instant(text) if isinstance(text, str) else None
-    value = dict.get(raw, _DATES[name])  # type: ignore[call-overload]  # as above
-    if found is not None or not isinstance(value, struct_time):
-        return found
-    try:
-        return datetime.fromtimestamp(timegm(value), UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
+    return text if isinstance(text, str) else ""

@@ -13,6 +13,7 @@ from siftline.ingest.consent_controls import LABEL_CHARS, agreeing, controls
 from siftline.ingest.consent_words import ACTIONS, ALL_TERMS, FEW_TERMS, finds, lower, speaks_to_its_reader
 from siftline.ingest.outline import Outline
 from siftline.kit.blocks import is_consent_address
+from siftline.kit.words import letters
 
 _TERMS_LEAST = 4
 _WORDS_A_TERM = 25
@@ -65,7 +66,7 @@ def _is_wall(part: str, text: str) -> bool:
     elsewhere = _without(text, part)
     if sum(map(len, elsewhere)) > _ELSEWHERE_SHARE * len(_letters(text)):
         return False
-    sentences = [stretch for stretch in elsewhere if len(stretch) >= _SENTENCE_LETTERS]
+    sentences = [stretch for stretch in elsewhere if letters(stretch) >= _SENTENCE_LETTERS]
     return not sentences or (all(map(_OFFERS.search, sentences)) and _is_about_consent(lower(part)))
 
 
@@ -75,7 +76,7 @@ def _without(text: str, part: str) -> list[str]:
     Lines are joined and parted on the way from a page to its text, so that the part's are looked for in the text.
     """
     rest = _letters(text)
-    pieces = {letters for line in part.split("\n") if len(letters := _letters(line)) >= _PIECE_LETTERS}
+    pieces = {piece for line in part.split("\n") if letters(piece := _letters(line)) >= _PIECE_LETTERS}
     for piece in sorted(pieces, key=len, reverse=True):
         rest = rest.replace(piece, "\n")
     return [stretch for stretch in rest.split("\n") if stretch]

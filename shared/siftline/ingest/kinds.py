@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from siftline.ingest.metadata import Metadata
 from siftline.ingest.outline import Outline
+from siftline.kit.words import extent
 
 PLAYED_CHARS = 500
 """A page with a player that says no more than this is about what is played."""
@@ -30,7 +31,7 @@ def kind_of(page: Outline, stated: Metadata, text: str, url: str) -> str:
     """Return ``article``, ``list``, ``video`` or ``audio``; ``text`` is what was found of its article."""
     if stated.kind != "article":
         return stated.kind
-    if stated.player and len(text) < PLAYED_CHARS:
+    if stated.player and extent(text) < PLAYED_CHARS:
         return stated.player
     return "list" if not stated.is_article and _is_list(page, stated, url) else "article"
 
@@ -79,4 +80,4 @@ def _ends_in_headline(url: str) -> bool:
 
 
 def _prose_chars(text: str) -> int:
-    return sum(len(line) for line in text.split("\n") if len(line) >= _PROSE_CHARS)
+    return sum(chars for line in text.split("\n") if (chars := extent(line)) >= _PROSE_CHARS)

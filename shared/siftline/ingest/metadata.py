@@ -6,17 +6,16 @@ Only what is stated is taken; nothing is guessed from the running text. Every va
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import chain, islice
 from urllib.parse import urlsplit
 
-from siftline.ingest.dates import parse_time, time_in_path
 from siftline.ingest.linked_data import is_article_type, kind_of_types, kinds
 from siftline.ingest.media_stated import read_media
 from siftline.ingest.model import Stated
 from siftline.ingest.outline import Outline
 from siftline.ingest.plain import beginning, clean_line
 from siftline.ingest.statements import READ_CHARS, STATED_MAX, Statements, value_of
+from siftline.kit.instants import Claimed, Dates, day_in_path
 
 TITLE_MAX_CHARS = 500
 _AUTHOR_MAX_CHARS = 300
@@ -83,6 +82,7 @@ class _Reader:
         language = self._language()
         hint = _LANGUAGE.match((language or "").strip())
         media = read_media(self._page, self._says)
+        published = self._published(language)
         locked = self._linked.locked_parts()
         if locked is None and self._first("article:content_tier", "og:article:content_tier") == "locked":
             locked = []
@@ -90,7 +90,9 @@ class _Reader:
             title=titles[0] if titles else None,
             author=self._author(),
             site_name=site,
-            published_at=self._published_at(),
+            published_at=published.at,
+            undated_code=published.undated_code,
+            undated_claim=published.claim,
             image_url=self._image(),
             description=clean_line(
                 self._first("og:description", "description", "twitter:description")
@@ -152,11 +154,10 @@ class _Reader:
                 return line
         return None
 
-    def _published_at(self) -> datetime | None:
-        for text in self._dates():
-            if (time := parse_time(text)) is not None:
-                return time
-        return time_in_path(urlsplit(self._url).path)
+    def _published(self, language: str | None) -> Claimed:
+        found = Dates(language).first(*self._dates())
+        day = day_in_path(urlsplit(self._url).path) if found.at is None else None
+        return found if day is None else Claimed(day)
 
     def _dates(self) -> Iterator[str | None]:
         for name in ("datePublished", "uploadDate", "dateCreated"):

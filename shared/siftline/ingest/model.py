@@ -36,6 +36,9 @@ class Stated:
     author: str | None = None
     site_name: str | None = None
     published_at: datetime | None = None
+    undated_code: str | None = None
+    """Why a date that is claimed is not used (``siftline.kit.instants``), and what is claimed."""
+    undated_claim: str | None = None
     image_url: str | None = None
     description: str | None = None
     html_lang: str | None = None

@@ -9,6 +9,7 @@ from siftline.ingest.metadata import Metadata
 from siftline.ingest.outline import Outline
 from siftline.ingest.plain import count_words
 from siftline.kit.blocks import BLOCKED, BlockedBySiteError, is_block
+from siftline.kit.words import extent
 
 CONSENT_WALL = "consent_wall"
 PAYWALLED = "paywalled"
@@ -35,9 +36,10 @@ def check_wall(page: Outline, metadata: Metadata, article: Article, markup: str,
     """
     text = article.text
     named = metadata.is_article and metadata.title is not None
-    if len(text) <= BLOCK_CHARS and not (named and text) and is_block(markup, by_title=len(text) <= TITLED_CHARS):
+    chars = extent(text)
+    if chars <= BLOCK_CHARS and not (named and text) and is_block(markup, by_title=chars <= TITLED_CHARS):
         raise BlockedBySiteError(BLOCKED)
-    if len(text) > WALL_CHARS:
+    if chars > WALL_CHARS:
         return False
     if named:
         return not text and bool(article.consent)

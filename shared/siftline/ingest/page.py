@@ -28,6 +28,7 @@ from siftline.ingest.pdf import is_pdf, read_pdf
 from siftline.ingest.plain import clean_line, clean_text, count_words
 from siftline.ingest.refresh import sent_to
 from siftline.kit.readable import looks_binary
+from siftline.kit.words import extent
 
 MAX_BYTES = 10_000_000
 
@@ -95,7 +96,7 @@ def _html_page(text: str, url: str) -> Page:
         found, notice = metadata.description or "", CONSENT_WALL
     elif kind == "list":
         found = list_text(page, metadata) or found
-    elif kind in _PLAYED and len(found) < PLAYED_CHARS:
+    elif kind in _PLAYED and extent(found) < PLAYED_CHARS:
         found = max(found, metadata.description or "", key=len)
     if not walled and kind not in _PLAYED and count_words(found) <= _SENT_ON_WORDS and (target := sent_to(page, url)):
         raise OnlyRedirectsError(f"The page only sends its visitors on. Save where it leads instead: {target}")

@@ -7,7 +7,6 @@ Read by pdfium, which is written in C++ and made for hostile files, in the child
 import re
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
 from urllib.parse import unquote, urlsplit
 
 import pypdfium2
@@ -17,6 +16,8 @@ from siftline.ingest.errors import PdfEncryptedError, PdfUnreadableError
 from siftline.ingest.model import MAX_TEXT_CHARS, Page
 from siftline.ingest.pdf_paragraphs import Line, paragraphs_of
 from siftline.ingest.plain import clean_line, clean_text, count_words
+from siftline.kit.instants import claimed
+from siftline.kit.words import letters
 
 PAGES_MAX = 1_000
 """What stands on later pages is not read."""
@@ -35,7 +36,6 @@ _LETTERS_MIN_RATIO = 0.2
 _MARK = re.compile(rb"%PDF-\d")
 _MARK_BYTES = 1_024
 """Readers look this far for it, for many a file begins with something else (ISO 32000-1, annex H, note 13)."""
-_TIME = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-])(\d\d)'?(\d\d)?|Z)?")
 # What word processors write by themselves.
 _NO_TITLE = re.compile(r"(?:untitled|unbenannt|sans titre|document\d*|slide 1|powerpoint presentation)$", re.IGNORECASE)
 _FILE_TITLE = re.compile(
@@ -66,12 +66,15 @@ def read_pdf(body: bytes, url: str) -> Page:
     if not _says_something(paragraphs, count):
         paragraphs = []
     text = "\n\n".join(paragraphs)
+    published = claimed(stated["CreationDate"])
     return Page(
         kind="pdf",
         title=_title(stated["Title"]) or _first_line(pages if paragraphs else []) or _file_name(url),
         author=clean_line(stated["Author"], _AUTHOR_MAX_CHARS),
         description=clean_line(stated["Subject"], _DESCRIPTION_MAX_CHARS),
-        published_at=_time(stated["CreationDate"]),
+        published_at=published.at,
+        undated_code=published.undated_code,
+        undated_claim=published.claim,
         text=text,
         word_count=count_words(text),
         notice_code=None if paragraphs else PDF_WITHOUT_TEXT,
@@ -81,8 +84,8 @@ def read_pdf(body: bytes, url: str) -> Page:
 def _says_something(paragraphs: list[str], pages: int) -> bool:
     """Return whether this is text: fonts that do not say which letters their signs are give signs without end."""
     signs = sum(len(text) - text.count(" ") - text.count("\n") for text in paragraphs)
-    letters = sum(sign.isalnum() for text in paragraphs for sign in text)
-    return letters >= max(_LETTERS_A_PAGE * min(pages, 10), _LETTERS_MIN_RATIO * signs)
+    said = sum(letters(text) + sum(map(str.isdigit, text)) for text in paragraphs)
+    return said >= max(_LETTERS_A_PAGE * min(pages, 10), _LETTERS_MIN_RATIO * signs)
 
 
 def _pages(document: pypdfium2.PdfDocument) -> Iterator[list[Line]]:
@@ -123,19 +126,3 @@ def _first_line(pages: list[list[Line]]) -> str | None:
 
 def _file_name(url: str) -> str | None:
     return clean_line(unquote(urlsplit(url).path.rpartition("/")[2]).removesuffix(".pdf"), _TITLE_MAX_CHARS)
-
-
-def _time(stated: str) -> datetime | None:
-    """Return the time of a PDF's date (ISO 32000-1, section 7.9.4)."""
-    match = _TIME.match(stated)
-    if match is None:
-        return None
-    year, month, day, hour, minute, second = (
-        int(part or least) for part, least in zip(match.groups()[:6], (1, 1, 1, 0, 0, 0), strict=True)
-    )
-    ahead = timedelta(hours=int(match[8] or 0), minutes=int(match[9] or 0))
-    try:
-        time = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
-        return time + ahead if match[7] == "-" else time - ahead
-    except (ValueError, OverflowError):
-        return None

@@ -23,6 +23,7 @@ from siftline.kit.log import logger
 from siftline.kit.pacing import Pacing
 from siftline.kit.sites import speaks_for
 from siftline.kit.urls import canonical_url
+from siftline.kit.words import extent
 
 ENTRY_ENOUGH_CHARS = 2_000
 """A feed entry that brings this much is not fetched."""
@@ -140,7 +141,7 @@ class ContentReading:
 
     def _article(self, content: StoredContent, media: Media | None) -> Reading:
         entry = self._reader.entry(content.entry_html)
-        if len(entry.text) >= ENTRY_ENOUGH_CHARS or (content.kind == NOTE and entry.text):
+        if extent(entry.text) >= ENTRY_ENOUGH_CHARS or (content.kind == NOTE and entry.text):
             return Reading(_entry_page(entry))
         if content.kind == NOTE:
             raise EmptyContentError("The feed's entry has neither text nor a page of its own.")
@@ -152,12 +153,12 @@ class ContentReading:
         except PermanentError as error:
             # An episode stands by what its feed says of it, however little that is.
             told = media is not None and (entry.text or content.content_sha256 is None)
-            if len(entry.text) < ENTRY_USABLE_CHARS and not told:
+            if extent(entry.text) < ENTRY_USABLE_CHARS and not told:
                 raise
             _log.info("page_unavailable", content_id=str(content.id), error_code=error.error_code)
             notice = error.error_code if isinstance(error, PageWithheldError) else PAGE_UNAVAILABLE
             return Reading(_entry_page(entry), getattr(error, "status", None), notice)
-        if len(entry.text) >= ENTRY_USABLE_CHARS and len(entry.text) > 2 * len(reading.page.text):
+        if extent(entry.text) >= ENTRY_USABLE_CHARS and len(entry.text) > 2 * len(reading.page.text):
             # What the publisher itself sent out says more than what was found on the page.
             return replace(reading, page=replace(reading.page, text=entry.text, word_count=entry.word_count))
         return reading
@@ -229,6 +230,8 @@ class ContentReading:
             author=video.channel or stated.author,
             site_name=_YOUTUBE,
             published_at=stated.published_at,
+            undated_code=stated.undated_code,
+            undated_claim=stated.undated_claim,
             image_url=video.image_url or stated.image_url,
             description=(video.description or "")[:2_000] or stated.description,
             text=notes.text,

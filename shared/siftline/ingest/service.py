@@ -5,7 +5,7 @@ carries no HTML reader.
 """
 
 import hashlib
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from siftline.contracts import JobType
@@ -21,6 +21,7 @@ from siftline.jobs.model import ClaimedJob, Done, NewJob
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError
+from siftline.kit.instants import Claimed, settled
 from siftline.kit.log import logger
 
 __all__ = ["IngestContent", "SavedItem", "ensure_content", "save_url", "subject_of"]
@@ -78,7 +79,7 @@ class IngestContent:
         reading = self._reader.read(content)
         # What was got before is not given up because it is not to be had today; what was paid for is not paid again.
         words = known if known is not None and reading.words is not None and not reading.words.text else reading.words
-        found = _found(reading, words)
+        found = _found(reading, words, self._clock.now())
         changed = found.content_sha256 != content.content_sha256
         traits = self._measures.traits(found)
         minor = changed and content.analysed and self._measures.is_minor_edit(analysed, traits)
@@ -134,8 +135,9 @@ class IngestContent:
         return [listening]
 
 
-def _found(reading: Reading, words: Words | None) -> store.Found:
+def _found(reading: Reading, words: Words | None, now: datetime) -> store.Found:
     page = reading.page
+    published = settled(page.published_at, now) if page.published_at else Claimed()
     text, word_count = page.text, page.word_count
     if words is not None:
         notes = (text, word_count) if text else (page.description or "", len((page.description or "").split()))
@@ -151,7 +153,9 @@ def _found(reading: Reading, words: Words | None) -> store.Found:
         image_url=page.image_url,
         description=page.description,
         lang=page.lang_hint,
-        published_at=page.published_at,
+        published_at=published.at,
+        undated_code=published.undated_code or page.undated_code,
+        undated_claim=published.claim or page.undated_claim,
         http_status=reading.http_status,
         notice_code=reading.notice_code,
         url_keys=reading.url_keys,

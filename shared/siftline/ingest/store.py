@@ -59,6 +59,8 @@ class Found:
     description: str | None
     lang: str | None
     published_at: datetime | None
+    undated_code: str | None
+    undated_claim: str | None
     http_status: int | None
     notice_code: str | None
     url_keys: Sequence[str]
@@ -127,6 +129,10 @@ update contents set
   lang = coalesce(contents.lang, %(lang)s),
   published_at = case when old.from_feed then coalesce(contents.published_at, %(published_at)s)
     else coalesce(%(published_at)s, contents.published_at) end,
+  undated_code = case when coalesce(%(published_at)s, contents.published_at) is null
+    then coalesce(%(undated_code)s, contents.undated_code) end,
+  undated_claim = case when coalesce(%(published_at)s, contents.published_at) is null
+    then case when %(undated_code)s::text is null then contents.undated_claim else %(undated_claim)s end end,
   sort_at = least(contents.first_seen_at, case when old.from_feed then coalesce(contents.published_at, %(published_at)s)
     else coalesce(%(published_at)s, contents.published_at) end),
   http_status = %(http_status)s, updated_at = now()
@@ -203,6 +209,8 @@ def write(connection: Connection, content_id: UUID, found: Found, *, status: str
         "description": found.description,
         "lang": found.lang,
         "published_at": found.published_at,
+        "undated_code": found.undated_code,
+        "undated_claim": found.undated_claim,
         "http_status": found.http_status,
         "notice_code": found.notice_code,
     }

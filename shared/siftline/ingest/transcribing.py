@@ -242,6 +242,8 @@ def _with(content: StoredMedia, words: Words) -> store.Found:
         description=content.description,
         lang=content.lang or words.language,
         published_at=content.published_at,
+        undated_code=None,
+        undated_claim=None,
         http_status=content.http_status,
         notice_code=content.notice_code,
         url_keys=(),

@@ -8,11 +8,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
 import psycopg
+from psycopg import DataError
+from psycopg.abc import AdaptContext, Buffer
+from psycopg.adapt import Loader
 from psycopg.errors import DeadlockDetected, ReadOnlySqlTransaction, SerializationFailure
+from psycopg.pq import Format
 from psycopg_pool import ConnectionPool, PoolTimeout
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
@@ -26,6 +31,7 @@ _CONFLICT_WAIT = wait_random_exponential(multiplier=0.02, max=0.5)
 # A connection that was just in use, and on which nothing came in since, needs no round trip to show that it lives.
 _UNCHECKED_S = 1.0
 _CONNECT_S = 10
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 # What a server that is gone without a word costs, at most about: the connection is given up then.
 _LIMITS: dict[str, Any] = {
     "keepalives_idle": 10,
@@ -46,6 +52,41 @@ class ConflictError(DatabaseUnavailableError):
     """PostgreSQL broke the transaction off to end a deadlock or a conflict: nothing of it has happened."""
 
     code = "database_conflict"
+
+
+class _AnyInstant(Loader):
+    """Loads a ``timestamptz`` as psycopg does; one that Python cannot hold, as the nearest that it can.
+
+    PostgreSQL knows infinity, and years before 1 and after 9999. One such value must not fail a statement that reads
+    many rows.
+    """
+
+    def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
+        super().__init__(oid, context)
+        self._load = psycopg.adapters.get_loader(oid, self.format)(oid, context).load  # type: ignore[misc]  # it is known
+
+    def load(self, data: Buffer) -> datetime:
+        """Return an instant."""
+        try:
+            moment: datetime = self._load(data)
+        except (DataError, OverflowError, ValueError):
+            return _FIRST if self._is_early(bytes(data)) else _LAST
+        return moment
+
+    def _is_early(self, data: bytes) -> bool:
+        return data.startswith(b"-") or data.endswith(b"BC")
+
+
+class _AnyInstantBinary(_AnyInstant):
+    format = Format.BINARY
+
+    def _is_early(self, data: bytes) -> bool:
+        return data[0] >= 0x80  # negative: before 2000
+
+
+def _prepare(connection: psycopg.Connection[Any]) -> None:
+    for loader in (_AnyInstant, _AnyInstantBinary):
+        connection.adapters.register_loader("timestamptz", loader)
 
 
 class Database(Protocol):
@@ -111,6 +152,7 @@ class SingleConnection:
             self._connection = psycopg.connect(
                 self._url, autocommit=True, connect_timeout=self._connect_timeout_s, options=_OPTIONS, **_LIMITS
             )
+            _prepare(self._connection)
         return self._connection
 
 
@@ -131,6 +173,7 @@ class Pool:
             min_size=1,
             max_size=size,
             kwargs={"autocommit": True, "connect_timeout": _CONNECT_S, "options": _OPTIONS, **_LIMITS},
+            configure=_prepare,
             open=True,
         )
 

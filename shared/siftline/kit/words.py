@@ -16,7 +16,26 @@ _ELIDED = re.compile(
     r"^(?:[cdjlmnst]|qu|lorsqu|puisqu|jusqu|dell|nell|sull|all|dall|un|quell)['\u2019](?=\w)", re.IGNORECASE
 )
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
-_WEIGHT_UNSPACED = 3  # one ideograph says about as much as three letters
+# How many letters of Latin writing one letter of another script says about as much as: of whole words (Han, and kana
+# between them; Yi), of syllables (Hangul, Ethiopic, Cherokee, Canadian), and of consonants whose vowels are not written
+# (Hebrew, Arabic, Syriac). Elsewhere, in alphabets and where signs for vowels count as letters, it is about one.
+_WEIGHTS = (
+    (
+        3.0,
+        re.compile(
+            f"[{_IDEOGRAPHS}{_HIRAGANA}{_KATAKANA}\u31f0-\u31ff\uff66-\uff9d\ua000-\ua48c\U00020000-\U0003134f]"
+        ),
+    ),
+    (2.0, re.compile("[\u3105-\u312f\uac00-\ud7a3\u1200-\u139f\u13a0-\u13ff\uab70-\uabbf\u1400-\u167f\u18b0-\u18f5]")),
+    (1.5, re.compile("[\u05d0-\u05ea\u0620-\u064a\u066e-\u06d3\u06fa-\u06ff\u0710-\u072f\u0750-\u077f]")),
+)
+# Signs for vowels that stand with a letter and are none to Python, from Devanagari to Khmer.
+_VOWEL_SIGNS = re.compile(
+    "[\u0900-\u0903\u093a-\u094f\u0955-\u0957\u0962\u0963\u0981-\u0983\u09bc-\u09cd\u0a01-\u0a03\u0a3c-\u0a4d\u0a81-\u0a83"
+    "\u0abc-\u0acd\u0b01-\u0b03\u0b3c-\u0b57\u0b82\u0bbe-\u0bcd\u0c00-\u0c04\u0c3e-\u0c56\u0c81-\u0c83\u0cbc-\u0cd6\u0d00-\u0d03"
+    "\u0d3e-\u0d4d\u0d82\u0d83\u0dca-\u0ddf\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84\u102b-\u103e"
+    "\u1056-\u1059\u17b4-\u17d3]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +64,25 @@ def words_of(text: str) -> list[Word]:
 
 
 def letters(text: str) -> int:
-    """Return how much a text says, in letters; an ideograph counts three, digits and signs nothing."""
-    return sum(_WEIGHT_UNSPACED if _UNSPACED.match(char) else 1 for char in text if char.isalpha())
+    """Return how much a text says, in letters of Latin; digits and signs say nothing.
+
+    Whatever is as long as to say something, whole or in part, is measured so: scripts are not equally dense.
+    """
+    found = float(sum(map(str.isalpha, text)))
+    return round(found if text.isascii() else found + _more_than_seen(text))
+
+
+def extent(text: str) -> int:
+    """Return how long a text would be in Latin writing: its characters, those of denser scripts for more than one."""
+    return len(text) if text.isascii() else round(len(text) + _denser(text))
+
+
+def _more_than_seen(text: str) -> float:
+    return len(_VOWEL_SIGNS.findall(text)) + _denser(text)
+
+
+def _denser(text: str) -> float:
+    return sum((weight - 1) * len(script.findall(text)) for weight, script in _WEIGHTS)
 
 
 def without_spaces(text: str) -> bool:

@@ -1,0 +1,2 @@
+-- What was mended stays so: what is not used of it stands in undated_claim.
+select;
