@@ -11,7 +11,7 @@ from uuid import UUID
 
 from siftline.ingest.errors import A_FEED, EmptyContentError, UnsupportedContentTypeError, VideoUnavailableError
 from siftline.ingest.files import file_page, is_named, played
-from siftline.ingest.media import KINDS, VIDEO, Media, TranscriptState, Words
+from siftline.ingest.media import Media, TranscriptState, Words
 from siftline.ingest.model import MEDIA_TYPES, EntryText, Page
 from siftline.ingest.store import StoredContent
 from siftline.ingest.transcripts import Transcripts
@@ -21,6 +21,7 @@ from siftline.kit.errors import PermanentError
 from siftline.kit.http_errors import StatusRefusedError, StatusTransientError, UnsupportedMediaTypeError
 from siftline.kit.log import logger
 from siftline.kit.pacing import Pacing
+from siftline.kit.recordings import KINDS, VIDEO
 from siftline.kit.sites import speaks_for
 from siftline.kit.urls import canonical_url
 
