@@ -104,6 +104,7 @@ class FetchSource:
             job_id=job.id,
             code=error.error_code,
             detail=error.detail,
+            at=error.at,
             wait_s=(error.retry_after_s or 0.0) if isinstance(error, TransientError) else 0.0,
             degraded_at=self._options.source_degraded_failures,
         )

@@ -180,7 +180,7 @@ class HttpClient:
         redirects: list[tuple[int, str]] = []
         while True:
             parts = urlsplit(current)
-            with self._exchange(parts, cookies.sent(request, current)) as (status, answered, chunks):
+            with _at(current), self._exchange(parts, cookies.sent(request, current)) as (status, answered, chunks):
                 location = answered.get("location") if status in _REDIRECTS else None
                 if location is None:
                     address = parts._replace(fragment="").geturl()
@@ -257,6 +257,16 @@ class HttpClient:
         step_s = min(self._limits.retry_base_s * 2.0 ** (state.attempt_number - 1), self._limits.retry_cap_s)
         # No sooner than by our own reckoning, were it nought that was asked for.
         return max(getattr(error, "retry_after_s", None) or 0.0, step_s * (1 - 0.25 * self._rng.random()))
+
+
+@contextlib.contextmanager
+def _at(url: str) -> Iterator[None]:
+    """Note with whatever goes wrong at which address it did."""
+    try:
+        yield
+    except SiftlineError as error:
+        error.at = url
+        raise
 
 
 def _worth_retrying(error: BaseException) -> bool:
