@@ -50,6 +50,8 @@ class Source:
     refresh_max_minutes: int | None = None
     rhythm: dict[str, Any] = field(default_factory=dict)
     """What the last whole feed said of its rhythm (``siftline.fetch.rhythm``)."""
+    asks_pages: bool = False
+    """Whether pages that it brought are asked for again, as long as it lists them."""
 
     @property
     def polled_url(self) -> str:
@@ -96,7 +98,8 @@ class Polled:
 _LOAD = """
 select id, kind, url, title, site_url, etag, last_modified, body_sha256, health, first_import, imported_at,
   last_full_at, options, feed_url, adopted_url, resolved_url, resolved_since, resolved_polls, refresh_minutes,
-  wished_minutes, refresh_min_minutes, refresh_max_minutes, rhythm
+  wished_minutes, refresh_min_minutes, refresh_max_minutes, rhythm,
+  exists (select from page_asks where page_asks.source_id = sources.id) as asks_pages
 from sources where id = %(source_id)s
 """
 

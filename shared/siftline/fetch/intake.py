@@ -26,7 +26,8 @@ _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 class Intake:
     """Saves a poll. ``follow`` holds its jobs once ``write`` has run: only there is known what is really new.
 
-    ``wanted`` are the keys of contents that are gone and that a later subscriber waits for.
+    ``wanted`` are the keys of contents that are gone and that a later subscriber waits for; ``unlisted`` the contents
+    whose pages were asked for again and that the feed lists no longer.
     """
 
     def __init__(
@@ -41,12 +42,14 @@ class Intake:
         group_key: str,
         now: datetime,
         wanted: Collection[str] = (),
+        unlisted: Sequence[UUID] = (),
     ) -> None:
         self.follow: list[NewJob] = []
         self._source = source
         self._feed = feed
         self._speakers = (source.url, *speakers)
         self._verdict = verdict
+        self._unlisted = unlisted
         self._polled = replace(
             polled,
             imported=True,
@@ -104,6 +107,7 @@ class Intake:
         store.give_items(connection, source_id, [row for row in rows if row])
         ledger_store.touch_entries(connection, source_id, verdict.seen)
         ledger_store.edit_entries(connection, source_id, verdict.edits)
+        ledger_store.unlist(connection, source_id, self._unlisted)
         # Whoever saved a file by hand knows no more than its name; its feed does.
         told = [
             Edit(content.identified, row.id)

@@ -65,6 +65,39 @@ where source_id = %(source_id)s and source_entries.entry_key = edited.entry_key
 """
 
 
+# Which pages of a feed are asked for again, and under which key it lists them.
+_ASKED = """
+select content_id, entry_key from page_asks join source_entries using (content_id, source_id)
+where source_id = %(source_id)s
+"""
+
+# A content before what is noted of its page, as whoever reads it does; one that is being read waits for the next poll.
+_UNLIST = """
+with held as (
+  select id from contents where id = any(%(ids)b::uuid[]) order by id for no key update skip locked),
+unlisted as (
+  delete from page_asks using held where source_id = %(source_id)s and content_id = held.id
+  returning content_id, error_detail)
+update contents set updated_at = now(),
+  error_detail = unlisted.error_detail || ' Its feed no longer lists it, so it is not asked for again.'
+from unlisted where contents.id = unlisted.content_id and status = 'FAILED'
+"""
+
+
+def asked(connection: Connection, source_id: UUID) -> dict[UUID, set[str]]:
+    """Return the contents of a feed whose pages are asked for again, and the keys of their entries."""
+    found: dict[UUID, set[str]] = {}
+    for content_id, key in connection.execute(_ASKED, {"source_id": source_id}):
+        found.setdefault(content_id, set()).add(key)
+    return found
+
+
+def unlist(connection: Connection, source_id: UUID, content_ids: Sequence[UUID]) -> None:
+    """Ask no more for pages that their feed lists no longer; what was never read says so."""
+    if content_ids:
+        connection.execute(_UNLIST, {"source_id": source_id, "ids": list(content_ids)})
+
+
 def ledger(connection: Connection, source_id: UUID, poll: Sequence[Identified]) -> list[Known]:
     """Return the rows of a feed's ledger that share a key, a link or (without links) a text with a poll's entries."""
     values = {

@@ -16,9 +16,9 @@ from siftline.fetch.feed_places import NeedsPersonError
 from siftline.fetch.feeds import Feed
 from siftline.fetch.fetcher import Again, Fetched, Found, SourceFetcher
 from siftline.fetch.health_store import Polled, Source
-from siftline.fetch.identity import Identified, Known, identify, judge
+from siftline.fetch.identity import Identified, Known, Verdict, identify, judge
 from siftline.fetch.intake import Intake
-from siftline.fetch.ledger_store import ledger, wanted
+from siftline.fetch.ledger_store import asked, ledger, wanted
 from siftline.jobs.model import ClaimedJob, Done, NewJob
 from siftline.kit.blocks import named_refusal
 from siftline.kit.clock import Clock
@@ -184,6 +184,7 @@ class FetchSource:
             group_key=f"host:{urlsplit(source.url).hostname}",
             now=now,
             wanted=again,
+            unlisted=self._unlisted(source, feed, verdict),
         )
         _told(polled, fetched.response.status, intake.counts())
         return Done(intake.write, intake.follow, intake.counts())
@@ -201,6 +202,14 @@ class FetchSource:
             return set()
         with self._database.statement() as connection:
             return wanted(connection, source.id, url_keys)
+
+    def _unlisted(self, source: Source, feed: Feed, verdict: Verdict) -> list[UUID]:
+        """Return the contents whose pages are asked for again and that a whole feed lists no longer."""
+        if not source.asks_pages or feed.skipped:
+            return []
+        listed = {identified.key for identified in verdict.seen} | {move.old_key for move in verdict.moves}
+        with self._database.statement() as connection:
+            return [content_id for content_id, keys in asked(connection, source.id).items() if not keys & listed]
 
 
 def _poll_of(source_id: UUID, url: str) -> NewJob:
