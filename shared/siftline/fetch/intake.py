@@ -103,6 +103,7 @@ class Intake:
         source_id, verdict = self._source.id, self._verdict
         rows = [stored.get(content.url_key) for content in brought]
         ledger_store.move_entries(connection, source_id, verdict.moves)
+        store.relink_contents(connection, self._relinked())
         ledger_store.add_entries(connection, source_id, zip(brought, rows, strict=True))
         store.give_items(connection, source_id, [row for row in rows if row])
         ledger_store.touch_entries(connection, source_id, verdict.seen)
@@ -167,6 +168,14 @@ class Intake:
     def _allowed(self, edit: Edit) -> Edit:
         """Return the edit, without its content where another site's page stands behind it."""
         return edit if self._speaks_for(edit.identified) else replace(edit, content_id=None)
+
+    def _relinked(self) -> dict[UUID, str]:
+        """Return the contents whose pages the site has moved, with their new addresses."""
+        return {
+            move.moved_id: move.identified.entry.link
+            for move in self._verdict.moves
+            if move.moved_id and move.identified.entry.link and self._speaks_for(move.identified)
+        }
 
     def _job(self, content_id: UUID, published_at: datetime | None, *, made: bool = False) -> NewJob:
         return NewJob(

@@ -19,6 +19,18 @@ where source_id = %(source_id)s and (entry_key = any(%(keys)b::text[]) or link =
     or source_entries.content_sha256 = any(%(masked)b::bytea[]))))
 """
 
+# What the feed listed lately (a row is touched once a day), and that has an entry's words, or its title and its time or
+# file.
+_ALIKE = """
+with listed as (select * from source_entries where source_id = %(source_id)s),
+lately as (select * from listed where last_seen_at > (select max(last_seen_at) from listed) - interval '2 days')
+select entry_key, link, lately.content_sha256, exact_sha256, content_id, lately.url_key, lately.first_seen_at,
+  contents.published_at, contents.title, contents.media ->> 'url' as file_url
+from lately left join contents on contents.id = content_id
+where exact_sha256 = any(%(hashes)b::bytea[]) or (contents.title = any(%(titles)b::text[])
+  and (contents.published_at = any(%(dates)b::timestamptz[]) or contents.media ->> 'url' = any(%(files)b::text[])))
+"""
+
 # Who came after the last deletion was never given the entry, and did not delete it. A minute's grace, for whoever came
 # in that very moment.
 _WANTED = """
@@ -44,9 +56,9 @@ where source_entries.content_id is null
 
 _MOVE_ENTRIES = """
 update source_entries set entry_key = moved.new_key, guid = moved.guid, exact_sha256 = moved.exact_sha256,
-  last_seen_at = now()
-from unnest(%(old_keys)b::text[], %(new_keys)b::text[], %(guids)b::text[], %(exact)b::bytea[])
-  as moved (old_key, new_key, guid, exact_sha256)
+  link = coalesce(moved.link, source_entries.link), last_seen_at = now()
+from unnest(%(old_keys)b::text[], %(new_keys)b::text[], %(guids)b::text[], %(links)b::text[], %(exact)b::bytea[])
+  as moved (old_key, new_key, guid, link, exact_sha256)
 where source_id = %(source_id)s and entry_key = moved.old_key
 """
 
@@ -111,6 +123,19 @@ def ledger(connection: Connection, source_id: UUID, poll: Sequence[Identified]) 
         return cursor.execute(_LEDGER, values).fetchall()
 
 
+def alike(connection: Connection, source_id: UUID, entries: Sequence[Identified]) -> list[Known]:
+    """Return the rows of what a feed listed lately that entries may be under another guid and address."""
+    values = {
+        "source_id": source_id,
+        "hashes": [one.exact_sha256 for one in entries],
+        "titles": list({one.entry.title for one in entries if one.entry.title}),
+        "dates": list({one.entry.published_at for one in entries if one.entry.published_at}),
+        "files": list({file.url for one in entries for file in one.entry.enclosures}),
+    }
+    with connection.cursor(row_factory=class_row(Known)) as cursor:
+        return cursor.execute(_ALIKE, values).fetchall()
+
+
 def wanted(connection: Connection, source_id: UUID, url_keys: Sequence[str]) -> set[str]:
     """Return which of these keys, whose contents are gone, a subscriber waits for: one who came after the deletion."""
     with connection.cursor(row_factory=scalar_row) as cursor:
@@ -142,6 +167,7 @@ def move_entries(connection: Connection, source_id: UUID, moves: Iterable[Move])
             "old_keys": [move.old_key for move in chunk],
             "new_keys": [move.identified.key for move in chunk],
             "guids": [move.identified.entry.guid for move in chunk],
+            "links": [move.identified.link for move in chunk],
             "exact": [move.identified.exact_sha256 for move in chunk],
         }
         connection.execute(_MOVE_ENTRIES, values)

@@ -18,7 +18,7 @@ from siftline.fetch.fetcher import Again, Fetched, Found, SourceFetcher
 from siftline.fetch.health_store import Polled, Source
 from siftline.fetch.identity import Identified, Known, Verdict, identify, judge
 from siftline.fetch.intake import Intake
-from siftline.fetch.ledger_store import asked, ledger, wanted
+from siftline.fetch.ledger_store import alike, asked, ledger, wanted
 from siftline.jobs.model import ClaimedJob, Done, NewJob
 from siftline.kit.blocks import named_refusal
 from siftline.kit.clock import Clock
@@ -170,7 +170,7 @@ class FetchSource:
 
     def _changed(self, source: Source, fetched: Fetched, feed: Feed) -> Done:
         poll = identify(feed.entries) if fetched.identified is None else fetched.identified
-        verdict = judge(source.id, poll, self._known(source, poll))
+        verdict = self._judged(source, poll)
         again = self._wanted(source, [found.arrival.url_key for found in verdict.returns])
         now = self._clock.now()
         polled = what_it_says(source, fetched, now=now, options=self._options, changed=bool(verdict.arrivals))
@@ -188,6 +188,16 @@ class FetchSource:
         )
         _told(polled, fetched.response.status, intake.counts())
         return Done(intake.write, intake.follow, intake.counts())
+
+    def _judged(self, source: Source, poll: Sequence[Identified]) -> Verdict:
+        """Return what a poll brought; what seems new is held against all that was listed lately."""
+        known = self._known(source, poll)
+        verdict = judge(source.id, poll, known)
+        if source.imported_at is None or not verdict.arrivals:
+            return verdict
+        with self._database.statement() as connection:
+            similar = alike(connection, source.id, [arrival.identified for arrival in verdict.arrivals])
+        return judge(source.id, poll, [*known, *similar]) if similar else verdict
 
     def _known(self, source: Source, poll: Sequence[Identified]) -> Sequence[Known]:
         """Return what the source's ledger knows of a poll's entries; before the first import it has none."""
