@@ -14,7 +14,7 @@ from siftline.fetch import discovery_store, health_store
 from siftline.fetch.answers import AnswerOptions, validators, what_it_says
 from siftline.fetch.feed_places import NeedsPersonError
 from siftline.fetch.feeds import Feed
-from siftline.fetch.fetcher import Again, Fetched, Found, SourceFetcher
+from siftline.fetch.fetcher import Again, Fetched, Found, SourceFetcher, may_mean_pace
 from siftline.fetch.health_store import Polled, Source
 from siftline.fetch.identity import Identified, Known, Verdict, identify, judge
 from siftline.fetch.intake import Intake
@@ -143,12 +143,20 @@ class FetchSource:
         except (TransientError, StatusRefusedError) as error:
             if isinstance(error, TransientError):
                 self._pace.told(url, error)
-            named = named_refusal(error) if isinstance(error, StatusRefusedError | StatusTransientError) else error
+            named: SiftlineError = error
+            if isinstance(error, StatusRefusedError | StatusTransientError):
+                if may_mean_pace(error) and not fetcher.tells_pace:
+                    busy = self._pace.refused(error.answer.url or url, who=source.id)
+                    if busy is not None:
+                        raise busy from error
+                named = named_refusal(error)
             if named is error:
                 raise
             raise named from error
         if isinstance(fetched, Fetched):
             self._pace.heard(fetched.response.url, fetched.response.headers)
+            if not fetcher.tells_pace:
+                self._pace.answered(fetched.response.url, who=source.id)
         return fetched
 
     def _found(self, source: Source, feed_url: str) -> Done:

@@ -5,7 +5,7 @@ as the source's ``feed_url``; when that is gone the page is asked once more.
 """
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from siftline.fetch.feed_fetcher import ACCEPT, FeedFetcher, PageInsteadError, Reader
 from siftline.fetch.feed_places import (
@@ -52,6 +52,8 @@ class SiteFetcher:
     ``searching`` asks where a feed might be: a client of little patience, for those requests come on top. After
     ``search_s`` none is begun; ``tries`` are the most addresses that are guessed.
     """
+
+    tells_pace: ClassVar[bool] = False
 
     def __init__(
         self,
