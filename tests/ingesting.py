@@ -52,6 +52,12 @@ class FreePace:
     def heard(self, url: str, headers: Mapping[str, str]) -> None:
         """Nothing is made of it."""
 
+    def answered(self, url: str, *, who: UUID, form: str = "") -> None:
+        """Nothing is made of it."""
+
+    def refused(self, url: str, *, who: UUID, form: str = "") -> None:
+        """Nothing is a pace."""
+
 
 def transcripts(http: HttpClient, reader: PageReader, *, pace: Any = None, media_s: float = 60) -> Transcripts:
     return Transcripts(

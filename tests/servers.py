@@ -25,7 +25,8 @@ class Answer:
     """What a path answers.
 
     An iterable ``body`` is sent chunk by chunk as it comes (a generator may sleep); ``content_length`` overrides the
-    true length, and ``None`` with an iterable body ends the answer by closing the connection.
+    true length, and ``None`` with an iterable body ends the answer by closing the connection. A header whose value has
+    NULs is sent once for each part.
     """
 
     body: bytes | Iterable[bytes] = b""
@@ -141,7 +142,8 @@ class _Handler(BaseHTTPRequestHandler):
         if "date" not in names:
             self.send_header("Date", self.date_time_string())
         for name, value in answer.headers.items():
-            self.send_header(name, value)
+            for line in value.split("\0"):
+                self.send_header(name, line)
         length = answer.content_length
         if length is None and isinstance(answer.body, bytes):
             length = len(answer.body)

@@ -146,6 +146,52 @@ def test_rewritten_guids_bring_no_second_analysis_and_no_second_item(
     assert rows(database, "select distinct status from contents") == [{"status": "READY"}]
 
 
+@pytest.mark.parametrize("dated", [True, False], ids=["dated", "undated"])
+@pytest.mark.parametrize("link", [True, False], ids=["with a link", "the guid is the address"])
+def test_new_permalinks_and_guids_bring_no_second_item_and_what_was_read_stays_read(
+    database: Database, server: LoopbackServer, poller: Poller, dated: bool, link: bool
+) -> None:
+    """Case T23: a site changes the form of its addresses, and its guids with them."""
+
+    def body(form: str) -> bytes:
+        return rss(
+            *(
+                item(
+                    n,
+                    guid=server.url(form.format(n)),
+                    link=server.url(form.format(n)) if link else None,
+                    pubDate=format_datetime(OLD + timedelta(hours=n)) if dated else None,
+                )
+                for n in range(5)
+            )
+        )
+
+    source_id = subscribed(database, server, users=2)
+    assert polled(poller, server, source_id, body("/?p={}")) == [5]
+    with database.transaction() as connection:
+        connection.execute("update items set read_at = now()")
+        connection.execute("update jobs set state = 'completed', finished_at = now()")
+        connection.execute("update contents set status = 'READY', text = 'read', topics = '[]'")
+    before = rows(database, "select id, user_id, content_id, read_at from items order by id")
+    assert polled(poller, server, source_id, body("/2024/entry-{}/"), body("/2024/entry-{}/") + b" ") == [0, 0]
+    assert counts(database) == (5, 10, 5, 5)
+    assert rows(database, "select id, user_id, content_id, read_at from items order by id") == before
+    assert rows(database, "select id from jobs where state = 'pending'") == []
+    urls = [row["url"] for row in rows(database, "select url from contents order by url")]
+    assert urls == [server.url(f"/2024/entry-{n}/") for n in range(5)]
+
+
+def test_a_new_entry_with_the_title_of_an_old_one_stays_new(
+    database: Database, server: LoopbackServer, poller: Poller
+) -> None:
+    source_id = subscribed(database, server)
+    days = [
+        rss(item(n, title="Daily links", description="Today's.", pubDate=format_datetime(OLD + timedelta(days=n))))
+        for n in range(3)
+    ]
+    assert polled(poller, server, source_id, *days) == [1, 1, 1]
+
+
 def test_dates_stamped_anew_at_each_poll_change_nothing(
     database: Database, server: LoopbackServer, poller: Poller
 ) -> None:

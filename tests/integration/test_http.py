@@ -245,6 +245,110 @@ class TestRedirects:
         assert sent == [("Bearer x", "y"), ("Bearer x", "y"), (None, "y")]
 
 
+class TestCookies:
+    """Case T19: a redirect that needs the cookie which it just set."""
+
+    @staticmethod
+    def sent(server: LoopbackServer, path: str) -> list[str]:
+        return sorted(filter(None, (server.asked(path)[-1].headers.get("cookie") or "").split("; ")))
+
+    def test_a_redirect_to_itself_that_wants_its_cookie_back_arrives(self, server: LoopbackServer) -> None:
+        def gate(request: Request) -> Answer:
+            if "seen=1" in request.headers.get("cookie", ""):
+                return Answer(b"the page")
+            return Answer(status=302, headers={"Location": "/page", "Set-Cookie": "seen=1; Path=/; HttpOnly"})
+
+        server.answers["/page"] = gate
+        assert client().get(server.url("/page")).body == b"the page"
+
+    def test_a_way_round_by_another_host_comes_back_with_the_cookies_of_the_first(self, server: LoopbackServer) -> None:
+        def page(request: Request) -> Answer:
+            if "token=2" in request.headers.get("cookie", ""):
+                return Answer(b"the page")
+            to = server.url("/check", host="login.site.test")
+            return Answer(status=303, headers={"Location": to, "Set-Cookie": "token=1"})
+
+        back = {
+            "Location": server.url("/page", host="www.site.test"),
+            "Set-Cookie": "token=2; Domain=.site.test; Path=/",
+        }
+        server.answers.update({"/page": page, "/check": Answer(status=302, headers=back)})
+        found = client(resolver=Names([LOOPBACK])).get(server.url("/page", host="www.site.test"))
+        assert (found.body, self.sent(server, "/page")) == (b"the page", ["token=1", "token=2"])
+        assert self.sent(server, "/check") == []
+
+    def test_they_live_for_one_request_only(self, server: LoopbackServer) -> None:
+        server.answers["/a"] = Answer(status=302, headers={"Location": "/b", "Set-Cookie": "a=1; Max-Age=9999"})
+        server.answers["/b"] = Answer(b"there", headers={"Set-Cookie": "b=1; Max-Age=9999"})
+        one = client()
+        one.get(server.url("/a"))
+        assert self.sent(server, "/b") == ["a=1"]
+        one.get(server.url("/b"))
+        assert self.sent(server, "/b") == []
+
+    @pytest.mark.parametrize(
+        ("line", "host", "target", "told"),
+        [
+            ("c=1", "www.site.test", "www.site.test/b", True),
+            ("c=1; Domain=site.test", "www.site.test", "feeds.site.test/b", True),
+            ("c=1; Domain=.SITE.test; Path=/", "www.site.test", "site.test/b", True),
+            ("c=1", "www.site.test", "feeds.site.test/b", False),
+            ("c=1", "site.test", "www.site.test/b", False),
+            ("c=1", "site.test", "othersite.test/b", False),
+            ("c=1; Domain=site.test", "www.site.test", "othersite.test/b", False),
+            ("c=1; Domain=other.test", "www.site.test", "other.test/b", False),
+            ("c=1; Domain=test", "www.site.test", "other.test/b", False),
+            ("c=1; Domain=co.uk", "one.co.uk", "two.co.uk/b", False),
+            ("c=1; Domain=github.io", "one.github.io", "two.github.io/b", False),
+            ("c=1; Domain=github.io", "github.io", "two.github.io/b", False),
+            ("c=1; Domain=github.io", "github.io", "github.io/b", True),
+            ("c=1; Path=/b", "site.test", "site.test/b", True),
+            ("c=1; Path=/bc", "site.test", "site.test/b", False),
+            ("c=1; Path=/", "site.test", "site.test/b", True),
+            ("c=1; Secure", "site.test", "site.test/b", False),
+            ("c=1; Max-Age=0", "site.test", "site.test/b", False),
+            ("c=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "site.test", "site.test/b", False),
+            ("c=1; Expires=Fri, 01-Jan-2100 00:00:00 GMT; SameSite=Lax", "site.test", "site.test/b", True),
+            ("c=" + "x" * 5_000, "site.test", "site.test/b", False),
+            ("c=1; Domain=127.0.0.1", "127.0.0.1", "127.0.0.1/b", True),
+            ("c=1", "localhost", "localhost/b", True),
+        ],
+    )
+    def test_each_is_told_to_whom_it_is_for(
+        self, server: LoopbackServer, line: str, host: str, target: str, told: bool
+    ) -> None:
+        at, _, path = target.partition("/")
+        server.answers["/a"] = Answer(
+            status=302, headers={"Location": server.url(f"/{path}", host=at), "Set-Cookie": line}
+        )
+        server.answers["/b"] = Answer(b"there")
+        client(resolver=Names([LOOPBACK])).get(server.url("/a", host=host))
+        assert self.sent(server, "/b") == (["c=1"] if told else [])
+
+    def test_another_port_is_told_nothing(self, server: LoopbackServer) -> None:
+        with serving() as other:
+            server.answers["/a"] = Answer(
+                status=302, headers={"Location": other.url("/b"), "Set-Cookie": "c=1; Path=/"}
+            )
+            other.answers["/b"] = Answer(b"there")
+            client().get(server.url("/a"))
+            assert self.sent(other, "/b") == []
+
+    def test_a_flood_is_kept_within_bounds(self, server: LoopbackServer) -> None:
+        flood = "\0".join(f"c{number}={'x' * 300}" for number in range(150))
+        server.answers["/a"] = [
+            *[Answer(status=302, headers={"Location": "/a", "Set-Cookie": flood})] * 3, Answer(b"there")
+        ]  # fmt: skip
+        assert client().get(server.url("/a")).body == b"there"
+        assert max(len(request.headers.get("cookie", "")) for request in server.requests) <= 16_384
+
+    def test_the_callers_own_stays_beside_them(self, server: LoopbackServer) -> None:
+        server.answers["/a"] = Answer(status=302, headers={"Location": "/b", "Set-Cookie": "c=1"})
+        server.answers["/b"] = Answer(b"there")
+        client().get(server.url("/a"), headers={"Cookie": "own=1"})
+        assert self.sent(server, "/b") == ["c=1", "own=1"]
+
+
 class TestAddresses:
     @pytest.mark.parametrize(
         "url",

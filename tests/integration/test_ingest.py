@@ -423,8 +423,10 @@ def test_a_fallback_is_forgotten_once_the_page_is_there_again(bench: Bench) -> N
     assert (row["notice_code"], row["text"], row["version"]) == (None, (SENTENCE * 8).strip(), 2)
 
 
-def test_an_entry_whose_page_is_gone_and_that_brings_next_to_nothing_fails(bench: Bench) -> None:
+def test_an_entry_whose_page_is_gone_stands_by_however_little_it_brings_and_fails_by_nothing(bench: Bench) -> None:
     row = bench.work(bench.content("/a", entry_html="<p>Teaser</p>"))
+    assert (row["text"], row["error_code"], row["notice_code"]) == ("Teaser", None, "page_unavailable")
+    row = bench.work(bench.content("/b", entry_html="<p><img src='/i.png'></p>"))
     assert (row["status"], row["error_code"]) == ("FAILED", "not_found")
 
 

@@ -171,6 +171,27 @@ class TestAsked:
         bench.read(text=TEXT.replace("team", f"te\u200bam{hidden}"))
         assert model.calls[0].article.endswith("\n".join([TEXT, model.calls[0].article.split("\n")[0]]))
 
+    @pytest.mark.parametrize(
+        "around",
+        [
+            "```json\nREPLY\n```",
+            '<think>\nIt may be {"topics": [], "summary": "?"} …\n</think>\n\nREPLY',
+            "REPLY\n\nI hope this summary helps!",
+        ],
+        ids=["code fence", "after its thoughts", "trailing sentence"],
+    )
+    def test_counts_whatever_the_model_says_around_it(
+        self, bench: ReadingBench, model: LanguageServer, around: str
+    ) -> None:
+        """Case T25: servers without schemas answer as people do."""
+        model.says = [
+            lambda asked: completion(around.replace("REPLY", json.dumps(reply(asked, language="one key too many"))))
+        ]
+        content_id = bench.content()
+        bench.analyze(content_id)
+        assert bench.found(content_id)["tags"] == ["home team", "late goal"]
+        assert (bench.details(content_id)["llm"], len(model.calls)) == ("used", 1)
+
 
 class TestBadReply:
     @pytest.mark.parametrize(
@@ -211,9 +232,8 @@ class TestBadReply:
             (lambda asked: reply(asked, receipt="another"), "no_receipt", 2),
             (lambda asked: reply(asked, summary=" \n "), "invalid_reply", 2),
             (lambda asked: reply(asked, summary="..."), "empty_summary", 2),
-            (lambda asked: {**reply(asked), "more": 1}, "invalid_reply", 2),
         ],
-        ids=["cut off", "refusal", "filtered", "topic", "range", "receipt", "blank", "empty", "field"],
+        ids=["cut off", "refusal", "filtered", "topic", "range", "receipt", "blank", "empty"],
     )
     def test_never_reaches_the_content(
         self, bench: ReadingBench, model: LanguageServer, said: Any, reason: str, calls: int

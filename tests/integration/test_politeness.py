@@ -10,13 +10,14 @@ import pytest
 from siftline.contracts import JobType, Priority, Queue
 from siftline.fetch import health_store
 from siftline.fetch.reader import FeedReader
-from siftline.jobs import store
+from siftline.jobs import lease_store, store
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.http import HttpClient, HttpLimits
+from siftline.kit.http_errors import DnsFailedError
 from siftline.settings import JobSettings
 from tests.api_client import World
 from tests.factories import FakeContext, sqs_event
@@ -336,6 +337,98 @@ class TestMoves:
             "the address it had moved to fails, so the one that was given is asked again"
         )
         assert poller.poll(source_id)["new"] == 1
+
+    @pytest.mark.parametrize(
+        ("status", "answer", "code"),
+        [
+            (301, Answer(status=410), "gone"),
+            (308, Answer(status=410), "gone"),
+            (301, Answer(status=404), "not_found"),
+            (
+                301,
+                Answer(b"<!doctype html><title>For sale</title>", headers={"Content-Type": "text/html"}),
+                "not_a_feed",
+            ),
+            (301, Answer(b"parked"), "not_a_feed"),
+            (301, redirect("/parking"), "not_a_feed"),
+            (301, Answer(status=403), "forbidden"),
+        ],
+        ids=["gone", "308", "not found", "parked", "no feed", "parked elsewhere", "refused"],
+    )
+    def test_where_the_given_address_goes_after_a_permanent_redirect_its_target_is_polled(
+        self, database: Database, site: LoopbackServer, poller: Poller, status: int, answer: Answer, code: str
+    ) -> None:
+        """Case T21: 301 twice, then 410."""
+        source_id = subscribed(database, site, "/a")
+        site.answers.update({"/a": redirect("/b", status), "/b": redirect("/c", 301), "/c": Answer(rss(item(0)))})
+        site.answers["/parking"] = Answer(
+            b"<html><link rel='alternate' type='application/rss+xml' href='/spam'>",
+            headers={"Content-Type": "text/html"},
+        )
+        for _ in range(2):
+            poller.poll(source_id)
+        site.answers["/a"] = answer
+        assert poller.failing(source_id) == code
+        source = source_of(database, source_id)
+        assert (source["health"], source["adopted_url"]) == ("active", site.url("/c"))
+        assert source["next_fetch_at"] <= datetime.now(UTC) + timedelta(seconds=1)
+        assert source["next_fetch_reason"] == "its address fails, so the one that it had moved to is asked"
+        site.answers["/c"] = Answer(rss(item(0), item(1)))
+        assert poller.poll(source_id)["new"] == 1
+        source = source_of(database, source_id)
+        assert (source["url"], source["health"], source["consecutive_failures"]) == (site.url("/a"), "active", 0)
+
+    def test_where_the_name_of_the_given_address_goes_its_target_is_polled_once_the_poll_has_failed(
+        self, database: Database, site: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, site, "/b")
+        site.answers["/b"] = Answer(rss(item(0)))
+        put(database, source_id, url="http://gone.invalid/a", resolved_url=site.url("/b"), resolved_polls=2)
+        job = poller.claimed(source_id)
+        error = DnsFailedError("It could not be resolved.", exists_not=True)
+        error.at = "http://gone.invalid/a"
+        processor = poller.processor(HttpClient(allow_loopback=True))
+        with database.transaction() as connection:
+            processor.on_failure(connection, job, error)
+        assert source_of(database, source_id)["adopted_url"] is None
+        with database.transaction() as connection:
+            lease_store.fail(connection, job, error, duration_ms=0, park_id=None)
+            processor.on_failure(connection, job, error)
+        assert source_of(database, source_id)["adopted_url"] == site.url("/b")
+        assert poller.poll(source_id)["new"] == 1
+
+    @pytest.mark.parametrize("answer", [Answer(status=500), Answer(status=503), Answer(status=429)], ids=str)
+    def test_an_outage_of_the_given_address_is_no_move(
+        self, database: Database, site: LoopbackServer, poller: Poller, answer: Answer
+    ) -> None:
+        source_id = subscribed(database, site, "/a")
+        site.answers.update({"/a": redirect("/b", 301), "/b": Answer(rss(item(0)))})
+        poller.poll(source_id)
+        site.answers["/a"] = answer
+        poller.failing(source_id)
+        assert source_of(database, source_id)["adopted_url"] is None
+
+    def test_where_both_addresses_are_gone_the_source_is(
+        self, database: Database, site: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, site, "/a")
+        site.answers.update({"/a": redirect("/b", 301), "/b": Answer(rss(item(0)))})
+        poller.poll(source_id)
+        site.answers.update({"/a": Answer(status=410), "/b": Answer(status=410)})
+        for health in ("active", "active", "inactive"):
+            assert poller.failing(source_id) == "gone"
+            assert source_of(database, source_id)["health"] == health
+
+    @pytest.mark.parametrize("status", [302, 303, 307])
+    def test_a_temporary_redirect_seen_before_is_no_move(
+        self, database: Database, site: LoopbackServer, poller: Poller, status: int
+    ) -> None:
+        source_id = subscribed(database, site, "/a")
+        site.answers.update({"/a": redirect("/b", status), "/b": Answer(rss(item(0)))})
+        poller.poll(source_id)
+        site.answers["/a"] = Answer(status=410)
+        assert poller.failing(source_id) == "gone"
+        assert source_of(database, source_id)["health"] == "inactive"
 
     def test_a_page_that_is_no_feed_is_never_adopted(
         self, database: Database, site: LoopbackServer, poller: Poller

@@ -32,6 +32,27 @@ def test_an_episode_is_audio_with_its_file(database: Database, site: LoopbackSer
     assert content["media"]["media_type"] == "audio/mpeg"
 
 
+@pytest.mark.parametrize(
+    "enclosure",
+    [
+        '<enclosure url="https://cdn.example/e1.mp3" length="123"/>',
+        '<enclosure url="https://cdn.example/e1.mp3?token=1" type="text/html"/>',
+        '<media:content xmlns:media="http://search.yahoo.com/mrss/" url="https://cdn.example/e1.mp3"/>',
+    ],
+    ids=["no type", "wrong type", "Media RSS without a type"],
+)
+def test_an_episode_is_audio_by_the_name_of_its_file(
+    database: Database, site: LoopbackServer, poller: Poller, enclosure: str
+) -> None:
+    """Case T18."""
+    site.answers["/feed"] = Answer(rss(episode(site.url("/episode"), enclosure)))
+    poller.poll(subscribed(database, site))
+
+    [content] = rows(database, "select kind, url, media ->> 'url' as file from contents")
+    assert (content["kind"], content["url"]) == ("audio", site.url("/episode"))
+    assert content["file"].partition("?")[0] == "https://cdn.example/e1.mp3"
+
+
 def test_an_episode_without_a_page_is_found_at_its_file(
     database: Database, site: LoopbackServer, poller: Poller
 ) -> None:

@@ -1,149 +1,25 @@
 """Sixty subreddits for a day, at a server that allows one request a minute: the real schedule, jobs and polls."""
 
-import heapq
-import json
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from itertools import count, pairwise
+from itertools import pairwise
 
 import pytest
 
-from siftline.contracts import JobType, Queue, Tick
-from siftline.fetch import health_store
 from siftline.fetch.reader import FeedReader
-from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.publish import Publisher
 from siftline.kit.db import Database
-from siftline.kit.http import HttpClient
-from siftline.kit.ids import new_id
-from tests.factories import FakeContext, make_source, make_user, sqs_event
-from tests.polling import Options, Poller, rows
-from tests.servers import Answer, LoopbackServer, Request, serving
-from tests.simulated_time import SimulatedTime, simulated_time
-from tests.ticks import make_schedule, schedule_settings
+from tests.polling import rows
+from tests.reddit_day import ALLOWED_EVERY_S, SUBREDDITS, Reddit, reddit_day
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-SUBREDDITS = 60
 HOURS = 24
-ALLOWED_EVERY_S = 60.0
-DUE_EVERY_S, SWEEP_EVERY_S = 300.0, 600.0
-
-
-@dataclass
-class Reddit:
-    """Lets one request a minute through and answers the others 429; keeps a log of simulated times."""
-
-    time: SimulatedTime
-    allowed: list[tuple[float, str]] = field(default_factory=list)
-    refused: list[float] = field(default_factory=list)
-
-    def answer(self, request: Request) -> Answer:
-        """Answer one request."""
-        now = self.time.monotonic()
-        left_s = self.allowed[-1][0] + ALLOWED_EVERY_S - now if self.allowed else 0.0
-        if left_s > 0:
-            self.refused.append(now)
-            return Answer(status=429, headers={"Retry-After": str(int(left_s) + 1)})
-        self.allowed.append((now, request.path))
-        newest = int(now // (6 * 3_600))
-        posts = [
-            {
-                "name": f"t3_{number}",
-                "title": f"Post {number}",
-                "url": f"https://news.example/{number}",
-                "permalink": f"{request.path.partition('.')[0]}/comments/{number}/",
-                "created_utc": 1_764_000_000 + number,
-            }
-            for number in range(newest, newest + 3)
-        ]
-        body = json.dumps({"data": {"children": [{"kind": "t3", "data": post} for post in posts]}}).encode()
-        return Answer(body, headers={"Content-Type": "application/json"})
-
-
-class Day:
-    """The schedule, the queue and a worker, on one simulated time: what happens next is what is due first."""
-
-    def __init__(self, time: SimulatedTime, database: Database, server: LoopbackServer, reader: FeedReader) -> None:
-        self._time = time
-        unheard = HOURS * 3_600
-        self._schedule, self._sender = make_schedule(database, clock=time, job_statistics_s=unheard)
-        settings = schedule_settings(job_statistics_s=unheard)
-        self._http = HttpClient(allow_loopback=True, clock=time, sleep=time.sleep)
-        pace_of_reddit = {"reddit.com": 10.0}
-        options = Options(
-            first_import="skip", reddit_url=server.url(""), host_per_minute=pace_of_reddit, host_wait_s=1.0
-        )
-        poller = Poller(database, reader, options, clock=time, sleep=time.sleep)
-        self._consumer = BatchConsumer(
-            queues={"siftline-local-fetch-queue": Queue.FETCH},
-            database=database,
-            publisher=Publisher(database, self._sender, settings),
-            sender=self._sender,
-            processors=[poller.processor(self._http)],
-            subjects={JobType.FETCH_SOURCE: health_store.subject},
-            settings=settings,
-            clock=time,
-        )
-        self._order = count()
-        self._due: list[tuple[datetime, int, Callable[[], None]]] = []
-
-    def run(self, hours: float) -> None:
-        """Let so much time pass."""
-        end = self._time.now() + timedelta(hours=hours)
-        self._every(DUE_EVERY_S, Tick.DUE_SOURCES)
-        self._every(SWEEP_EVERY_S, Tick.SWEEP)
-        while self._due[0][0] < end:
-            at, _, happen = heapq.heappop(self._due)
-            self._time.move_to(at)
-            happen()
-            self._deliver()
-        self._http.close()
-
-    def _every(self, seconds: float, tick: Tick) -> None:
-        def happen() -> None:
-            self._schedule.run(tick)
-            self._at(self._time.now() + timedelta(seconds=seconds), happen)
-
-        self._at(self._time.now(), happen)
-
-    def _deliver(self) -> None:
-        """Hand what was sent to the worker, each message when its delay is over."""
-        sent, self._sender.sent[Queue.FETCH] = self._sender.sent[Queue.FETCH], []
-        for envelope in sent:
-            at = self._time.now() + timedelta(seconds=envelope.delay_s)
-            self._at(at, lambda body=envelope.body: self._work(body))
-
-    def _work(self, body: str) -> None:
-        answer = self._consumer.handle(sqs_event("fetch", body), FakeContext())
-        assert answer == {"batchItemFailures": []}
-
-    def _at(self, at: datetime, happen: Callable[[], None]) -> None:
-        heapq.heappush(self._due, (at, next(self._order), happen))
 
 
 @pytest.fixture(scope="module")
 def day(make_database: Callable[..., str], feed_reader: FeedReader) -> Iterator[tuple[Reddit, Database]]:
-    with simulated_time(make_database) as (time, database), serving() as server:
-        reddit = Reddit(time)
-        with database.transaction() as connection:
-            user_id = make_user(connection)
-            for number in range(SUBREDDITS):
-                path = f"/r/sub{number}"
-                server.answers[f"{path}.json?raw_json=1&limit=100"] = reddit.answer
-                url = f"https://www.reddit.com{path}/"
-                source_id = make_source(connection, kind="reddit", url=url, wished_minutes=30, next_fetch_at=time.now())
-                connection.execute(
-                    "insert into subscriptions (id, user_id, source_id) values (%s, %s, %s)",
-                    (new_id(), user_id, source_id),
-                )
-        logging.disable(logging.CRITICAL)  # what a day logs, nobody reads
-        Day(time, database, server, feed_reader).run(HOURS)
-        logging.disable(logging.NOTSET)
-        yield reddit, database
+    with reddit_day(make_database, feed_reader, hours=HOURS) as day:
+        yield day
 
 
 def test_no_source_goes_dead_and_no_job_fails(day: tuple[Reddit, Database]) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siftline.contracts import Priority
-from siftline.fetch.feeds import Entry
+from siftline.fetch.feeds import Enclosure, Entry
 from siftline.fetch.identity import Identified, Known, Verdict, content_sha256, identify, judge
 from siftline.fetch.intake import chosen, priority
 
@@ -175,6 +175,115 @@ def test_a_known_entry_without_its_content_returns_under_the_key_it_had() -> Non
 def test_a_listed_entry_is_no_other_entrys_earlier_self() -> None:
     verdict = after([entry(0)], [entry(0), entry(0, guid="copy")])
     assert (len(verdict.arrivals), verdict.moves) == (1, [])
+
+
+def told(poll: list[Identified]) -> list[Known]:
+    """Return a ledger with what the contents of its rows say."""
+    return [
+        replace(
+            row,
+            title=one.entry.title,
+            published_at=one.entry.published_at,
+            file_url=one.entry.enclosures[0].url if one.entry.enclosures else None,
+        )
+        for row, one in zip(ledger_of(poll), poll, strict=True)
+    ]
+
+
+def resettled(first: list[Entry], second: list[Entry]) -> tuple[int, int]:
+    """Return how many entries of the second poll are known, and how many are new."""
+    poll = identify(second)
+    verdict = judge(SOURCE, poll, told(identify(first)))
+    return len(verdict.seen) + len(verdict.moves), len(verdict.arrivals)
+
+
+def elsewhere(one: Entry, **parts: object) -> Entry:
+    """Return an entry under another guid and address."""
+    return replace(one, guid=f"https://new.example/?p={one.guid}", link=f"{one.link}-slug", **parts)  # type: ignore[arg-type]
+
+
+def dated(number: int, **parts: object) -> Entry:
+    return entry(number, published_at=DAY + timedelta(hours=number), **parts)
+
+
+FILE = Enclosure("https://cdn.example/e.mp3", "audio/mpeg")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        pytest.param(
+            [entry(n) for n in range(3)], [elsewhere(entry(n)) for n in range(3)], (3, 0), id="undated, all moved"
+        ),
+        pytest.param(
+            [dated(n) for n in range(3)], [elsewhere(dated(n)) for n in range(3)], (3, 0), id="dated, all moved"
+        ),
+        pytest.param([dated(1)], [elsewhere(dated(1))], (1, 0), id="dated, the only one"),
+        pytest.param(
+            [dated(1), dated(2)],
+            [elsewhere(dated(1), html="<p>1 by our new template</p>"), dated(2)],
+            (2, 0),
+            id="template",
+        ),
+        pytest.param(
+            [dated(1)],
+            [replace(dated(1), guid="http://new.example/1", link="https://new.example/1")],
+            (1, 0),
+            id="domain",
+        ),
+        pytest.param(
+            [dated(n) for n in range(4)],
+            [*(elsewhere(dated(n)) for n in range(1, 4)), dated(9)],
+            (3, 1),
+            id="moved, and one is new",
+        ),
+        pytest.param(
+            [entry(1, enclosures=(FILE,))],
+            [elsewhere(entry(1, html="other", enclosures=(FILE,)))],
+            (1, 0),
+            id="its file",
+        ),
+        pytest.param(
+            [entry(n, link=None) for n in range(2)], [entry(n, guid=f"x{n}") for n in range(2)], (2, 0), id="link"
+        ),
+        pytest.param(
+            [dated(1, title="Daily links")], [elsewhere(dated(9, title="Daily links"))], (0, 1), id="Daily links, dated"
+        ),
+        pytest.param(
+            [entry(1, title="Daily links", html="Today's.")],
+            [elsewhere(entry(2, title="Daily links", html="Today's."))],
+            (0, 1),
+            id="Daily links, undated",
+        ),
+        pytest.param(
+            [dated(n, title="Backup", html="done") for n in range(3)],
+            [elsewhere(dated(n, title="Backup", html="done")) for n in range(5, 8)],
+            (0, 3),
+            id="a series in the same words",
+        ),
+        pytest.param(
+            [entry(n, title="Backup", html="done") for n in range(3)],
+            [elsewhere(entry(n, title="Backup", html="done")) for n in range(3)],
+            (0, 3),
+            id="a series that nobody could tell apart",
+        ),
+        pytest.param(
+            [dated(1), dated(2)], [dated(1), dated(2), elsewhere(dated(2))], (2, 1), id="told again beside itself"
+        ),
+        pytest.param([dated(1)], [elsewhere(dated(1, title="Another"), html="else")], (0, 1), id="of the same moment"),
+        pytest.param(
+            [entry(n) for n in range(6)],
+            [elsewhere(entry(0)), *(entry(n) for n in range(10, 15))],
+            (0, 6),
+            id="by chance",
+        ),
+    ],
+)
+def test_an_entry_under_another_guid_and_address_is_known_where_it_can_be_no_other(
+    first: list[Entry], second: list[Entry], found: tuple[int, int]
+) -> None:
+    """Case T23: new permalinks and guids, old entries."""
+    assert resettled(first, second) == found
 
 
 def test_new_entries_that_share_a_link_have_contents_of_their_own() -> None:

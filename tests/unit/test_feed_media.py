@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from siftline.fetch.feeds import Enclosure, Feed, Transcript, parse
-from siftline.fetch.media import duration_s
+from siftline.fetch.media import duration_s, size_bytes
+from siftline.fetch.recordings import recording_kind, recording_url
 from siftline.fetch.xml_feed import parse_xml_fast, parse_xml_lenient
 
 URL = "https://site.example/feed.xml"
@@ -126,6 +127,91 @@ def test_files_after_media_rss_are_enclosures_too() -> None:
         Enclosure("https://site.example/a.mp4", None, None, 62),
     )
     assert entry.duration_s == 61
+
+
+CDN = "https://cdn.example"
+
+
+@pytest.mark.parametrize(
+    ("parts", "kind", "url"),
+    [
+        ("<enclosure url='{}/e.mp3' length='123'/>", "audio", "/e.mp3"),
+        ("<enclosure url='{}/e.mp3' type=''/>", "audio", "/e.mp3"),
+        ("<enclosure url='{}/E.MP3?x=1&amp;y=a.html'/>", "audio", "/E.MP3?x=1&y=a.html"),
+        ("<enclosure url='{}/e.m4a#t=5' length='x'/>", "audio", "/e.m4a#t=5"),
+        ("<enclosure url='{}/e.mp3' type='text/html'/>", "audio", "/e.mp3"),
+        ("<enclosure url='{}/e.mp3' type='text/plain'/>", "audio", "/e.mp3"),
+        ("<enclosure url='{}/e.mp3' type='application/octet-stream'/>", "audio", "/e.mp3"),
+        ("<enclosure url='{}/e.ogg' type='application/ogg'/>", "audio", "/e.ogg"),
+        ("<enclosure url='{}/e.opus' type='mp3'/>", "audio", "/e.opus"),
+        ("<enclosure url='{}/e' type='AUDIO/mpeg; charset=binary'/>", "audio", "/e"),
+        ("<enclosure url='{}/e' type=' audio/x-m4a '/>", "audio", "/e"),
+        ("<enclosure url='{}/e.mp4' type='application/octet-stream'/>", "video", "/e.mp4"),
+        ("<enclosure url='{}/e.MOV'/>", "video", "/e.MOV"),
+        ("<enclosure url='{}/e.mp4' type='audio/mp4'/>", "audio", "/e.mp4"),
+        ("<enclosure url='{}/e.mp3/download'/>", "audio", "/e.mp3/download"),
+        ("<enclosure url='{}/e.mp3;jsessionid=1'/>", "audio", "/e.mp3;jsessionid=1"),
+        ("<enclosure url='{}/get.php?file=/pod/e.mp3&amp;n=2'/>", "audio", "/get.php?file=/pod/e.mp3&n=2"),
+        ("<enclosure url='{}/stream/77'/><itunes:duration>31:05</itunes:duration>", "audio", "/stream/77"),
+        ("<enclosure url='/local/e.mp3'/>", "audio", "https://site.example/local/e.mp3"),
+        ("<enclosure href='{}/e.mp3'/>", "audio", "/e.mp3"),
+        ("<atom:link rel='enclosure' href='{}/e.mp3'/>", "audio", "/e.mp3"),
+        ("<atom:link rel='enclosure' type='audio/mpeg' href='{}/e'/>", "audio", "/e"),
+        ("<media:content url='{}/e.mp3'/>", "audio", "/e.mp3"),
+        ("<media:content url='{}/e.mp3' type='application/octet-stream'/>", "audio", "/e.mp3"),
+        ("<media:content url='{}/v/9' medium='video'/>", "video", "/v/9"),
+        ("<media:content url='{}/v/9' medium='Audio'/>", "audio", "/v/9"),
+        ("<media:group><media:content url='{}/e.webm' fileSize='7'/></media:group>", "video", "/e.webm"),
+        ("<enclosure url='{}/c.jpg' type='image/jpeg'/><enclosure url='{}/e.mp3'/>", "audio", "/e.mp3"),
+        ("<enclosure url='{}/c.jpg'/><itunes:duration>9</itunes:duration>", None, None),
+        ("<enclosure url='{}/c.mp3.jpg' type='image/jpeg'/>", None, None),
+        ("<enclosure url='{}/cover.mp3' type='image/png'/>", None, None),
+        ("<enclosure url='{}/e.mp4.torrent' type='application/x-bittorrent'/>", None, None),
+        ("<enclosure url='{}/paper.pdf' type='application/pdf'/>", None, None),
+        ("<enclosure url='{}/paper.pdf'/><itunes:duration>9</itunes:duration>", None, None),
+        ("<enclosure url='{}/page.html' type='text/html'/>", None, None),
+        ("<enclosure url='{}/stream/77'/>", None, None),
+        ("<enclosure url='{}/mp3'/>", None, None),
+        ("<media:content url='{}/e.mp4' medium='image'/>", None, None),
+        ("<enclosure url='' type='audio/mpeg'/>", None, None),
+    ],
+)
+def test_audio_and_video_are_known_by_their_type_or_their_name(parts: str, kind: str | None, url: str | None) -> None:
+    """Case T18: types are left out, and wrong."""
+    [entry] = read(rss(f"<title>A</title><link>/a</link>{parts.replace('{}', CDN)}")).entries
+    at = url if url is None or url.startswith("https:") else CDN + url
+    assert (recording_kind(entry), recording_url(entry)) == (kind, at)
+
+
+def test_an_atom_entry_and_a_json_item_are_known_alike() -> None:
+    atom = f"""<feed xmlns='http://www.w3.org/2005/Atom'><title>T</title><entry><title>A</title><id>urn:a</id>
+    <link href='/a'/><link rel='enclosure' href='{CDN}/e.mp3'/></entry></feed>"""
+    item = {"id": "1", "title": "A", "url": "/a", "attachments": [{"url": f"{CDN}/e.mp3"}]}
+    json_feed = json.dumps({"version": "https://jsonfeed.org/version/1", "title": "T", "items": [item]}).encode()
+    for entry in (read(atom).entries[0], parse(json_feed, url=URL).entries[0]):
+        assert (recording_kind(entry), recording_url(entry)) == ("audio", f"{CDN}/e.mp3")
+
+
+def test_an_enclosure_without_a_type_that_is_named_like_a_picture_is_the_entrys_picture() -> None:
+    [entry] = read(rss(f"<title>A</title><enclosure url='{CDN}/c.jpg?w=9' length='5'/>")).entries
+    assert entry.image_url == f"{CDN}/c.jpg?w=9"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("5", 5),
+        (" 5 ", 5),
+        ("1231.08", 1_231),
+        ("", None),
+        ("-1", None),
+        ("5 MB", None),
+        ("1e5", None),
+        ("9" * 99, None),
+    ],
+)
+def test_sizes(text: str, size: int | None) -> None:
+    assert size_bytes(text) == size
 
 
 def test_where_an_entry_is_discussed() -> None:

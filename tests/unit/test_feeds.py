@@ -328,6 +328,35 @@ class TestLinks:
             == "https://site.example/p"
         )
 
+    @pytest.mark.parametrize(
+        ("guid", "link"),
+        [
+            ("/a/pg3", "https://site.example/a/pg3"),
+            (" HTTPS://site.example/p ", "https://site.example/p"),
+            ("//cdn.example/p", "https://cdn.example/p"),
+            ("12345", None),
+            ("post-5", None),
+            ("8f14e45f-ceea-467f-ab29-0d1a3b6c1f7e", None),
+            ("tag:site.example,2024:1", None),
+            ("urn:isbn:1", None),
+            ("site.example/?p=5", None),
+            ("?p=5", None),
+            ("#5", None),
+            ("A title as a name", None),
+            ("mailto:x@y.example", None),
+            ("ftp://site.example/p", None),
+        ],
+    )
+    def test_a_guid_that_is_a_name_is_no_link(self, guid: str, link: str | None) -> None:
+        """RSS takes a GUID for an address unless it says otherwise, and many a name does not."""
+        found = one(rss(f"<item><title>A</title><guid>{guid}</guid></item>"))
+        assert found.link == link
+        assert found.guid
+        assert one(rss(f"<item><title>A</title><link>/own</link><guid>{guid}</guid></item>")).link == (
+            "https://site.example/own"
+        )
+        assert one(rss(f"<item><title>A</title><guid isPermaLink='false'>{guid}</guid></item>")).link is None
+
     def test_the_address_behind_a_counting_redirect_is_preferred(self) -> None:
         item = (
             "<item xmlns:f='http://rssnamespace.org/feedburner/ext/1.0'><title>A</title><link>http://feeds.example/~r/1</link>"

@@ -41,6 +41,66 @@ def test_a_body_is_decoded(encoding: str, sent: bytes) -> None:
     assert read_body(split(sent), {"content-encoding": encoding}, len(TEXT)) == TEXT
 
 
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        "UTF-8", "utf8", "iso-8859-1", "none", "identity", "", " ", ",", "text/html", "text/html; charset=utf-8",
+        "binary", "8bit", "7bit", "base64", "chunked", "aws-chunked", "amz-1.0", "*", "default", "unknown", "gzip",
+        "x-gzip", "deflate", "UTF-8, gzip", "gzip, deflate",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "plain",
+    [
+        b"<?xml version='1.0'?><rss/>",
+        b"\xef\xbb\xbf\n<rss>" + "Grüße".encode() * 200,
+        b"<p>Gr\xfc\xdfe</p>" * 40,
+        "\ufeff<rss/>".encode("utf-16"),
+        b'{"version": "https://jsonfeed.org/version/1"}',
+        "Xylophones; x-rays, 日本語。".encode() * 30,
+        b"x^2 + y^2",
+        b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n",
+        b"a",
+    ],
+    ids=["xml", "marked", "latin", "wide", "json", "text", "like zlib", "pdf", "short"],
+)
+def test_a_body_that_is_not_compressed_is_read_as_it_is_whatever_it_is_called(encoding: str, plain: bytes) -> None:
+    """Case T20: ``Content-Encoding: UTF-8``, and all that servers write there."""
+    for size in (1, 7, 10_000):
+        assert read_body(split(plain, size), {"content-encoding": encoding}, 10_000) == plain
+
+
+@pytest.mark.parametrize(
+    ("encoding", "sent"),
+    [
+        ("", gzip.compress(TEXT)),
+        ("UTF-8", gzip.compress(TEXT)),
+        ("none", gzip.compress(gzip.compress(TEXT))),
+        ("gzip", gzip.compress(gzip.compress(TEXT))),
+        ("deflate", gzip.compress(TEXT)),
+        ("gzip", zlib.compress(TEXT)),
+        ("gzip, gzip", gzip.compress(TEXT)),
+        ("utf-8, gzip", gzip.compress(TEXT)),
+        ('"gzip"', gzip.compress(TEXT)),
+        ("gzip;q=1.0", gzip.compress(TEXT)),
+    ],
+)
+def test_a_body_that_is_compressed_otherwise_than_it_says_is_decoded(encoding: str, sent: bytes) -> None:
+    for size in (1, 100, 100_000):
+        assert read_body(split(sent, size), {"content-encoding": encoding}, len(TEXT)) == TEXT
+
+
+@pytest.mark.parametrize("encoding", ["", "UTF-8", "gzip", "deflate", "br-free"])
+def test_a_bomb_under_a_false_name_is_refused_without_being_unpacked(encoding: str) -> None:
+    twice = gzip.compress(gzip.compress(bytes(200_000_000), compresslevel=9))
+    tracemalloc.start()
+    with pytest.raises(TooLargeError):
+        read_body([twice], {"content-encoding": encoding}, 1_000_000)
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak_bytes < 8_000_000
+
+
 def test_an_empty_body_that_claims_to_be_compressed_is_empty() -> None:
     assert read_body([], {"content-encoding": "gzip"}, 10) == b""
 

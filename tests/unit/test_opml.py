@@ -105,7 +105,7 @@ class TestReading:
 
     def test_bare_ampersands_and_names_of_html_do_not_spoil_a_file(self) -> None:
         [found] = outlines(f'<outline text="R&D &nbsp; &amp; &#228; more" xmlUrl="{FEED}?a=1&b=2&copy=3"/>')
-        assert (found.title, found.url) == ("R&D &nbsp; & ä more", f"{FEED}?a=1&b=2&copy=3")
+        assert (found.title, found.url) == ("R&D & ä more", f"{FEED}?a=1&b=2&copy=3")
 
     @pytest.mark.parametrize(
         "label", ["windows-31j", "Windows-31J", "x-sjis", "ISO-2022-JP", "euc-jp", "big5", "utf-16"]
@@ -141,6 +141,113 @@ class TestReading:
     @pytest.mark.parametrize("body", [b"", b"{}", b"<opml>", b"<rss version='2.0'/>", b"\xff\xff\xff"], ids=str)
     def test_what_is_no_opml_says_so(self, body: bytes) -> None:
         assert (refusal(body).status, refusal(body).code) == (400, "invalid_opml")
+
+
+LINE = f'<outline text="Café" xmlUrl="{FEED}"/>'
+DECLARED = '<?xml version="1.0"?>'
+
+
+def plain(body: str = LINE, head: str = DECLARED) -> str:
+    return f'{head}<opml version="2.0"><body>{body}</body></opml>'
+
+
+class TestDamaged:
+    """Case T26: lists are read as tolerantly as feeds are."""
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            "\ufeff\n" + plain(),
+            "\ufeff\ufeff" + plain(),
+            "\n\n  " + plain(),
+            "<!-- exported -->\n" + plain(),
+            "Warning: headers already sent\n" + plain(),
+            "\0\x01" + plain(),
+            plain() + "\n<!-- 12 ms --> and more",
+            plain() + plain(""),
+            plain(head='<?xml version="1.0" encoding="nonsense"?>'),
+            plain(head='<?xml version="1.0" encoding="utf-16"?>'),
+            plain(head=""),
+            plain(LINE.replace("Café", "Caf&eacute;")),
+            plain(LINE.replace("Café", "&nbsp;Café&nbsp;")),
+            plain(LINE.replace("Café", "Ca\x08f\x1fé")),
+            plain(LINE.replace("Café", "Caf&#xE9;&#0;")),
+            plain(f"<outline text=Café xmlUrl={FEED} />"),
+            plain(f"<outline text='Café' text='again' xmlUrl='{FEED}'/>"),
+            plain(f'<outline disabled text="Café" xmlUrl="{FEED}"></outline>'),
+            plain(f'<outline text="Café" xmlUrl="{FEED}">'),
+            plain(f'<outline text="Café"xmlUrl="{FEED}"/>'),
+            plain().replace("opml", "OPML").replace("body", "Body").replace("</OPML", "</opml"),
+            plain(f'<OUTLINE TEXT="Café" XMLURL="{FEED}"></outline>'),
+            plain().removesuffix("</body></opml>"),
+            plain().replace("</body>", ""),
+            plain(f"<p>Mine:<br>{LINE}"),
+        ],
+    )
+    def test_a_list_is_read_whatever_stands_in_its_way(self, body: str) -> None:
+        assert outlines(body.encode()) == [Outline(FEED, "Café")]
+
+    @pytest.mark.parametrize(
+        ("encoding", "head"),
+        [
+            ("utf-16", DECLARED),
+            ("utf-16-le", DECLARED),
+            ("utf-16-be", '<?xml version="1.0" encoding="UTF-16"?>'),
+            ("utf-8-sig", '<?xml version="1.0" encoding="ISO-8859-1"?>'),
+            ("cp1252", '<?xml version="1.0" encoding="windows-1252"?>'),
+            ("cp1252", '\n<?xml version="1.0" encoding="Windows-1252"?>'),
+            ("cp1252", DECLARED),
+            ("cp1252", '<?xml version="1.0" encoding="UTF-8"?>'),
+            ("cp1252", ""),
+            ("iso-8859-15", "\n<?xml version='1.0' encoding='ISO-8859-15' standalone='yes'?>"),
+        ],
+    )
+    def test_a_list_is_read_in_whatever_it_is_written(self, encoding: str, head: str) -> None:
+        assert outlines(plain(head=head).encode(encoding)) == [Outline(FEED, "Café")]
+
+    def test_one_broken_byte_spoils_no_other_name(self) -> None:
+        body = plain(f'{LINE}<outline text="Grüße" xmlUrl="{FEED}2"/>').encode() + b"\xff"
+        assert [one.title for one in outlines(body)] == ["Café", "Grüße"]
+
+    def test_folders_stay_folders_where_the_rest_is_damaged(self) -> None:
+        body = f"""\n<?xml version="1.0"?><opml><body><outline text="R&D"><outline title="Sea & coast">{LINE}</outline>
+        <outline text="Less < more" xmlUrl="{FEED}2"/></outline>
+        <outline text="Loose" xmlUrl="{FEED}3"/></body></opml>"""
+        found = outlines(body.encode())
+        assert [(one.title, one.topics) for one in found] == [
+            ("Café", ("R&D", "Sea & coast")),
+            ("Less < more", ("R&D",)),
+            ("Loose", ()),
+        ]
+
+    def test_subscriptions_without_ends_are_beside_each_other(self) -> None:
+        lines = "".join(f'<outline text="{number}" xmlUrl="{FEED}{number}">' for number in range(99))
+        found = outlines(plain(f'<outline text="News">{lines}'))
+        assert [(one.title, one.topics) for one in found] == [(str(number), ("News",)) for number in range(99)]
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            "<opml>" + " " * 2_000_000,
+            "<opml><outline " + " " * 2_000_000 + '"',
+            "<opml>" + "<!--" * 400_000,
+            "<opml>" + "<![CDATA[" * 200_000,
+            "<opml>" + "<?" * 500_000,
+            "<opml><outline " + "a=' " * 400_000,
+            '<opml><outline a="' + "<outline " * 200_000,
+            "<opml><outline a=" + "'\"" * 400_000,
+            "<opml>" + "<" * 1_000_000,
+            '<opml><outline a="' + "&" * 1_000_000 + '"/>',
+        ],
+        ids=["space", "gap", "comments", "sections", "instructions", "quotes", "nested", "pairs", "less", "ampersands"],
+    )
+    def test_damage_that_is_made_to_hurt_ends_soon(self, body: str) -> None:
+        # Each would take minutes were a place looked at more than once.
+        assert refusal(body.encode()).status in {400, 422}
+
+    def test_entities_are_refused_in_damaged_files_too(self) -> None:
+        body = b'\n<?xml version="1.0"?><!DOCTYPE opml [<!ENTITY a "aaaa">]><opml><outline xmlUrl="&a;"/></opml>'
+        assert (refusal(body).status, refusal(body).code) == (422, "opml_too_complex")
 
 
 class TestLimits:

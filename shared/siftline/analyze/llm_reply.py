@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from siftline.analyze.llm_prompt import Question
 from siftline.analyze.sentences import split_sentences
 from siftline.kit.llm import Answer, Marks
+from siftline.kit.model_json import json_object
 from siftline.kit.words import letters, without_spaces
 
 _SUMMARY_LETTERS_MIN = 12
@@ -29,7 +30,9 @@ class UnusableReplyError(Exception):
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    """What a model says beside what it was asked for counts nothing."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class ReplyTopic(_Part):
@@ -65,8 +68,11 @@ def read_reply(answer: Answer, question: Question, marks: Marks) -> Reply:
         raise UnusableReplyError("cut_off", "it was cut off, as it is too long. Be much shorter.")
     if not answer.text.strip():
         raise UnusableReplyError("empty_reply", "it is empty.")
+    said = json_object(answer.text, _Answer.model_fields)
+    if said is None:
+        raise UnusableReplyError("invalid_reply", "there is no JSON object in it.")
     try:
-        found = _Answer.model_validate_json(answer.text)
+        found = _Answer.model_validate(said)
     except ValidationError as error:
         fault: Any = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in fault["loc"]) or "the whole"

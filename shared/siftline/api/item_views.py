@@ -18,7 +18,8 @@ _NOTICES = {
     "without_vector": "The embedding model gave nothing usable for this text: words find it, meaning does not yet. It"
     " is asked again by itself.",
     NO_CREDIT: NO_CREDIT_DETAIL,
-    "page_unavailable": "The page itself could not be read; this is what its feed brought of it.",
+    "page_unavailable": "The page itself could not be read; this is what its feed brought of it. It is asked for again "
+    "for some days, as long as the feed lists it.",
     "consent_wall": "The site shows its page only to those who agree to be tracked; this is what else is known of it.",
     "paywalled": "The rest is for the site's subscribers.",
     "blocked_by_site": "The site does not let programs read its page; this is what its feed brought of it.",

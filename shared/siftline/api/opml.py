@@ -1,5 +1,8 @@
 """Subscriptions as OPML (versions 1.0 to 2.0, opml.org): read leniently, within limits, and written for every reader.
 
+Sound files are read as XML. Others are read tag by tag: what stands before the XML, another character set than is
+named, bare ampersands, names of HTML's characters, control characters and missing ends cost nothing.
+
 A folder's name is a topic of what stands in it, and so is each part of an outline's ``category``; what stands in
 several folders has several topics. What other readers have no word for (a page whose links are followed, by which
 selector, how often) stands in attributes of our own namespace.
@@ -7,26 +10,41 @@ selector, how often) stands in attributes of our own namespace.
 
 import codecs
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html.entities import html5
 from typing import Protocol
 from xml.parsers import expat
 
 from siftline.api.problems import ProblemError
 from siftline.api.xml_writing import attributes, escaped
-from siftline.kit.charsets import ONE_BYTE, codec
+from siftline.kit.charsets import codec
 
 NAMESPACE = "urn:siftline:opml"
 TITLE_MAX_CHARS, TOPIC_MAX_CHARS, TOPICS_MAX = 200, 64, 20
 REFRESH_LEAST_MINUTES, REFRESH_MOST_MINUTES = 5, 10_080
 _DEPTH_MAX = 32
 _ATTRIBUTES_MAX = 100
-# What is no reference by XML's own names: in feeds' lists an ampersand seldom is one.
-_DECLARED = re.compile(rb"""\s*<\?xml\s[^<>]*?encoding\s*=\s*["']([\w:.-]{1,40})""", re.IGNORECASE)
-_BARE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9a-fA-F]{1,6});)")
-_MARKS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-# What expat reads and where an ampersand is the one byte that it is in ASCII.
-_LIKE_ASCII = ONE_BYTE | {"utf-8"}
+_TAGS_MAX = 100_000
+_DECLARED = re.compile(rb"""<\?xml\s[^<>]*?encoding\s*=\s*["']([\w:.-]{1,40})""", re.IGNORECASE)
+_DECLARED_WITHIN_BYTES = 1_024
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (b"<\0", "utf-16-le"),
+    (b"\0<", "utf-16-be"),
+)
+# What has two bytes a character cannot declare anything in ASCII: .NET's writers do, of what they write as UTF-8.
+_WIDE = ("utf-16", "utf-32")
+# Browsers' own stand-in, and that of most exports from Windows.
+_UNDECLARED = "cp1252"
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+_TAG = re.compile(r"<(?:(!--)|(!\[CDATA\[)|([!?])|(/?)([A-Za-z_][\w:.-]*))")
+# A quote that never ends is looked for once: behind it there is no other.
+_ATTRIBUTE = re.compile(r"""([^\s=<>"'/]++)\s*+(?:=\s*+("[^"]*+"|'[^']*+'|[^\s<>"']*+))?""")
+_GAP = re.compile(r"\s++")
+_REFERENCE = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z][A-Za-z0-9]{1,31}));")
 # Types of outlines that lead somewhere without being subscriptions (OPML 2.0, "Other special types").
 _BOOKMARKS = frozenset({"link", "include"})
 _ADDRESSES = frozenset({"siftline:url", "xmlurl", "htmlurl", "url"})
@@ -105,39 +123,43 @@ class Followed(Protocol):
 def read(body: bytes, *, encoding: str | None, most: int) -> list[Outline]:
     """Return the subscriptions of an OPML file, in its order; ``encoding`` goes before what the file itself says.
 
-    Raises 400 for what is no OPML, and 422 for more than ``most`` subscriptions or what is built to hurt.
+    A damaged file yields what can be read of it. Raises 400 for what is no OPML, and 422 for more than ``most``
+    subscriptions or what is built to hurt.
     """
     try:
-        return _Reading(most).of(body, encoding)
-    except (expat.ExpatError, ValueError, LookupError) as error:
-        named = _named(body, encoding)
-        # What has several bytes a character is unknown to expat, or broken XML.
-        if named in _LIKE_ASCII and isinstance(error, expat.ExpatError):
-            mended = _BARE.sub(b"&amp;", body)
-        else:
-            mended, encoding = _BARE.sub(b"&amp;", _as_utf8(body, named)), "utf-8"
+        return _Reading(most).of(body, "utf-8" if body.startswith(codecs.BOM_UTF8) else encoding)
+    except (expat.ExpatError, ValueError, LookupError):
+        return _Reading(most).of_damaged(_text(body, encoding))
+
+
+def _text(body: bytes, encoding: str | None) -> str:
+    """Return a file's text by its byte order mark, else by what is given or declared, else by what its bytes allow."""
+    body = body.lstrip()
+    declared = _DECLARED.search(body[:_DECLARED_WITHIN_BYTES])
+    named = next((name for mark, name in _MARKS if body.startswith(mark)), None) or codec(
+        encoding or (declared[1].decode() if declared else "utf-8")
+    )
+    if named is None or (declared and named.startswith(_WIDE)):
+        named = "utf-8"
     try:
-        return _Reading(most).of(mended, encoding)
-    except (expat.ExpatError, ValueError, LookupError) as error:
-        raise _no_opml("The body is not well-formed XML.") from error
+        return _ILLEGAL.sub("", body.decode(named).lstrip("\ufeff"))
+    except ValueError:
+        text = body.decode("utf-8", "replace")
+    wrong, right = text.count("\ufffd"), sum(char > "\x7f" for char in text) - text.count("\ufffd")
+    return _ILLEGAL.sub("", text if wrong <= right else body.decode(_UNDECLARED, "replace"))
 
 
-def _named(body: bytes, encoding: str | None) -> str | None:
-    """Return a file's codec by its byte order mark, else by what is given or declared; ``None`` for none we know."""
-    marked = next((name for mark, name in _MARKS if body.startswith(mark)), None)
-    if marked is not None:
-        return marked
-    declared = _DECLARED.match(body)
-    return codec(encoding or (declared[1].decode() if declared else "utf-8"))
+def _resolved(value: str) -> str:
+    """Return an attribute's value with its references resolved; what is none stays as it is."""
+    return _REFERENCE.sub(_character, value) if "&" in value else value
 
 
-def _as_utf8(body: bytes, named: str | None) -> bytes:
-    try:
-        if named is not None:
-            return body.decode(named).encode()
-    except ValueError as error:
-        raise _no_opml("The body is not in the character encoding that it names.") from error
-    raise _no_opml("The character encoding that the body names is unknown.")
+def _character(reference: re.Match[str]) -> str:
+    decimal, hexadecimal, name = reference.groups()
+    if name is not None:
+        return html5.get(f"{name};", reference[0])
+    code = int(decimal) if decimal else int(hexadecimal, 16)
+    return _ILLEGAL.sub("", chr(code)) if code <= 0x10FFFF else reference[0]
 
 
 def write(sources: Iterable[Followed], *, title: str) -> str:
@@ -155,6 +177,48 @@ def write(sources: Iterable[Followed], *, title: str) -> str:
     for topic, inside in folders.items():
         lines += [f"    <outline{attributes({'text': topic})}>", *inside, "    </outline>"]
     return "\n".join([*lines, "  </body>", "</opml>", ""])
+
+
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    name: str
+    begins: bool
+    ends: bool
+    attributes: Mapping[str, str]
+
+
+def _tags(text: str) -> Iterator[_Tag]:
+    """Yield the tags of what need not be XML, in its order, with their names in lower case."""
+    at, missing = 0, set[str]()
+    for _ in range(_TAGS_MAX):
+        found = _TAG.search(text, at)
+        if found is None:
+            return
+        comment, section, other, slash, name = found.groups()
+        if comment or section or other:
+            mark = "-->" if comment else "]]>" if section else ">"
+            end = -1 if mark in missing else text.find(mark, found.end())
+            # What never ends hides nothing, and is looked for once.
+            at = found.end() if end < 0 else end + len(mark)
+            missing |= {mark} if end < 0 else set()
+            continue
+        attributes: dict[str, str] = {}
+        at, empty, odd = found.end(), False, 0
+        while at < len(text) and text[at] not in "<>":
+            attribute = _ATTRIBUTE.match(text, at)
+            if attribute is None:
+                gap = _GAP.match(text, at)
+                empty, at, odd = (empty, gap.end(), odd) if gap else (text[at] == "/", at + 1, odd + 1)
+                if odd > _ATTRIBUTES_MAX:
+                    break
+                continue
+            value = attribute[2] or ""
+            attributes.setdefault(attribute[1], _resolved(value[1:-1] if value[:1] in {'"', "'"} else value))
+            at, empty = attribute.end(), False
+            if len(attributes) > _ATTRIBUTES_MAX:
+                break
+        yield _Tag(name.lower(), not slash, bool(slash) or empty, attributes)
+    raise ProblemError(422, "opml_too_complex", "The file is damaged, and holds too many tags to be mended.")
 
 
 class _Reading:
@@ -177,6 +241,27 @@ class _Reading:
         parser.Parse(body, True)  # noqa: FBT003 - expat takes it by place only
         if not self._opml:
             raise _no_opml("The body is XML, but not OPML.")
+        return self._found
+
+    def of_damaged(self, text: str) -> list[Outline]:
+        """Read tag by tag what is no XML; each place of the text is looked at once."""
+        if "<!entity" in text.lower():
+            _refuse_entity()
+        # Each tag that begins an outline counts one, each that ends one takes it away; an empty one does both.
+        unended = sum(tag.begins - tag.ends for tag in _tags(text) if tag.name == "outline") > 0
+        for tag in _tags(text):
+            if tag.name != "outline":
+                self._opml = self._opml or (tag.begins and tag.name == "opml")
+                continue
+            if tag.begins:
+                # Where ends are missing, it is most likely those of the subscriptions.
+                if unended and self._open and self._open[-1] is not None and self._found[self._open[-1]].url:
+                    self._end(tag.name)
+                self._start(tag.name, tag.attributes)
+            if tag.ends and self._open:
+                self._end(tag.name)
+        if not self._opml or not self._found:
+            raise _no_opml("The body is neither XML nor a list of subscriptions.")
         return self._found
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:

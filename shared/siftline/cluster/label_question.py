@@ -20,6 +20,7 @@ from siftline.cluster.labels import Document
 from siftline.kit.folding import visible
 from siftline.kit.llm import Answer, Marks, Message
 from siftline.kit.machine_talk import ADDRESS, MARKUP, speaks_to_machines
+from siftline.kit.model_json import json_object
 from siftline.kit.printable import printable
 from siftline.kit.stems import stems_of
 
@@ -62,14 +63,14 @@ class UnusableLabelsError(Exception):
 
 
 class _Label(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
     group: int
     label: Annotated[str, StringConstraints(strip_whitespace=True, max_length=300)]
 
 
 class _Reply(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
     labels: tuple[_Label, ...] = Field(max_length=1_000)
     receipt: str
@@ -124,7 +125,7 @@ def labels_of(answer: Answer, groups: Sequence[Group], marks: Marks) -> list[str
     if answer.refused or answer.cut_off:
         raise UnusableLabelsError("refused" if answer.refused else "cut_off")
     try:
-        found = _Reply.model_validate_json(answer.text)
+        found = _Reply.model_validate(json_object(answer.text, _Reply.model_fields))
     except ValidationError as error:
         raise UnusableLabelsError("invalid_reply") from error
     if found.receipt.strip() != marks.receipt:

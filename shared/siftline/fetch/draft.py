@@ -3,6 +3,7 @@
 Both readers, the fast one and the forgiving one, fill these; ``siftline.fetch.finish`` makes entries of them.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,6 +12,15 @@ from typing import NamedTuple
 PLAIN = "text/plain"
 HTML = "text/html"
 XHTML = "application/xhtml+xml"
+_PAGE = re.compile(r"(?:https?:)?/", re.IGNORECASE)
+
+
+def names_page(guid: str) -> bool:
+    """Return whether a GUID of RSS can be an address, as it stands there.
+
+    It is one unless it says otherwise (RSS 2.0), and many a name (``12345``) does not.
+    """
+    return _PAGE.match(guid) is not None
 
 
 class Text(NamedTuple):
@@ -44,7 +54,7 @@ class EntryDraft:
 
     guid: str = ""
     permalink: str = ""
-    """The GUID or id, where it says that it is an address."""
+    """The GUID or id, where it says that it is an address, and can be one."""
     original_link: str = ""
     """The address behind a counting redirect (FeedBurner)."""
     links: list[Link] = field(default_factory=list)

@@ -24,6 +24,7 @@ class PageInsteadError(NotAFeedError):
     def __init__(self, response: Response) -> None:
         super().__init__("The address holds a web page, not a feed.")
         self.response = response
+        self.at = response.url
 
 
 class Reader(Protocol):
@@ -58,5 +59,9 @@ class FeedFetcher:
         if is_page(response.body, response.content_type):
             raise PageInsteadError(response)
         content_type = response.headers.get("content-type", "")
-        feed, identified = self._reader.read_identified(response.body, url=response.url, content_type=content_type)
+        try:
+            feed, identified = self._reader.read_identified(response.body, url=response.url, content_type=content_type)
+        except NotAFeedError as error:
+            error.at = response.url
+            raise
         return Fetched(response, feed, body_sha256, identified=identified)

@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from siftline.fetch.feeds import Feed
 from siftline.fetch.health_store import Source
 from siftline.fetch.identity import Identified
 from siftline.kit.clock import Clock
 from siftline.kit.http import Response
-from siftline.kit.http_errors import status_error
+from siftline.kit.http_errors import StatusRefusedError, StatusTransientError, status_error
+
+_FORBIDDEN, _UNAVAILABLE = 403, 503
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,9 @@ class Again:
 class SourceFetcher(Protocol):
     """Fetches sources of one kind."""
 
+    tells_pace: ClassVar[bool]
+    """Whether it tells the pace itself whom the host answers and refuses, as it asks in forms that differ in that."""
+
     def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched | Found | Again:
         """Ask at ``source.polled_url`` under these conditional headers, if any, and read the answer.
 
@@ -66,6 +71,13 @@ class Http(Protocol):
     def get(self, url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int, accept: str) -> Response:
         """Fetch an address."""
         ...
+
+
+def may_mean_pace(error: StatusRefusedError | StatusTransientError) -> bool:
+    """Return whether a refusal names neither a reason nor a wait of its own: it may be meant for how often we ask."""
+    if isinstance(error, StatusTransientError):
+        return error.status == _UNAVAILABLE and error.retry_after_s is None
+    return error.status == _FORBIDDEN
 
 
 def unmodified(response: Response, validators: Mapping[str, str], clock: Clock) -> Fetched:

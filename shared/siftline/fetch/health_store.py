@@ -50,6 +50,8 @@ class Source:
     refresh_max_minutes: int | None = None
     rhythm: dict[str, Any] = field(default_factory=dict)
     """What the last whole feed said of its rhythm (``siftline.fetch.rhythm``)."""
+    asks_pages: bool = False
+    """Whether pages that it brought are asked for again, as long as it lists them."""
 
     @property
     def polled_url(self) -> str:
@@ -96,10 +98,15 @@ class Polled:
 _LOAD = """
 select id, kind, url, title, site_url, etag, last_modified, body_sha256, health, first_import, imported_at,
   last_full_at, options, feed_url, adopted_url, resolved_url, resolved_since, resolved_polls, refresh_minutes,
-  wished_minutes, refresh_min_minutes, refresh_max_minutes, rhythm
+  wished_minutes, refresh_min_minutes, refresh_max_minutes, rhythm,
+  exists (select from page_asks where page_asks.source_id = sources.id) as asks_pages
 from sources where id = %(source_id)s
 """
 
+# An address that answers like this has gone: the one that it had redirected to for good is asked instead. What may be
+# an outage counts so when the whole poll has failed by it.
+_LOST = ["not_found", "gone", "not_a_feed", "no_feed_found", "several_feeds"]
+_LOST_AT_LAST = ["dns_failed", "tls_failed", "connection_failed", "timed_out", "forbidden", "unauthorized"]
 # A new address that answers like this was no move: the one that was given is asked again.
 _ASTRAY = ["not_found", "gone", "dns_failed", "not_a_feed"]
 
@@ -134,26 +141,29 @@ with before as (
   select id, refresh_minutes, ended, failures,
     least(power(2, least(greatest(failures - 1, 0), 12)) * refresh_minutes, greatest(1440, refresh_minutes))
       * interval '1 minute' as backoff,
-    coalesce(adopted_url is not null and %(code)s = any(%(astray)s), false) as astray
+    not lost and coalesce(adopted_url is not null and %(code)s = any(%(astray)s), false) as astray, lost
   from sources
   cross join lateral (
     select exists (select from jobs where jobs.id = %(job_id)s and jobs.state = 'failed') as ended) as poll
   cross join lateral (select consecutive_failures + poll.ended::int as failures) as counted
+  cross join lateral (select coalesce(resolved_url <> coalesce(adopted_url, feed_url, url) and resolved_url <> %(at)s
+    and (%(code)s = any(%(lost)s) or (poll.ended and %(code)s = any(%(lost_at_last)s))), false) as lost) as moved
   where id = %(source_id)s
 )
 update sources set
   consecutive_failures = before.failures,
-  health = case when health = 'inactive' or (%(gone)s and not before.astray) then 'inactive'
+  health = case when health = 'inactive' or (%(gone)s and not before.astray and not before.lost) then 'inactive'
     when before.failures >= %(degraded_at)s or %(degraded)s then 'degraded' else health end,
   last_fetch_at = now(), last_error_code = %(code)s, last_error_detail = %(detail)s,
-  next_fetch_at = now() + greatest(before.backoff, %(wait)s),
-  adopted_url = case when not before.astray then adopted_url end,
+  next_fetch_at = now() + case when not before.lost then greatest(before.backoff, %(wait)s) else interval '0' end,
+  adopted_url = case when before.lost then resolved_url when not before.astray then adopted_url end,
   resolved_url = case when not before.astray then resolved_url end,
   resolved_since = case when not before.astray then resolved_since end,
   resolved_polls = case when before.astray then 0 else resolved_polls end,
   etag = case when not before.astray then etag end,
   last_modified = case when not before.astray then last_modified end,
   next_fetch_reason = case
+    when before.lost then 'its address fails, so the one that it had moved to is asked'
     when before.astray then 'the address it had moved to fails, so the one that was given is asked again'
     when %(gone)s then 'the server says that the feed is gone for good'
     when %(wait)s > before.backoff then 'the server asked to wait until then'
@@ -214,13 +224,15 @@ def failed(
     job_id: UUID,
     code: str,
     detail: str,
+    at: str | None,
     wait_s: float,
     degraded_at: int,
 ) -> None:
     """Write a failed try: why it failed; and once the poll's job ``job_id`` failed by it, one failure more.
 
     ``gone`` ends the polling; ``too_large`` degrades the source at once, for waiting does not mend it. Where the source
-    was polled at an address that redirects had led to and that has nothing, it is polled where it was before.
+    was polled at an address that redirects had led to and that has nothing, it is polled where it was before. Where it
+    fails ``at`` an address before the one that permanent redirects had led to, that one is polled from now on.
     """
     connection.execute(
         _FAILED,
@@ -233,6 +245,9 @@ def failed(
             "degraded_at": degraded_at,
             "gone": code == "gone",
             "degraded": code == "too_large",
+            "at": at,
+            "lost": _LOST,
+            "lost_at_last": _LOST_AT_LAST,
             "astray": _ASTRAY,
         },
     )

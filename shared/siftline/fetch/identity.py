@@ -3,14 +3,16 @@
 An entry is known by its guid, else by link and title, and by the date where several share those. A feed that rewrites
 its guids is seen through. A known entry that the feed no longer lists is the one that has its link, title and text to
 the letter ("Episode 12" is not "Episode 13"), or else the only one that has its link, whatever else was rewritten; or,
-without a link of its own, the only one of its words and of its very time, where only numbers in the text differ. A page
-has one content, so entries of a feed that share a link are told apart in the keys of their contents.
+without a link of its own, the only one of its words and of its very time, where only numbers in the text differ. Where
+a site changes its addresses and guids at once, an entry is the one of its title and very time or file; undated ones are
+taken for the same only if several moved together, for "Daily links" comes again with the same words. A page has one
+content, so entries of a feed that share a link are told apart in the keys of their contents.
 """
 
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -19,6 +21,7 @@ from uuid import UUID
 from siftline.fetch.feeds import Entry, Feed, parse
 from siftline.kit.urls import canonical_url, is_home
 
+_TOGETHER_MIN = 2
 _TAG = re.compile(r"<[^>]*>")
 _DIGITS = re.compile(r"\d+")
 _NOUGHTS = bytes(ord("0") if chr(code).isdigit() and code < 128 else code for code in range(256))
@@ -38,7 +41,10 @@ class Known:
     """The key of its content, gone or not."""
     first_seen_at: datetime
     published_at: datetime | None = None
-    """As its content has it; known only of entries without a link."""
+    """As its content has it; known only of entries without a link, and of those that are alike."""
+    title: str | None = None
+    """As its content has it; as ``file_url`` known only of those that are alike (``ledger_store.alike``)."""
+    file_url: str | None = None
 
 
 class Identified(NamedTuple):
@@ -83,6 +89,8 @@ class Move:
 
     identified: Identified
     old_key: str
+    moved_id: UUID | None = None
+    """Its content, where the entry has another address now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +162,8 @@ def judge(source_id: UUID, poll: Sequence[Identified], ledger: Iterable[Known]) 
         if known.entry_key == identified.key:
             verdict.seen.append(identified)
         else:
-            verdict.moves.append(Move(identified, known.entry_key))
+            moved = identified.link is not None and known.link is not None and identified.link != known.link
+            verdict.moves.append(Move(identified, known.entry_key, known.content_id if moved else None))
         if known.content_id is None and known.url_key is not None:
             verdict.returns.append(Return(Arrival(identified, known.url_key), known.first_seen_at))
         if known.content_sha256 != identified.content_sha256:
@@ -216,7 +225,10 @@ def _renamed(poll: Sequence[Identified], by_key: Mapping[str, Known]) -> dict[st
     for identified in fresh:
         if identified.key not in found and identified.link in alone and in_poll[identified.link] == 1:
             found[identified.key] = alone[identified.link]
-    return found | dict(_recounted([one for one in fresh if one.key not in found], unlisted, found))
+    found |= dict(_recounted([one for one in fresh if one.key not in found], unlisted, found))
+    taken = {row.entry_key for row in found.values()}
+    left = [row for row in unlisted if row.entry_key not in taken and (row.link is None or row.link not in in_poll)]
+    return found | _moved([one for one in fresh if one.key not in found], left)
 
 
 def _recounted(
@@ -233,6 +245,60 @@ def _recounted(
         mark = one.content_sha256, one.entry.published_at
         if in_ledger[mark] == in_poll[mark] == 1:
             yield one.key, rows[mark]
+
+
+def _moved(fresh: Sequence[Identified], unlisted: Sequence[Known]) -> dict[str, Known]:
+    """Return entries whose guid and address changed, each with the only row that it can have been."""
+    found: dict[str, Known] = {}
+    for old_mark, new_mark in _MARKS:
+        new = [one for one in fresh if one.key not in found]
+        taken = {row.entry_key for row in found.values()}
+        found |= _alone([row for row in unlisted if row.entry_key not in taken], new, old_mark, new_mark)
+    new = [one for one in fresh if one.key not in found]
+    taken = {row.entry_key for row in found.values()}
+    old = [row for row in unlisted if row.entry_key not in taken]
+    by_words = _alone(old, new, lambda row: row.exact_sha256, lambda one: one.exact_sha256)
+    undated = {
+        key: by_words[key]
+        for one in new
+        if (key := one.key) in by_words and (one.entry.published_at is None or by_words[key].published_at is None)
+    }
+    # One alone may be the next of its series; a whole feed does not come again in the same words.
+    return found | undated if len(undated) >= _TOGETHER_MIN and 2 * len(undated) >= len(new) else found
+
+
+def _alone(
+    old: Sequence[Known],
+    new: Sequence[Identified],
+    old_mark: Callable[[Known], Hashable],
+    new_mark: Callable[[Identified], Hashable],
+) -> dict[str, Known]:
+    """Return the rows by the keys of the entries that share a mark with them and with nothing else."""
+    rows: dict[Hashable, Known] = {mark: row for row in old if (mark := old_mark(row)) is not None}
+    in_old = Counter(map(old_mark, old))
+    in_new = Counter(map(new_mark, new))
+    return {one.key: rows[mark] for one in new if (mark := new_mark(one)) in rows and in_old[mark] == in_new[mark] == 1}
+
+
+def _file_of(entry: Entry) -> str | None:
+    return entry.enclosures[0].url if entry.enclosures else None
+
+
+_MARKS: tuple[tuple[Callable[[Known], Hashable], Callable[[Identified], Hashable]], ...] = (
+    (
+        lambda row: (row.title, row.published_at) if row.title and row.published_at else None,
+        lambda one: (one.entry.title, one.entry.published_at),
+    ),
+    (
+        lambda row: (row.exact_sha256, row.published_at) if row.published_at else None,
+        lambda one: (one.exact_sha256, one.entry.published_at),
+    ),
+    (
+        lambda row: (row.title, row.file_url) if row.title and row.file_url else None,
+        lambda one: (one.entry.title, _file_of(one.entry)),
+    ),
+)
+"""What tells an entry under another guid and address: its title or words and its very time, or its title and file."""
 
 
 def _text(entry: Entry) -> str:

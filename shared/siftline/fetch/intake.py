@@ -29,7 +29,8 @@ class Intake:
     """Saves a poll. ``follow`` holds its jobs once ``write`` has run: only there is known what is really new.
 
     They are done in the turns of ``tenants``, one after the other. ``wanted`` are the keys of contents that are gone
-    and that a later subscriber waits for.
+    and that a later subscriber waits for; ``unlisted`` the contents whose pages were asked for again and that the feed
+    lists no longer.
     """
 
     def __init__(
@@ -44,12 +45,14 @@ class Intake:
         tenants: Sequence[str],
         now: datetime,
         wanted: Collection[str] = (),
+        unlisted: Sequence[UUID] = (),
     ) -> None:
         self.follow: list[NewJob] = []
         self._source = source
         self._feed = feed
         self._speakers = (source.url, *speakers)
         self._verdict = verdict
+        self._unlisted = unlisted
         self._polled = replace(
             polled,
             imported=True,
@@ -103,10 +106,12 @@ class Intake:
         source_id, verdict = self._source.id, self._verdict
         rows = [stored.get(content.url_key) for content in brought]
         ledger_store.move_entries(connection, source_id, verdict.moves)
+        store.relink_contents(connection, self._relinked())
         ledger_store.add_entries(connection, source_id, zip(brought, rows, strict=True))
         store.give_items(connection, source_id, [row for row in rows if row])
         ledger_store.touch_entries(connection, source_id, verdict.seen)
         ledger_store.edit_entries(connection, source_id, verdict.edits)
+        ledger_store.unlist(connection, source_id, self._unlisted)
         # Whoever saved a file by hand knows no more than its name; its feed does.
         told = [
             Edit(content.identified, row.id)
@@ -167,6 +172,14 @@ class Intake:
     def _allowed(self, edit: Edit) -> Edit:
         """Return the edit, without its content where another site's page stands behind it."""
         return edit if self._speaks_for(edit.identified) else replace(edit, content_id=None)
+
+    def _relinked(self) -> dict[UUID, str]:
+        """Return the contents whose pages the site has moved, with their new addresses."""
+        return {
+            move.moved_id: move.identified.entry.link
+            for move in self._verdict.moves
+            if move.moved_id and move.identified.entry.link and self._speaks_for(move.identified)
+        }
 
     def _job(self, content_id: UUID, published_at: datetime | None, *, made: bool = False) -> NewJob:
         return NewJob(

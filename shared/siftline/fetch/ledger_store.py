@@ -19,6 +19,18 @@ where source_id = %(source_id)s and (entry_key = any(%(keys)b::text[]) or link =
     or source_entries.content_sha256 = any(%(masked)b::bytea[]))))
 """
 
+# What the feed listed lately (a row is touched once a day), and that has an entry's words, or its title and its time or
+# file.
+_ALIKE = """
+with listed as (select * from source_entries where source_id = %(source_id)s),
+lately as (select * from listed where last_seen_at > (select max(last_seen_at) from listed) - interval '2 days')
+select entry_key, link, lately.content_sha256, exact_sha256, content_id, lately.url_key, lately.first_seen_at,
+  contents.published_at, contents.title, contents.media ->> 'url' as file_url
+from lately left join contents on contents.id = content_id
+where exact_sha256 = any(%(hashes)b::bytea[]) or (contents.title = any(%(titles)b::text[])
+  and (contents.published_at = any(%(dates)b::timestamptz[]) or contents.media ->> 'url' = any(%(files)b::text[])))
+"""
+
 # Who came after the last deletion was never given the entry, and did not delete it. A minute's grace, for whoever came
 # in that very moment.
 _WANTED = """
@@ -47,9 +59,10 @@ with own as (
   select entry_key from source_entries where source_id = %(source_id)s and entry_key = any(%(old_keys)b::text[])
   order by entry_key for update)
 update source_entries set entry_key = moved.new_key, guid = moved.guid, exact_sha256 = moved.exact_sha256,
-  last_seen_at = now()
-from own join unnest(%(old_keys)b::text[], %(new_keys)b::text[], %(guids)b::text[], %(exact)b::bytea[])
-  as moved (old_key, new_key, guid, exact_sha256) on moved.old_key = own.entry_key
+  link = coalesce(moved.link, source_entries.link), last_seen_at = now()
+from own join
+  unnest(%(old_keys)b::text[], %(new_keys)b::text[], %(guids)b::text[], %(links)b::text[], %(exact)b::bytea[])
+  as moved (old_key, new_key, guid, link, exact_sha256) on moved.old_key = own.entry_key
 where source_id = %(source_id)s and source_entries.entry_key = own.entry_key
 """
 
@@ -76,6 +89,39 @@ where source_id = %(source_id)s and source_entries.entry_key = own.entry_key
 """
 
 
+# Which pages of a feed are asked for again, and under which key it lists them.
+_ASKED = """
+select content_id, entry_key from page_asks join source_entries using (content_id, source_id)
+where source_id = %(source_id)s
+"""
+
+# A content before what is noted of its page, as whoever reads it does; one that is being read waits for the next poll.
+_UNLIST = """
+with held as (
+  select id from contents where id = any(%(ids)b::uuid[]) order by id for no key update skip locked),
+unlisted as (
+  delete from page_asks using held where source_id = %(source_id)s and content_id = held.id
+  returning content_id, error_detail)
+update contents set updated_at = now(),
+  error_detail = unlisted.error_detail || ' Its feed no longer lists it, so it is not asked for again.'
+from unlisted where contents.id = unlisted.content_id and status = 'FAILED'
+"""
+
+
+def asked(connection: Connection, source_id: UUID) -> dict[UUID, set[str]]:
+    """Return the contents of a feed whose pages are asked for again, and the keys of their entries."""
+    found: dict[UUID, set[str]] = {}
+    for content_id, key in connection.execute(_ASKED, {"source_id": source_id}):
+        found.setdefault(content_id, set()).add(key)
+    return found
+
+
+def unlist(connection: Connection, source_id: UUID, content_ids: Sequence[UUID]) -> None:
+    """Ask no more for pages that their feed lists no longer; what was never read says so."""
+    if content_ids:
+        connection.execute(_UNLIST, {"source_id": source_id, "ids": list(content_ids)})
+
+
 def ledger(connection: Connection, source_id: UUID, poll: Sequence[Identified]) -> list[Known]:
     """Return the rows of a feed's ledger that share a key, a link or (without links) a text with a poll's entries."""
     values = {
@@ -87,6 +133,19 @@ def ledger(connection: Connection, source_id: UUID, poll: Sequence[Identified]) 
     }
     with connection.cursor(row_factory=class_row(Known)) as cursor:
         return cursor.execute(_LEDGER, values).fetchall()
+
+
+def alike(connection: Connection, source_id: UUID, entries: Sequence[Identified]) -> list[Known]:
+    """Return the rows of what a feed listed lately that entries may be under another guid and address."""
+    values = {
+        "source_id": source_id,
+        "hashes": [one.exact_sha256 for one in entries],
+        "titles": list({one.entry.title for one in entries if one.entry.title}),
+        "dates": list({one.entry.published_at for one in entries if one.entry.published_at}),
+        "files": list({file.url for one in entries for file in one.entry.enclosures}),
+    }
+    with connection.cursor(row_factory=class_row(Known)) as cursor:
+        return cursor.execute(_ALIKE, values).fetchall()
 
 
 def wanted(connection: Connection, source_id: UUID, url_keys: Sequence[str]) -> set[str]:
@@ -120,6 +179,7 @@ def move_entries(connection: Connection, source_id: UUID, moves: Iterable[Move])
             "old_keys": [move.old_key for move in chunk],
             "new_keys": [move.identified.key for move in chunk],
             "guids": [move.identified.entry.guid for move in chunk],
+            "links": [move.identified.link for move in chunk],
             "exact": [move.identified.exact_sha256 for move in chunk],
         }
         connection.execute(_MOVE_ENTRIES, values)

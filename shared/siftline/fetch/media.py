@@ -6,9 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from siftline.fetch import markup
 from siftline.fetch.draft import HTML, EntryDraft, Link
 from siftline.fetch.feeds import Enclosure, Transcript
+from siftline.kit.recordings import KINDS, said_kind
 
 ENCLOSURES_MAX = 20
-_SIZE_DIGITS_MAX = 15
+_SIZE = re.compile(r"([0-9]{1,15})(?:\.[0-9]*)?")
+_ANY_MEDIUM = frozenset({"", "executable", "document"})
+"""A medium that says nothing of a file whose name does; ``image`` would."""
 _DURATION_MAX_S = 10_000_000
 _DURATION = re.compile(r"(?:(?:(\d{1,4}):)?(\d{1,4}):)?(\d{1,8})(?:\.\d*)?", re.ASCII)
 _PICTURE_NAME = re.compile(r"\.(?:avif|gif|jpe?g|png|webp)(?:[?#]|$)", re.IGNORECASE)
@@ -26,7 +29,8 @@ def duration_s(text: str) -> int | None:
 
 def size_bytes(text: str) -> int | None:
     """Return a size in bytes, or ``None`` where the text is no plausible one."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= _SIZE_DIGITS_MAX else None
+    match = _SIZE.fullmatch(text.strip()) if text else None
+    return int(match[1]) if match else None
 
 
 def enclosures(draft: EntryDraft, feed_url: str) -> tuple[Enclosure, ...]:
@@ -36,9 +40,14 @@ def enclosures(draft: EntryDraft, feed_url: str) -> tuple[Enclosure, ...]:
         if link.rel == "enclosure":
             _add(found, link.href, link.media_type, link.attributes, feed_url)
     for part in draft.media:
-        kind = part.get("type", "")
-        if kind.startswith(("audio/", "video/")) or part.get("medium") in {"audio", "video"}:
-            _add(found, part.get("url", ""), kind, part, feed_url)
+        kind, href = part.get("type", ""), part.get("url", "")
+        medium = part.get("medium", "").strip().lower()
+        told = said_kind(href, kind)
+        if medium in KINDS:
+            # Where neither type nor name tells, its medium does.
+            _add(found, href, kind or ("" if told else f"{medium}/*"), part, feed_url)
+        elif told and medium in _ANY_MEDIUM:
+            _add(found, href, kind, part, feed_url)
     return tuple(found.values())
 
 
@@ -88,7 +97,7 @@ def _pictures(draft: EntryDraft) -> list[str]:
         pictures.sort(key=lambda part: -(size_bytes(part.get("width", "")) or 0))
         found = [part.get("url", "") for part in pictures]
     for link in draft.links:
-        if link.media_type.startswith("image/"):
+        if link.media_type.startswith("image/") or _is_named_picture(link):
             found.append(link.href)
     return [*found, *draft.thumbnails, draft.image] if draft.thumbnails or draft.image else found
 
@@ -98,6 +107,10 @@ def _is_picture(part: Mapping[str, str]) -> bool:
     if not kind and not medium:
         return _PICTURE_NAME.search(part.get("url", "")) is not None
     return kind.startswith("image/") or medium == "image"
+
+
+def _is_named_picture(link: Link) -> bool:
+    return link.rel == "enclosure" and link.media_type in {"", HTML} and _PICTURE_NAME.search(link.href) is not None
 
 
 def page_url(links: Sequence[Link], others: Iterable[str], feed_url: str) -> str | None:

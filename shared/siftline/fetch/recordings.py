@@ -3,15 +3,15 @@
 from typing import Any
 
 from siftline.fetch.feeds import Enclosure, Entry
+from siftline.kit.recordings import said_kind
 
-_KINDS = ("audio", "video")
 _TRANSCRIPTS_MAX = 20
 
 
 def recording_kind(entry: Entry) -> str | None:
     """Return ``audio`` or ``video`` for an entry that brings such a file, else ``None``."""
     found = _recording(entry)
-    return None if found is None else _kind(found)
+    return None if found is None else _kind(found, entry)
 
 
 def recording_url(entry: Entry) -> str | None:
@@ -38,9 +38,8 @@ def recording_row(entry: Entry) -> dict[str, Any] | None:
 
 
 def _recording(entry: Entry) -> Enclosure | None:
-    return next((one for one in entry.enclosures if _kind(one) is not None), None)
+    return next((one for one in entry.enclosures if _kind(one, entry) is not None), None)
 
 
-def _kind(enclosure: Enclosure) -> str | None:
-    named = (enclosure.media_type or "").partition("/")[0].strip().lower()
-    return named if named in _KINDS else None
+def _kind(enclosure: Enclosure, entry: Entry) -> str | None:
+    return said_kind(enclosure.url, enclosure.media_type, runs=bool(enclosure.duration_s or entry.duration_s))

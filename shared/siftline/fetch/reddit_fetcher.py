@@ -8,21 +8,23 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import ClassVar, Protocol
 from urllib.parse import urlsplit
 
 from siftline.fetch.feeds import Feed
-from siftline.fetch.fetcher import Again, Fetched, Http, unmodified
+from siftline.fetch.fetcher import Again, Fetched, Http, may_mean_pace, unmodified
 from siftline.fetch.health_store import Source
 from siftline.fetch.reddit import NotAListingError, from_atom
 from siftline.kit.clock import Clock
 from siftline.kit.errors import PermanentError
 from siftline.kit.http import Response
 from siftline.kit.http_errors import StatusRefusedError, StatusTransientError
+from siftline.kit.pacing import Pacing
 from siftline.kit.reddit_address import Listing, listing_of
 
 LIMIT = 100
 _JSON, _ATOM = "application/json", "application/atom+xml, application/xml;q=0.8"
+_FORMS = {_JSON: "json", _ATOM: "atom"}
 _ATOM_UNTIL = "atom_until"
 _REASON = re.compile(rb'"reason"\s*:\s*"(\w+)"')
 _SAID = (
@@ -58,13 +60,28 @@ class Reader(Protocol):
 
 
 class RedditFetcher:
-    """Asks Reddit for a listing. ``form`` is ``json``, ``atom`` or, for both in turn, ``auto``."""
+    """Asks Reddit for a listing. ``form`` is ``json``, ``atom`` or, for both in turn, ``auto``.
+
+    A 403 while Reddit answers others in the same form is its pace; JSON that it answers to nobody is asked for as Atom.
+    """
+
+    tells_pace: ClassVar[bool] = True
 
     def __init__(
-        self, http: Http, reader: Reader, clock: Clock, *, base_url: str, form: str, atom_s: int, max_bytes: int
+        self,
+        http: Http,
+        reader: Reader,
+        pace: Pacing,
+        clock: Clock,
+        *,
+        base_url: str,
+        form: str,
+        atom_s: int,
+        max_bytes: int,
     ) -> None:
         self._http = http
         self._reader = reader
+        self._pace = pace
         self._clock = clock
         self._base_url = base_url.rstrip("/")
         self._form = form
@@ -93,7 +110,7 @@ class RedditFetcher:
             return Again({**source.options, _ATOM_UNTIL: again.isoformat()})
 
     def _json(self, source: Source, listing: Listing, validators: Mapping[str, str]) -> Fetched:
-        response = self._get(listing, f"{listing.path}.json", "raw_json=1&", validators, _JSON)
+        response = self._get(source, listing, f"{listing.path}.json", "raw_json=1&", validators, _JSON)
         kept = {name: value for name, value in source.options.items() if name != _ATOM_UNTIL}
         fetched = self._fetched(
             source, response, validators, lambda: self._reader.posts(response.body, listing=listing)
@@ -101,7 +118,7 @@ class RedditFetcher:
         return fetched if kept == source.options else replace(fetched, options=kept)
 
     def _atom(self, source: Source, listing: Listing, validators: Mapping[str, str]) -> Fetched:
-        response = self._get(listing, f"{listing.path}/.rss", "", validators, _ATOM)
+        response = self._get(source, listing, f"{listing.path}/.rss", "", validators, _ATOM)
         content_type = response.headers.get("content-type", "")
 
         def read() -> Feed:
@@ -119,24 +136,37 @@ class RedditFetcher:
         feed = None if body_sha256 == source.body_sha256 else read()
         return Fetched(response, feed, body_sha256)
 
-    def _get(self, listing: Listing, path: str, more: str, validators: Mapping[str, str], accept: str) -> Response:
+    def _get(
+        self, source: Source, listing: Listing, path: str, more: str, validators: Mapping[str, str], accept: str
+    ) -> Response:
         query = f"{more}limit={LIMIT}" + (f"&{listing.query}" if listing.query else "")
         url = f"{self._base_url}{path}?{query}"
         try:
             response = self._http.get(url, headers=validators, max_bytes=self._max_bytes, accept=accept)
         except StatusRefusedError as error:
             reason = _reason(error)
-            if reason is None:
-                raise
-            raise _refused(listing, reason) from error
+            if reason is not None:
+                raise _refused(listing, reason) from error
+            self._raise_pace(source, listing, error, accept)
+            raise
         except StatusTransientError as error:
             error.answer = replace(error.answer, url=self._as_reddit(error.answer.url, listing))
+            self._raise_pace(source, listing, error, accept)
             raise
+        self._pace.answered(listing.url, who=source.id, form=_FORMS[accept])
         if urlsplit(response.url).path.startswith("/subreddits/search"):
             raise _refused(listing, "not_found")
         # Where Reddit leads on its own site is no new address of the source.
         answered = self._as_reddit(response.url, listing)
         return replace(response, url=answered, requested_url=listing.url, redirects=())
+
+    def _raise_pace(
+        self, source: Source, listing: Listing, error: StatusRefusedError | StatusTransientError, accept: str
+    ) -> None:
+        """Raise ``HostBusyError`` where a refusal means Reddit's pace."""
+        busy = self._pace.refused(listing.url, who=source.id, form=_FORMS[accept]) if may_mean_pace(error) else None
+        if busy is not None:
+            raise busy from error
 
     def _as_reddit(self, url: str, listing: Listing) -> str:
         """Return whose answer it is that came from ``url``: Reddit's, wherever an operator has it asked."""

@@ -1,6 +1,7 @@
 """Where a source has moved to. Temporary redirects never count; permanent ones once they held for polls and days.
 
-Until then every poll starts at the address that was given, as it does again when the new one fails.
+Until then every poll starts at the address that was given, as it does again when the new one fails. Where the address
+that was given goes first, its last permanent redirect was its word for where to ask from now on.
 """
 
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from siftline.fetch.health_store import Moved, Source
+from siftline.kit.errors import SiftlineError
 
 _PERMANENT = frozenset({301, 308})
 
@@ -36,6 +38,12 @@ def moved(source: Source, redirects: Sequence[tuple[int, str]], now: datetime, o
     polls = source.resolved_polls + 1 if held else 1
     proven = polls >= options.redirect_adopt_polls and now - since >= timedelta(days=options.redirect_adopt_days)
     return Moved(target, since, polls, target if proven else source.adopted_url)
+
+
+def strayed(source: Source, error: SiftlineError) -> bool:
+    """Return whether a poll failed before it came to where the source had moved to."""
+    moved_to = source.resolved_url
+    return moved_to is not None and moved_to != source.polled_url and error.at not in {None, moved_to}
 
 
 def _target(asked: str, redirects: Sequence[tuple[int, str]]) -> str | None:

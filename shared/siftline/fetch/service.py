@@ -6,17 +6,18 @@ The request starts at the address that the user gave; what temporary redirects s
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
+from uuid import UUID
 
 from siftline.contracts import JobType, Priority
 from siftline.fetch import discovery_store, health_store
 from siftline.fetch.answers import AnswerOptions, validators, what_it_says
 from siftline.fetch.feed_places import NeedsPersonError
 from siftline.fetch.feeds import Feed
-from siftline.fetch.fetcher import Again, Fetched, Found, SourceFetcher
+from siftline.fetch.fetcher import Again, Fetched, Found, SourceFetcher, may_mean_pace
 from siftline.fetch.health_store import Polled, Source
-from siftline.fetch.identity import Identified, Known, identify, judge
+from siftline.fetch.identity import Identified, Known, Verdict, identify, judge
 from siftline.fetch.intake import Intake
-from siftline.fetch.ledger_store import ledger, wanted
+from siftline.fetch.ledger_store import alike, asked, ledger, wanted
 from siftline.jobs import turns_store
 from siftline.jobs.model import ClaimedJob, Done, NewJob, person
 from siftline.kit.blocks import named_refusal
@@ -103,6 +104,7 @@ class FetchSource:
             job_id=job.id,
             code=error.error_code,
             detail=error.detail,
+            at=error.at,
             wait_s=(error.retry_after_s or 0.0) if isinstance(error, TransientError) else 0.0,
             degraded_at=self._options.source_degraded_failures,
         )
@@ -141,12 +143,20 @@ class FetchSource:
         except (TransientError, StatusRefusedError) as error:
             if isinstance(error, TransientError):
                 self._pace.told(url, error)
-            named = named_refusal(error) if isinstance(error, StatusRefusedError | StatusTransientError) else error
+            named: SiftlineError = error
+            if isinstance(error, StatusRefusedError | StatusTransientError):
+                if may_mean_pace(error) and not fetcher.tells_pace:
+                    busy = self._pace.refused(error.answer.url or url, who=source.id)
+                    if busy is not None:
+                        raise busy from error
+                named = named_refusal(error)
             if named is error:
                 raise
             raise named from error
         if isinstance(fetched, Fetched):
             self._pace.heard(fetched.response.url, fetched.response.headers)
+            if not fetcher.tells_pace:
+                self._pace.answered(fetched.response.url, who=source.id)
         return fetched
 
     def _found(self, job: ClaimedJob, source: Source, feed_url: str) -> Done:
@@ -168,7 +178,7 @@ class FetchSource:
 
     def _changed(self, job: ClaimedJob, source: Source, fetched: Fetched, feed: Feed) -> Done:
         poll = identify(feed.entries) if fetched.identified is None else fetched.identified
-        verdict = judge(source.id, poll, self._known(source, poll))
+        verdict = self._judged(source, poll)
         again = self._wanted(source, [found.arrival.url_key for found in verdict.returns])
         now = self._clock.now()
         polled = what_it_says(source, fetched, now=now, options=self._options, changed=bool(verdict.arrivals))
@@ -182,9 +192,20 @@ class FetchSource:
             tenants=self._tenants(job, source, len(verdict.arrivals) + len(verdict.edits) + len(verdict.returns)),
             now=now,
             wanted=again,
+            unlisted=self._unlisted(source, feed, verdict),
         )
         _told(polled, fetched.response.status, intake.counts())
         return Done(intake.write, intake.follow, intake.counts())
+
+    def _judged(self, source: Source, poll: Sequence[Identified]) -> Verdict:
+        """Return what a poll brought; what seems new is held against all that was listed lately."""
+        known = self._known(source, poll)
+        verdict = judge(source.id, poll, known)
+        if source.imported_at is None or not verdict.arrivals:
+            return verdict
+        with self._database.statement() as connection:
+            similar = alike(connection, source.id, [arrival.identified for arrival in verdict.arrivals])
+        return judge(source.id, poll, [*known, *similar]) if similar else verdict
 
     def _known(self, source: Source, poll: Sequence[Identified]) -> Sequence[Known]:
         """Return what the source's ledger knows of a poll's entries; before the first import it has none."""
@@ -206,6 +227,14 @@ class FetchSource:
             return set()
         with self._database.statement() as connection:
             return wanted(connection, source.id, url_keys)
+
+    def _unlisted(self, source: Source, feed: Feed, verdict: Verdict) -> list[UUID]:
+        """Return the contents whose pages are asked for again and that a whole feed lists no longer."""
+        if not source.asks_pages or feed.skipped:
+            return []
+        listed = {identified.key for identified in verdict.seen} | {move.old_key for move in verdict.moves}
+        with self._database.statement() as connection:
+            return [content_id for content_id, keys in asked(connection, source.id).items() if not keys & listed]
 
 
 def _poll_after(job: ClaimedJob) -> NewJob:

@@ -5,7 +5,7 @@ as the source's ``feed_url``; when that is gone the page is asked once more.
 """
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from siftline.fetch.feed_fetcher import ACCEPT, FeedFetcher, PageInsteadError, Reader
 from siftline.fetch.feed_places import (
@@ -19,6 +19,7 @@ from siftline.fetch.feed_places import (
 from siftline.fetch.feeds import NotAFeedError
 from siftline.fetch.fetcher import Fetched, Found, Http
 from siftline.fetch.health_store import Source
+from siftline.fetch.redirects import strayed
 from siftline.kit.blocks import BLOCKED, BlockedBySiteError, is_block
 from siftline.kit.clock import Clock
 from siftline.kit.errors import NotTriedError, PermanentError, TransientError
@@ -51,6 +52,8 @@ class SiteFetcher:
     ``searching`` asks where a feed might be: a client of little patience, for those requests come on top. After
     ``search_s`` none is begun; ``tries`` are the most addresses that are guessed.
     """
+
+    tells_pace: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -88,11 +91,14 @@ class SiteFetcher:
         try:
             return self._feeds.fetch(source, validators)
         except PageInsteadError as error:
+            if strayed(source, error):
+                raise  # what stands there now is another's page: the feed is where it had moved to
             if source.feed_url is None:
                 return self._of_page(source, error, until_s)
             return self._again(source, error, until_s)
         except (NotAFeedError, StatusRefusedError) as error:
-            if source.feed_url is None or (isinstance(error, StatusRefusedError) and error.status not in _GONE):
+            refused = isinstance(error, StatusRefusedError) and error.status not in _GONE
+            if source.feed_url is None or refused or strayed(source, error):
                 raise
             return self._again(source, error, until_s)
 

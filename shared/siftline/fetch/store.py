@@ -98,6 +98,12 @@ on conflict (user_id, content_id) do nothing
 # In one order for all feeds that list the same pages.
 _HOLD_CONTENTS = "select from contents where id = any(%(ids)b::uuid[]) order by url_key for no key update"
 
+# Its key stays: it is the page that it was, and what was deleted under that stays deleted.
+_RELINK_CONTENTS = """
+update contents set url = moved.url, updated_at = now()
+from unnest(%(ids)b::uuid[], %(urls)b::text[]) as moved (id, url) where contents.id = moved.id
+"""
+
 _EDIT_CONTENTS = """
 update contents set title = coalesce(nullif(edited.title, ''), contents.title), entry_html = edited.entry_html,
   description = edited.description, image_url = coalesce(edited.image_url, contents.image_url),
@@ -160,6 +166,14 @@ def give_items(connection: Connection, source_id: UUID, contents: Sequence[Store
             "url_keys": [content.url_key for _, content in chunk],
         }
         connection.execute(_ADD_ITEMS, values)
+
+
+def relink_contents(connection: Connection, urls: Mapping[UUID, str]) -> None:
+    """Give contents the address at which their pages are now."""
+    if urls:
+        values = {"ids": list(urls), "urls": list(urls.values())}
+        connection.execute(_HOLD_CONTENTS, values)
+        connection.execute(_RELINK_CONTENTS, values)
 
 
 def edit_contents(connection: Connection, edits: Iterable[Edit]) -> list[UUID]:

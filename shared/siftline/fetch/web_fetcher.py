@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from siftline.fetch.feeds import Feed
 from siftline.fetch.fetcher import Fetched, Http, unmodified
@@ -22,6 +22,8 @@ class Pages(Protocol):
 
 class WebFetcher:
     """Asks for a page and reads its article links; two pages are the same whose links are."""
+
+    tells_pace: ClassVar[bool] = False
 
     def __init__(self, http: Http, pages: Pages, clock: Clock, *, max_bytes: int) -> None:
         self._http = http

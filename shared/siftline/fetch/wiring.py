@@ -78,6 +78,7 @@ def source_fetchers(
     reddit = RedditFetcher(
         http,
         reader,
+        pace,
         clock,
         base_url=options.reddit_url,
         form=options.reddit_form,

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from siftline.fetch.draft import HTML, PLAIN, XHTML, EntryDraft, Link, Tag
+from siftline.fetch.draft import HTML, PLAIN, XHTML, EntryDraft, Link, Tag, names_page
 from siftline.fetch.xml_parts import IN_IMAGE, Element, Part, Walk, address, value
 from siftline.fetch.xml_tree import DoubtError, attributes_of, leaf, mended, text_in
 from siftline.kit.instants import usual
@@ -85,9 +85,10 @@ class EntryPart(Part):
     def guid(self, element: Element, base: str) -> None:
         """Read a GUID or an id; unless it says otherwise it is an address, too."""
         is_address = attributes_of(element).get("ispermalink", "true") == "true"
+        # A name is made absolute as well, so that it stays the GUID that it has always been.
         self.draft.guid = mended(address(element, base)) if is_address else text_in(element)
         if is_address:
-            self.draft.permalink = self.draft.guid
+            self.draft.permalink = self.draft.guid if self.walk.is_atom or names_page(leaf(element)) else ""
 
     def published(self, element: Element, base: str) -> None:  # noqa: ARG002 - a handler
         """Read when the entry was published."""

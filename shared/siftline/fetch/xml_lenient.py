@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import feedparser  # type: ignore[import-untyped]  # it has no type information
 from feedparser import api
 
-from siftline.fetch.draft import EntryDraft, FeedDraft, Link, Tag, Text
+from siftline.fetch.draft import EntryDraft, FeedDraft, Link, Tag, Text, names_page
 from siftline.fetch.feeds import FeedUnreadableError, NotAFeedError
 from siftline.fetch.finish import FAULTS
 
@@ -51,9 +51,12 @@ class _Kept:
     _start_entry = _start_item
 
     def _end_guid(self: Any) -> None:
+        _, _, pieces = self.elementstack[-1] if self.elementstack else ("", 0, [])
+        given = "".join(piece for piece in pieces if isinstance(piece, str)).strip()
         super()._end_guid()  # type: ignore[misc]  # as above
         if self.guidislink:
-            self._get_context()["permalink"] = self._get_context().get("id")
+            is_page = str(self.version).startswith("atom") or names_page(given)
+            self._get_context()["permalink"] = self._get_context().get("id") if is_page else ""
 
     _end_id = _end_guid
 

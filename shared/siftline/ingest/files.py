@@ -2,24 +2,17 @@
 
 from urllib.parse import unquote, urlsplit
 
-from siftline.ingest.media import AUDIO, KINDS, VIDEO
 from siftline.ingest.model import Page
+from siftline.kit.recordings import KINDS, named_kind
 
 _TITLE_MAX_CHARS = 300
 _UNNAMED = frozenset({"application/octet-stream", "binary/octet-stream", "application/ogg", "application/mp4"})
 """What servers call a file whose name says more."""
-_ENDINGS = {
-    **dict.fromkeys(("mp3", "m4a", "aac", "oga", "ogg", "opus", "flac", "wav"), AUDIO),
-    **dict.fromkeys(("mp4", "m4v", "mov", "webm", "ogv", "mkv"), VIDEO),
-}
 
 
 def is_named(url: str) -> bool:
     """Whether an address is named like an audio or video file; what is no address is not."""
-    try:
-        return _ending(url) in _ENDINGS
-    except ValueError:
-        return False
+    return named_kind(url) is not None
 
 
 def played(media_type: str, url: str) -> str | None:
@@ -27,7 +20,7 @@ def played(media_type: str, url: str) -> str | None:
     kind = media_type.partition("/")[0]
     if kind in KINDS:
         return kind
-    return _ENDINGS.get(_ending(url)) if media_type in _UNNAMED else None
+    return named_kind(url) if media_type in _UNNAMED else None
 
 
 def file_page(url: str, kind: str, *, title: str | None = None) -> Page:
@@ -35,7 +28,3 @@ def file_page(url: str, kind: str, *, title: str | None = None) -> Page:
     name = unquote(urlsplit(url).path.rpartition("/")[2])
     shown = " ".join("".join(sign if sign.isprintable() else " " for sign in name).split())
     return Page(kind=kind, title=title or shown[:_TITLE_MAX_CHARS] or None, text="", word_count=0, media_url=url)
-
-
-def _ending(url: str) -> str:
-    return urlsplit(url).path.rpartition(".")[2].lower()

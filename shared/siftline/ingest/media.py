@@ -9,8 +9,6 @@ from siftline.ingest.model import MAX_TEXT_CHARS, Track
 from siftline.kit.errors import SiftlineError
 from siftline.kit.urls import validate_url
 
-AUDIO, VIDEO = "audio", "video"
-KINDS = frozenset({AUDIO, VIDEO})
 _TRACKS_MAX = 50
 
 

@@ -11,16 +11,17 @@ from uuid import UUID
 
 from siftline.ingest.errors import A_FEED, EmptyContentError, UnsupportedContentTypeError, VideoUnavailableError
 from siftline.ingest.files import file_page, is_named, played
-from siftline.ingest.media import KINDS, VIDEO, Media, TranscriptState, Words
+from siftline.ingest.media import Media, TranscriptState, Words
 from siftline.ingest.model import MEDIA_TYPES, EntryText, Page
 from siftline.ingest.store import StoredContent
 from siftline.ingest.transcripts import Transcripts
 from siftline.ingest.youtube import Video, video_id
 from siftline.kit.blocks import PageWithheldError, named_refusal
-from siftline.kit.errors import PermanentError
+from siftline.kit.errors import PermanentError, SiftlineError
 from siftline.kit.http_errors import StatusRefusedError, StatusTransientError, UnsupportedMediaTypeError
 from siftline.kit.log import logger
 from siftline.kit.pacing import Pacing
+from siftline.kit.recordings import KINDS, VIDEO
 from siftline.kit.sites import speaks_for
 from siftline.kit.urls import canonical_url
 from siftline.kit.words import extent
@@ -104,6 +105,10 @@ class Reading:
     url_keys: Sequence[str] = ()
     media: Media | None = None
     words: Words | None = None
+    missed: SiftlineError | None = None
+    """Why the page itself could not be read, where what its feed told stands in for it."""
+    keeps: bool = False
+    """Whether what was read of the page before says more than its feed, and stays."""
 
 
 class ContentReading:
@@ -139,8 +144,30 @@ class ContentReading:
         reading = replace(reading, page=replace(reading.page, kind=kind))
         return self._listen(content, reading, media or reading.media or Media())
 
-    def _article(self, content: StoredContent, media: Media | None) -> Reading:
+    def stand_in(self, content: StoredContent, error: SiftlineError) -> Reading:
+        """Return what a content's feed told of it in the place of a page that cannot be had.
+
+        However little that is, it is what its follower would see in any other reader. Raises ``error`` where the feed
+        told nothing.
+        """
+        entry, media = self._told(content), Media.of(content.media)
+        # An episode is there with its file alone.
+        if not entry.text and (media is None or content.content_sha256 is not None):
+            raise error
+        _log.info("page_unavailable", content_id=str(content.id), error_code=error.error_code)
+        notice = error.error_code if isinstance(error, PageWithheldError) else PAGE_UNAVAILABLE
+        keeps = content.content_sha256 is not None and extent(entry.text) < ENTRY_USABLE_CHARS
+        return Reading(_entry_page(entry), getattr(error, "status", None), notice, missed=error, keeps=keeps)
+
+    def _told(self, content: StoredContent) -> EntryText:
+        """Return what a feed brought of a content: its text, or the summary beside a body without any."""
         entry = self._reader.entry(content.entry_html)
+        if entry.text or not content.entry_html or not content.description:
+            return entry
+        return EntryText(content.description, len(content.description.split()))
+
+    def _article(self, content: StoredContent, media: Media | None) -> Reading:
+        entry = self._told(content)
         if extent(entry.text) >= ENTRY_ENOUGH_CHARS or (content.kind == NOTE and entry.text):
             return Reading(_entry_page(entry))
         if content.kind == NOTE:
@@ -151,13 +178,7 @@ class ContentReading:
         try:
             reading = self._fetch(content)
         except PermanentError as error:
-            # An episode stands by what its feed says of it, however little that is.
-            told = media is not None and (entry.text or content.content_sha256 is None)
-            if extent(entry.text) < ENTRY_USABLE_CHARS and not told:
-                raise
-            _log.info("page_unavailable", content_id=str(content.id), error_code=error.error_code)
-            notice = error.error_code if isinstance(error, PageWithheldError) else PAGE_UNAVAILABLE
-            return Reading(_entry_page(entry), getattr(error, "status", None), notice)
+            return self.stand_in(content, error)
         if extent(entry.text) >= ENTRY_USABLE_CHARS and len(entry.text) > 2 * len(reading.page.text):
             # What the publisher itself sent out says more than what was found on the page.
             return replace(reading, page=replace(reading.page, text=entry.text, word_count=entry.word_count))

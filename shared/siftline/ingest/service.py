@@ -9,23 +9,26 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from siftline.contracts import JobType
-from siftline.ingest import media_store, store
+from siftline.ingest import asks_store, media_store, store
 from siftline.ingest.duplicates import Measures
-from siftline.ingest.errors import ContentGoneError, UnsupportedContentTypeError
+from siftline.ingest.errors import ContentGoneError, EmptyContentError, UnsupportedContentTypeError
 from siftline.ingest.media import Media, TranscriptState, Words, text_with_words
 from siftline.ingest.reading import Reading
 from siftline.ingest.saving import SavedItem, ensure_content, save_url, subject_of
 from siftline.ingest.signature import SIGNATURE_VERSION
 from siftline.ingest.texts import analysis_after, write_text
 from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.kit.blocks import BlockedBySiteError
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
-from siftline.kit.errors import SiftlineError
+from siftline.kit.errors import NotTriedError, SiftlineError, TransientError
+from siftline.kit.http_errors import StatusRefusedError
 from siftline.kit.instants import Claimed, settled
 from siftline.kit.log import logger
 
 __all__ = ["IngestContent", "SavedItem", "ensure_content", "save_url", "subject_of"]
 
+_PAYMENT_REQUIRED = 402
 _SOON_S = 60.0
 """A transcript's server that did not answer is asked again after this."""
 _log = logger("ingest")
@@ -36,6 +39,10 @@ class ContentReader(Protocol):
 
     def read(self, content: store.StoredContent) -> Reading:
         """Return what there is of a content. Raises ``TransientError`` and ``PermanentError``."""
+        ...
+
+    def stand_in(self, content: store.StoredContent, error: SiftlineError) -> Reading:
+        """Return what its feed told of a content whose page cannot be had. Raises ``error`` where that is nothing."""
         ...
 
 
@@ -76,7 +83,9 @@ class IngestContent:
             known = media_store.load_words(connection, job.subject_id) if content and content.media else None
         if content is None:
             raise ContentGoneError("The item was deleted before it could be read.")
-        reading = self._reader.read(content)
+        reading = self._read(job, content)
+        if reading.keeps and reading.missed is not None:
+            return self._kept(job, content, reading.missed)
         # What was got before is not given up because it is not to be had today; what was paid for is not paid again.
         words = known if known is not None and reading.words is not None and not reading.words.text else reading.words
         found = _found(reading, words, self._clock.now())
@@ -89,6 +98,7 @@ class IngestContent:
             write_text(connection, content.id, found, traits, analyse=analyse)
             if reading.media is not None and words is not None:
                 media_store.write(connection, content.id, reading.media, words)
+            self._note(connection, content, reading.missed)
 
         _log.info(
             "content_read",
@@ -114,6 +124,38 @@ class IngestContent:
             store.write_http_status(connection, job.subject_id, http_status)
         if isinstance(error, UnsupportedContentTypeError):
             store.write_unsupported(connection, job.subject_id)
+        if _may_pass(error):
+            asks_store.missed(connection, job.subject_id, error, failed_job=job.id)
+
+    def _read(self, job: ClaimedJob, content: store.StoredContent) -> Reading:
+        """Read a content; what its feed told stands in for a page that cannot be had at the last try either."""
+        try:
+            return self._reader.read(content)
+        except NotTriedError:
+            raise
+        except TransientError as error:
+            if job.attempts < job.max_attempts:
+                raise
+            return self._reader.stand_in(content, error)
+
+    def _kept(self, job: ClaimedJob, content: store.StoredContent, missed: SiftlineError) -> Done:
+        """Let the text stand that was read before; it is analysed if it never was."""
+        analyse = self._analysis_enabled and not content.analysed
+
+        def write(connection: Connection) -> None:
+            store.keep(connection, content.id, status="PENDING" if analyse else "READY")
+            self._note(connection, content, missed)
+
+        follow = [analysis_after(job)] if analyse else []
+        return Done(write=write, follow=follow, result={"changed": False, "page": missed.error_code})
+
+    @staticmethod
+    def _note(connection: Connection, content: store.StoredContent, missed: SiftlineError | None) -> None:
+        """Note whether a content's page is to be asked for again."""
+        if missed is not None and _may_pass(missed):
+            asks_store.missed(connection, content.id, missed)
+        elif content.asks:
+            asks_store.read(connection, content.id)
 
     def _listening(self, job: ClaimedJob, media: Media | None, words: Words | None) -> list[NewJob]:
         """Return the job that looks for the words again, or has them made, where that is of use."""
@@ -133,6 +175,13 @@ class IngestContent:
             due_at=self._clock.now() + timedelta(seconds=wait_s),
         )
         return [listening]
+
+
+def _may_pass(error: SiftlineError) -> bool:
+    """Tell whether a page that failed so may be there later: not what is no page, or none that is shown to us."""
+    if isinstance(error, StatusRefusedError):
+        return error.status != _PAYMENT_REQUIRED
+    return isinstance(error, BlockedBySiteError | EmptyContentError | TransientError)
 
 
 def _found(reading: Reading, words: Words | None, now: datetime) -> store.Found:

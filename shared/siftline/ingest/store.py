@@ -34,6 +34,9 @@ class StoredContent:
     lang: str | None
     media: Mapping[str, Any] | None
     """What a feed, or a reading before, found of a video or audio (``siftline.ingest.media``)."""
+    description: str | None = None
+    asks: int = 0
+    """How often its page was asked for in vain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +89,13 @@ class HeldItem:
 
 
 _LOAD = """
-select id, url, kind, entry_html, content_sha256, topics is not null as analysed, title, lang, media
+select id, url, kind, entry_html, content_sha256, topics is not null as analysed, title, lang, media, description,
+  coalesce((select asks from page_asks where content_id = contents.id), 0) as asks
 from contents where id = %(id)s
+"""
+
+_KEEP = """
+update contents set status = %(status)s, error_code = null, error_detail = null, updated_at = now() where id = %(id)s
 """
 
 # Only where the analysis that it was sent to has been: it may have failed.
@@ -215,6 +223,11 @@ def write(connection: Connection, content_id: UUID, found: Found, *, status: str
         "notice_code": found.notice_code,
     }
     connection.execute(_WRITE, values)
+
+
+def keep(connection: Connection, content_id: UUID, *, status: str) -> None:
+    """Let the text stand that was stored before."""
+    connection.execute(_KEEP, {"id": content_id, "status": status})
 
 
 def write_http_status(connection: Connection, content_id: UUID, http_status: int) -> None:

@@ -7,6 +7,8 @@ class SiftlineError(Exception):
     """A failure with a stable ``code`` and a ``detail`` written for the person whose item it concerns."""
 
     code: ClassVar[str] = "internal_error"
+    at: str | None = None
+    """The address at which it happened, where that was asked for something: after redirects not the first one."""
 
     def __init__(self, detail: str, *, code: str | None = None) -> None:
         super().__init__(detail)

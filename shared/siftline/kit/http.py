@@ -3,7 +3,8 @@
 http and https only; each hop's name is resolved once, its address checked against the deny list and the connection
 pinned to it (``siftline.kit.http_network``); at most five redirects; one deadline for the whole request, retries and
 redirects included, each of which takes a turn where a pace is kept (``siftline.kit.http_turns``); a cap on decoded
-bytes. No proxy and no other part of the environment is read.
+bytes; cookies for the redirects of one request (``siftline.kit.http_cookies``). No proxy and no other part of the
+environment is read.
 """
 
 import contextlib
@@ -23,6 +24,7 @@ from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.errors import SiftlineError
 from siftline.kit.http_askers import Resolver, resolve
 from siftline.kit.http_body import decoded, read_body
+from siftline.kit.http_cookies import Cookies
 from siftline.kit.http_errors import (
     ConnectionFailedError,
     HttpTransientError,
@@ -174,16 +176,18 @@ class HttpClient:
     def _follow(self, url: str, request: Outgoing) -> Response:
         """Make one try: the request and its redirects."""
         current, turns = validate_url(url), http_turns.current()
+        cookies = Cookies()
         redirects: list[tuple[int, str]] = []
         while True:
             parts = urlsplit(current)
-            with self._exchange(parts, request) as (status, answered, chunks):
+            with _at(current), self._exchange(parts, cookies.sent(request, current)) as (status, answered, chunks):
                 location = answered.get("location") if status in _REDIRECTS else None
                 if location is None:
                     address = parts._replace(fragment="").geturl()
                     body = self._body(status, answered, chunks, address, request)
                     return Response(status, address, url, answered, body, tuple(redirects))
                 self._aside(answered, chunks)
+                cookies.keep(current, answered.get_list("set-cookie"))
             if len(redirects) == self._limits.redirects:
                 raise TooManyRedirectsError(f"The address redirects more than {self._limits.redirects} times.")
             current = _joined(current, location)
@@ -253,6 +257,16 @@ class HttpClient:
         step_s = min(self._limits.retry_base_s * 2.0 ** (state.attempt_number - 1), self._limits.retry_cap_s)
         # No sooner than by our own reckoning, were it nought that was asked for.
         return max(getattr(error, "retry_after_s", None) or 0.0, step_s * (1 - 0.25 * self._rng.random()))
+
+
+@contextlib.contextmanager
+def _at(url: str) -> Iterator[None]:
+    """Note with whatever goes wrong at which address it did."""
+    try:
+        yield
+    except SiftlineError as error:
+        error.at = url
+        raise
 
 
 def _worth_retrying(error: BaseException) -> bool:

@@ -3,8 +3,13 @@
 gzip and deflate only, on purpose: brotli and zstd would take another parser of strangers' bytes in C (the standard
 library of Python 3.11 to 3.13 has neither), whose output must be capped in mid-call as zlib's is; and they would save a
 sixth of the bytes of a gzipped page at servers that all know gzip. A server that sends one unasked is refused by name.
+
+What a server says of its encoding is often wrong: a character set (``UTF-8``) or a media type where a coding belongs,
+gzip that is plain, plain that is gzip. So the data decides, as far as it can be told by its beginning.
 """
 
+import codecs
+import itertools
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
@@ -15,6 +20,15 @@ ACCEPT_ENCODING = "gzip, deflate"
 """What is asked for: exactly what can be decoded here."""
 
 _ENCODINGS_MAX = 2
+_DECODED = {"gzip": "gzip", "x-gzip": "gzip", "deflate": "deflate"}
+_REFUSED = frozenset({"br", "zstd", "compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip"})
+"""The other codings that there are (IANA, HTTP Content Coding Registry); whatever else is named is none."""
+_GZIP = b"\x1f\x8b"
+_GZIP_DEFLATED = b"\x1f\x8b\x08"
+_LOOKED_AT_BYTES = 512
+_TEXT_BEGINS = (b"<", b"{", b"[", b"%PDF-", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\f\r\x1b")
 
 
 def read_body(chunks: Iterable[bytes], headers: Mapping[str, str], max_bytes: int) -> bytes:
@@ -33,14 +47,31 @@ def read_body(chunks: Iterable[bytes], headers: Mapping[str, str], max_bytes: in
 def decoded(chunks: Iterable[bytes], headers: Mapping[str, str], max_bytes: int) -> Iterator[bytes]:
     """Return the decoded body piece by piece, at most ``max_bytes`` of it; then, or where it is at fault, it raises.
 
-    Raises as ``read_body`` does, for an encoding that is not known at once.
+    Raises as ``read_body`` does, for an encoding that cannot be decoded at once.
     """
-    stages: list[_Stage] = [_Plain()]
-    stages += [_stage(encoding) for encoding in reversed(_encodings(headers))]
-    stream = iter(chunks)
-    for stage in stages:
-        stream = _capped(stage, stream, max_bytes)
+    encodings = _encodings(headers)
+    stream = _capped(_Plain(), iter(chunks), max_bytes)
+    # What is compressed once more than it says is decoded as often as anything may be.
+    for encoding in [*reversed(encodings), *[""] * (_ENCODINGS_MAX - len(encodings))]:
+        stream = _decoded_once(encoding, stream, max_bytes)
     return stream
+
+
+def _decoded_once(encoding: str, chunks: Iterator[bytes], max_bytes: int) -> Iterator[bytes]:
+    """Return what chunks decode to that are said to be of an encoding, ``""`` for none."""
+    start = b""
+    for chunk in chunks:
+        start += chunk
+        if _is_telling(encoding, start):
+            break
+    yield from _capped(_stage(encoding, start), itertools.chain([start] if start else [], chunks), max_bytes)
+
+
+def _is_telling(encoding: str, start: bytes) -> bool:
+    """Return whether the beginning of a body is long enough to tell its encoding."""
+    if start.startswith(_GZIP) or not encoding:
+        return len(start) >= len(_GZIP_DEFLATED) or not _GZIP_DEFLATED.startswith(start)
+    return len(start) >= _LOOKED_AT_BYTES
 
 
 class _Stage(Protocol):
@@ -111,17 +142,38 @@ class _Zlib:
         return self._decoder
 
 
-def _stage(encoding: str) -> _Stage:
-    if encoding in {"gzip", "x-gzip"}:
+def _stage(encoding: str, start: bytes) -> _Stage:
+    """Return what decodes a body that begins like this and is said to be of an encoding."""
+    if start.startswith(_GZIP if encoding else _GZIP_DEFLATED):
         return _Zlib(gzip=True)
-    if encoding == "deflate":
+    if not encoding or not start or _is_plain(start[:_LOOKED_AT_BYTES]):
+        return _Plain()
+    if encoding == "deflate" or (start[0] & 0x0F == 8 and int.from_bytes(start[:2], "big") % 31 == 0):
         return _Zlib(gzip=False)
-    raise InvalidResponseError(f"The server sent its answer encoded as {encoding[:20]!r}, which was not asked for.")
+    raise InvalidResponseError("The server's compressed answer is damaged.")
+
+
+def _is_plain(start: bytes) -> bool:
+    """Return whether a body that is said to be compressed begins like text, or like a PDF."""
+    if start.startswith(_WIDE_MARKS):
+        return True
+    if len(start.translate(None, _CONTROLS)) < len(start):
+        return False
+    if start.lstrip().startswith(_TEXT_BEGINS):
+        return True
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _encodings(headers: Mapping[str, str]) -> list[str]:
-    names = [name.strip().lower() for name in headers.get("content-encoding", "").split(",")]
-    encodings = [name for name in names if name not in {"", "identity"}]
+    """Return the codings that a body is said to be of; what is no coding counts nothing."""
+    named = [name.partition(";")[0].strip(" \t\"'").lower() for name in headers.get("content-encoding", "").split(",")]
+    if refused := [name for name in named if name in _REFUSED]:
+        raise InvalidResponseError(f"The server sent its answer encoded as {refused[0]!r}, which was not asked for.")
+    encodings = [_DECODED[name] for name in named if name in _DECODED]
     if len(encodings) > _ENCODINGS_MAX:
         raise InvalidResponseError("The server compressed its answer too many times.")
     return encodings

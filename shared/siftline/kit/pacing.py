@@ -80,6 +80,14 @@ class Pacing(Protocol):
         """Remember what the answer of an address, the last one of any redirects, says of the next one."""
         ...
 
+    def answered(self, url: str, *, who: UUID, form: str = "") -> None:
+        """Remember that an address answered ``who`` well."""
+        ...
+
+    def refused(self, url: str, *, who: UUID, form: str = "") -> HostBusyError | None:
+        """Return the wait for a turn where a refusal of ``who`` means a pace, ``None`` where it means no."""
+        ...
+
 
 class Pace:
     """The pace of all hosts. Thread-safe."""
@@ -155,6 +163,40 @@ class Pace:
                 connection, bucket.scope, wait_s=wait_s, reason="it said that its limit of requests is reached"
             )
 
+    def answered(self, url: str, *, who: UUID, form: str = "") -> None:
+        """Remember that an address answered ``who`` well.
+
+        ``form`` tells apart what a host may allow and refuse as such, as Reddit does its JSON.
+        """
+        bucket = self._bucket(url)
+        if bucket is not None:
+            with self._database.statement() as connection:
+                pacing_store.answered(connection, _answers(bucket, form), who)
+
+    def refused(self, url: str, *, who: UUID, form: str = "") -> HostBusyError | None:
+        """Return the wait for a turn where a refusal (403, or 503 without a wait) means a pace, else ``None``.
+
+        It does where the host answers others at the same time: then ``who`` asks again, a few times, and where many
+        are refused the pace widens and the host is left alone for a moment. A host that answers nobody, and one that
+        refuses the same one again and again, means what it says.
+        """
+        bucket = self._bucket(url)
+        if bucket is None:
+            return None
+        wait_s, scope = self._options.host_refused_s, _answers(bucket, form)
+        with self._database.transaction() as connection:
+            found = pacing_store.refused(
+                connection, bucket, scope, who, interval_max_s=self._options.host_interval_max_s
+            )
+            if found is None:
+                return None
+            if found.refusing:
+                pacing_store.block(connection, bucket.scope, wait_s=wait_s, reason="it lets only some requests through")
+            turn = pacing_store.stand_in_line(connection, bucket, who)
+        _log.info("host_paces", host=bucket.domains[0], scope=bucket.scope, wait_s=turn.wait_s)
+        detail = f"{bucket.scope} answers others and refused this request: it is asked again in its turn."
+        return HostBusyError(detail, retry_after_s=max(turn.wait_s, 1.0))
+
     def _bucket(self, url: str) -> Bucket | None:
         """Return what is paced together with ``url``, however its host is spelled; ``None`` if nothing is."""
         host = host_of(url)
@@ -165,3 +207,8 @@ class Pace:
             if domain in above:
                 return Bucket(domain, 60 / per_minute, 1, above)
         return Bucket(host, 1 / self._options.host_requests_per_s, self._options.host_burst, above)
+
+
+def _answers(bucket: Bucket, form: str) -> str:
+    """Return what a host's answers are kept under; no host has a space in it."""
+    return f"{bucket.scope} {form}" if form else bucket.scope

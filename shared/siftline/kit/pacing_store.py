@@ -21,6 +21,12 @@ _REFUSED_KEPT = timedelta(days=1)
 _ABOVE_REFUSED_RATIO = 1.1
 _NARROWER_RATIO = 0.98
 _WIDER_RATIO = 2.0
+# A pace that is felt for, as a refusal names no wait, is widened in smaller steps; by the least where one was learned.
+_FELT_RATIO, _NUDGE_RATIO = 1.5, 1.15
+_REFUSING_RATIO = 0.3
+_KEPT_RATIO = 0.8
+_ANSWERS_KEPT = timedelta(hours=1)
+_REFUSED_MAX = 5
 # Refusals of requests that were under way together teach one lesson.
 _TOGETHER = timedelta(seconds=5)
 
@@ -53,6 +59,13 @@ class Taken:
 
     left_s: float | None
     placed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A refusal that is a sign of a pace; ``refusing``: one of many."""
+
+    refusing: bool
 
 
 _INTERVAL = "greatest(coalesce(h.learned_s, 0), %(interval_s)s)"
@@ -115,6 +128,32 @@ on conflict (scope) do update set learned_s = least({_INTERVAL} * %(wider)s, gre
   refused_s = {_INTERVAL}, refused_at = now(), updated_at = now()
 where h.refused_at is null or h.refused_at < now() - %(together)s
 """  # noqa: S608  -- as above
+
+_NUDGE = f"""
+update fetch_hosts as h set learned_s = least({_INTERVAL} * %(wider)s, greatest(%(interval_max_s)s, {_INTERVAL})),
+  refused_s = {_INTERVAL}, refused_at = now(), updated_at = now()
+where h.scope = %(scope)s and h.learned_s is not null
+  and (h.refused_at is null or h.refused_at < now() - %(together)s)
+"""  # noqa: S608  -- as above
+
+# Once a minute is enough to tell that it answers.
+_ANSWERED = """
+insert into fetch_hosts as h (scope, answered_at, updated_at) values (%(scope)s, now(), now())
+on conflict (scope) do update set answered_at = now(), refusal_ratio = h.refusal_ratio * %(kept)s,
+  refused = h.refused - %(who)s::text, updated_at = now()
+where h.answered_at is null or h.answered_at < now() - interval '1 minute' or h.refusal_ratio > 0.01
+  or h.refused ? %(who)s::text
+"""
+
+# Whoever is refused every time is no sign of a pace.
+_REFUSED = """
+update fetch_hosts as h set updated_at = now(),
+  refused = h.refused || jsonb_build_object(%(who)s::text, coalesce((h.refused ->> %(who)s::text)::int, 0) + 1),
+  refusal_ratio = case when coalesce((h.refused ->> %(who)s::text)::int, 0) < %(most)s
+    then h.refusal_ratio * %(kept)s + 1 - %(kept)s else h.refusal_ratio end
+where h.scope = %(scope)s and h.answered_at > now() - %(answers_kept)s
+returning (h.refused ->> %(who)s::text)::int <= %(most)s as paced, h.refusal_ratio >= %(refusing)s as refusing
+"""
 
 _BLOCK = """
 insert into fetch_hosts as h (scope, blocked_until, blocked_reason, updated_at)
@@ -188,6 +227,39 @@ def learn(connection: Connection, bucket: Bucket, *, interval_max_s: float) -> N
             "together": _TOGETHER,
         },
     )
+
+
+def answered(connection: Connection, scope: str, who: UUID) -> None:
+    """Note that what is paced together answered ``who`` well."""
+    connection.execute(_ANSWERED, {"scope": scope, "who": str(who), "kept": _KEPT_RATIO})
+
+
+def refused(connection: Connection, bucket: Bucket, scope: str, who: UUID, *, interval_max_s: float) -> Refused | None:
+    """Note that what answers others refused ``who``, and widen its pace where it refuses many.
+
+    ``scope`` is what the answers are kept under. Returns ``None`` where that is no sign of a pace: it answered nobody
+    lately, or ``who`` was refused again and again.
+    """
+    values = {
+        "scope": scope,
+        "who": str(who),
+        "most": _REFUSED_MAX,
+        "kept": _KEPT_RATIO,
+        "answers_kept": _ANSWERS_KEPT,
+        "refusing": _REFUSING_RATIO,
+    }
+    row = connection.execute(_REFUSED, values).fetchone()
+    if row is None or not row[0]:
+        return None
+    lesson = {
+        "scope": bucket.scope,
+        "interval_s": bucket.interval_s,
+        "interval_max_s": interval_max_s,
+        "wider": _FELT_RATIO if row[1] else _NUDGE_RATIO,
+        "together": _TOGETHER,
+    }
+    connection.execute(_LEARN if row[1] else _NUDGE, lesson)
+    return Refused(refusing=row[1])
 
 
 def block(connection: Connection, scope: str, *, wait_s: float, reason: str) -> None:

@@ -184,10 +184,11 @@ class Schedule:
         )
 
     def background(self) -> dict[str, int]:
-        """Do what nobody waits for: compare with own topics, read again, ask for vectors, remove what was deleted."""
+        """Do what nobody waits for: compare with own topics, read again, ask for pages and vectors, delete vectors."""
         steps = Steps(Tick.BACKGROUND, self._clock, work_s=self._settings.tick_work_s)
         return steps.run(
             {
+                "pages": self._pages,
                 "labellings": self._labellings,
                 "reprocess": self._reprocess,
                 "missing_vectors": self._missing_vectors,
@@ -210,6 +211,20 @@ class Schedule:
         steps = Steps(Tick.EXTRA_RUN, self._clock, work_s=self._settings.tick_work_s)
         done = steps.run({queue: self._extra(queue, jobs) for queue, jobs in due.items() if jobs > limit})
         return {"handed_out": sum(done.values())}
+
+    def _pages(self) -> int:
+        if not self._can_accept(Queue.CONTENT_BACKGROUND):
+            return 0
+        with self._database.transaction() as connection:
+            due = store.due_pages(connection, limit=self._settings.due_sources_per_tick)
+            wanted = [
+                NewJob(JobType.INGEST_CONTENT, content_id, f"subject:{content_id}", queue=Queue.CONTENT_BACKGROUND)
+                for content_id in due
+            ]
+            ids = jobs.enqueue(connection, wanted, max_attempts=self._settings.job_max_attempts)
+            store.asked_for(connection, due)
+        self._publisher.publish(ids)
+        return len(ids)
 
     def _labellings(self) -> int:
         with self._database.transaction() as connection:

@@ -1,5 +1,6 @@
 """What is due: sources to poll, users to cluster, rows to clean up."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
@@ -99,6 +100,12 @@ where (sets.version <> sets.spread_version
 order by sets.user_id limit %(limit)s
 """
 
+_DUE_PAGES = "select content_id from page_asks where again_at <= now() order by again_at limit %(limit)s"
+_ASKED_FOR = """
+with due as (select content_id from page_asks where content_id = any(%(ids)b::uuid[]) order by content_id for update)
+update page_asks set again_at = null from due where page_asks.content_id = due.content_id
+"""
+
 _OLD_KEYS = """
 with old as (select user_id, key from idempotency_keys where created_at < now() - %(age)s
   limit %(limit)s for update skip locked)
@@ -133,6 +140,18 @@ def due_sources(connection: Connection, *, limit: int) -> list[DueSource]:
     """Return subscribed sources whose poll is due and not yet under way, longest overdue first."""
     with connection.cursor(row_factory=class_row(DueSource)) as cursor:
         return cursor.execute(_DUE_SOURCES, {"limit": limit}).fetchall()
+
+
+def due_pages(connection: Connection, *, limit: int) -> list[UUID]:
+    """Return the contents whose pages are to be asked for again now."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return cursor.execute(_DUE_PAGES, {"limit": limit}).fetchall()
+
+
+def asked_for(connection: Connection, content_ids: Sequence[UUID]) -> None:
+    """Note that these pages are asked for now: whoever does says when next. After their jobs, as workers write them."""
+    if content_ids:
+        connection.execute(_ASKED_FOR, {"ids": list(content_ids)})
 
 
 def due_clusterings(connection: Connection, *, limit: int) -> list[UUID]:

@@ -288,6 +288,47 @@ class TestRefusals:
         ask.pace.told(URL, refusal({"retry-after": "1500"}, status=503))
         assert ask.wait_s() == 0
 
+    def test_a_refusal_of_a_host_that_answers_others_is_its_pace(
+        self, asking: Callable[..., Asking], database: Database
+    ) -> None:
+        """Case T22: whoever is refused asks again in turn; where many are, the pace widens and the host has a rest."""
+        ask, who = asking(), [new_id() for _ in range(4)]
+        ask.pace.answered(URL, who=who[0])
+        waits = [busy.retry_after_s for one in who[1:3] if (busy := ask.pace.refused(URL, who=one))]
+        assert (len(waits), learned(database)) == (2, [("feeds.example.org", 15.0)])
+        assert ask.wait_s(who=who[3]) >= 60
+
+    def test_a_refusal_of_a_host_that_answers_nobody_is_one(
+        self, asking: Callable[..., Asking], time: SimulatedTime
+    ) -> None:
+        ask, who = asking(), new_id()
+        assert ask.pace.refused(URL, who=who) is None
+        ask.pace.answered("https://other.example/", who=new_id())
+        assert ask.pace.refused(URL, who=who) is None
+        ask.pace.answered(URL, who=new_id())
+        time.sleep(2 * 3_600)
+        assert ask.pace.refused(URL, who=who) is None
+
+    def test_whoever_is_refused_again_and_again_is_meant_and_the_host_is_not_slowed_down_for_it(
+        self, asking: Callable[..., Asking], database: Database, time: SimulatedTime
+    ) -> None:
+        ask, private = asking(), new_id()
+        refusals = 0
+        for _ in range(20):
+            ask.pace.answered(URL, who=new_id())
+            ask.pace.answered(URL, who=new_id())
+            time.sleep(600)
+            refusals += ask.pace.refused(URL, who=private) is not None
+        assert (refusals, learned(database)) == (5, [])
+        ask.pace.answered(URL, who=private)
+        assert ask.pace.refused(URL, who=private) is not None
+
+    def test_what_a_host_refuses_in_one_form_it_may_answer_in_another(self, asking: Callable[..., Asking]) -> None:
+        ask, who = asking(), new_id()
+        ask.pace.answered(URL, who=new_id(), form="atom")
+        assert ask.pace.refused(URL, who=who, form="json") is None
+        assert ask.pace.refused(URL, who=who, form="atom") is not None
+
     def test_an_answer_that_was_the_last_one_for_now_is_believed(self, asking: Callable[..., Asking]) -> None:
         ask = asking()
         ask.pace.heard(URL, {"x-ratelimit-remaining": "3.0", "x-ratelimit-reset": "90"})
