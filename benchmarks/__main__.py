@@ -32,7 +32,7 @@ from benchmarks import (
     topics,
     walk,
 )
-from benchmarks.quick import make_quick
+from benchmarks.quick import SIZES, make_quick
 
 _ALL: Mapping[str, Callable[[], object]] = {
     "poll": poll.main,
@@ -82,6 +82,9 @@ def main() -> None:
 
 def _quickly(names: list[str]) -> None:
     for name in names:
+        if not SIZES[name] and name != _TAKES_OPTIONS:
+            print(f"\n== {name}: its small form stands among the tests")
+            continue
         with tempfile.TemporaryDirectory(prefix="siftline-quick-") as results:
             make_quick(name, Path(results))
             code = _TAKES_OPTIONS[name](_QUICK_OPTIONS[name]) if name in _TAKES_OPTIONS else _ALL[name]()

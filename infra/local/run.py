@@ -89,7 +89,7 @@ def _port(wanted: int) -> int:
         except PermissionError as error:
             raise SetUpError(f"Port {wanted} may not be used by this user: make run PORT=8787") from error
         except OSError as error:
-            advice = f"end what uses it, or choose another, such as this free one: make run PORT={free_port()}"
+            advice = f"end what uses it, or choose another, which is free: make run PORT={free_port()}"
             raise SetUpError(f"Port {wanted} is taken: {advice}") from error
     return wanted
 

@@ -10,7 +10,7 @@ command -v "$python" >/dev/null || fail "$python is not installed; Siftline need
   || fail "$python is $("$python" -V 2>&1); Siftline needs Python 3.11 or newer (make PYTHON=/path/to/python3.11 …)"
 # One at a time in a folder: another make, or another target of this one, may want the same.
 mkdir -p .local
-exec 9>".local/$(basename "$folder").lock"
+exec 9>".local/$(basename "$folder").making"
 flock 9
 printf 'siftline: installing %s into %s (the first time takes a minute or two)\n' "$lock" "$folder"
 if [ ! -x "$folder/bin/python" ] || ! "$folder/bin/python" -m pip --version >/dev/null 2>&1; then
