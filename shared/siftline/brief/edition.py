@@ -132,6 +132,11 @@ def _story(place: int, slot: Slot) -> Mapping[str, Any]:
     }
 
 
+def telling(one: Candidate) -> None:
+    """Tell a content as an edition would; raises whatever keeps it from being told."""
+    _story(1, Slot(one.story_key, one, [], update=False))
+
+
 def reasons(slot: Slot) -> list[str]:
     """Return why a story is told, in words: what it is about for the briefing, who has it, what its score is for."""
     one = slot.lead

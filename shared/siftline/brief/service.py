@@ -9,7 +9,7 @@ from uuid import UUID
 from siftline.brief import store
 from siftline.brief.calendar import CATCH_UP, LENGTH, Frequency, Period, Rhythm, following, missed, passed_over
 from siftline.brief.deliveries_store import settle as settle_delivery
-from siftline.brief.edition import Covered, Links, document, told_rows
+from siftline.brief.edition import Covered, Links, document, telling, told_rows
 from siftline.brief.looked_at_store import looked_at
 from siftline.brief.model import Briefing, CameIn, Choice, Coverage, Freshness, Window
 from siftline.brief.reasons import STOPPED, WHY
@@ -18,6 +18,7 @@ from siftline.brief.selection import choose
 from siftline.contracts import JobType, Message
 from siftline.contracts import RunBriefing as RunMessage
 from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.jobs.set_aside import SetAside, checked, tell
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import NotTriedError, PermanentError, SiftlineError
@@ -45,6 +46,7 @@ class _Input:
     looked_at: Sequence[UUID]
     choice: Choice
     coverage: Coverage
+    aside: Sequence[SetAside]
 
 
 class InterestsNotComparedError(NotTriedError):
@@ -156,13 +158,15 @@ class RunBriefing:
         window = Window(min(start, end), end)
         oldest = max(window.start, end - CATCH_UP[rhythm.frequency]) - self._news_max_age
         looking = store.Looking(briefing, window, oldest, self._freshness, briefing.stories_max)
-        came_in, candidates = store.look(connection, looking)
+        came_in, looked = store.look(connection, looking)
+        # What cannot be told takes no story with it: it is left out, and operators see why.
+        candidates, aside = checked(looked, telling, row_id=lambda one: one.content_id, kind="content")
         told = store.told(connection, briefing, list({one.story_key for one in candidates}))
         choice = choose(candidates, told, places=briefing.stories_max)
         coverage = store.coverage(connection, briefing.user_id, window.start)
         seen = looked_at(connection, briefing, end, compared_only=briefing.about and came_in.compared)
         late = 0 if asked else passed_over(rhythm, period, since=since)
-        return _Input(briefing, rhythm, period, asked, late, looking, came_in, seen, choice, coverage)
+        return _Input(briefing, rhythm, period, asked, late, looking, came_in, seen, choice, coverage, aside)
 
     def _done(self, found: _Input, next_due_at: datetime) -> Done:
         briefing, period = found.briefing, found.period
@@ -173,6 +177,8 @@ class RunBriefing:
 
         def settle(connection: Connection) -> None:
             store.settle(connection, briefing.id, next_due_at=next_due_at, dealt_with=dealt_with, asked_at=asked_at)
+            told = [one.content_id for slot in found.choice.slots for one in (slot.lead, *slot.others)]
+            tell(connection, self.job_type, found.aside, told)
 
         if empty and briefing.on_empty == "skip":
             return Done(settle, result={"outcome": "empty", "period": period.key})

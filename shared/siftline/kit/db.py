@@ -8,11 +8,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
 import psycopg
+from psycopg.adapt import AdaptersMap, Buffer
 from psycopg.errors import DeadlockDetected, ReadOnlySqlTransaction, SerializationFailure
+from psycopg.types.datetime import TimestamptzBinaryLoader, TimestamptzLoader
 from psycopg_pool import ConnectionPool, PoolTimeout
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
@@ -34,6 +37,45 @@ _LIMITS: dict[str, Any] = {
     "tcp_user_timeout": 30_000,
 }
 _OPTIONS = "-c timezone=UTC -c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000"
+
+
+_FIRST_INSTANT = datetime.min.replace(tzinfo=UTC)
+_LAST_INSTANT = datetime.max.replace(tzinfo=UTC)
+
+
+class _BinaryInstants(TimestamptzBinaryLoader):
+    """Instants as Python has them: what lies beyond (``infinity``, before year 1) is the nearest that it has.
+
+    One such value in one row would otherwise keep all the others of an answer from being read.
+    """
+
+    def load(self, data: Buffer) -> datetime:
+        try:
+            return super().load(data)
+        except psycopg.DataError:
+            return _LAST_INSTANT if int.from_bytes(data, "big", signed=True) > 0 else _FIRST_INSTANT
+
+
+class _TextInstants(TimestamptzLoader):
+    """The same of instants that come as text."""
+
+    def load(self, data: Buffer) -> datetime:
+        try:
+            return super().load(data)
+        except psycopg.DataError:
+            text = bytes(data)
+            return _FIRST_INSTANT if text.startswith(b"-") or text.endswith(b"BC") else _LAST_INSTANT
+
+
+class _Adapted:
+    """What connections of ours read values by."""
+
+    connection = None
+    adapters = AdaptersMap(psycopg.adapters)
+
+
+_Adapted.adapters.register_loader("timestamptz", _BinaryInstants)
+_Adapted.adapters.register_loader("timestamptz", _TextInstants)
 
 
 class DatabaseUnavailableError(TransientError):
@@ -109,7 +151,12 @@ class SingleConnection:
     def _open(self) -> Connection:
         if self._connection is None or self._connection.closed:
             self._connection = psycopg.connect(
-                self._url, autocommit=True, connect_timeout=self._connect_timeout_s, options=_OPTIONS, **_LIMITS
+                self._url,
+                autocommit=True,
+                connect_timeout=self._connect_timeout_s,
+                options=_OPTIONS,
+                context=_Adapted(),
+                **_LIMITS,
             )
         return self._connection
 
@@ -130,7 +177,13 @@ class Pool:
             connection_class=_Pooled,
             min_size=1,
             max_size=size,
-            kwargs={"autocommit": True, "connect_timeout": _CONNECT_S, "options": _OPTIONS, **_LIMITS},
+            kwargs={
+                "autocommit": True,
+                "connect_timeout": _CONNECT_S,
+                "options": _OPTIONS,
+                "context": _Adapted(),
+                **_LIMITS,
+            },
             open=True,
         )
 
