@@ -99,6 +99,7 @@ def test_clean_up_takes_old_finished_jobs_and_keys_and_asks_for_ghosts(database:
         "idempotency_keys": 1,
         "hosts": 1,
         "entities": 0,
+        "set_aside": 0,
         "ghost_vectors": 3,
     }
     assert one(database, "select id from jobs") == young

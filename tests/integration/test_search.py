@@ -61,7 +61,58 @@ def test_a_page_that_says_too_little_comes_after_those_that_say_something(librar
     library.give(user, PORT, notice_code="insufficient_content")
     library.give(user, RATES)
 
-    assert titles(user.get("/v1/search", q=PORT)) == [RATES, PORT]
+    assert titles(user.get("/v1/search", q="dredging of harbours")) == [RATES, PORT]
+
+
+@pytest.mark.parametrize(
+    ("lang", "title", "query"),
+    [
+        ("en", "Northern quay camera", None),
+        ("en", "Lighthouse", None),
+        ("en", "Northern quay camera", '"quay camera"'),
+        ("en", "Northern quay camera", "camera northern quay"),
+        ("de", "Blick auf den Fischmarkt", None),
+        ("de", "Größenübersicht", None),
+        ("fr", "L'écluse en direct", None),
+        ("es", "Cámara del muelle", None),
+        ("pt", "Câmara do cais", None),
+        ("ru", "Камера на пристани", None),
+        ("el", "Κάμερα στην προβλήτα", None),
+        ("tr", "İskele kamerası", None),
+        ("ar", "كاميرا الرصيف", None),
+        ("he", "מצלמת הרציף", None),
+        ("hi", "घाट का कैमरा", None),
+        ("ja", "港のライブカメラ", None),
+        ("zh", "码头实时画面", None),
+        ("zh", "码头实时画面", '"码头实时"'),
+        ("ko", "부두 실시간 영상", None),
+        ("th", "กล้องท่าเรือ", None),
+        (None, "f-16", None),
+        (None, "2026", None),
+    ],
+)
+def test_a_short_note_is_first_for_its_own_words(library: Library, lang: str | None, title: str, query: str | None):
+    """Case T04: it says too little to be about anything, and yet it is what was asked for."""
+    user = library.user()
+    [note] = library.give(user, title, lang=lang, notice_code="insufficient_content", text=f"{title}.")
+    library.give(user, *(f"{one} {number}" for number in range(16) for one in (PORT, RATES, GOAL)))
+
+    answer = user.get("/v1/search", q=title if query is None else query, limit=50)
+
+    first = answer.json["items"][0]
+    assert (first["id"], first["title"]) == (str(note), title)
+    assert [item["score"] for item in answer.json["items"]] == sorted(
+        (item["score"] for item in answer.json["items"]), reverse=True
+    )
+
+
+def test_a_short_note_is_first_for_its_own_words_without_the_model(library: Library):
+    user = library.user()
+    library.give(user, "Northern quay camera", notice_code="insufficient_content")
+    library.give(user, "The northern lights over a quay", "A camera for the northern sky")
+    library.meaning = TransientError("away")
+
+    assert titles(user.get("/v1/search", q="northern quay camera"))[0] == "Northern quay camera"
 
 
 def test_other_tenants_items_never_appear(library: Library):

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from siftline.brief.calendar import Frequency, Rhythm, following, instant, key_of, latest, missed
+from siftline.brief.calendar import Frequency, Rhythm, following, instant, key_of, latest, missed, passed_over
 from siftline.kit.zones import UnknownZoneError, zone, zone_names
 
 FIRST, LAST = date(2020, 1, 1), date(2030, 12, 31)
@@ -162,3 +162,18 @@ def test_a_week_belongs_to_the_year_of_its_thursday():
 def test_a_zone_that_is_none_is_refused_by_name(name):
     with pytest.raises(UnknownZoneError):
         zone(name)
+
+
+@pytest.mark.parametrize(
+    ("rhythm", "since", "now", "count"),
+    [
+        (daily("Europe/Berlin", time(7)), "2026-11-27 06:00", "2026-11-28 07:00", 0),
+        (daily("Europe/Berlin", time(7)), "2026-11-27 06:00", "2026-11-30 07:00", 2),
+        (daily("Europe/Berlin", time(7)), "2026-10-18 05:00", "2026-11-27 06:00", 39),  # an hour was repeated between
+        (weekly("Asia/Tokyo", time(7), 5), "2026-11-26 22:00", "2026-12-31 22:00", 4),
+        (daily("UTC", time(7)), "0001-01-01 00:00", "2026-11-27 07:00", 3_999),  # counted back so far, and no farther
+    ],
+)
+def test_the_periods_that_an_edition_covers_beside_its_own_are_counted(rhythm, since, now, count):
+    period = latest(rhythm, utc(now))
+    assert passed_over(rhythm, period, since=utc(since)) == count

@@ -8,6 +8,7 @@ set that changes meanwhile marks everything anew. No text is embedded and no lan
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 import numpy as np
@@ -15,14 +16,17 @@ import numpy as np
 from siftline.analyze import own_topics_store, store
 from siftline.analyze.anchors import ANY
 from siftline.analyze.labels import Label
+from siftline.analyze.means import Seen
 from siftline.analyze.own_topics import OwnTopics, Part, TopicSet, Vector
 from siftline.analyze.own_topics_store import Due, Found, as_vector
 from siftline.contracts import JobType, Message, Priority
 from siftline.contracts import LabelUser as LabelMessage
 from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.jobs.set_aside import SetAside, checked, sifted, tell
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError
+from siftline.kit.unit_vector import UnusableVectorError, stored_vector
 
 _SLICE = 500
 
@@ -62,7 +66,8 @@ class LabelUser:
         user_id, ends = job.subject_id, self._clock.monotonic() + self._work_s
         own = self._open_own()
         with self._database.transaction() as connection:
-            sets = own_topics_store.sets_of(connection, user_id)
+            sets, broken = own_topics_store.sets_of(connection, user_id)
+            tell(connection, self.job_type, broken, [one.id for one in sets])
             if any(one.version != one.spread_version for one in sets):
                 own_topics_store.spread(connection, user_id, sets)
         if not sets:
@@ -76,10 +81,11 @@ class LabelUser:
                 rows = own_topics_store.due(connection, user_id, own.model_version, limit=_SLICE)
             if not rows:
                 return Done(result={"compared": compared})
-            found = self._compared(own, _Sets(sets, vectors), rows)
+            found, aside = self._compared(own, _Sets(sets, vectors), rows)
             with self._database.transaction() as connection:
                 if not own_topics_store.write(connection, user_id, own.model_version, sets, found):
                     return self._later(user_id, compared)
+                tell(connection, self.job_type, aside, [one.content_id for one in found])
             compared += len(found)
             if self._clock.monotonic() >= ends:
                 return self._later(user_id, compared)
@@ -104,7 +110,8 @@ class LabelUser:
             raw = kept.get((set_id, part.topic, part.lang, part.digest))
             if raw is None and self._clock.monotonic() >= ends:
                 return None
-            vector = self._made(set_id, own, label, part) if raw is None else as_vector(raw)
+            kept_vector = None if raw is None else _kept(raw, own.dimensions)
+            vector = self._made(set_id, own, label, part) if kept_vector is None else kept_vector
             found[set_id].setdefault(part.topic, {})[part.lang] = vector
         if len(rows) != sum(map(len, wanted.values())) or kept.keys() != _keys(wanted):
             with self._database.transaction() as connection:
@@ -117,26 +124,68 @@ class LabelUser:
             own_topics_store.keep_vector(connection, set_id, own.model_version, part, vector)
         return vector
 
-    def _compared(self, own: OwnTopics, sets: _Sets, rows: Sequence[Due]) -> list[Found]:
-        """Compare contents, those of one language and one source's set at once."""
-        found = [Found(row.content_id, row.asked_at, None, replaces=False) for row in rows if row.vector is None]
+    def _compared(self, own: OwnTopics, sets: _Sets, rows: Sequence[Due]) -> tuple[list[Found], list[SetAside]]:
+        """Compare contents, those of one language and one source's set at once.
+
+        What cannot be compared is as what has no vector: nothing is said of it until it has another.
+        """
+        with_vector = [row for row in rows if row.vector is not None]
+        good, aside = checked(
+            with_vector,
+            lambda row: stored_vector(row.vector or b"", own.dimensions),
+            row_id=_content_id,
+            kind="content",
+        )
         groups: dict[tuple[str | None, UUID | None], list[Due]] = defaultdict(list)
-        for row in rows:
-            if row.vector is not None:
-                groups[row.lang, row.source_set_id].append(row)
+        for row in good:
+            groups[row.lang, row.source_set_id].append(row)
+        found: list[Found] = []
         for (lang, source_set_id), group in groups.items():
             with self._database.transaction() as connection:
                 seen = store.seen(connection, own.model_version, lang or ANY)
             topics, only = sets.of(source_set_id)
             if only is not None and only.isdisjoint({*topics, *own.default_topics}):
                 only = None  # what the source was kept to is no more: rather all of it than nothing
-            matrix = np.stack([as_vector(row.vector or b"") for row in group])
-            told = own.read(matrix, lang, seen, topics, only)
-            found += [
-                Found(row.content_id, row.asked_at, () if row.thin else about, replaces=only is not None)
-                for row, about in zip(group, told, strict=True)
-            ]
-        return found
+            work = partial(_read, own=own, lang=lang, seen=seen, topics=topics, only=only)
+            read = sifted(group, work, row_id=_content_id, kind="content")
+            found += read.result
+            aside += read.aside
+        said = {one.content_id for one in found}
+        found += [
+            Found(row.content_id, row.asked_at, None, replaces=False) for row in rows if row.content_id not in said
+        ]
+        return found, aside
+
+
+def _content_id(row: Due) -> UUID:
+    return row.content_id
+
+
+def _kept(raw: bytes, dimensions: int) -> Vector | None:
+    """Return a topic's vector as it was kept; ``None`` where it is none that can be used, and another is made."""
+    try:
+        return stored_vector(raw, dimensions)
+    except UnusableVectorError:
+        return None
+
+
+def _read(
+    rows: Sequence[Due],
+    *,
+    own: OwnTopics,
+    lang: str | None,
+    seen: Mapping[str, Seen],
+    topics: Mapping[str, Mapping[str, Vector]],
+    only: frozenset[str] | None,
+) -> list[Found]:
+    if not rows:
+        return []
+    matrix = np.stack([as_vector(row.vector or b"") for row in rows])
+    told = own.read(matrix, lang, seen, topics, only)
+    return [
+        Found(row.content_id, row.asked_at, () if row.thin else about, replaces=only is not None)
+        for row, about in zip(rows, told, strict=True)
+    ]
 
 
 def _parts(own: OwnTopics, sets: Sequence[TopicSet]) -> Iterator[tuple[UUID, Label, Part]]:

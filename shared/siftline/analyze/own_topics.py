@@ -93,6 +93,11 @@ class OwnTopics:
         return self._embedder.model_version
 
     @property
+    def dimensions(self) -> int:
+        """How many numbers a vector has."""
+        return self._embedder.dimensions
+
+    @property
     def default_topics(self) -> tuple[str, ...]:
         """The default topics' ids."""
         return self._shelf.topics

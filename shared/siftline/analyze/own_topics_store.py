@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -12,6 +12,7 @@ from psycopg.rows import class_row
 
 from siftline.analyze.own_topics import Part, TopicSet, Vector, label_of
 from siftline.analyze.topics import Topic
+from siftline.jobs.set_aside import SetAside, checked
 from siftline.kit.db import Connection
 
 _USER = "select id from users where id = %(user_id)s"
@@ -130,7 +131,7 @@ class KeptVector:
 class _SetRow:
     id: UUID
     source_id: UUID | None
-    topics: list[dict[str, Any]]
+    topics: Any
     only_topics: list[str] | None
     version: int
     spread_version: int
@@ -141,21 +142,25 @@ def user_exists(connection: Connection, user_id: UUID) -> bool:
     return connection.execute(_USER, {"user_id": user_id}).fetchone() is not None
 
 
-def sets_of(connection: Connection, user_id: UUID) -> list[TopicSet]:
-    """Return a user's sets, the one for all they hold first."""
+def sets_of(connection: Connection, user_id: UUID) -> tuple[list[TopicSet], list[SetAside]]:
+    """Return a user's sets, the one for all they hold first, and those that cannot be read."""
     with connection.cursor(row_factory=class_row(_SetRow)) as cursor:
         rows = cursor.execute(_SETS, {"user_id": user_id}).fetchall()
-    return [
-        TopicSet(
-            row.id,
-            row.source_id,
-            tuple(label_of(topic) for topic in row.topics),
-            None if row.only_topics is None else frozenset(row.only_topics),
-            row.version,
-            row.spread_version,
-        )
-        for row in rows
-    ]
+    _, aside = checked(rows, _set, row_id=lambda row: row.id, kind="topic_set")
+    # One that cannot be read is there all the same, without topics: what was written with others knows its version.
+    broken = {one.row_id for one in aside}
+    return [_set(row) if row.id not in broken else _set(replace(row, topics=[])) for row in rows], aside
+
+
+def _set(row: _SetRow) -> TopicSet:
+    return TopicSet(
+        row.id,
+        row.source_id,
+        tuple(label_of(topic) for topic in row.topics),
+        None if row.only_topics is None else frozenset(row.only_topics),
+        row.version,
+        row.spread_version,
+    )
 
 
 def spread(connection: Connection, user_id: UUID, sets: Sequence[TopicSet]) -> None:

@@ -20,15 +20,18 @@ from numpy.typing import NDArray
 from siftline.analyze import reindex_store
 from siftline.analyze.reader import SOURCE, Article
 from siftline.analyze.reindex_store import Wanting
-from siftline.jobs import embedding_store, vectors_store
+from siftline.jobs import embedding_store, set_aside, vectors_store
 from siftline.jobs.embedding_store import Version
 from siftline.jobs.priced_embedder import EmbeddingBudgetError
+from siftline.jobs.set_aside import checked, sifted
 from siftline.kit.db import Database, settled
 from siftline.kit.errors import PermanentError, TransientError
 from siftline.kit.unit_vector import UnusableVectorError
 from siftline.kit.vectors import Point
 
 PAGE = 64
+REINDEX = "reindex"
+"""Under this name rows are set aside that have no point."""
 SEAL_S = 30.0
 """Within this the last texts are embedded; if not, another round is."""
 _TRIES = 10
@@ -186,8 +189,9 @@ class Reindex:
             self._tell(self._progress())
 
     def _page(self, page: Sequence[Wanting]) -> None:
-        vectors = self._patiently(lambda: self._target.embed_passages([_whole(content) for content in page]))
-        pairs = list(zip(page, vectors, strict=True))
+        embedded = sifted(page, self._embedded, row_id=lambda one: one.id, kind="content")
+        by_id = {content.id: vector for content, vector in zip(embedded.used, embedded.result, strict=True)}
+        pairs = [(content, by_id.get(content.id)) for content in page]
         made = [(content, vector) for content, vector in pairs if vector is not None]
         refused = [content for content, vector in pairs if vector is None]
         points = [Point(content.id, vector, content.payload, content.version) for content, vector in made]
@@ -196,6 +200,9 @@ class Reindex:
             self._database,
             lambda connection: reindex_store.keep(connection, self._old, self._new, made, means=self._local),
         )
+        if embedded.aside:
+            with self._database.transaction() as connection:
+                set_aside.tell(connection, REINDEX, embedded.aside, [])
         if refused:
             with self._database.transaction() as connection:
                 reindex_store.refuse(connection, self._old, self._new, refused, UnusableVectorError.code)
@@ -203,6 +210,11 @@ class Reindex:
         self._made += len(made)
         self._refused += len(refused)
         self._wanting = max(self._wanting - len(page), 0)
+
+    def _embedded(self, page: Sequence[Wanting]) -> Sequence[Vector | None]:
+        if not page:
+            return []
+        return self._patiently(lambda: self._target.embed_passages([_whole(content) for content in page]))
 
     def _bearable(self) -> None:
         """Go on only while few texts were left without a vector: each that is would not be found any more."""
@@ -244,8 +256,11 @@ def rebuild(database: Database, model_version: str, index: Index, tell: Callable
             page = vectors_store.page(connection, model_version, after=after, limit=4 * PAGE)
         if not page:
             return written
-        index.upsert([Point(*one.point()) for one in page])
-        after, written = page[-1].id, written + len(page)
+        good, aside = checked(page, vectors_store.Kept.point, row_id=lambda one: one.id, kind="content")
+        index.upsert([Point(*one.point()) for one in good])
+        with database.transaction() as connection:
+            set_aside.tell(connection, REINDEX, aside, [one.id for one in good])
+        after, written = page[-1].id, written + len(good)
         tell(written)
 
 

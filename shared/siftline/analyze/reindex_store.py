@@ -11,6 +11,7 @@ from psycopg.rows import class_row, scalar_row
 
 from siftline.analyze import store
 from siftline.kit.db import Connection
+from siftline.kit.topic_scores import topic_scores
 
 _WANTING = """
 from embeddings old join contents c on c.id = old.content_id
@@ -69,15 +70,20 @@ class Wanting:
     title: str
     text: str
     lang: str
-    topics: list[dict[str, Any]]
+    topics: Any
     version: int
     text_version: int | None
     told: bool
 
     @property
+    def about(self) -> list[dict[str, Any]]:
+        """Its topics, as far as what is stored are any."""
+        return topic_scores(self.topics)
+
+    @property
     def payload(self) -> Mapping[str, Any]:
         """What stands beside its point."""
-        return {"lang": None if self.lang == "und" else self.lang, "topics": [one["topic"] for one in self.topics]}
+        return {"lang": None if self.lang == "und" else self.lang, "topics": [one["topic"] for one in self.about]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +131,7 @@ def keep(
         "text_versions": [content.text_version for content, _ in made],
     }
     fresh = {row[0] for row in connection.execute(_KEEP, values).fetchall() if row[1]}
-    taught = [(content, vector) for content, vector in made if content.id in fresh and content.told and content.topics]
+    taught = [(content, vector) for content, vector in made if content.id in fresh and content.told and content.about]
     if means:
         _learn(connection, new, taught)
 
@@ -150,6 +156,6 @@ def refusals(connection: Connection, old: str, new: str) -> list[Refusals]:
 
 def _learn(connection: Connection, new: str, taught: Sequence[tuple[Wanting, NDArray[np.float32]]]) -> None:
     """Teach the means, rows in one order for all who do."""
-    in_order = sorted(taught, key=lambda one: (one[0].lang, one[0].topics[0]["topic"]))
+    in_order = sorted(taught, key=lambda one: (one[0].lang, one[0].about[0]["topic"]))
     for content, vector in in_order:
-        store.learn(connection, new, content.lang, content.topics[0]["topic"], vector)
+        store.learn(connection, new, content.lang, content.about[0]["topic"], vector)

@@ -3,13 +3,17 @@
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from typing import Protocol
+from datetime import datetime
+from typing import Annotated, Protocol
+from uuid import UUID
 
 from aws_lambda_powertools.event_handler.api_gateway import Router
+from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field
 
 from siftline.api.routing import new_router, responses
 from siftline.contracts import JobType, Queue
+from siftline.jobs import set_aside_store
 from siftline.jobs.breakers_store import open_breakers
 from siftline.jobs.counts_store import QueueCount, counts, duplicates, unknown
 from siftline.jobs.queues import Depth, QueueUnavailableError
@@ -90,6 +94,35 @@ class QueuesView(BaseModel):
     duplicates: DuplicatesView
 
 
+class SetAsideCount(BaseModel):
+    """How many rows a job type could not use, for one reason."""
+
+    job_type: str = Field(examples=["join_stories"])
+    kind: str = Field(description="Which kind of row it is", examples=["content"])
+    reason_code: str = Field(examples=["unusable_vector"])
+    rows: int
+
+
+class SetAsideView(BaseModel):
+    """A row that a job could not use, so that it did the rest."""
+
+    job_type: str = Field(examples=["join_stories"])
+    kind: str = Field(examples=["content"])
+    id: UUID
+    reason_code: str = Field(examples=["unusable_vector"])
+    detail: str = Field(examples=["Its vector holds what is no number."])
+    times: int = Field(description="How often a job met it")
+    first_at: datetime
+    last_at: datetime
+
+
+class SetAsideList(BaseModel):
+    """What jobs set aside: all of it counted by reason, and the newest rows."""
+
+    counts: list[SetAsideCount]
+    items: list[SetAsideView]
+
+
 class QueueStats(BaseModel):
     """Analysis by state."""
 
@@ -116,6 +149,12 @@ class OpsRoutes:
             tags=["operations"],
         )(self.queues)
         router.get(
+            "/v1/ops/set-aside",
+            summary="Show rows that jobs could not use, and why",
+            responses=responses((200, SetAsideList, "Rows by reason, and the newest of them")),
+            tags=["operations"],
+        )(self.set_aside)
+        router.get(
             "/admin/queue-stats",
             summary="Count the analysis jobs by state",
             responses=responses((200, QueueStats, "Analysis by state")),
@@ -139,6 +178,28 @@ class OpsRoutes:
             unknown_jobs=self._unknown(),
             breakers=self._breakers(),
             duplicates=self._duplicates(),
+        )
+
+    def set_aside(self, limit: Annotated[int, Query(ge=1, le=200)] = 50) -> SetAsideList:
+        """Show what jobs set aside."""
+        with self._database.transaction() as connection:
+            counted = set_aside_store.counts(connection)
+            rows = set_aside_store.newest(connection, limit=limit)
+        return SetAsideList(
+            counts=[SetAsideCount(**asdict(one)) for one in counted],
+            items=[
+                SetAsideView(
+                    job_type=row.job_type,
+                    kind=row.kind,
+                    id=row.row_id,
+                    reason_code=row.reason_code,
+                    detail=row.detail,
+                    times=row.times,
+                    first_at=row.first_at,
+                    last_at=row.last_at,
+                )
+                for row in rows
+            ],
         )
 
     def queue_stats(self) -> QueueStats:

@@ -9,12 +9,15 @@ The declared rules:
 - **Catch-up:** after an outage only the newest missed period gets an edition, however many were missed; what the others
   would have told is in its window, which reaches back to the end of the edition before.
 - What was due before a briefing was made, or before its time, day or zone was changed, is not missed.
+- **How far a late edition reaches:** news of the last ``CATCH_UP``, however long the window is. Whoever comes back
+  after forty days is told what is new, and how much that was older was left out.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
+from itertools import takewhile
 from zoneinfo import ZoneInfo
 
 _DAY = timedelta(days=1)
@@ -28,6 +31,14 @@ class Frequency(StrEnum):
 
     DAILY = "DAILY"
     WEEKLY = "WEEKLY"
+
+
+LENGTH = {Frequency.DAILY: _DAY, Frequency.WEEKLY: _WEEK}
+"""How long a period is, but for the clock changes."""
+CATCH_UP = {Frequency.DAILY: 3 * _DAY, Frequency.WEEKLY: 2 * _WEEK}
+"""How far before its end an edition begins to tell news, at most."""
+_COUNTED_BACK = 4_000 * _DAY
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +105,14 @@ def missed(rhythm: Rhythm, now: datetime, *, since: datetime, made: frozenset[st
     """
     period = latest(rhythm, now)
     return period if period.due_at > since and period.key not in made else None
+
+
+def passed_over(rhythm: Rhythm, period: Period, *, since: datetime) -> int:
+    """Return how many periods that were due later than ``since`` get no edition, as that of ``period`` covers them."""
+    begin = max(since, _NEVER, period.due_at - _COUNTED_BACK)
+    days = _days(rhythm, _around(rhythm, begin, ahead=-1), 1)
+    before = takewhile(lambda one: one.due_at < period.due_at, _periods(rhythm, days))
+    return sum(1 for one in before if one.due_at > begin)
 
 
 def key_of(rhythm: Rhythm, day: date) -> str:

@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from siftline.brief.model import Briefing, Candidate, Choice, Coverage, Slot, ToldRow, Window
+from siftline.brief.model import Briefing, CameIn, Candidate, Choice, Coverage, Slot, ToldRow, Window
 from siftline.brief.selection import relevance, weight
 from siftline.kit.score_words import sentence
 
-FORMAT = 1
+FORMAT = 2
 """Goes up when the document's shape changes; editions keep theirs."""
 CITED_MAX = 8
 """So many other contents of a story are cited; of more it is said how many."""
@@ -43,12 +43,23 @@ class Links:
         return f"{self.base_url}/v1/mail-addresses/confirm/{token}"
 
 
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """What an edition covers: its period and window, the periods before that got none, and all that came in."""
+
+    period_key: str
+    window: Window
+    passed_over: int
+    oldest: datetime
+    """What counts as published until then was left out as too old."""
+    came_in: CameIn
+
+
 def document(
     edition_id: UUID,
     read_token: str,
     briefing: Briefing,
-    period_key: str,
-    window: Window,
+    covered: Covered,
     choice: Choice,
     coverage: Coverage,
     links: Links,
@@ -58,10 +69,16 @@ def document(
         "format": FORMAT,
         "id": str(edition_id),
         "briefing": {"id": str(briefing.id), "name": briefing.name},
-        "period": period_key,
+        "period": covered.period_key,
         "frequency": briefing.frequency,
         "time_zone": briefing.time_zone,
-        "window": {"from": _time(window.start), "until": _time(window.end)},
+        "window": {
+            "from": _time(covered.window.start),
+            "until": _time(covered.window.end),
+            "seconds": round((covered.window.end - covered.window.start).total_seconds()),
+            "periods_passed_over": covered.passed_over,
+            "news_since": _time(covered.oldest),
+        },
         "empty": not choice.slots,
         "stories": [_story(place, slot) for place, slot in enumerate(choice.slots, 1)],
         "coverage": {
@@ -69,11 +86,32 @@ def document(
             "sources_failed": coverage.sources_failed,
             "sources_skipped": coverage.sources_skipped,
             "failed": [{"title": one.title, "error_code": one.error_code} for one in coverage.failed],
-            "items_seen": choice.seen,
-            "stories_told_before": choice.told_before,
-            "stories_left_out": choice.left_out,
+            **_counts(covered.came_in, choice),
         },
         "links": {"edition": links.edition(edition_id), "page": links.page(read_token)},
+    }
+
+
+def _counts(came_in: CameIn, choice: Choice) -> Mapping[str, Any]:
+    """Return what became of all that came in: what was told and each reason for leaving out add up to it."""
+    told = sum(slot.size for slot in choice.slots)
+    return {
+        "items_came_in": came_in.came_in,
+        "items_seen": came_in.looked_at + came_in.not_about,
+        "items_told": told,
+        "items_left_out": {
+            "too_old": came_in.too_old,
+            "read": came_in.read,
+            "failed": came_in.failed,
+            "not_read_yet": came_in.waiting,
+            "not_about": came_in.not_about,
+            "told_before": choice.items_told_before,
+            "no_place": came_in.looked_at - told - choice.items_told_before,
+        },
+        "items_undated": came_in.undated,
+        "items_duplicate": came_in.duplicates,
+        "stories_told_before": choice.told_before,
+        "stories_left_out": came_in.stories - len(choice.slots) - choice.told_before,
     }
 
 
@@ -90,8 +128,13 @@ def _story(place: int, slot: Slot) -> Mapping[str, Any]:
         "score": None if (scored := relevance(lead)) is None else round(scored, 4),
         "reasons": reasons(slot),
         "citations": [_content(one) for one in slot.others[:CITED_MAX]],
-        "more": max(0, len(slot.others) - CITED_MAX),
+        "more": max(0, slot.size - 1 - CITED_MAX),
     }
+
+
+def telling(one: Candidate) -> None:
+    """Tell a content as an edition would; raises whatever keeps it from being told."""
+    _story(1, Slot(one.story_key, one, [], update=False))
 
 
 def reasons(slot: Slot) -> list[str]:

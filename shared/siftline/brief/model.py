@@ -35,6 +35,11 @@ class Briefing:
     window_from: datetime | None
     """The end of the newest edition's window; ``None`` before the first."""
 
+    @property
+    def about(self) -> bool:
+        """Whether it has interests of its own."""
+        return bool(self.interests.strip())
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -69,7 +74,9 @@ class Candidate:
     summary: str | None
     topics: Sequence[str]
     published_at: datetime | None
+    """When it says that it was published; ``None`` where it says nothing that can be."""
     sort_at: datetime
+    """When it counts as published: as it says, or when it was first seen."""
     score: float | None
     """Its relevance for the user, in [0, 1]; ``None`` where nothing has scored it."""
     reasons: Sequence[Mapping[str, Any]]
@@ -78,6 +85,8 @@ class Candidate:
     """How near it lies to what the briefing is about, in [0, 1]; ``None`` where that is not known or asked."""
     about: str | None
     """The interest of the briefing that it is nearest to."""
+    story_size: int = 1
+    """How many contents of its story came in, all told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,18 +109,48 @@ class Slot:
     update: bool
     """Whether it was told before and has changed materially since."""
 
+    @property
+    def size(self) -> int:
+        """How many contents of the story came in: of a very large one not all are among ``others``."""
+        return max(self.lead.story_size, 1 + len(self.others))
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What an edition tells, and what it leaves out."""
+    """What an edition tells, and what it told before."""
 
     slots: Sequence[Slot]
-    seen: int
-    """Contents that came in during the window."""
     told_before: int
     """Stories left out because they were told and have not changed materially."""
-    left_out: int
-    """Stories for which there was no place."""
+    items_told_before: int
+    """The contents of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class CameIn:
+    """All that came in for the user during a window, in contents: each is in one of the counts below it."""
+
+    came_in: int
+    failed: int
+    """Could not be read."""
+    waiting: int
+    """Not read yet: told by a later edition, once they are."""
+    read: int
+    """The user has read them."""
+    too_old: int
+    """News of a time before what the edition tells (``siftline.brief.calendar.CATCH_UP``)."""
+    not_about: int
+    """Not near to what the briefing is about."""
+    looked_at: int
+    """All others: what the edition chooses from."""
+    stories: int
+    """The stories that these are."""
+    undated: int
+    """Of those looked at: without a date that can be, so that it counts when they were first seen."""
+    compared: bool
+    """Whether any was compared with what the briefing is about."""
+    duplicates: int
+    """Of those looked at: the same text, or another address, as one that is there already."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,13 @@ _INDENT = "   "
 # What an edition too long for a mail leaves out, step by step: cited contents, characters of a summary, stories.
 _STEPS = ((8, 600, 50), (4, 400, 50), (2, 280, 50), (0, 200, 50), (0, 0, 50), (0, 0, 20), (0, 0, 10), (0, 0, 5))
 
+_LEFT_OUT = {
+    "too_old": "too old",
+    "read": "read already",
+    "failed": "that could not be read",
+    "not_read_yet": "still being read",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
@@ -77,6 +84,7 @@ def _values(
         "briefing": document["briefing"]["name"],
         "day": _day(until),
         "lede": _lede(stories, datetime.fromisoformat(window["from"]).astimezone(zone), until),
+        "overdue": _overdue(document, zone),
         "stories": [_story(story, zone, cited, chars) for story in stories[:places]],
         "cut": f"{_counted(left, 'story', 'stories')} more would make this too long for a mail." if left > 0 else "",
         "coverage": _coverage(document["coverage"]),
@@ -103,6 +111,24 @@ def _lede(stories: Sequence[Mapping[str, Any]], start: datetime, end: datetime) 
     return f"{_counted(len(stories), 'story', 'stories')} of what came in since {since}."
 
 
+def _overdue(document: Mapping[str, Any], zone: ZoneInfo) -> str:
+    """Return that an edition is overdue, and what that means for what it tells; nothing for one in its time."""
+    window = document["window"]
+    passed_over = window["periods_passed_over"]
+    if not passed_over:
+        return ""
+    days = _counted(max(1, round(window["seconds"] / 86_400)), "day", "days")
+    before = (
+        f"{_counted(passed_over, 'edition', 'editions')} before it {'was' if passed_over == 1 else 'were'} not made"
+    )
+    too_old = document["coverage"]["items_left_out"]["too_old"]
+    since = datetime.fromisoformat(window["news_since"]).astimezone(zone)
+    left = (
+        f" {_counted(too_old, 'article', 'articles')} from before {since.day} {since:%B} left out." if too_old else ""
+    )
+    return f"Overdue: it covers {days}, for {before}.{left}"
+
+
 def _coverage(coverage: Mapping[str, Any]) -> str:
     parts = [f"{_counted(coverage['items_seen'], 'article', 'articles')} looked at"]
     parts += [f"{_counted(coverage['sources_read'], 'source', 'sources')} read"] if coverage["sources_read"] else []
@@ -112,7 +138,11 @@ def _coverage(coverage: Mapping[str, Any]) -> str:
     before = coverage["stories_told_before"]
     parts += [f"{_counted(before, 'story', 'stories')} told before left out"] if before else []
     parts += [f"{coverage['stories_left_out']} for which there was no place"] if coverage["stories_left_out"] else []
-    return ", ".join(parts) + "."
+    undated = coverage["items_undated"]
+    parts += [f"{_counted(undated, 'article', 'articles')} without a date, by when first seen"] if undated else []
+    left_out = coverage["items_left_out"]
+    told = [f"{left_out[reason]} {words}" for reason, words in _LEFT_OUT.items() if left_out[reason]]
+    return ", ".join(parts) + "." + (f" Not looked at: {', '.join(told)}." if told else "")
 
 
 def _counted(count: int, one: str, many: str) -> str:

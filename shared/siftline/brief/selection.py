@@ -21,45 +21,40 @@ SCORE_UNKNOWN = 0.3
 """Counts where nothing has scored a content, so that it is neither first nor left out."""
 NEAR = 0.5
 """From this likeness on a content is about an interest."""
-_PER_SOURCE = 0.15
+PER_SOURCE = 0.15
+"""How much a story is raised by each source that has it."""
 _NEW_LEAST = 2
 _NEW_RATIO = 0.5
 
 
-def choose(
-    candidates: Sequence[Candidate], told: Mapping[UUID, Told], *, places: int, near_only: bool = False
-) -> Choice:
-    """Return the best ``places`` stories of ``candidates``. ``told`` is by story.
-
-    ``near_only``: only what lies near the briefing's interests, unless nothing has been compared with these at all.
-    """
+def choose(candidates: Sequence[Candidate], told: Mapping[UUID, Told], *, places: int) -> Choice:
+    """Return the best ``places`` stories of ``candidates``. ``told`` is by story."""
     slots: list[Slot] = []
-    told_before = 0
-    if near_only and any(one.likeness is not None for one in candidates):
-        near = [one for one in candidates if (one.likeness or 0.0) >= NEAR]
-    else:
-        near = list(candidates)
-    ordered = sorted(near, key=lambda one: (one.story_key, *_rank(one)))
+    told_before = items_told_before = 0
+    ordered = sorted(candidates, key=lambda one: (one.story_key, *_rank(one)))
     for key, group in groupby(ordered, key=lambda one: one.story_key):
-        slot = _slot(key, list(group), told.get(key))
+        members = list(group)
+        slot = _slot(key, members, told.get(key))
         if slot is None:
             told_before += 1
+            items_told_before += max(members[0].story_size, len(members))
         else:
             slots.append(slot)
     slots.sort(key=lambda slot: (-weight(slot), -_newest(slot), slot.story_key))
-    return Choice(slots[:places], len(candidates), told_before, max(0, len(slots) - places))
+    return Choice(slots[:places], told_before, items_told_before)
 
 
 def changed_materially(fresh: Sequence[Candidate], told: Told) -> bool:
     """Say whether what came in since makes a story that was told worth telling again."""
-    enough = len(fresh) >= max(_NEW_LEAST, math.ceil(_NEW_RATIO * len(told.content_ids)))
+    came = max([len(fresh), *(one.story_size for one in fresh)])
+    enough = came >= max(_NEW_LEAST, math.ceil(_NEW_RATIO * len(told.content_ids)))
     return enough and any(one.site not in told.sources for one in fresh)
 
 
 def weight(slot: Slot) -> float:
     """Return what a story is ordered by, in [0, 1]."""
     sources = len({one.site for one in (slot.lead, *slot.others)})
-    return 1.0 - (1.0 - _score(slot.lead)) / (1.0 + _PER_SOURCE * math.log(sources))
+    return 1.0 - (1.0 - _score(slot.lead)) / (1.0 + PER_SOURCE * math.log(sources))
 
 
 def _slot(key: UUID, group: Sequence[Candidate], told: Told | None) -> Slot | None:

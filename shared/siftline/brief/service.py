@@ -7,25 +7,24 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from siftline.brief import store
-from siftline.brief.calendar import Frequency, Period, Rhythm, following, missed
+from siftline.brief.calendar import CATCH_UP, LENGTH, Frequency, Period, Rhythm, following, missed, passed_over
 from siftline.brief.deliveries_store import settle as settle_delivery
-from siftline.brief.edition import Links, document, told_rows
+from siftline.brief.edition import Covered, Links, document, telling, told_rows
 from siftline.brief.looked_at_store import looked_at
-from siftline.brief.model import Briefing, Candidate, Choice, Coverage, Freshness, Window
+from siftline.brief.model import Briefing, CameIn, Choice, Coverage, Freshness, Window
 from siftline.brief.reasons import STOPPED, WHY
 from siftline.brief.rendering import render
 from siftline.brief.selection import choose
 from siftline.contracts import JobType, Message
 from siftline.contracts import RunBriefing as RunMessage
 from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.jobs.set_aside import SetAside, checked, tell
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import NotTriedError, PermanentError, SiftlineError
 from siftline.kit.ids import new_id
 from siftline.kit.zones import zone
 
-_FIRST_WINDOW = {Frequency.DAILY: timedelta(days=1), Frequency.WEEKLY: timedelta(days=7)}
-_CANDIDATES_MAX = 2_000
 _COMPARED_WITHIN_S = 600.0
 _COMPARED_SOON_S = 15.0
 _FRESHNESS = Freshness()
@@ -40,12 +39,14 @@ class _Input:
     rhythm: Rhythm
     period: Period
     asked: bool
-    window: Window
-    candidates: Sequence[Candidate]
+    passed_over: int
+    """How many periods before it have no edition, as this one tells what came in during them."""
+    looking: store.Looking
+    came_in: CameIn
     looked_at: Sequence[UUID]
-    near_only: bool
     choice: Choice
     coverage: Coverage
+    aside: Sequence[SetAside]
 
 
 class InterestsNotComparedError(NotTriedError):
@@ -75,7 +76,10 @@ class RunBriefing:
         freshness: Freshness = _FRESHNESS,
         make_id: Callable[[], UUID] = new_id,
     ) -> None:
-        """What was published ``news_max_age`` before the window is no news, unless it was saved by hand."""
+        """What was published ``news_max_age`` before the window is no news, unless it was saved by hand.
+
+        A window that is longer than ``CATCH_UP`` counts as if it were that long.
+        """
         self._database = database
         self._clock = clock
         self._links = links
@@ -130,12 +134,12 @@ class RunBriefing:
 
     def _to_be_compared(self, connection: Connection, found: _Input, job: ClaimedJob) -> bool:
         """Say whether to wait for the comparison. Where it stays away, the edition tells of everything."""
-        if not found.near_only or any(one.likeness is not None for one in found.candidates):
+        if not found.briefing.about or found.came_in.compared:
             return False
         since = job.deferred_since
         if since is not None and (self._clock.now() - since).total_seconds() > _COMPARED_WITHIN_S:
             return False
-        return store.have_vectors(connection, [one.content_id for one in found.candidates])
+        return store.have_vectors(connection, found.looking)
 
     def _input(self, connection: Connection, briefing: Briefing, end: datetime) -> _Input | None:
         rhythm = _rhythm(briefing)
@@ -149,23 +153,20 @@ class RunBriefing:
             period = Period(briefing.asked_at, f"asked {briefing.asked_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}")
         if period is None:
             return None
-        start = briefing.window_from or min(since, end - _FIRST_WINDOW[rhythm.frequency])
+        length = LENGTH[rhythm.frequency]
+        start = briefing.window_from or min(since, end - length)
         window = Window(min(start, end), end)
-        candidates = store.candidates(
-            connection,
-            briefing,
-            window,
-            oldest=window.start - self._news_max_age,
-            freshness=self._freshness,
-            limit=_CANDIDATES_MAX,
-        )
+        oldest = max(window.start, end - CATCH_UP[rhythm.frequency]) - self._news_max_age
+        looking = store.Looking(briefing, window, oldest, self._freshness, briefing.stories_max)
+        came_in, looked = store.look(connection, looking)
+        # What cannot be told takes no story with it: it is left out, and operators see why.
+        candidates, aside = checked(looked, telling, row_id=lambda one: one.content_id, kind="content")
         told = store.told(connection, briefing, list({one.story_key for one in candidates}))
-        about = bool(briefing.interests.strip())
-        choice = choose(candidates, told, places=briefing.stories_max, near_only=about)
+        choice = choose(candidates, told, places=briefing.stories_max)
         coverage = store.coverage(connection, briefing.user_id, window.start)
-        compared = about and any(one.likeness is not None for one in candidates)
-        seen = looked_at(connection, briefing, end, compared_only=compared)
-        return _Input(briefing, rhythm, period, asked, window, candidates, seen, about, choice, coverage)
+        seen = looked_at(connection, briefing, end, compared_only=briefing.about and came_in.compared)
+        late = 0 if asked else passed_over(rhythm, period, since=since)
+        return _Input(briefing, rhythm, period, asked, late, looking, came_in, seen, choice, coverage, aside)
 
     def _done(self, found: _Input, next_due_at: datetime) -> Done:
         briefing, period = found.briefing, found.period
@@ -176,6 +177,8 @@ class RunBriefing:
 
         def settle(connection: Connection) -> None:
             store.settle(connection, briefing.id, next_due_at=next_due_at, dealt_with=dealt_with, asked_at=asked_at)
+            told = [one.content_id for slot in found.choice.slots for one in (slot.lead, *slot.others)]
+            tell(connection, self.job_type, found.aside, told)
 
         if empty and briefing.on_empty == "skip":
             return Done(settle, result={"outcome": "empty", "period": period.key})
@@ -200,7 +203,13 @@ class RunBriefing:
         briefing = found.briefing
         edition_id, read_token = self._make_id(), secrets.token_urlsafe(_READ_TOKEN_BYTES)
         frozen = document(
-            edition_id, read_token, briefing, found.period.key, found.window, found.choice, found.coverage, self._links
+            edition_id,
+            read_token,
+            briefing,
+            Covered(found.period.key, found.looking.window, found.passed_over, found.looking.oldest, found.came_in),
+            found.choice,
+            found.coverage,
+            self._links,
         )
         # What is only read here is not sent, so there is nothing to stop.
         stop = None if briefing.channel == "none" else self._links.unsubscribe(briefing.unsubscribe_token)
@@ -212,8 +221,8 @@ class RunBriefing:
             period_key=found.period.key,
             asked=found.asked,
             due_at=found.period.due_at,
-            start=found.window.start,
-            end=found.window.end,
+            start=found.looking.window.start,
+            end=found.looking.window.end,
             document=frozen,
             html=rendered.html,
             plain=rendered.plain,

@@ -2,17 +2,34 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row, scalar_row
+from psycopg.rows import class_row, dict_row, scalar_row
 from psycopg.types.json import Jsonb
 
 from siftline.brief.looked_at_store import COMPARED_LATE, GRACE
-from siftline.brief.model import Briefing, Candidate, Coverage, FailedSource, Freshness, Told, ToldRow, Window
+from siftline.brief.model import (
+    Briefing,
+    CameIn,
+    Candidate,
+    Coverage,
+    FailedSource,
+    Freshness,
+    Told,
+    ToldRow,
+    Window,
+)
+from siftline.brief.selection import NEAR, PER_SOURCE, SCORE_UNKNOWN
 from siftline.kit.db import Connection
 
+EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)
+"""What says that it was published before this was not: year 1 and Unix 0 are what programs say of nothing."""
+OF_STORY_MAX = 100
+"""So many contents of a story are told at most; of more it is known how many."""
+_KNOWN_MAX = 1_000  # stories told before and gone on since; of more, the least are as those without a place
+_TITLE_CHARS = 300
 _FAILED_SHOWN = 10
 
 _SNAPSHOT = "set transaction isolation level repeatable read"
@@ -29,39 +46,105 @@ where b.id = %(id)s
 
 _MADE = "select period_key from editions where briefing_id = %(id)s and period_key = any(%(keys)s)"
 
-# What came in during the window, as READY and the user's; unread, untold, not seen before, no old news. Duplicates of
-# one content count as that one. A story that is known gives its key.
-_CANDIDATES = """
-select c.id as content_id, i.id as item_id, coalesce(k.story_id, o.story_id, c.duplicate_of, c.id) as story_key,
-  coalesce(nullif(c.title, ''), c.url) as title, c.url,
-  coalesce(nullif(b.title, ''), nullif(s.title, ''), (
+# Where a content stands: the source's title as the user has it, the page's site, or the address's host.
+_SITE = """coalesce(nullif(b.title, ''), nullif(s.title, ''), (
     select coalesce(nullif(f.title, ''), nullif(fs.title, ''))
     from source_entries n join subscriptions f on f.source_id = n.source_id and f.user_id = i.user_id
       join sources fs on fs.id = n.source_id
     where n.content_id = c.id order by n.first_seen_at, n.source_id limit 1),
-    nullif(c.site_name, ''), substring(c.url from '//([^/:]+)'), c.url) as site,
-  i.source_id, c.lang, c.summary,
-  array(select t ->> 'topic' from jsonb_array_elements(coalesce(c.topics, '[]')) as t) as topics,
-  c.published_at, c.sort_at, item_rank(i.score, c.sort_at, %(end)s, %(freshness_weight)s, %(half_life_s)s) as score,
-  coalesce(i.score_reasons, '[]') as reasons, l.value as likeness, l.about
-from items i join contents c on c.id = i.content_id
-  left join sources s on s.id = i.source_id
-  left join subscriptions b on b.source_id = i.source_id and b.user_id = i.user_id
-  left join story_items k on k.user_id = i.user_id and k.content_id = c.id
-  left join story_items o on o.user_id = i.user_id and o.content_id = c.duplicate_of
-  left join briefing_likeness l on l.briefing_id = %(briefing_id)s and l.content_id = c.id
-where i.user_id = %(user_id)s and c.status = 'READY' and i.read_at is null
-  and greatest(i.created_at, c.ready_at) <= %(end)s
-  and (greatest(i.created_at, c.ready_at) > %(start)s
-    or (l.made_at > %(start)s and greatest(i.created_at, c.ready_at) > %(compared_late)s))
-  and (i.saved or c.sort_at > %(oldest)s)
-  and not exists (select from edition_items told where told.briefing_id = %(briefing_id)s and told.content_id = c.id)
-  and not exists (select from editions e, unnest(e.looked_at) as seen (id) where seen.id = c.id and e.id = (
-    select id from editions where briefing_id = %(briefing_id)s order by window_until desc, id desc limit 1))
-order by c.sort_at desc, c.id desc limit %(limit)s
-"""
-
-_HAVE_VECTORS = "select exists (select from embeddings where content_id = any(%(ids)b::uuid[]))"
+    nullif(c.site_name, ''), substring(c.url from '//([^/:]+)'), c.url)"""
+# A time before the first news on the web, or after it was seen, is none: then it counts when it was first seen.
+_CAN_BE = "{at} between %(earliest)s and %(end)s + interval '1 day'"
+# All that came in during the window, each content of the user's once: not told, and not seen by the edition before.
+# ``left_out`` is why a content is none to choose from. Duplicates of one content count as that one, and a story that is
+# known gives its key. One pass over what the user holds; nothing wide is read here.
+_CAME = f"""
+with recursive came as materialized (
+  select c.id as content_id, i.id as item_id, c.status, i.read_at is not null as read, i.saved,
+    c.duplicate_of is not null as duplicate,
+    coalesce(k.story_id, o.story_id, c.duplicate_of, c.id) as story_key, {_SITE} as site, counted.at,
+    not coalesce({_CAN_BE.format(at="c.published_at")}, false) as undated,
+    item_rank(i.score, counted.at, %(end)s, %(freshness_weight)s, %(half_life_s)s) as score, l.value as likeness
+  from items i join contents c on c.id = i.content_id
+    left join sources s on s.id = i.source_id
+    left join subscriptions b on b.source_id = i.source_id and b.user_id = i.user_id
+    left join story_items k on k.user_id = i.user_id and k.content_id = c.id
+    left join story_items o on o.user_id = i.user_id and o.content_id = c.duplicate_of
+    left join briefing_likeness l on l.briefing_id = %(briefing_id)s and l.content_id = c.id
+    cross join lateral (select case when {_CAN_BE.format(at="c.sort_at")} then c.sort_at
+      when {_CAN_BE.format(at="c.first_seen_at")} then c.first_seen_at else i.created_at end as at) counted
+  where i.user_id = %(user_id)s and (
+    (c.status <> 'READY' and i.created_at > %(start)s and i.created_at <= %(end)s)
+    or (c.status = 'READY' and greatest(i.created_at, c.ready_at) <= %(end)s
+      and (greatest(i.created_at, c.ready_at) > %(since)s
+        or (l.made_at > %(since)s and greatest(i.created_at, c.ready_at) > %(compared_late)s))
+      and c.id not in (select content_id from edition_items where briefing_id = %(briefing_id)s)
+      and c.id not in (select unnest(looked_at) from editions where id = (
+        select id from editions where briefing_id = %(briefing_id)s order by window_until desc, id desc limit 1))))
+), compared as (
+  select coalesce(bool_or(likeness is not null), false) as any_of from came
+  where status = 'READY' and not read and (saved or at > %(oldest)s)
+), judged as (
+  select came.*, case
+    when status = 'FAILED' then 'failed' when status <> 'READY' then 'waiting' when read then 'read'
+    when not saved and at <= %(oldest)s then 'too_old'
+    when %(near_only)s and compared.any_of and coalesce(likeness, 0) < %(near)s then 'not_about' end as left_out,
+    coalesce(least(greatest((coalesce(score, 0) + coalesce(likeness, 0))
+      / nullif(num_nonnulls(score, likeness), 0), 0), 1), %(unknown)s) as relevance
+  from came cross join compared)
+"""  # noqa: S608 - made of constants only
+# The best stories of the whole window, by what ``selection`` orders them by, and all that an earlier edition told: one
+# of these takes no place unless it changed. Of each story the best contents, one of each site first. Beside each row,
+# and alone where there is none, stands what all that came in adds up to.
+_LOOK = f"""
+{_CAME}, counted as (
+  select count(*)::int as came_in, count(*) filter (where left_out = 'failed')::int as failed,
+    count(*) filter (where left_out = 'waiting')::int as waiting,
+    count(*) filter (where left_out = 'read')::int as read,
+    count(*) filter (where left_out = 'too_old')::int as too_old,
+    count(*) filter (where left_out = 'not_about')::int as not_about,
+    count(*) filter (where left_out is null)::int as looked_at, (select count(*) from stories)::int as stories,
+    count(*) filter (where left_out is null and undated)::int as undated, (select any_of from compared) as compared,
+    count(*) filter (where left_out is null and duplicate)::int as duplicates
+  from judged
+), known as (
+  select distinct coalesce(k.story_id, e.story_key) as story_key
+  from edition_items e left join story_items k on k.user_id = %(user_id)s and k.content_id = e.content_id
+  where e.briefing_id = %(briefing_id)s
+), stories as (
+  select story_key, count(*) as size, max(at) as newest, story_key in (select story_key from known) as known,
+    1 - (1 - max(relevance)) / (1 + %(per_source)s * ln(count(distinct site))::float8) as weight
+  from judged where left_out is null group by story_key
+), chosen as materialized (
+  select * from (
+    select stories.*, row_number() over (partition by known order by weight desc, newest desc, story_key) as place
+    from stories) as ordered
+  where place <= case when known then %(known_max)s else %(places)s end
+), members as materialized (
+  select * from (
+    select of_site.*, row_number() over (
+      partition by story_key order by place_of_site, relevance desc, at desc, content_id) as place_of_story
+    from (
+      select judged.*, row_number() over (
+        partition by story_key, site order by relevance desc, at desc, content_id) as place_of_site
+      from judged where left_out is null and story_key in (select story_key from chosen)) as of_site) as ordered
+  where place_of_story <= %(of_story_max)s)
+select to_jsonb(counted) as counted, m.content_id, m.item_id, m.story_key,
+  left(coalesce(nullif(c.title, ''), c.url), %(title_chars)s) as title, c.url,
+  left(m.site, %(title_chars)s) as site, i.source_id, c.lang, c.summary,
+  case when jsonb_typeof(c.topics) = 'array' then array(
+    select t ->> 'topic' from jsonb_array_elements(c.topics) as t where t ->> 'topic' is not null)
+    else '{{}}' end as topics,
+  case when {_CAN_BE.format(at="c.published_at")} then c.published_at end as published_at, m.at as sort_at, m.score,
+  coalesce(i.score_reasons, '[]') as reasons, m.likeness, l.about, chosen.size::int as story_size
+from counted left join (
+  members m join chosen using (story_key) join contents c on c.id = m.content_id join items i on i.id = m.item_id
+  left join briefing_likeness l on l.briefing_id = %(briefing_id)s and l.content_id = m.content_id) on true
+order by m.story_key, m.place_of_story
+"""  # noqa: S608 - made of constants only
+_HAVE_VECTORS = f"""
+{_CAME} select exists (select from judged join embeddings using (content_id) where left_out is null)
+"""  # noqa: S608 - made of constants only
 
 # What was told is of the story that it belongs to now; a content that was a story of its own may since be in another's.
 _TOLD = """
@@ -169,34 +252,55 @@ def made(connection: Connection, briefing_id: UUID, keys: Sequence[str]) -> froz
         return frozenset(cursor.execute(_MADE, {"id": briefing_id, "keys": list(keys)}).fetchall())
 
 
-def candidates(
-    connection: Connection,
-    briefing: Briefing,
-    window: Window,
-    *,
-    oldest: datetime,
-    freshness: Freshness,
-    limit: int,
-) -> Sequence[Candidate]:
-    """Return what came in between, newest first. What is older than ``oldest`` counts only if it was saved by hand."""
-    values = {
-        "user_id": briefing.user_id,
-        "briefing_id": briefing.id,
-        "start": window.start - GRACE,
-        "compared_late": window.start - COMPARED_LATE,
-        "end": window.end,
-        "oldest": oldest,
-        "freshness_weight": freshness.weight,
-        "half_life_s": freshness.half_life_s,
-        "limit": limit,
-    }
-    with connection.cursor(row_factory=class_row(Candidate)) as cursor:
-        return cursor.execute(_CANDIDATES, values).fetchall()
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """What an edition looks at, and by what it judges that. ``places``: so many stories that were not told before."""
+
+    briefing: Briefing
+    window: Window
+    oldest: datetime
+    """What counts as published until then is too old, unless it was saved by hand."""
+    freshness: Freshness
+    places: int
+
+    def values(self) -> dict[str, Any]:
+        """Return the parameters of the statements below."""
+        return {
+            "user_id": self.briefing.user_id,
+            "briefing_id": self.briefing.id,
+            "start": self.window.start,
+            "since": self.window.start - GRACE,
+            "compared_late": self.window.start - COMPARED_LATE,
+            "end": self.window.end,
+            "earliest": EARLIEST,
+            "oldest": self.oldest,
+            "freshness_weight": self.freshness.weight,
+            "half_life_s": self.freshness.half_life_s,
+            "near_only": self.briefing.about,
+            "near": NEAR,
+            "unknown": SCORE_UNKNOWN,
+            "per_source": PER_SOURCE,
+            "places": self.places,
+            "known_max": _KNOWN_MAX,
+            "of_story_max": OF_STORY_MAX,
+            "title_chars": _TITLE_CHARS,
+        }
 
 
-def have_vectors(connection: Connection, content_ids: Sequence[UUID]) -> bool:
-    """Say whether any of these contents can be compared with interests."""
-    [(found,)] = connection.execute(_HAVE_VECTORS, {"ids": list(content_ids)}).fetchall()
+def look(connection: Connection, looking: Looking) -> tuple[CameIn, Sequence[Candidate]]:
+    """Count all that came in, and return its best stories and those that were told before, each by its best contents.
+
+    They are found in the database, in one pass: how much came in makes no difference to what is loaded.
+    """
+    with connection.cursor(row_factory=dict_row) as cursor:
+        rows = cursor.execute(_LOOK, looking.values()).fetchall()
+    counted = [CameIn(**row.pop("counted")) for row in rows]
+    return counted[0], [Candidate(**row) for row in rows if row["content_id"] is not None]
+
+
+def have_vectors(connection: Connection, looking: Looking) -> bool:
+    """Say whether any of what is chosen from can be compared with interests."""
+    [(found,)] = connection.execute(_HAVE_VECTORS, looking.values()).fetchall()
     return bool(found)
 
 

@@ -17,6 +17,7 @@ from siftline.contracts import JobType, Message
 from siftline.contracts import NameClusters as NameMessage
 from siftline.jobs.model import ClaimedJob, Done, NewJob
 from siftline.jobs.priced_llm import TEXT_REFUSED, NoReplyError, PricedModel
+from siftline.jobs.set_aside import counted, sifted, tell
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError
 from siftline.kit.llm import PROVIDER, Marks
@@ -57,13 +58,28 @@ class NameClusters:
         asked, groups = _groups(rows)
         if not groups:
             return Done(result={"named": 0})
+        found = sifted(
+            list(zip(asked, groups, strict=True)), _asked_for, row_id=lambda pair: pair[0][0], kind="cluster"
+        )
+        unfit = {one.row_id for one in found.aside}
+        kept = [Outcome(cluster_id, label, None) for cluster_id, label in asked if cluster_id in unfit]
+        named_by = f"{self._model.model_id}/prompt-{prompt_version()}"
+
+        def write(connection: Connection) -> None:
+            naming_store.settle(connection, user_id, kept, named_by)
+            tell(connection, self.job_type, found.aside, [cluster_id for cluster_id, _ in asked])
+
+        asked, groups = [pair[0] for pair in found.used], [pair[1] for pair in found.used]
+        if not groups:
+            return Done(write, result={"named": 0, **counted(found.aside)})
         outcomes, reason = self._ask(self._model, job, asked, groups)
         named = sum(1 for outcome in outcomes if outcome.label is not None)
         _log.info("clusters_named", asked=len(asked), named=named, model=self._model.model_id, reason=reason or "used")
         with self._database.transaction() as connection:
             goes_on = bool(outcomes) and naming_store.more(connection, user_id)
         follow = [NewJob(JobType.NAME_CLUSTERS, user_id, job.group_key)] if goes_on else []
-        return Done(follow=follow, result={"named": named, "asked": len(asked), "reason": reason})
+        result = {"named": named, "asked": len(asked), "reason": reason, **counted(found.aside)}
+        return Done(write, follow=follow, result=result)
 
     def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
         """Do nothing: the key phrases stand."""
@@ -96,6 +112,11 @@ class NameClusters:
             reason = fault.reason
         model.settle(paid, lambda connection: naming_store.settle(connection, user_id, kept, named_by))
         return kept, reason
+
+
+def _asked_for(pairs: Sequence[tuple[tuple[UUID, str], Group]]) -> object:
+    """Write what a model would be asked; raises where a cluster cannot be asked about."""
+    return messages_of([group for _, group in pairs], Marks(fence="GROUPS")) if pairs else None
 
 
 def subject_of(connection: Connection, message: Message) -> UUID | None:

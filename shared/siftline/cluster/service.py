@@ -18,9 +18,11 @@ from siftline.contracts import ClusterUser as ClusterUserMessage
 from siftline.contracts import JobType, Message
 from siftline.jobs import embedding_store
 from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.jobs.set_aside import checked, counted, sifted, tell
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError
 from siftline.kit.ids import new_id
+from siftline.kit.unit_vector import stored_vector, usual_dimensions
 
 _EXCERPT_CHARS = 2_000
 _KEEP_RUNS = 30
@@ -68,14 +70,14 @@ class ClusterUser:
         """Group the contents of the job's user; hands back the write of the run."""
         read = self._read(job.subject_id)
         anew = self._anew(read)
-        grouping = Grouper(self._recipe, self._make_id, read.model_version).group(
-            [row.content_id for row in read.rows],
-            _matrix(read.rows),
-            [row.lang for row in read.rows],
-            [Earlier(cluster.id, frozenset(cluster.members), cluster.centre) for cluster in read.earlier],
-            anew=anew,
+        dimensions = usual_dimensions(row.vector for row in read.rows)
+        good, aside = checked(
+            read.rows, lambda row: stored_vector(row.vector, dimensions), row_id=_content_id, kind="content"
         )
-        clusters = _named(grouping, read)
+        found = sifted(good, lambda rows: self._grouped(rows, read, anew=anew), row_id=_content_id, kind="content")
+        grouping, clusters = found.result
+        aside += found.aside
+        used = [row.content_id for row in found.used]
         run = store.Run(self._make_id(), read.model_version, self._parameters(read, anew), read.at)
         quality = {**asdict(grouping.quality), "noise_ratio": round(grouping.quality.noise_ratio, 4)}
 
@@ -86,20 +88,33 @@ class ClusterUser:
                 run,
                 clusters,
                 quality=quality,
-                contents=len(read.rows),
+                contents=len(used),
                 keep_runs=_KEEP_RUNS,
                 naming=self._naming,
             )
+            tell(connection, self.job_type, aside, used)
 
         # What came without an analysis of its own, as from a source that others followed before, has no story yet.
         follow = [NewJob(JobType.JOIN_STORIES, job.subject_id, job.group_key)]
         waiting = any(cluster.fresh for cluster in clusters) or any(cluster.label_wanted for cluster in read.earlier)
         if self._naming and waiting:
             follow.append(NewJob(JobType.NAME_CLUSTERS, job.subject_id, job.group_key))
-        return Done(write, follow, {"run_id": str(run.id), "anew": anew, **quality})
+        return Done(write, follow, {"run_id": str(run.id), "anew": anew, **counted(aside), **quality})
 
     def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
         """Leave the clusters of the run before as they are."""
+
+    def _grouped(
+        self, rows: Sequence[store.HeldVector], read: _Input, *, anew: bool
+    ) -> tuple[Grouping, list[store.NewCluster]]:
+        grouping = Grouper(self._recipe, self._make_id, read.model_version).group(
+            [row.content_id for row in rows],
+            _matrix(rows),
+            [row.lang for row in rows],
+            [Earlier(cluster.id, frozenset(cluster.members), cluster.centre) for cluster in read.earlier],
+            anew=anew,
+        )
+        return grouping, _named(grouping, rows, read)
 
     def _read(self, user_id: UUID) -> _Input:
         with self._database.transaction() as connection:
@@ -153,12 +168,16 @@ def _matrix(rows: Sequence[store.HeldVector]) -> Matrix:
     return np.stack([np.frombuffer(row.vector, dtype="<f4") for row in rows]).astype(np.float32)
 
 
-def _named(grouping: Grouping, read: _Input) -> list[store.NewCluster]:
+def _content_id(row: store.HeldVector) -> UUID:
+    return row.content_id
+
+
+def _named(grouping: Grouping, rows: Sequence[store.HeldVector], read: _Input) -> list[store.NewCluster]:
     """Name the stories. One that lives on keeps its label while half of its contents are those that had it before.
 
     After a run that named stories in another way all are named anew, but those that a language model named.
     """
-    documents = {row.content_id: Document(row.title, row.excerpt, row.lang, row.topic) for row in read.rows}
+    documents = {row.content_id: Document(row.title, row.excerpt, row.lang, row.topic) for row in rows}
     names = name_stories(
         [[documents[member] for member in story.members] for story in grouping.stories],
         [documents[content] for content in grouping.unclustered],

@@ -1,5 +1,6 @@
 """The work of ``join_stories``: contents that came for a user go to the stories they tell of, or begin their own."""
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,9 +16,11 @@ from siftline.cluster.store import user_exists
 from siftline.contracts import JobType, JoinStories, Message
 from siftline.jobs import embedding_store
 from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.jobs.set_aside import SetAside, checked, counted, sifted, tell
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import NotTriedError, SiftlineError
 from siftline.kit.ids import new_id
+from siftline.kit.unit_vector import stored_vector, usual_dimensions
 
 
 class StoriesChangedError(NotTriedError):
@@ -32,6 +35,9 @@ class _Input:
     rows: Sequence[store.TellingRow]
     learnt: Sequence[store.LearntMean]
     changed_at: datetime | None
+    aside: Sequence[SetAside]
+    full: bool
+    """Whether more may be waiting than was read."""
 
 
 class JoinUserStories:
@@ -53,12 +59,14 @@ class JoinUserStories:
         read = self._read(job.subject_id)
         if read is None:
             return Done(result={"joined": 0, "stories": 0})
-        tellings = _tellings(read)
-        joined = join(tellings, self._rule)
-        stories = self._written(joined, read)
+        found = sifted(read.rows, lambda rows: self._joined(rows, read), row_id=_content_id, kind="content", mark=_mark)
+        stories, joined = found.result
+        aside = [*read.aside, *found.aside]
         left = {row.story_id for row in read.rows if row.loose and row.story_id is not None}
         emptied = left.union(*(story.absorbed for story in joined)) - {story.id for story in stories}
-        loose = sum(row.loose for row in read.rows)
+        used = [row.content_id for row in found.used if row.loose]
+        # One that left its story and could not be joined stays where it is.
+        left &= {row.story_id for row in found.used if row.loose}
 
         def write(connection: Connection) -> None:
             store.hold(connection, job.subject_id)
@@ -69,9 +77,10 @@ class JoinUserStories:
                     "The stories were changed meanwhile; they are joined anew.", retry_after_s=1.0
                 )
             store.write(connection, job.subject_id, read.version, stories, sorted(emptied))
+            tell(connection, self.job_type, aside, used)
 
-        more = [NewJob(JobType.JOIN_STORIES, job.subject_id, job.group_key)] if loose == self._batch else []
-        return Done(write, more, {"joined": loose, "stories": len(stories)})
+        more = [NewJob(JobType.JOIN_STORIES, job.subject_id, job.group_key)] if read.full else []
+        return Done(write, more, {"joined": len(used), "stories": len(stories), **counted(aside)})
 
     def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
         """Leave the stories as they are."""
@@ -85,12 +94,27 @@ class JoinUserStories:
             if version is None or not loose:
                 return None
             around = store.around(connection, user_id, version, loose, self._rule.gap)
-            return _Input(version, [*loose, *around], store.learnt_means(connection, version), changed_at)
+            rows = [*loose, *around]
+            dimensions = usual_dimensions(row.vector for row in rows)
+            good, aside = checked(
+                rows,
+                lambda row: stored_vector(row.vector, dimensions),
+                row_id=_content_id,
+                kind="content",
+                mark=_mark,
+            )
+            learnt = store.learnt_means(connection, version)
+            return _Input(version, good, learnt, changed_at, aside, full=len(loose) == self._batch)
 
-    def _written(self, joined: Sequence[Joined], read: _Input) -> list[store.StoryToWrite]:
-        vectors = dict(zip((row.content_id for row in read.rows), _matrix(read.rows), strict=True))
-        rows = {row.content_id: row for row in read.rows}
-        return [self._story(story, [rows[member] for member in story.members], vectors) for story in joined]
+    def _joined(
+        self, rows: Sequence[store.TellingRow], read: _Input
+    ) -> tuple[list[store.StoryToWrite], Sequence[Joined]]:
+        if not rows:
+            return [], []
+        joined = join(_tellings(rows, read), self._rule)
+        vectors = dict(zip((row.content_id for row in rows), _matrix(rows), strict=True))
+        by_id = {row.content_id: row for row in rows}
+        return [self._story(story, [by_id[member] for member in story.members], vectors) for story in joined], joined
 
     def _story(
         self, joined: Joined, rows: Sequence[store.TellingRow], vectors: dict[UUID, NDArray[np.float32]]
@@ -132,19 +156,29 @@ def _matrix(rows: Sequence[store.TellingRow]) -> Matrix:
     return np.stack([np.frombuffer(row.vector, dtype="<f4") for row in rows]).astype(np.float32)
 
 
-def _tellings(read: _Input) -> list[Telling]:
-    vectors = centred(_matrix(read.rows), [row.lang for row in read.rows], read.version, _learnt(read.learnt))
+def _tellings(rows: Sequence[store.TellingRow], read: _Input) -> list[Telling]:
+    vectors = centred(_matrix(rows), [row.lang for row in rows], read.version, _learnt(read.learnt))
     return [
         Telling(row.content_id, row.original_id, row.sort_at, vector, row.story_id, row.loose)
-        for row, vector in zip(read.rows, vectors, strict=True)
+        for row, vector in zip(rows, vectors, strict=True)
     ]
+
+
+def _content_id(row: store.TellingRow) -> UUID:
+    return row.content_id
+
+
+def _mark(row: store.TellingRow) -> str:
+    """Return what the store knows a row by that was set aside: its vector, as ``md5`` writes it in PostgreSQL."""
+    return hashlib.md5(row.vector, usedforsecurity=False).hexdigest()
 
 
 def _learnt(rows: Sequence[store.LearntMean]) -> dict[str, tuple[int, Matrix]]:
     """Return each language's number of texts and their mean, each topic weighing the same."""
     by_language: dict[str, list[store.LearntMean]] = {}
     for row in rows:
-        if row.documents > 0:
+        sums = np.frombuffer(row.vector_sum, "<f8") if len(row.vector_sum) % 8 == 0 else np.zeros(0)
+        if row.documents > 0 and sums.size and np.isfinite(sums).all():
             by_language.setdefault(row.lang, []).append(row)
     return {
         language: (

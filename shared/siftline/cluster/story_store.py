@@ -8,7 +8,6 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 
 from siftline.kit.db import Connection
-from siftline.kit.instants import shifted
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +46,7 @@ class StoryToWrite:
 
 _LOCK = "select pg_advisory_xact_lock(hashtextextended('join_stories:' || %(user_id)s::text, 0))"
 _LAST_CHANGE = "select max(updated_at) from stories where user_id = %(user_id)s"
+# What was set aside and is as it was is passed over, so that it keeps nothing else waiting.
 _LOOSE = """
 with waiting as (
   select i.content_id, null::uuid as story_id from items i
@@ -58,14 +58,16 @@ select c.id as content_id, coalesce(c.duplicate_of, c.id) as original_id, c.lang
   null::uuid as lead_id, true as loose
 from waiting w join contents c on c.id = w.content_id
   join embeddings e on e.content_id = c.id and e.model_version = %(model_version)s
-where c.status = 'READY'
+where c.status = 'READY' and not exists (select from set_aside a
+  where a.job_type = 'join_stories' and a.row_id = c.id and a.mark = md5(e.vector))
 order by c.sort_at desc, c.id desc limit %(limit)s
 """
 # The stories near in time, and whatever holds a duplicate of what is loose.
 _AROUND = """
 with near as (
   select id, lead_id from stories
-  where user_id = %(user_id)s and last_at >= %(from)s and first_at <= %(until)s
+  where user_id = %(user_id)s and last_at >= %(first)s::timestamptz - %(gap)s
+    and first_at <= %(last)s::timestamptz + %(gap)s
   union
   select stories.id, stories.lead_id
   from contents c join story_items s on s.content_id = c.id and s.user_id = %(user_id)s
@@ -139,8 +141,9 @@ def around(
     values = {
         "user_id": user_id,
         "model_version": version,
-        "from": shifted(min(row.sort_at for row in rows), -gap),
-        "until": shifted(max(row.sort_at for row in rows), gap),
+        "first": min(row.sort_at for row in rows),
+        "last": max(row.sort_at for row in rows),
+        "gap": gap,
         "originals": list({row.original_id for row in rows}),
         "loose": [row.content_id for row in rows],
     }

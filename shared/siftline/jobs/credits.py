@@ -6,7 +6,11 @@ from siftline.contracts import JobType, Priority
 from siftline.jobs import credits_store, store
 from siftline.jobs.credits_store import Payable
 from siftline.jobs.model import NewJob
+from siftline.jobs.set_aside import checked, tell
 from siftline.kit.db import Connection, Database, settled
+
+RESUME = "resume"
+"""Under this name contents are set aside that could not go on."""
 
 
 def resume_waiting(database: Database, *, limit: int, max_attempts: int) -> int:
@@ -17,7 +21,16 @@ def resume_waiting(database: Database, *, limit: int, max_attempts: int) -> int:
     """
     with database.transaction() as connection:
         found = credits_store.payable(connection, limit=limit)
-    return sum(settled(database, partial(_resume, waiting=waiting, max_attempts=max_attempts)) for waiting in found)
+    went_on = []
+
+    def resume(waiting: Payable) -> None:
+        went_on.append(settled(database, partial(_resume, waiting=waiting, max_attempts=max_attempts)))
+
+    good, aside = checked(found, resume, row_id=lambda waiting: waiting.content_id, kind="content")
+    if found:
+        with database.transaction() as connection:
+            tell(connection, RESUME, aside, [waiting.content_id for waiting in good])
+    return sum(went_on)
 
 
 def _resume(connection: Connection, waiting: Payable, max_attempts: int) -> bool:

@@ -10,11 +10,15 @@ from numpy.typing import NDArray
 from psycopg.rows import class_row
 
 from siftline.kit.db import Connection
+from siftline.kit.topic_scores import topic_scores
+from siftline.kit.unit_vector import stored_vector
 
 _KEPT = """
 select e.content_id as id, e.vector, coalesce(e.text_version, c.version) as version, c.lang,
-  coalesce(c.topics, '[]') as topics
-from embeddings e join contents c on c.id = e.content_id where e.model_version = %(model_version)s
+  coalesce(c.topics, '[]') as topics, coalesce(v.dimensions, e.dimensions)::int as dimensions
+from embeddings e join contents c on c.id = e.content_id
+  left join embedding_versions v on v.model_version = e.model_version
+where e.model_version = %(model_version)s
 """
 _PAGE = f"{_KEPT} and e.content_id > %(after)s order by e.content_id limit %(limit)s"
 _OF = f"{_KEPT} and e.content_id = any(%(ids)b::uuid[])"
@@ -28,12 +32,14 @@ class Kept:
     vector: bytes
     version: int
     lang: str | None
-    topics: list[dict[str, Any]]
+    topics: Any
+    dimensions: int
+    """How many numbers vectors of its version have; its own, where that is not known."""
 
     def point(self) -> tuple[UUID, NDArray[np.float32], dict[str, Any], int]:
-        """Return what ``siftline.kit.vectors.Point`` is made of."""
-        payload = {"lang": self.lang, "topics": [topic["topic"] for topic in self.topics]}
-        return self.id, np.frombuffer(self.vector, "<f4").astype(np.float32), payload, self.version
+        """Return what ``siftline.kit.vectors.Point`` is made of. Raises ``UnusableVectorError``."""
+        payload = {"lang": self.lang, "topics": [topic["topic"] for topic in topic_scores(self.topics)]}
+        return self.id, stored_vector(self.vector, self.dimensions), payload, self.version
 
 
 def page(connection: Connection, model_version: str, *, after: UUID, limit: int) -> list[Kept]:

@@ -1,5 +1,7 @@
 """Vectors at unit length, whatever made them: what has no direction, or holds no finite numbers, is refused."""
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from siftline.kit.errors import PermanentError
 Vector = NDArray[np.float32]
 """float32, unit length, shape [dimensions]."""
 _LENGTH_MIN = 1e-9
+_STORED_MIN, _STORED_MAX = 1e-6, 1e6
 
 
 class UnusableVectorError(PermanentError):
@@ -25,3 +28,29 @@ def unit_vector(vector: NDArray[Any]) -> Vector:
         raise UnusableVectorError("The model found no meaning in this text.")
     unit: Vector = (vector / length).astype(np.float32)
     return unit
+
+
+def stored_vector(kept: bytes, dimensions: int) -> Vector:
+    """Return a vector as it is stored (float32, little-endian). Raises ``UnusableVectorError``.
+
+    A stored one is of unit length; one that is only not quite is let pass.
+    """
+    if len(kept) != 4 * dimensions:
+        raise UnusableVectorError(f"Its vector has {len(kept) / 4:g} numbers, of {dimensions}.")
+    vector: Vector = np.frombuffer(kept, dtype="<f4").astype(np.float32)
+    length = float(np.linalg.norm(vector.astype(np.float64)))
+    if not np.isfinite(length):
+        raise UnusableVectorError("Its vector holds what is no number.")
+    if not _STORED_MIN < length < _STORED_MAX:
+        raise UnusableVectorError("Its vector has no direction." if length < 1 else "Its vector is beyond all length.")
+    return vector
+
+
+def usual_dimensions(kept: Iterable[bytes]) -> int:
+    """Return how many numbers most of these stored vectors have; 1 where there are none.
+
+    >>> usual_dimensions([bytes(8), bytes(8), bytes(12)])
+    2
+    """
+    sizes = Counter(len(one) // 4 for one in kept)
+    return max(sizes, key=lambda size: (sizes[size], size), default=1) or 1

@@ -8,6 +8,8 @@ from uuid import UUID
 
 import numpy as np
 
+from siftline.contracts import JobType
+from siftline.jobs.set_aside import checked, tell
 from siftline.kit.db import Database
 from siftline.rank import briefing_likeness_store as store
 from siftline.rank import scores_store
@@ -51,7 +53,9 @@ def compare(database: Database, directions: Directions, user_id: UUID, *, intere
         held = scores_store.held(connection, user_id, directions.model_version, limit=_HELD_MAX) if briefings else []
     own = centred(held, directions)
     compared = 0
-    for briefing in briefings:
+
+    def one(briefing: store.About) -> None:
+        nonlocal compared
         interests = interests_of(briefing.interests, interests_max)
         rows = np.array([directions.phrase(interest)[0] for interest in interests], dtype=np.float32)
         if rows.any():
@@ -60,6 +64,11 @@ def compare(database: Database, directions: Directions, user_id: UUID, *, intere
             compared += _compared(
                 database, directions, briefing.id, _About(interests, rows, ordinary(own @ rows.T), digest)
             )
+
+    good, aside = checked(briefings, one, row_id=lambda briefing: briefing.id, kind="briefing")
+    if briefings:
+        with database.transaction() as connection:
+            tell(connection, JobType.SCORE_USER, aside, [briefing.id for briefing in good])
     return compared
 
 

@@ -1,6 +1,5 @@
 """Judges a block of a user's items by the user's profile: rows and vectors in, scores with their reasons out."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +8,9 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from siftline.jobs.set_aside import UnusableRowError
+from siftline.kit.topic_scores import topic_scores
+from siftline.kit.unit_vector import stored_vector
 from siftline.rank.interest import nearest
 from siftline.rank.profile import Directions, Profile, centred, unit
 from siftline.rank.score import Part, Signals, Weights, likeness, score
@@ -68,6 +70,17 @@ class Judge:
         )
         self._sources = sources
 
+    def check(self, item: HeldItem) -> None:
+        """Raise for an item that is judged by less than is stored of it, as that cannot be read.
+
+        ``UnusableVectorError`` for its vector, ``UnusableRowError`` for its topics.
+        """
+        if item.vector is not None:
+            stored_vector(item.vector, self._profile.centre.size)
+        stored: Any = item.topics
+        if stored is not None and (not isinstance(stored, list) or len(topic_scores(stored)) != len(stored)):
+            raise UnusableRowError("Its topics are not such as analysis writes.")
+
     def judge(self, items: Sequence[HeldItem]) -> list[Judgement]:
         """Return the judgement of each item, in their order."""
         own = centred([(item.lang, item.vector or b"") for item in items], self._directions)
@@ -120,11 +133,11 @@ class Judge:
     def _said(self, item: HeldItem) -> tuple[str, dict[str, float]] | None:
         """Return what it is said to be about, and by whom: its text, else its follower and its source."""
         if item.topics is not None:
-            return "text", {topic["topic"]: min(_number(topic["score"]) / _SURE_TOPIC, 1.0) for topic in item.topics}
+            return "text", {one["topic"]: min(one["score"] / _SURE_TOPIC, 1.0) for one in topic_scores(item.topics)}
         source = self._sources.get(item.source_id) if item.source_id is not None else None
         if source is None or not (source.learnt or source.given):
             return None
-        learnt = {topic["topic"]: min(_number(topic["score"]), 1.0) for topic in source.learnt}
+        learnt = {topic["topic"]: min(topic["score"], 1.0) for topic in source.learnt}
         given = dict.fromkeys((topic.casefold() for topic in source.given), 1.0)
         return "source", learnt | given
 
@@ -136,11 +149,6 @@ class Judge:
             return None, {}
         counts = {"starred": habit.starred, "read": habit.read, "brought": habit.brought}
         return self._profile.source(item.source_id), counts
-
-
-def _number(value: Any) -> float:
-    """Return a score of a topic as it was stored; 0 for what is none."""
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else 0.0
 
 
 def _reason(part: Part, facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ against an item: that something was left unread, or deleted, says nothing about 
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
@@ -13,6 +14,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from siftline.kit.unit_vector import UnusableVectorError, stored_vector
 from siftline.rank.interest import Ordinary, ordinary
 from siftline.rank.score import USUAL, lift
 
@@ -160,8 +162,8 @@ def centred(rows: Sequence[tuple[str | None, bytes]], directions: Directions) ->
     size = directions.mean(None).size
     matrix = np.zeros((len(rows), size), dtype=np.float32)
     for row, (language, vector) in enumerate(rows):
-        if len(vector) == 4 * size:
-            matrix[row] = np.frombuffer(vector, dtype="<f4") - directions.mean(language)
+        with suppress(UnusableVectorError):
+            matrix[row] = stored_vector(vector, size) - directions.mean(language)
     return unit(matrix)
 
 

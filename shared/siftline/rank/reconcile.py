@@ -10,6 +10,7 @@ from typing import Protocol
 from uuid import UUID
 
 from siftline.jobs import embedding_store, vectors_store
+from siftline.jobs.set_aside import checked, tell
 from siftline.kit.aws import secret
 from siftline.kit.db import Database
 from siftline.kit.log import logger
@@ -139,9 +140,13 @@ def refresh_active(settings: VectorSettings, database: Database) -> int:
                 stored = vectors_store.of(connection, active.model_version, ids)
             present = index.versions(ids)
             old = [one for one in stored if (present.get(one.id) or 0) < one.version]
+            good, aside = checked(old, vectors_store.Kept.point, row_id=lambda one: one.id, kind="content")
+            if good:
+                index.upsert([Point(*one.point()) for one in good])
             if old:
-                index.upsert([Point(*one.point()) for one in old])
-            written += len(old)
+                with database.transaction() as connection:
+                    tell(connection, "reindex", aside, [one.id for one in good])
+            written += len(good)
             if after is None:
                 return written
 

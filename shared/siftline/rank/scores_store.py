@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 
 from siftline.jobs.replaced_topics_store import left_of
 from siftline.kit.db import Connection
+from siftline.kit.topic_scores import topic_scores
 from siftline.rank.judge import HeldItem, Judgement, SourceTopics
 from siftline.rank.profile import Habit, Liked
 
@@ -59,8 +60,8 @@ class _SourceRow:
 @dataclass(frozen=True, slots=True)
 class _SaidRow:
     id: UUID
-    learnt: list[dict[str, Any]]
-    given: list[str]
+    learnt: Any
+    given: Any
 
 
 _INTERESTS = "select interests from users where id = %(user_id)s"
@@ -98,8 +99,11 @@ _TOPICS = f"""
 select said.topic, {_COUNTS}
 from items i join contents c on c.id = i.content_id {_HAS_READ}
   cross join lateral (select {_ABOUT} as topics) about
-  cross join lateral jsonb_to_recordset(about.topics) as said (topic text)
+  cross join lateral jsonb_array_elements(
+    case when jsonb_typeof(about.topics) = 'array' then about.topics else '[]' end) as one (said)
+  cross join lateral (select one.said ->> 'topic' as topic) said
 where i.user_id = %(user_id)s and i.created_at > now() - %(window)s and jsonb_typeof(c.topics) = 'array'
+  and said.topic is not null
 group by said.topic order by said.topic
 """  # noqa: S608 - made of constants only
 _SOURCES = f"""
@@ -211,7 +215,11 @@ def source_topics(connection: Connection, user_id: UUID) -> dict[UUID, SourceTop
     """Return what the sources of a user's items are said to write about, where something is said."""
     with connection.cursor(row_factory=class_row(_SaidRow), binary=True) as cursor:
         rows = cursor.execute(_SAID, {"user_id": user_id}).fetchall()
-    return {row.id: SourceTopics(row.learnt, row.given) for row in rows}
+    return {row.id: SourceTopics(topic_scores(row.learnt), _words(row.given)) for row in rows}
+
+
+def _words(stored: Any) -> list[str]:
+    return [one for one in stored if isinstance(one, str)] if isinstance(stored, list) else []
 
 
 def due(connection: Connection, user_id: UUID, profile: Kept, *, after: UUID | None, limit: int) -> Sequence[HeldItem]:

@@ -7,9 +7,12 @@ from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
+import numpy as np
+
 from siftline.contracts import JobType, Message
 from siftline.contracts import ScoreUser as ScoreUserMessage
 from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.jobs.set_aside import checked, sifted, tell
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database, settled
 from siftline.kit.errors import SiftlineError
@@ -91,7 +94,7 @@ class ScoreUser:
             kept = store.kept(connection, user_id)
         if interests is None:
             return None
-        if kept is not None and self._holds(kept, interests, directions.model_version):
+        if kept is not None and self._holds(kept, interests, directions.model_version) and _reads(kept):
             return kept
         made = self._made(user_id, interests, directions)
         with self._database.transaction() as connection:
@@ -145,7 +148,7 @@ class ScoreUser:
         while True:
             with self._database.transaction() as connection:
                 items = store.due(connection, user_id, profile, after=after, limit=self._block)
-            if items and not self._write(user_id, profile.id, items, judge.judge(items)):
+            if items and not self._write(user_id, profile.id, items, judge):
                 return scored, False
             scored += len(items)
             if len(items) < self._block:
@@ -158,8 +161,35 @@ class ScoreUser:
                 store.applied(connection, user_id, profile.id)
         return scored, True
 
-    def _write(self, user_id: UUID, profile_id: UUID, items: Sequence[HeldItem], judged: Sequence[Judgement]) -> bool:
-        return settled(self._database, lambda connection: store.write(connection, user_id, profile_id, items, judged))
+    def _write(self, user_id: UUID, profile_id: UUID, items: Sequence[HeldItem], judge: Judge) -> bool:
+        """Judge and write. What cannot be judged has no score, and is due again once something of it changes."""
+        _, lacking = checked(items, judge.check, row_id=_content_id, kind="content")
+        found = sifted(items, judge.judge, row_id=_content_id, kind="content")
+        failing = {one.row_id for one in found.aside}
+        rows = [*found.used, *(item for item in items if item.content_id in failing)]
+        judged = [*found.result, *(Judgement(None, []) for _ in failing)]
+        aside = [*lacking, *found.aside]
+
+        def write(connection: Connection) -> bool:
+            written = store.write(connection, user_id, profile_id, rows, judged)
+            if written:
+                tell(connection, self.job_type, aside, [item.content_id for item in items])
+            return written
+
+        return settled(self._database, write)
+
+
+def _content_id(item: HeldItem) -> UUID:
+    return item.content_id
+
+
+def _reads(kept: store.Kept) -> bool:
+    """Say whether a kept profile is one; another is made in the place of what is not."""
+    try:
+        profile = from_kept(kept.vectors, kept.details)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return False
+    return bool(np.isfinite(profile.centre).all() and np.isfinite(profile.directions).all())
 
 
 def subject_of(connection: Connection, message: Message) -> UUID | None:

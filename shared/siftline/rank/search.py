@@ -176,15 +176,20 @@ class Search:
         bounds: Bounds = UNBOUND,
         worded: Worded | None = None,
     ) -> list[Row]:
-        """Confirm what was found: only what is the user's at this moment, in the order given, thin pages last."""
+        """Confirm what was found: only what is the user's at this moment, in the order given.
+
+        A thin page comes last, for its vector is near to every short query; not one that holds the words, which is
+        what was asked for, however little else it says.
+        """
         marked = [] if worded is None else [one for one in scores if one in worded.shares]
         words = "" if worded is None else worded.words
         with self._database.statement() as connection:
             rows = store.rows(connection, user_id, filters, list(scores), bounds=bounds, worded=marked, words=words)
         shown = [replace(rows[one], score=round(score, 4)) for one, score in scores.items() if one in rows]
+        holding = frozenset[UUID]() if worded is None else frozenset(worded.telling)
         if worded is not None:
             shown = _highlighted(shown, worded)
-        return sorted(shown, key=lambda row: row.thin)
+        return sorted(shown, key=lambda row: row.thin and row.content_id not in holding)
 
 
 def _highlighted(rows: Sequence[Row], worded: Worded) -> list[Row]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from siftline.contracts import JobType, Priority, Queue, Tick
-from siftline.jobs import counts_store, outbox_store
+from siftline.jobs import counts_store, outbox_store, set_aside_store
 from siftline.jobs import store as jobs
 from siftline.jobs.missing_vectors import ask_again
 from siftline.jobs.model import NewJob
@@ -179,6 +179,7 @@ class Schedule:
                 "idempotency_keys": lambda: steps.repeat(self._forget_keys, full=_CLEAN_UP_BATCH),
                 "hosts": lambda: steps.repeat(self._forget_hosts, full=_CLEAN_UP_BATCH),
                 "entities": lambda: steps.repeat(self._forget_entities, full=_CLEAN_UP_BATCH),
+                "set_aside": lambda: steps.repeat(self._forget_set_aside, full=_CLEAN_UP_BATCH),
                 "ghost_vectors": self._remove_ghosts,
             }
         )
@@ -272,6 +273,11 @@ class Schedule:
     def _forget_entities(self) -> int:
         with self._database.transaction() as connection:
             return store.forget_entities(connection, age_s=_ORPHAN_AGE_S, limit=_CLEAN_UP_BATCH)
+
+    def _forget_set_aside(self) -> int:
+        with self._database.transaction() as connection:
+            age_s = self._settings.keep_finished_jobs_s
+            return set_aside_store.clean_up(connection, age_s=age_s, limit=_CLEAN_UP_BATCH)
 
     def _can_accept(self, queue: Queue) -> bool:
         depth = self._depths.depth(queue)
