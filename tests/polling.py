@@ -24,6 +24,7 @@ from siftline.kit.ids import new_id
 from siftline.kit.pacing import Pace
 from tests.api_client import ApiClient
 from tests.factories import make_source, make_user
+from tests.open_client import OpenClient
 from tests.servers import LoopbackServer
 
 
@@ -81,7 +82,7 @@ class Poller:
         ``meanwhile`` happens when the feed is read and nothing is written yet.
         """
         job = self.claimed(source_id)
-        http = HttpClient(allow_loopback=True, sleep=lambda _: None)
+        http = OpenClient(sleep=lambda _: None)
         processor = self.processor(http)
         try:
             done = processor.process(job)

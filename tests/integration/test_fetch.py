@@ -11,11 +11,11 @@ from siftline.fetch.service import FetchSource, UnsupportedSourceError
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError
-from siftline.kit.http import HttpClient
 from siftline.kit.ids import new_id
 from siftline.kit.pacing import Pace
 from siftline.kit.urls import canonical_url
 from tests.factories import make_content
+from tests.open_client import OpenClient
 from tests.polling import Options, Poller, counts, item, rows, rss, source_of, subscribed
 from tests.servers import Answer, LoopbackServer, redirect
 
@@ -82,7 +82,7 @@ class TestNewEntries:
         source_id = subscribed(database, site)
         site.answers["/feed"] = Answer(rss(item(0)))
         job = poller.claimed(source_id)
-        http = HttpClient(allow_loopback=True)
+        http = OpenClient()
         done = poller.processor(http).process(job)
         http.close()
 

@@ -27,6 +27,7 @@ from siftline.settings import JobSettings
 from tests.factories import FakeContext, make_content, make_user, sqs_event
 from tests.fakes import FakeSender
 from tests.ingesting import ingest_content
+from tests.open_client import OpenClient
 from tests.pdfs import endless
 from tests.servers import Answer, LoopbackServer, serving
 
@@ -136,7 +137,7 @@ class Bench:
 
 @pytest.fixture(scope="module")
 def http() -> Iterator[HttpClient]:
-    client = HttpClient(allow_loopback=True, limits=HttpLimits(retries=0))
+    client = OpenClient(limits=HttpLimits(retries=0))
     yield client
     client.close()
 

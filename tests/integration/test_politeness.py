@@ -16,11 +16,12 @@ from siftline.jobs.model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
-from siftline.kit.http import HttpClient, HttpLimits
+from siftline.kit.http import HttpLimits
 from siftline.settings import JobSettings
 from tests.api_client import World
 from tests.factories import FakeContext, sqs_event
 from tests.fakes import FakeSender
+from tests.open_client import OpenClient
 from tests.polling import Options, Poller, counts, item, rows, rss, source_of, subscribed
 from tests.servers import Answer, LoopbackServer, drip, redirect
 
@@ -138,7 +139,7 @@ class Line:
 
     def __init__(self, database: Database, poller: Poller, **limits: Any) -> None:
         self.sender = FakeSender()
-        self.http = HttpClient(allow_loopback=True, sleep=lambda _: None, limits=HttpLimits(**limits))
+        self.http = OpenClient(sleep=lambda _: None, limits=HttpLimits(**limits))
         settings = JobSettings()
         self.database = database
         self.consumer = BatchConsumer(
@@ -353,7 +354,7 @@ def test_every_request_names_the_product_and_how_to_reach_who_runs_it(
     source_id = subscribed(database, site)
     site.answers["/feed"] = redirect("/moved")
     site.answers["/moved"] = FEED
-    http = HttpClient(allow_loopback=True, contact="https://siftline.example/bot")
+    http = OpenClient(contact="https://siftline.example/bot")
     poller = Poller(database, feed_reader)
     poller.processor(http).process(poller.claimed(source_id))
     http.close()

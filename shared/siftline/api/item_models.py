@@ -112,8 +112,8 @@ class Item(BaseModel):
     word_count: int | None
     reading_minutes: int | None = Field(description="At 230 words a minute, or 500 characters of Chinese or Japanese")
     published_at: datetime | None = Field(description="As the page claims")
-    first_seen_at: datetime
-    sort_at: datetime = Field(description="The earlier of the two; lists are sorted by it, newest first")
+    first_seen_at: datetime = Field(description="When it came to the caller")
+    sort_at: datetime = Field(description="The earlier of the two; by it lists are sorted, newest first")
     summary: str | None
     topics: list[Topic] | None = Field(
         description="Everybody's, best first; null until analysed; none where your set of its source takes their place"

@@ -33,7 +33,7 @@ _MADE = "select period_key from editions where briefing_id = %(id)s and period_k
 # one content count as that one. A story that is known gives its key.
 _CANDIDATES = """
 select c.id as content_id, i.id as item_id, coalesce(k.story_id, o.story_id, c.duplicate_of, c.id) as story_key,
-  coalesce(nullif(c.title, ''), c.url) as title, c.url,
+  coalesce(nullif(c.title, ''), i.told_title, i.url, c.url) as title, coalesce(i.url, c.url) as url,
   coalesce(nullif(b.title, ''), nullif(s.title, ''), (
     select coalesce(nullif(f.title, ''), nullif(fs.title, ''))
     from source_entries n join subscriptions f on f.source_id = n.source_id and f.user_id = i.user_id
@@ -42,7 +42,8 @@ select c.id as content_id, i.id as item_id, coalesce(k.story_id, o.story_id, c.d
     nullif(c.site_name, ''), substring(c.url from '//([^/:]+)'), c.url) as site,
   i.source_id, c.lang, c.summary,
   array(select t ->> 'topic' from jsonb_array_elements(coalesce(c.topics, '[]')) as t) as topics,
-  c.published_at, c.sort_at, item_rank(i.score, c.sort_at, %(end)s, %(freshness_weight)s, %(half_life_s)s) as score,
+  coalesce(c.published_at, i.told_at) as published_at, c.sort_at,
+  item_rank(i.score, c.sort_at, %(end)s, %(freshness_weight)s, %(half_life_s)s) as score,
   coalesce(i.score_reasons, '[]') as reasons, l.value as likeness, l.about
 from items i join contents c on c.id = i.content_id
   left join sources s on s.id = i.source_id
@@ -85,7 +86,7 @@ from subscriptions b join sources s on s.id = b.source_id where b.user_id = %(us
 """
 
 _FAILED = """
-select coalesce(nullif(b.title, ''), nullif(s.title, ''), s.url) as title, s.last_error_code as error_code
+select coalesce(nullif(b.title, ''), nullif(s.title, ''), b.url, s.url) as title, s.last_error_code as error_code
 from subscriptions b join sources s on s.id = b.source_id
 where b.user_id = %(user_id)s and s.last_error_code is not null and s.last_fetch_at > %(start)s
   and (s.last_success_at is null or s.last_success_at <= %(start)s)

@@ -50,6 +50,8 @@ class Source:
     refresh_max_minutes: int | None = None
     rhythm: dict[str, Any] = field(default_factory=dict)
     """What the last whole feed said of its rhythm (``siftline.fetch.rhythm``)."""
+    typed_origin: str | None = None
+    """The origin of this machine that a follower typed (``siftline.kit.http_typed``)."""
 
     @property
     def polled_url(self) -> str:
@@ -96,7 +98,7 @@ class Polled:
 _LOAD = """
 select id, kind, url, title, site_url, etag, last_modified, body_sha256, health, first_import, imported_at,
   last_full_at, options, feed_url, adopted_url, resolved_url, resolved_since, resolved_polls, refresh_minutes,
-  wished_minutes, refresh_min_minutes, refresh_max_minutes, rhythm
+  wished_minutes, refresh_min_minutes, refresh_max_minutes, rhythm, typed_origin
 from sources where id = %(source_id)s
 """
 

@@ -16,9 +16,9 @@ from siftline.fetch.store import NewContent, Stored
 from siftline.jobs import store as jobs
 from siftline.jobs.model import NewJob
 from siftline.kit.db import Connection
-from siftline.kit.ids import new_id
+from siftline.kit.ids import random_id
 from siftline.kit.sites import speaks_for
-from siftline.kit.urls import canonical_url
+from siftline.kit.urls import canonical_url, clean_url, origin_of
 
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -101,7 +101,7 @@ class Intake:
         rows = [stored.get(content.url_key) for content in brought]
         ledger_store.move_entries(connection, source_id, verdict.moves)
         ledger_store.add_entries(connection, source_id, zip(brought, rows, strict=True))
-        store.give_items(connection, source_id, [row for row in rows if row])
+        store.give_items(connection, source_id, [(one, row) for one, row in zip(brought, rows, strict=True) if row])
         ledger_store.touch_entries(connection, source_id, verdict.seen)
         ledger_store.edit_entries(connection, source_id, verdict.edits)
         # Whoever saved a file by hand knows no more than its name; its feed does.
@@ -126,6 +126,7 @@ class Intake:
         identified, entry = arrival.identified, arrival.identified.entry
         recording = recording_url(entry)
         site_name = self._feed.title or None
+        told = None
         url_key, url = arrival.url_key, entry.link or recording or self._feed.site_url or self._source.url
         if recording is not None and (entry.link is None or not self._speaks_for(identified)):
             # The page of another site is not this feed's to describe. The recording is.
@@ -133,16 +134,26 @@ class Intake:
         elif recording is not None and canonical_url(recording) == url_key:
             self._files.add(url_key)
         elif not self._speaks_for(identified):
-            identified, site_name = identified._replace(entry=_hint(entry, self._now)), None
+            # Another site's page speaks for itself. What this feed calls it is for who follows it.
+            told, site_name = entry, None
+            identified = identified._replace(entry=Entry(guid=entry.guid, link=entry.link, title=""))
         return NewContent(
-            id=new_id(),
+            id=random_id(),
             url_key=url_key,
-            url=url,
+            url=clean_url(url),
             kind=recording_kind(entry) or ("article" if entry.link else "note"),
             identified=identified,
             site_name=site_name,
             analyse=analyse,
+            typed_origin=self._typed_origin(url),
+            told_title=(told.title or None) if told else None,
+            told_at=min(told.published_at, self._now) if told and told.published_at else None,
         )
+
+    def _typed_origin(self, url: str) -> str | None:
+        """Return the origin that the source's followers opened, where the address is of that very one."""
+        own = self._source.typed_origin
+        return own if own is not None and origin_of(url) == own else None
 
     def _file_key(self, recording: str, identified: Identified) -> str:
         """Return the key of a recording without a page that its feed may describe.
@@ -174,12 +185,6 @@ class Intake:
             payload=self._payload,
             subject_waits=made,
         )
-
-
-def _hint(entry: Entry, now: datetime) -> Entry:
-    """Return what a feed may say of another site's page until that speaks for itself: its title and its day."""
-    at = entry.published_at if entry.published_at and entry.published_at <= now else None
-    return Entry(guid=entry.guid, link=entry.link, title=entry.title, published_at=at)
 
 
 def chosen(arrivals: list[Arrival], rule: str) -> set[str]:

@@ -5,6 +5,7 @@ carries no HTML reader.
 """
 
 import hashlib
+from dataclasses import replace
 from datetime import timedelta
 from typing import Protocol
 
@@ -21,6 +22,8 @@ from siftline.jobs.model import ClaimedJob, Done, NewJob
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError
+from siftline.kit.hosts import own_url
+from siftline.kit.http_typed import typed
 from siftline.kit.log import logger
 
 __all__ = ["IngestContent", "SavedItem", "ensure_content", "save_url", "subject_of"]
@@ -70,12 +73,13 @@ class IngestContent:
     def process(self, job: ClaimedJob) -> Done:
         """Read the content's page. Text that is new to us is handed on to its analysis; known text is ``READY``."""
         with self._database.transaction() as connection:
-            content = store.load(connection, job.subject_id)
+            content = store.load(connection, job.subject_id, source_id=job.payload.get("source_id"))
             analysed = store.analysed_text(connection, job.subject_id, version=SIGNATURE_VERSION)
             known = media_store.load_words(connection, job.subject_id) if content and content.media else None
         if content is None:
             raise ContentGoneError("The item was deleted before it could be read.")
-        reading = self._reader.read(content)
+        with typed(content.typed_origin):
+            reading = self._reader.read(replace(content, url=own_url(content.url, content.url_key)))
         # What was got before is not given up because it is not to be had today; what was paid for is not paid again.
         words = known if known is not None and reading.words is not None and not reading.words.text else reading.words
         found = _found(reading, words)
@@ -130,6 +134,7 @@ class IngestContent:
             group_key=job.group_key,
             priority=job.priority,
             queue=Queue.CONTENT_BACKGROUND,
+            payload=job.payload,
             due_at=self._clock.now() + timedelta(seconds=wait_s),
         )
         return [listening]

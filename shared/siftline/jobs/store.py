@@ -21,7 +21,8 @@ from siftline.kit.errors import TransientError
 from siftline.kit.ids import new_id
 
 # A row that the insert met already bears this transaction's mark (xmax); only one made now begins a timeline.
-# Who asks as a job runs has the follow-up. Who brings a new text where a free repeat waits has that job: now it costs.
+# A page is read for who asks most urgently, within what they typed. Who asks as a job runs has the follow-up. Who
+# brings a new text where a free repeat waits has that job: now it costs.
 _ENQUEUE = """
 with live as (
 insert into jobs (id, job_type, queue, subject_id, group_key, priority, payload, due_at, max_attempts,
@@ -37,6 +38,8 @@ on conflict (job_type, subject_id) where state in ('pending', 'processing') do u
   again = jobs.again or jobs.state = 'processing',
   again_for = case when jobs.state = 'processing' then coalesce(jobs.again_for, excluded.group_key) end,
   priority = greatest(jobs.priority, excluded.priority),
+  payload = case when excluded.job_type = 'ingest_content' and excluded.priority > jobs.priority then excluded.payload
+    else jobs.payload end,
   queue = case when jobs.state = 'pending' and excluded.priority > jobs.priority then excluded.queue
     else jobs.queue end,
   group_key = case when jobs.state = 'pending' and (excluded.priority > jobs.priority or exists (
