@@ -75,6 +75,7 @@ class Poller:
     pages: PageReader = field(default_factory=PageReader)
     clock: Clock = field(default_factory=SystemClock)
     sleep: Callable[[float], None] = time.sleep
+    client: Callable[..., HttpClient] = OpenClient
 
     def poll(self, source_id: UUID, meanwhile: Callable[[], object] = lambda: None) -> Mapping[str, Any]:
         """Poll once; returns the result's numbers, or raises what the poll raised after writing what it means.
@@ -82,7 +83,7 @@ class Poller:
         ``meanwhile`` happens when the feed is read and nothing is written yet.
         """
         job = self.claimed(source_id)
-        http = OpenClient(sleep=lambda _: None)
+        http = self.client(sleep=lambda _: None)
         processor = self.processor(http)
         try:
             done = processor.process(job)

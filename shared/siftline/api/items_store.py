@@ -100,8 +100,9 @@ class StatusRow:
 
 COLUMNS = f"""
 select i.id, i.content_id, coalesce(i.url, c.url) as url, c.status,
-  coalesce(nullif(c.title, ''), i.told_title) as title, c.author, c.site_name, c.image_url, c.kind, c.lang, c.word_count,
-  coalesce(c.published_at, i.told_at) as published_at, i.created_at as first_seen_at, c.sort_at, c.summary,
+  coalesce(nullif(c.title, ''), i.told_title) as title, c.author, c.site_name, c.image_url, c.kind, c.lang,
+  c.word_count, coalesce(c.published_at, i.told_at) as published_at, i.created_at as first_seen_at,
+  c.sort_at, c.summary,
   case when r.replaces then '[]' else {left_of("c.topics")} end as topics,
   case when r.made_at is not null then r.topics end as own_topics, c.tags as content_tags, i.tags as own_tags, i.note,
   i.source_id, i.saved, i.read_at, i.starred_at, c.notice_code, c.reading_notice_code, c.error_code, c.error_detail,
