@@ -94,7 +94,7 @@ as site
 """
 _MEMBER = """
 select i.id, t.story_id, coalesce(i.url, c.url) as url, coalesce(nullif(c.title, ''), i.told_title) as title,
-  c.sort_at, i.read_at, i.created_at
+  least(coalesce(c.published_at, i.told_at), i.created_at) as sort_at, i.read_at, i.created_at
 """
 _MEMBERS = f"""
 {_MEMBER} {_SITE}

@@ -106,9 +106,8 @@ def _recording(row: RecordingRow) -> Recording:
 
 def fields_of(row: ItemRow) -> dict[str, object]:
     """Return what ``Item`` shows of a row."""
-    first = row.first_seen_at
     return asdict(row) | {
-        "sort_at": first if row.published_at is None else min(first, row.published_at),
+        "sort_at": row.shown_sort_at,
         "reading_minutes": reading_minutes(row.word_count, row.lang),
         "tags": list(dict.fromkeys([*row.own_tags, *row.content_tags])),
         "score": None if row.score is None else round(row.score, 4),

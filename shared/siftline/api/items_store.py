@@ -62,6 +62,11 @@ class ItemRow:
     score_reasons: list[dict[str, Any]] | None = None
 
     @property
+    def shown_sort_at(self) -> datetime:
+        """The earlier of when it was published and when this user got it: where it stands, as far as they may know."""
+        return self.first_seen_at if self.published_at is None else min(self.first_seen_at, self.published_at)
+
+    @property
     def shown_notice_code(self) -> str | None:
         """What limits its reading; that it waits for credit is told where that is what it waits for."""
         return self.reading_notice_code or self.notice_code
