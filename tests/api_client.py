@@ -113,6 +113,7 @@ class World:
         database: Database,
         *,
         allow_loopback: bool = False,
+        webhook_allow_loopback: bool = False,
         sender: Sender | None = None,
         dead_letter_queues: DeadLetterQueues | None = None,
         opml_limits: OpmlLimits | None = None,
@@ -134,7 +135,12 @@ class World:
             log=logger("api"),
         )
         self.api = http_api(
-            parts, allow_loopback=allow_loopback, max_attempts=4, opml_limits=opml_limits, public_url=public_url
+            parts,
+            allow_loopback=allow_loopback,
+            webhook_allow_loopback=webhook_allow_loopback,
+            max_attempts=4,
+            opml_limits=opml_limits,
+            public_url=public_url,
         )
 
     def user(self, *scopes: str, name: str = "reader") -> ApiClient:

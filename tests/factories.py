@@ -14,6 +14,8 @@ from siftline.contracts import QUEUE_OF, JobType
 from siftline.jobs import store
 from siftline.jobs.model import ClaimedJob, NewJob
 from siftline.kit.db import Connection, Database
+from siftline.kit.errors import PermanentError
+from siftline.kit.http_typed import typed_origin
 from siftline.kit.ids import new_id
 
 
@@ -25,10 +27,10 @@ def make_user(connection: Connection, *, name: str = "reader") -> UUID:
 
 
 def make_content(connection: Connection, *, url: str | None = None, **columns: Any) -> UUID:
-    """Insert a content; further columns by name."""
+    """Insert a content whose address somebody typed; further columns by name."""
     content_id = new_id()
     url = url or f"https://news.example/{content_id}"
-    values = {"id": content_id, "url": url, "url_key": url, **columns}
+    values = {"id": content_id, "url": url, "url_key": url, "typed_origin": _typed(url), **columns}
     names = ", ".join(values)
     places = ", ".join(f"%({name})s" for name in values)
     connection.execute(f"insert into contents ({names}) values ({places})", values)
@@ -71,14 +73,21 @@ def make_item(connection: Connection, user_id: UUID, content_id: UUID) -> UUID:
 
 
 def make_source(connection: Connection, *, url: str | None = None, **columns: Any) -> UUID:
-    """Insert a source; further columns by name."""
+    """Insert a source whose address somebody typed; further columns by name."""
     source_id = new_id()
     url = url or f"https://feeds.example/{source_id}.xml"
-    values = {"id": source_id, "kind": "rss", "url": url, "url_key": url, **columns}
+    values = {"id": source_id, "kind": "rss", "url": url, "url_key": url, "typed_origin": _typed(url), **columns}
     names = ", ".join(values)
     places = ", ".join(f"%({name})s" for name in values)
     connection.execute(f"insert into sources ({names}) values ({places})", values)
     return source_id
+
+
+def _typed(url: str) -> str | None:
+    try:
+        return typed_origin(url)
+    except (PermanentError, ValueError):
+        return None  # what no person could follow or save stands in tests all the same
 
 
 def make_job(

@@ -24,6 +24,7 @@ from siftline.kit.ids import new_id
 from siftline.kit.pacing import Pace
 from tests.api_client import ApiClient
 from tests.factories import make_source, make_user
+from tests.open_client import OpenClient
 from tests.servers import LoopbackServer
 
 
@@ -74,6 +75,7 @@ class Poller:
     pages: PageReader = field(default_factory=PageReader)
     clock: Clock = field(default_factory=SystemClock)
     sleep: Callable[[float], None] = time.sleep
+    client: Callable[..., HttpClient] = OpenClient
 
     def poll(self, source_id: UUID, meanwhile: Callable[[], object] = lambda: None) -> Mapping[str, Any]:
         """Poll once; returns the result's numbers, or raises what the poll raised after writing what it means.
@@ -81,7 +83,7 @@ class Poller:
         ``meanwhile`` happens when the feed is read and nothing is written yet.
         """
         job = self.claimed(source_id)
-        http = HttpClient(allow_loopback=True, sleep=lambda _: None)
+        http = self.client(sleep=lambda _: None)
         processor = self.processor(http)
         try:
             done = processor.process(job)

@@ -15,9 +15,9 @@ from siftline.fetch.reader import FeedReader
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.publish import Publisher
 from siftline.kit.db import Database
-from siftline.kit.http import HttpClient
 from siftline.kit.ids import new_id
 from tests.factories import FakeContext, make_source, make_user, sqs_event
+from tests.open_client import OpenClient
 from tests.polling import Options, Poller
 from tests.servers import Answer, LoopbackServer, Request, serving
 from tests.simulated_time import SimulatedTime, simulated_time
@@ -83,7 +83,7 @@ class Day:
         unheard = hours * 3_600
         self._schedule, self._sender = make_schedule(database, clock=time, job_statistics_s=unheard)
         settings = schedule_settings(job_statistics_s=unheard)
-        self._http = HttpClient(allow_loopback=True, clock=time, sleep=time.sleep)
+        self._http = OpenClient(clock=time, sleep=time.sleep)
         pace_of_reddit = {"reddit.com": 10.0}
         options = Options(
             first_import="skip", reddit_url=server.url(""), host_per_minute=pace_of_reddit, host_wait_s=1.0

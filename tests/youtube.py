@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from siftline.kit.http import HttpClient, HttpLimits, Response
 from tests.certificates import certificate
+from tests.open_client import OpenClient
 from tests.servers import Answer, LoopbackServer, Request, serving
 
 HOST = "www.youtube.com"
@@ -105,8 +106,7 @@ def youtube(folder: Path) -> Iterator[FakeYouTube]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(authority)
     with serving(tls=context) as server:
-        http = HttpClient(
-            allow_loopback=True,
+        http = OpenClient(
             limits=HttpLimits(retries=0),
             resolver=lambda _: [ipaddress.ip_address("127.0.0.1")],
             tls=ssl.create_default_context(cafile=str(authority)),

@@ -41,6 +41,9 @@ class BriefSettings(ConsumerSettings, HttpSettings, RelevanceSettings, AddressSe
     deliver_briefing_s: float = Field(
         default=15.0, gt=0, le=40, description="the longest that SES or a webhook may take to answer"
     )
+    webhook_allow_loopback: bool = Field(
+        default=False, description="webhooks may go to this machine, whatever HTTP_ALLOW_LOOPBACK says; for tests"
+    )
 
     def longest_s(self) -> float:
         """Return the longest that one job may take: a connection takes SES five seconds more."""
@@ -48,5 +51,10 @@ class BriefSettings(ConsumerSettings, HttpSettings, RelevanceSettings, AddressSe
 
     def webhooks(self) -> Self:
         """Return these settings for webhooks: asked once, and no redirect is followed."""
-        once = {"http_total_s": self.deliver_briefing_s, "http_retries": 0, "http_redirects_max": 0}
+        once = {
+            "http_total_s": self.deliver_briefing_s,
+            "http_retries": 0,
+            "http_redirects_max": 0,
+            "http_allow_loopback": self.webhook_allow_loopback,
+        }
         return self.model_copy(update=once)

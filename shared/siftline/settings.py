@@ -260,8 +260,9 @@ class ApiSettings(ConsumerSettings, RelevanceSettings, FeedSettings):
     """The HTTP API. It only makes jobs, but it also shows how deep the queues and their dead-letter queues are."""
 
     http_allow_loopback: bool = Field(
-        default=False, description="accepts loopback addresses, for development and tests"
+        default=False, description="accepts loopback addresses that are typed in, for development and tests"
     )
+    webhook_allow_loopback: bool = Field(default=False, description="accepts loopback addresses of webhooks, for tests")
     qdrant_url: str = Field(description="asked by GET /health?deep=1 whether it answers")
     worker_health_url: str = Field(
         default="", description="a worker beside the API, asked by GET /health?deep=1 what it cannot do; empty: none is"

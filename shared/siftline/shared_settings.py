@@ -134,7 +134,9 @@ class HttpSettings(Settings):
     """The safe HTTP client of every function that fetches from addresses users or feeds name."""
 
     http_contact: str = Field(default="", max_length=200, description="URL or mail address named in the user agent")
-    http_allow_loopback: bool = Field(default=False, description="opens 127.0.0.0/8 and ::1, for development and tests")
+    http_allow_loopback: bool = Field(
+        default=False, description="opens 127.0.0.0/8 and ::1 to who typed that origin, for development and tests"
+    )
     http_total_s: float = Field(default=30.0, gt=0, le=300, description="whole request, redirects and retries included")
     http_connect_s: float = Field(default=10.0, gt=0, le=60, description="longest wait for a connection")
     http_read_s: float = Field(default=10.0, gt=0, le=60, description="longest silence of a server")

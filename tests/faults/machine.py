@@ -289,6 +289,7 @@ class FaultMachine:
             "FIRST_IMPORT": "all",
             "MAIL_FROM": "Siftline <news@siftline.example>",
             "HTTP_ALLOW_LOOPBACK": "true",
+            "WEBHOOK_ALLOW_LOOPBACK": "true",
             "NO_PROXY": "127.0.0.1",
             **self._settings,
         }

@@ -12,12 +12,12 @@ from uuid import UUID
 import pytest
 
 from infra.local.aws import SHOWS_KEY
-from siftline.kit.http import HttpClient
 from siftline.kit.ids import new_id
 from tests.delivering import SENDING, mail_at
 from tests.faults.http_proxy import Asked, Reply
 from tests.faults.machine import FaultMachine
 from tests.faults.table import Told
+from tests.open_client import OpenClient
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -134,7 +134,7 @@ def test_a_worker_killed_twice_so_leaves_it_unconfirmed_and_no_third_mail_is_sen
 
 def accepted(machine: FaultMachine, user_id: UUID) -> int:
     """Return how many mails to a user the provider has taken."""
-    with closing(HttpClient(allow_loopback=True)) as client:
+    with closing(OpenClient()) as client:
         found = client.get(f"{machine.sqs.meta.endpoint_url}/_ministack/ses/messages", headers=SHOWS_KEY)
     return sum(f"{user_id}@news.example" in mail["To"] for mail in mails_in(json.loads(found.body)))
 

@@ -10,9 +10,9 @@ from siftline.fetch.reader import FeedReader
 from siftline.jobs import lease_store, store
 from siftline.jobs.model import NewJob
 from siftline.kit.db import Database
-from siftline.kit.http import HttpClient
 from tests.faults.machine import FaultMachine
 from tests.faults.table import Told
+from tests.open_client import OpenClient
 from tests.polling import Poller, counts, item, rows, rss, subscribed
 from tests.servers import Answer, serving
 
@@ -71,7 +71,7 @@ def test_a_feed_of_one_item_polled_a_thousand_times_has_brought_one(database: Da
             Answer(rss(item(0, guid=f"urn:{poll // 7}", description=f"{poll} comments", pubDate=f"{poll}")))
             for poll in range(POLLS)
         ]
-        http = HttpClient(allow_loopback=True)
+        http = OpenClient()
         processor = poller.processor(http)
         for _ in range(POLLS):
             job = poller.claimed(source_id)

@@ -14,6 +14,7 @@ from siftline.kit.ids import new_id
 from siftline.settings import environment
 from tests.functions import make_queues
 from tests.models import tiny_model
+from tests.open_client import OpenClient
 from tests.servers import LoopbackServer, serving
 from tests.vectors import serving_vectors
 
@@ -51,7 +52,7 @@ def page_reader() -> Iterator[PageReader]:
 @pytest.fixture(scope="module")
 def once() -> Iterator[HttpClient]:
     """A client that reaches loopback and tries everything once."""
-    client = HttpClient(allow_loopback=True, limits=HttpLimits(retries=0))
+    client = OpenClient(limits=HttpLimits(retries=0))
     yield client
     client.close()
 

@@ -12,6 +12,7 @@ from siftline.jobs.model import NewJob
 from siftline.kit.db import Database
 from siftline.kit.http import HttpClient
 from tests.ingesting import Works, ingest_content
+from tests.open_client import OpenClient
 from tests.texts import prose, retold
 
 STORY = prose(11, 600)
@@ -19,7 +20,7 @@ STORY = prose(11, 600)
 
 @pytest.fixture(scope="module")
 def http() -> Iterator[HttpClient]:
-    client = HttpClient(allow_loopback=True)
+    client = OpenClient()
     yield client
     client.close()
 

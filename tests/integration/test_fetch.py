@@ -12,11 +12,11 @@ from siftline.fetch.service import FetchSource, UnsupportedSourceError
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError
-from siftline.kit.http import HttpClient
 from siftline.kit.ids import new_id
 from siftline.kit.pacing import Pace
 from siftline.kit.urls import canonical_url
 from tests.factories import make_content
+from tests.open_client import OpenClient
 from tests.polling import Options, Poller, counts, item, rows, rss, source_of, subscribed
 from tests.servers import Answer, LoopbackServer, redirect
 
@@ -86,7 +86,7 @@ class TestNewEntries:
         source_id = subscribed(database, site)
         site.answers["/feed"] = Answer(rss(item(0)))
         job = poller.claimed(source_id)
-        http = HttpClient(allow_loopback=True)
+        http = OpenClient()
         done = poller.processor(http).process(job)
         http.close()
 
@@ -171,9 +171,9 @@ class TestFirstImport:
         old = [item(number, pubDate=date) for number, date in enumerate(dates)]
         site.answers["/feed"] = [Answer(rss(*old)), Answer(rss(*old, item(9)))]
         poller.poll(source_id)
-        found = rows(database, "select title, status, topics from contents order by title")
-        assert [int(row["title"][-1]) for row in found if row["status"] == "PENDING"] == analysed
-        assert {row["status"] for row in found if int(row["title"][-1]) not in analysed} <= {"READY"}
+        found = rows(database, "select url, status, topics from contents order by url")
+        assert [int(row["url"][-1]) for row in found if row["status"] == "PENDING"] == analysed
+        assert {row["status"] for row in found if int(row["url"][-1]) not in analysed} <= {"READY"}
         assert counts(database) == (4, 4, 4, len(analysed))
         poller.poll(source_id)
         assert counts(database) == (5, 5, 5, len(analysed) + 1)
@@ -272,8 +272,10 @@ class TestIdentityOverPolls:
             poller.poll(source_id)
         assert rows(database, "select title, text, entry_html from contents order by url_key") == [
             {"title": "True", "text": "true", "entry_html": None},
-            {"title": "Entry 1", "text": None, "entry_html": None},
+            {"title": None, "text": None, "entry_html": None},
         ]
+        told = rows(database, "select told_title from items join contents on contents.id = content_id order by url_key")
+        assert [row["told_title"] for row in told] == ["Entry 0", "Entry 1"]
         assert len(rows(database, "select id from jobs where job_type = 'ingest_content'")) == 1
 
     def test_an_edit_is_noticed_stored_and_read_again_if_it_was_read(
@@ -295,8 +297,8 @@ class TestIdentityOverPolls:
         }  # fmt: skip
         assert counts(database) == (2, 2, 2, 3)
         assert rows(database, "select title, status from contents order by title") == [
-            {"title": "Entry 0", "status": "READY"},
             {"title": "Entry 1, corrected", "status": "PENDING"},
+            {"title": None, "status": "READY"},
         ]
 
 

@@ -79,8 +79,8 @@ def test_what_all_who_follow_have_deleted_is_not_made_again(
     world.sql("update item_tombstones set deleted_at = deleted_at - interval '1 hour'")
     source_id = follow(user, server, "/other")
     poller.poll(source_id)
-    contents = "select title from contents"
-    assert [row["title"] for row in rows(world.database, contents)] == ["Entry 1"]
+    contents = "select url from contents"
+    assert [row["url"] for row in rows(world.database, contents)] == ["https://news.example/1"]
     # WHEN somebody follows who did not delete it
     world.sql("update jobs set state = 'completed', finished_at = now() where state = 'pending'")
     world.sql("update subscriptions set created_at = created_at - interval '30 minutes'")

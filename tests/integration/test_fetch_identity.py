@@ -77,17 +77,17 @@ def test_what_was_deleted_does_not_come_back_as_long_as_the_feed_lists_it(
     assert polled(poller, server, source_id, body) == [2]
     with database.transaction() as connection:
         if by == "retention":
-            connection.execute("delete from contents where published_at < now() - interval '30 days'")
+            connection.execute("delete from contents where sort_at < now() - interval '30 days'")
         else:
             [(item_id, user_id)] = connection.execute(
-                "select i.id, i.user_id from items i join contents c on c.id = i.content_id where c.title = 'Entry 0'"
+                "select id, user_id from items where told_title = 'Entry 0'"
             ).fetchall()
             assert items_store.delete_item(connection, user_id, item_id)
         connection.execute("update subscriptions set created_at = created_at - interval '1 hour'")
     for day in range(1, 4):
         days_pass(database)
         assert polled(poller, server, source_id, body + b" " * day) == [0]
-        assert rows(database, "select title from contents") == [{"title": "Entry 1"}]
+        assert rows(database, "select url from contents") == [{"url": "https://news.example/1"}]
 
 
 def test_who_follows_after_a_retention_rule_struck_gets_what_the_feed_lists(
@@ -202,7 +202,7 @@ def test_dates_stamped_anew_at_each_poll_change_nothing(
         for poll in range(4)
     ]
     assert polled(poller, server, source_id, *bodies) == [2, 0, 0, 0]
-    assert rows(database, "select published_at from contents where title = 'Entry 0'") == [{"published_at": start}]
+    assert rows(database, "select told_at from items where told_title = 'Entry 0'") == [{"told_at": start}]
     assert counts(database) == (2, 2, 2, 2)
 
 

@@ -7,7 +7,7 @@ import ssl
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import pytest
@@ -31,6 +31,7 @@ from siftline.kit.http_errors import (
 from siftline.kit.http_turns import in_turn
 from siftline.kit.pacing import HostBusyError
 from tests.certificates import certificate
+from tests.open_client import OpenClient
 from tests.servers import Answer, LoopbackServer, Request, drip, redirect, serving
 
 LOOPBACK = ipaddress.ip_address("127.0.0.1")
@@ -68,7 +69,13 @@ _made: list[HttpClient] = []
 
 
 def client(**options: object) -> HttpClient:
-    _made.append(HttpClient(**{"allow_loopback": True, "sleep": Sleeps(), **options}))  # type: ignore[arg-type]  # a dict of mixed kinds
+    _made.append(OpenClient(**{"sleep": Sleeps(), **options}))
+    return _made[-1]
+
+
+def guarded(**options: Any) -> HttpClient:
+    """Return a client as the rooms have it."""
+    _made.append(HttpClient(sleep=Sleeps(), **options))
     return _made[-1]
 
 
@@ -363,7 +370,7 @@ class TestAddresses:
     def test_loopback_is_refused_in_every_spelling_unless_it_was_opened(self, server: LoopbackServer, url: str) -> None:
         server.answers["/"] = Answer(b"secret")
         with pytest.raises(AddressRefusedError):
-            client(allow_loopback=False, resolver=Names([LOOPBACK])).get(url.format(port=server.port))
+            guarded(resolver=Names([LOOPBACK])).get(url.format(port=server.port))
         assert server.requests == []
 
     def test_opening_loopback_opens_nothing_else(self) -> None:

@@ -27,6 +27,7 @@ from siftline.settings import JobSettings
 from tests.factories import FakeContext, make_content, make_user, sqs_event
 from tests.fakes import FakeSender
 from tests.ingesting import ingest_content
+from tests.open_client import OpenClient
 from tests.pdfs import endless
 from tests.servers import Answer, LoopbackServer, serving
 
@@ -136,7 +137,7 @@ class Bench:
 
 @pytest.fixture(scope="module")
 def http() -> Iterator[HttpClient]:
-    client = HttpClient(allow_loopback=True, limits=HttpLimits(retries=0))
+    client = OpenClient(limits=HttpLimits(retries=0))
     yield client
     client.close()
 
@@ -196,13 +197,13 @@ def test_the_same_page_in_another_spelling_is_the_same_item(bench: Bench) -> Non
     assert len(bench.all("select id from jobs")) == 1
 
 
-def test_a_page_that_another_reader_has_makes_an_item_which_only_looks_for_its_story(bench: Bench) -> None:
+def test_a_page_that_another_reader_has_looks_new_and_only_looks_for_its_story(bench: Bench) -> None:
     bench.site.answers["/a"] = page()
     first = bench.save("/a")
     bench.work(first.content_id)
     bench.analysed(first.content_id)
     second = bench.save("/a")
-    assert (second.content_id, second.status, second.created) == (first.content_id, "READY", True)
+    assert (second.content_id, second.status, second.created) == (first.content_id, "PENDING", True)
     waiting = bench.all("select job_type from jobs where state = 'pending'")
     assert waiting == [{"job_type": "join_stories"}]
 

@@ -24,6 +24,7 @@ from siftline.kit.http import HttpClient, HttpLimits
 from siftline.kit.vectors import Point
 from tests.ingesting import Works, ingest_content
 from tests.models import WordEmbedder
+from tests.open_client import OpenClient
 from tests.pdfs import document, stream
 from tests.servers import Answer, LoopbackServer, serving
 
@@ -79,7 +80,7 @@ class _Index:
 
 @pytest.fixture(scope="module")
 def http() -> Iterator[HttpClient]:
-    client = HttpClient(allow_loopback=True, limits=HttpLimits(retries=0))
+    client = OpenClient(limits=HttpLimits(retries=0))
     yield client
     client.close()
 

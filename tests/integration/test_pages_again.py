@@ -16,6 +16,7 @@ from siftline.ingest.reader import PageReader
 from siftline.kit.db import Database
 from siftline.kit.http import HttpClient, HttpLimits
 from tests.ingesting import Works, ingest_content
+from tests.open_client import OpenClient
 from tests.polling import Poller, item, rss, subscribed
 from tests.servers import Answer, LoopbackServer
 from tests.ticks import make_schedule
@@ -70,7 +71,7 @@ class Place:
 def place(
     database: Database, site: LoopbackServer, page_reader: PageReader, feed_reader: FeedReader
 ) -> Iterator[Place]:
-    with closing(HttpClient(allow_loopback=True, limits=HttpLimits(retries=0))) as http:
+    with closing(OpenClient(limits=HttpLimits(retries=0))) as http:
         yield Place(database, site, http, page_reader, feed_reader)
 
 

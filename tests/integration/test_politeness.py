@@ -16,12 +16,13 @@ from siftline.jobs.model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
-from siftline.kit.http import HttpClient, HttpLimits
+from siftline.kit.http import HttpLimits
 from siftline.kit.http_errors import DnsFailedError
 from siftline.settings import JobSettings
 from tests.api_client import World
 from tests.factories import FakeContext, sqs_event
 from tests.fakes import FakeSender
+from tests.open_client import OpenClient
 from tests.polling import Options, Poller, counts, item, rows, rss, source_of, subscribed
 from tests.servers import Answer, LoopbackServer, drip, redirect
 
@@ -139,7 +140,7 @@ class Line:
 
     def __init__(self, database: Database, poller: Poller, **limits: Any) -> None:
         self.sender = FakeSender()
-        self.http = HttpClient(allow_loopback=True, sleep=lambda _: None, limits=HttpLimits(**limits))
+        self.http = OpenClient(sleep=lambda _: None, limits=HttpLimits(**limits))
         settings = JobSettings()
         self.database = database
         self.consumer = BatchConsumer(
@@ -387,7 +388,7 @@ class TestMoves:
         job = poller.claimed(source_id)
         error = DnsFailedError("It could not be resolved.", exists_not=True)
         error.at = "http://gone.invalid/a"
-        processor = poller.processor(HttpClient(allow_loopback=True))
+        processor = poller.processor(OpenClient())
         with database.transaction() as connection:
             processor.on_failure(connection, job, error)
         assert source_of(database, source_id)["adopted_url"] is None
@@ -446,7 +447,7 @@ def test_every_request_names_the_product_and_how_to_reach_who_runs_it(
     source_id = subscribed(database, site)
     site.answers["/feed"] = redirect("/moved")
     site.answers["/moved"] = FEED
-    http = HttpClient(allow_loopback=True, contact="https://siftline.example/bot")
+    http = OpenClient(contact="https://siftline.example/bot")
     poller = Poller(database, feed_reader)
     poller.processor(http).process(poller.claimed(source_id))
     http.close()

@@ -17,7 +17,7 @@ from siftline.jobs.model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
-from siftline.kit.http import HttpClient, HttpLimits
+from siftline.kit.http import HttpLimits
 from siftline.kit.ids import new_id
 from siftline.kit.names import normalise, temporary_id
 from siftline.resolve.budget import RequestBudget
@@ -28,6 +28,7 @@ from siftline.resolve.wikidata import Wikidata
 from siftline.settings import JobSettings
 from tests.factories import FakeContext, make_content, sqs_event
 from tests.fakes import FakeSender
+from tests.open_client import OpenClient
 from tests.servers import Answer, LoopbackServer, Request
 from tests.ticks import make_schedule
 
@@ -60,7 +61,7 @@ class Register(LoopbackServer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.client = HttpClient(allow_loopback=True, limits=HttpLimits(total_s=60, read_s=60, retries=0))
+        self.client = OpenClient(limits=HttpLimits(total_s=60, read_s=60, retries=0))
         self.records: dict[str, list[dict[str, Any]]] = {}
         self.status = 200
         self.headers: dict[str, str] = {}

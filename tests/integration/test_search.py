@@ -78,7 +78,7 @@ def test_a_page_that_says_too_little_comes_after_those_that_say_something(librar
         ("pt", "Câmara do cais", None),
         ("ru", "Камера на пристани", None),
         ("el", "Κάμερα στην προβλήτα", None),
-        ("tr", "İskele kamerası", None),
+        ("tr", "İskele kamerası", None),  # noqa: RUF001 - Turkish
         ("ar", "كاميرا الرصيف", None),
         ("he", "מצלמת הרציף", None),
         ("hi", "घाट का कैमरा", None),

@@ -136,6 +136,31 @@ class Answers(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+class Server(ThreadingHTTPServer):
+    """Serves a site on this machine alone, at a port that is free; nothing of it counts as reached."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        super().__init__(("127.0.0.1", 0), Answers)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: clients hang up."""
+
+
+@contextmanager
+def served(site: Site) -> Iterator[int]:
+    """Serve a site for the length of a block; yields its port."""
+    with Server(site) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+
+
 @contextmanager
 def resolving(zone: Zone) -> Iterator[None]:
     """Answer DNS questions (RFC 1035) on 127.0.0.1:53 for the length of a block."""

@@ -10,15 +10,13 @@ import errno
 import os
 import socket
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from http.server import ThreadingHTTPServer
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from tests.walls.inside import PUBLIC, Answers, Site, Zone
+from tests.walls.inside import PUBLIC, Site, Zone, served
 
 _CONNECTS = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
 _RECORD = "connects.txt"
@@ -48,6 +46,11 @@ def watch(record: str) -> None:
     sys.addaudithook(note)
 
 
+def let_through(port: int) -> None:
+    """Refuse no more what goes to this port of this machine, and write none of it down."""
+    _allowed.add(("127.0.0.1", port))
+
+
 def _spelt(address: object) -> str:
     return f"{address[0]}:{address[1]}" if isinstance(address, tuple) else repr(address)
 
@@ -67,29 +70,15 @@ class Recorder:
 @contextmanager
 def recording(folder: Path, services: Sequence[int], *, site: Site, zone: Zone) -> Iterator[Recorder]:
     """Name and serve what is public for the length of a block, in a process that is watched."""
-    server = _Server(site)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    _allowed.update(("127.0.0.1", port) for port in (*services, server.server_port))
-    resolve, kind = socket.getaddrinfo, socket.socket
-    socket.getaddrinfo, socket.socket = _resolver(zone), _routed(server.server_port)  # type: ignore[misc]  # the machine's, for a while
-    try:
-        yield Recorder(folder / _RECORD)
-    finally:
-        socket.getaddrinfo, socket.socket = resolve, kind  # type: ignore[misc]  # as they were
-        server.shutdown()
-        server.server_close()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
-
-    def __init__(self, site: Site) -> None:
-        self.site = site
-        super().__init__(("127.0.0.1", 0), Answers)
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: clients hang up."""
+    with served(site) as public:
+        for port in (*services, public):
+            let_through(port)
+        resolve, kind = socket.getaddrinfo, socket.socket
+        socket.getaddrinfo, socket.socket = _resolver(zone), _routed(public)  # type: ignore[misc]  # the machine's, for a while
+        try:
+            yield Recorder(folder / _RECORD)
+        finally:
+            socket.getaddrinfo, socket.socket = resolve, kind  # type: ignore[misc]  # as they were
 
 
 def _resolver(zone: Zone) -> Any:

@@ -40,9 +40,10 @@ from tests.walls.inside import (
     naive,
     naive_child,
     resolving,
+    served,
 )
 from tests.walls.passage import inlets
-from tests.walls.recorded import recording
+from tests.walls.recorded import let_through, recording
 from tests.walls.spellings import HOSTS, NAMES, SPELLINGS
 
 _POLLS_MAX = 3
@@ -134,9 +135,15 @@ class Rooms:
         self._connection = connection
         self._variables = variables
         self._count = 0
+        self.typed: str | None = None
+        """The origin of this machine that the user typed; what stands at ``at`` is there then."""
         self.user_id: UUID = make_user(connection)
 
     def at(self, what: str, url: str) -> str:
+        """Return an address that answers so: at the origin of this machine that was typed, or else a public one."""
+        return self.public(what, url) if self.typed is None else f"{self.typed}/{what}?{quote(url, safe='')}"
+
+    def public(self, what: str, url: str) -> str:
         """Return a public address that answers so; each is of a host of its own, for hosts are paced."""
         self._count += 1
         return f"http://p{self._count}.public.test/{what}?{quote(url, safe='')}"
@@ -223,7 +230,7 @@ _Way = Callable[[Rooms, Sequence[str]], list[list[str]]]
 
 
 def redirected(rooms: Rooms, urls: Sequence[str], *statuses: int) -> list[str]:
-    """Return public addresses that redirect to others, once with each status."""
+    """Return addresses that redirect to others, once with each status."""
     for status in statuses:
         urls = [rooms.at(f"r{status}", url) for url in urls]
     return list(urls)
@@ -252,6 +259,24 @@ BESIDE: dict[str, _Way] = {
 """The address is named by something that itself may be read: nothing may be reached, whatever else comes of it."""
 
 
+LED_ON = ("a page's redirect", "a page's second redirect", "a feed's redirect")
+OPENED: dict[str, _Way] = {
+    **{way: WAYS[way] for way in LED_ON},
+    "an outline of an OPML file": WAYS["an outline of an OPML file"],
+    "the redirect of an outline of an OPML file": lambda rooms, urls: rooms.import_opml(
+        [rooms.public("r301", url) for url in urls]
+    ),
+    "a public page's redirect": lambda rooms, urls: rooms.read([rooms.public("r302", url) for url in urls]),
+    "a public feed's redirect": lambda rooms, urls: rooms.poll([rooms.public("r307", url) for url in urls]),
+}
+"""Where this machine is open to who types its address: what others lead to, from there and from outside."""
+BESIDE_OPENED: dict[str, _Way] = {
+    **BESIDE,
+    "what a public feed names": lambda rooms, urls: rooms.poll([rooms.public("feed", url) for url in urls]),
+    "what a public page names": lambda rooms, urls: rooms.read([rooms.public("article", url) for url in urls]),
+}
+
+
 class Names:
     """The zone; ``rebind`` names are public when they are first asked for and inside from then on."""
 
@@ -272,7 +297,8 @@ class Names:
 def walk(rooms: Rooms, inside: Reached, spellings: Sequence[str]) -> list[dict[str, Any]]:
     """Go every way with every spelling; those that take two requests each with a third of them, all with all."""
     found = []
-    for kind, ways in (("way", WAYS), ("beside", BESIDE)):
+    of = (WAYS, BESIDE) if rooms.typed is None else (OPENED, BESIDE_OPENED)
+    for kind, ways in zip(("way", "beside"), of, strict=True):
         for number, (way, go) in enumerate(ways.items()):
             rooms.forget()
             began, before = time.monotonic(), len(inside.reached)
@@ -329,6 +355,10 @@ def main() -> None:
         }
         connection = stack.enter_context(psycopg.connect(variables["DATABASE_URL"], autocommit=True))
         rooms = Rooms(connection, variables)
+        if "HTTP_ALLOW_LOOPBACK" in variables:
+            port = stack.enter_context(served(site))
+            let_through(port)
+            rooms.typed = f"http://127.0.0.1:{port}"
         public = {"page": rooms.read(["http://public.test/"])}
         rooms.forget()  # the page, which the feed links to
         public["feed"] = rooms.poll([rooms.at("feed", "http://public.test/")])

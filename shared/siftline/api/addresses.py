@@ -8,9 +8,10 @@ from enum import StrEnum
 from typing import Any
 
 from siftline.api.destinations import check_destination
+from siftline.kit.http_typed import typed_origin
 from siftline.kit.reddit_address import Listing, listing_of
 from siftline.kit.selectors import check_selector
-from siftline.kit.urls import InvalidUrlError, canonical_url
+from siftline.kit.urls import InvalidUrlError, canonical_url, clean_url
 
 # How readers and browsers hand feeds over: before the whole address, or in the place of http.
 _WITH_FEED = re.compile(r"^\s*feed:(?://)?(?=https?:)", re.IGNORECASE)
@@ -34,6 +35,13 @@ class Address:
     key: str
     """Equal for what is one source; at most 2,100 characters."""
     options: Mapping[str, Any] = field(default_factory=dict)
+    own_url: str | None = None
+    """As who follows it spells it; ``url`` is what everybody may see."""
+
+    @property
+    def typed_origin(self) -> str | None:
+        """The origin of this machine that it opens to its polls (``siftline.kit.http_typed``)."""
+        return typed_origin(self.url)
 
 
 def address_of(url: str, *, kind: Kind | None, selector: str | None = None, allow_loopback: bool) -> Address:
@@ -48,16 +56,16 @@ def address_of(url: str, *, kind: Kind | None, selector: str | None = None, allo
         return _of_reddit(listing)
     if kind is Kind.REDDIT:
         raise InvalidUrlError("The address names neither a subreddit nor a user of Reddit.")
-    valid = check_destination(url, allow_loopback=allow_loopback)
-    key = canonical_url(valid)
+    own_url = check_destination(url, allow_loopback=allow_loopback)
+    key, shared = canonical_url(own_url), clean_url(own_url)
     if kind is not Kind.WEB:
-        return Address(Kind.RSS, valid, key)
+        return Address(Kind.RSS, shared, key, own_url=own_url)
     if selector is None:
-        return Address(Kind.WEB, valid, f"web:{key}")
+        return Address(Kind.WEB, shared, f"web:{key}", own_url=own_url)
     check_selector(selector)
     # One page may be followed by several selectors: each is a source of its own.
     digest = hashlib.sha256(selector.encode()).hexdigest()[:32]
-    return Address(Kind.WEB, valid, f"web:{digest}:{key}", {"selector": selector})
+    return Address(Kind.WEB, shared, f"web:{digest}:{key}", {"selector": selector}, own_url=own_url)
 
 
 def _of_reddit(listing: Listing) -> Address:

@@ -99,7 +99,8 @@ order by k.size desc, k.id limit %(limit)s
 _ONE = _CLUSTER + " and k.id = %(id)s"
 
 _MEMBERS = """
-select i.id, i.content_id, c.title, c.url, c.lang, c.summary, c.published_at, i.source_id, m.distance
+select i.id, i.content_id, coalesce(nullif(c.title, ''), i.told_title) as title, coalesce(i.url, c.url) as url, c.lang,
+  c.summary, coalesce(c.published_at, i.told_at) as published_at, i.source_id, m.distance
 from cluster_memberships m join items i on i.content_id = m.content_id and i.user_id = %(user_id)s
   join contents c on c.id = m.content_id
 where m.cluster_id = %(id)s
@@ -117,7 +118,8 @@ where k.user_id = %(user_id)s and held.size > 0 order by k.size desc, k.id limit
 _MAP_POINTS = """
 select placed.item_id, placed.cluster_id, placed.title, placed.url, placed.x, placed.y
 from (
-  select i.id as item_id, m.cluster_id, left(c.title, 200) as title, c.url, m.x, m.y,
+  select i.id as item_id, m.cluster_id, left(coalesce(nullif(c.title, ''), i.told_title), 200) as title,
+    coalesce(i.url, c.url) as url, m.x, m.y,
     row_number() over (partition by m.cluster_id order by m.distance, m.content_id) as place
   from cluster_memberships m join items i on i.content_id = m.content_id and i.user_id = %(user_id)s
     join contents c on c.id = m.content_id

@@ -90,16 +90,23 @@ class StepRow:
     due_at: datetime | None
 
 
+# Which was first among the user's own: what others hold of the group is none of their business.
 _DUPLICATES = """
-select i.id, c.url, c.title, c.id = mine.original as original
-from (select id, coalesce(duplicate_of, id) as original from contents where id = %(content_id)s) mine
-join contents c on (c.id = mine.original or c.duplicate_of = mine.original) and c.id <> mine.id
-join items i on i.content_id = c.id and i.user_id = %(user_id)s
-order by c.sort_at desc, i.id limit 50
+select id, url, title, original
+from (
+  select i.id, c.id as content_id, coalesce(i.url, c.url) as url,
+    coalesce(nullif(c.title, ''), i.told_title) as title, c.sort_at,
+    row_number() over (order by i.created_at, c.id = mine.original desc, i.id) = 1 as original
+  from (select coalesce(duplicate_of, id) as original from contents where id = %(content_id)s) mine
+  join contents c on c.id = mine.original or c.duplicate_of = mine.original
+  join items i on i.content_id = c.id and i.user_id = %(user_id)s) as own
+where content_id <> %(content_id)s
+order by sort_at desc, id limit 50
 """
 
 _DERIVATIONS = """
-select kind, model_id, model_version, made_at from derivations where content_id = %(content_id)s order by kind
+select kind, model_id, model_version, greatest(made_at, %(since)s) as made_at
+from derivations where content_id = %(content_id)s order by kind
 """
 
 _VECTOR = """
@@ -141,7 +148,7 @@ from live left join out using (queue)
 _STEPS = """
 select e.at, j.job_type, j.id as job_id, e.event, e.attempt, e.duration_ms, e.error_code, e.detail, e.due_at
 from jobs j join job_events e on e.job_id = j.id
-where j.subject_id = %(content_id)s
+where j.subject_id = %(content_id)s and e.at >= %(since)s
 order by e.at, e.id limit 1000
 """
 
@@ -152,10 +159,10 @@ def duplicates(connection: Connection, user_id: UUID, content_id: UUID) -> list[
         return cursor.execute(_DUPLICATES, {"user_id": user_id, "content_id": content_id}).fetchall()
 
 
-def derivations(connection: Connection, content_id: UUID) -> list[DerivationRow]:
-    """Return what made the content's derived values."""
+def derivations(connection: Connection, content_id: UUID, *, since: datetime) -> list[DerivationRow]:
+    """Return what made the content's derived values; for who came at ``since``, nothing was made before."""
     with connection.cursor(row_factory=class_row(DerivationRow)) as cursor:
-        return cursor.execute(_DERIVATIONS, {"content_id": content_id}).fetchall()
+        return cursor.execute(_DERIVATIONS, {"content_id": content_id, "since": since}).fetchall()
 
 
 def vector(connection: Connection, content_id: UUID) -> VectorRow | None:
@@ -180,10 +187,10 @@ def live_polls(connection: Connection, source_ids: Sequence[UUID]) -> dict[UUID,
     return _live_jobs(connection, source_ids, [JobType.FETCH_SOURCE])
 
 
-def steps(connection: Connection, content_id: UUID) -> list[StepRow]:
-    """Return the content's timeline, oldest first, at most a thousand lines."""
+def steps(connection: Connection, content_id: UUID, *, since: datetime) -> list[StepRow]:
+    """Return the content's timeline from ``since`` on, oldest first, at most a thousand lines."""
     with connection.cursor(row_factory=class_row(StepRow)) as cursor:
-        return cursor.execute(_STEPS, {"content_id": content_id}).fetchall()
+        return cursor.execute(_STEPS, {"content_id": content_id, "since": since}).fetchall()
 
 
 def _live_jobs(

@@ -137,7 +137,7 @@ class EntityRoutes:
                 raise not_found("entity")
             names = entities_store.aliases(connection, found.id)
             rows = entities_store.naming(connection, caller.user_id, found.id, place, limit + 1)
-        shown, following = page(rows, limit, lambda row: Cursor(row.sort_at, row.id))
+        shown, following = page(rows, limit, lambda row: Cursor(row.place_at, row.id))
         return EntityDetail(
             entity=_entity(found), aliases=names, items=[Naming(**asdict(row)) for row in shown], next=following
         )

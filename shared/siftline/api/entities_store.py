@@ -45,6 +45,9 @@ class NamingRow:
     url: str
     lang: str | None
     sort_at: datetime
+    """As the user may know it."""
+    place_at: datetime
+    """By which the list is sorted."""
     mentions: int
 
 
@@ -70,7 +73,8 @@ group by e.id order by items desc, e.kind = 'ORG' desc, e.id limit 1
 """
 _ALIASES = "select name from entity_aliases where entity_id = %(id)s order by created_at, temporary_id limit 100"
 _NAMING = """
-select i.id, i.content_id, c.title, c.url, c.lang, c.sort_at, ce.mentions
+select i.id, i.content_id, coalesce(nullif(c.title, ''), i.told_title) as title, coalesce(i.url, c.url) as url,
+  c.lang, least(coalesce(c.published_at, i.told_at), i.created_at) as sort_at, c.sort_at as place_at, ce.mentions
 from content_entities ce join items i on i.content_id = ce.content_id and i.user_id = %(user_id)s
   join contents c on c.id = i.content_id
 where ce.entity_id = %(id)s

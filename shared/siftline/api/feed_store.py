@@ -92,7 +92,10 @@ _SITE = """
 , coalesce(nullif(b.title, ''), nullif(s.title, ''), nullif(c.site_name, ''), substring(c.url from '//([^/:]+)'), c.url)
 as site
 """
-_MEMBER = "select i.id, t.story_id, c.url, c.title, c.sort_at, i.read_at, i.created_at"
+_MEMBER = """
+select i.id, t.story_id, coalesce(i.url, c.url) as url, coalesce(nullif(c.title, ''), i.told_title) as title,
+  least(coalesce(c.published_at, i.told_at), i.created_at) as sort_at, i.read_at, i.created_at
+"""
 _MEMBERS = f"""
 {_MEMBER} {_SITE}
 from items i join contents c on c.id = i.content_id {_STORY} {_SOURCE}

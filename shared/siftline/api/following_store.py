@@ -59,12 +59,22 @@ class Found:
 
 
 _PUT = """
-insert into sources (id, kind, url, url_key, options, first_import, next_fetch_at, next_fetch_reason)
-select id, kind, url, url_key, options, first_import, now() + minutes * interval '1 minute', 'first fetch is queued'
+insert into sources (id, kind, url, url_key, options, first_import, typed_origin, next_fetch_at, next_fetch_reason)
+select id, kind, url, url_key, options, first_import, typed_origin, now() + minutes * interval '1 minute',
+  'first fetch is queued'
 from unnest(%(ids)b::uuid[], %(kinds)b::text[], %(urls)b::text[], %(keys)b::text[], %(options)b::jsonb[],
-            %(first_imports)s::text[], %(minutes)b::int4[])
-  as new (id, kind, url, url_key, options, first_import, minutes)
+            %(first_imports)s::text[], %(typed)s::text[], %(minutes)b::int4[])
+  as new (id, kind, url, url_key, options, first_import, typed_origin, minutes)
 order by url_key on conflict (url_key) do nothing
+"""
+# What a newcomer's spelling adds: that it can be asked with https, and what they typed of this machine.
+_LEARN = """
+update sources set typed_origin = coalesce(sources.typed_origin, new.typed_origin), updated_at = now(),
+  url = case when sources.url like 'http://%%' and new.url like 'https://%%' and sources.typed_origin is null
+    then new.url else sources.url end
+from unnest(%(keys)b::text[], %(urls)b::text[], %(typed)s::text[]) as new (url_key, url, typed_origin)
+where sources.url_key = new.url_key and sources.typed_origin is null
+  and (new.typed_origin is not null or (sources.url like 'http://%%' and new.url like 'https://%%'))
 """
 _HOLD_POLLS = """
 select jobs.id from jobs join sources on sources.id = jobs.subject_id
@@ -81,11 +91,12 @@ from sources where url_key = any(%(keys)b::text[]) order by url_key for update
 """
 
 _SUBSCRIBE = """
-insert into subscriptions (id, user_id, source_id, title, topics, refresh_minutes, refresh_min_minutes,
+insert into subscriptions (id, user_id, source_id, url, title, topics, refresh_minutes, refresh_min_minutes,
   refresh_max_minutes)
-select id, %(user_id)s, source_id, title, topics, every, least, most
-from unnest(%(ids)b::uuid[], %(source_ids)b::uuid[], %(titles)s::text[], %(topics)b::jsonb[], %(every)s::int4[],
-            %(least)s::int4[], %(most)s::int4[]) as new (id, source_id, title, topics, every, least, most)
+select id, %(user_id)s, source_id, url, title, topics, every, least, most
+from unnest(%(ids)b::uuid[], %(source_ids)b::uuid[], %(urls)s::text[], %(titles)s::text[], %(topics)b::jsonb[],
+            %(every)s::int4[], %(least)s::int4[], %(most)s::int4[])
+  as new (id, source_id, url, title, topics, every, least, most)
 order by source_id on conflict (user_id, source_id) do nothing
 returning source_id
 """
@@ -145,12 +156,15 @@ def put_sources(connection: Connection, wishes: Sequence[Wish], *, default_minut
         "keys": [address.key for address in addresses],
         "options": [Jsonb(dict(address.options)) for address in addresses],
         "first_imports": [wish.first_import for wish in wanted.values()],
+        "typed": [address.typed_origin for address in addresses],
         "minutes": [wish.refresh_minutes or default_minutes for wish in wanted.values()],
     }
     connection.execute(_HOLD_POLLS, values)
     connection.execute(_PUT, values)
     with connection.cursor(row_factory=class_row(Found)) as cursor:
-        return {found.url_key: found for found in cursor.execute(_TAKE_BY_KEYS, values)}
+        found = {found.url_key: found for found in cursor.execute(_TAKE_BY_KEYS, values)}
+    connection.execute(_LEARN, values)
+    return found
 
 
 def subscribe(connection: Connection, user_id: UUID, asked: Sequence[tuple[UUID, Wish]]) -> set[UUID]:
@@ -160,6 +174,7 @@ def subscribe(connection: Connection, user_id: UUID, asked: Sequence[tuple[UUID,
         "user_id": user_id,
         "ids": [new_id() for _ in asked],
         "source_ids": [source_id for source_id, _ in asked],
+        "urls": [wish.address.own_url for wish in wishes],
         "titles": [wish.title for wish in wishes],
         "topics": [Jsonb(list(wish.topics)) for wish in wishes],
         "every": [wish.refresh_minutes for wish in wishes],

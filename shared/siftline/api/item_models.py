@@ -117,7 +117,7 @@ class Item(BaseModel):
     undated: Cause | None = Field(
         description="Why the date that is claimed is not used: `date_unreadable`, `date_ambiguous`, `date_implausible`"
     )
-    first_seen_at: datetime
+    first_seen_at: datetime = Field(description="When it came to the caller")
     sort_at: datetime = Field(description="The earlier of the two; lists are sorted by it, newest first")
     summary: str | None
     topics: list[Topic] | None = Field(

@@ -123,6 +123,7 @@ def _recording(row: RecordingRow) -> Recording:
 def fields_of(row: ItemRow) -> dict[str, object]:
     """Return what ``Item`` shows of a row."""
     return asdict(row) | {
+        "sort_at": row.shown_sort_at,
         "reading_minutes": reading_minutes(row.word_count, row.lang),
         "tags": list(dict.fromkeys([*row.own_tags, *row.content_tags])),
         "score": None if row.score is None else round(row.score, 4),

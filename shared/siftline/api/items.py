@@ -151,7 +151,7 @@ class ItemRoutes:
             freshness=freshness,
             waiting=waiting_of(details_store.live_job(connection, row.content_id), notice_code=row.notice_code),
             duplicates=details_store.duplicates(connection, user_id, row.content_id),
-            derivations=details_store.derivations(connection, row.content_id),
+            derivations=details_store.derivations(connection, row.content_id, since=row.created_at),
             named=entities_store.named_by(connection, row.content_id),
             vector=details_store.vector(connection, row.content_id),
             recording=details_store.recording(connection, row.content_id),

@@ -33,7 +33,9 @@ class ItemRow:
     undated_code: str | None
     undated_claim: str | None
     first_seen_at: datetime
+    """By this user."""
     sort_at: datetime
+    """Where it stands in lists: by when anybody first held its page, if that does not say when it was published."""
     summary: str | None
     topics: list[dict[str, Any]] | None
     """The shared ones; none where the user's set of its source takes their place."""
@@ -60,6 +62,11 @@ class ItemRow:
     relevance: float | None = None
     """The score without freshness."""
     score_reasons: list[dict[str, Any]] | None = None
+
+    @property
+    def shown_sort_at(self) -> datetime:
+        """The earlier of when it was published and when this user got it: where it stands, as far as they may know."""
+        return self.first_seen_at if self.published_at is None else min(self.first_seen_at, self.published_at)
 
     @property
     def shown_notice_code(self) -> str | None:
@@ -99,8 +106,10 @@ class StatusRow:
 
 
 COLUMNS = f"""
-select i.id, i.content_id, c.url, c.status, c.title, c.author, c.site_name, c.image_url, c.kind, c.lang, c.word_count,
-  c.published_at, c.undated_code, c.undated_claim, c.first_seen_at, c.sort_at, c.summary,
+select i.id, i.content_id, coalesce(i.url, c.url) as url, c.status,
+  coalesce(nullif(c.title, ''), i.told_title) as title, c.author, c.site_name, c.image_url, c.kind, c.lang,
+  c.word_count, coalesce(c.published_at, i.told_at) as published_at, c.undated_code, c.undated_claim,
+  i.created_at as first_seen_at, c.sort_at, c.summary,
   case when r.replaces then '[]' else {left_of("c.topics")} end as topics,
   case when r.made_at is not null then r.topics end as own_topics, c.tags as content_tags, i.tags as own_tags, i.note,
   i.source_id, i.saved, i.read_at, i.starred_at, c.notice_code, c.reading_notice_code, c.error_code, c.error_detail,
@@ -167,9 +176,11 @@ from unnest(%(source_ids)b::uuid[]) as followed (source_id) cross join lateral (
 """
 
 _GIVE_ITEMS = """
-insert into items (id, user_id, content_id, source_id)
-select new.id, %(user_id)s, new.content_id, new.source_id
+insert into items (id, user_id, content_id, source_id, told_title, told_at)
+select new.id, %(user_id)s, new.content_id, new.source_id, told.told_title, told.told_at
 from unnest(%(ids)b::uuid[], %(content_ids)b::uuid[], %(source_ids)b::uuid[]) as new (id, content_id, source_id)
+left join lateral (select e.told_title, e.told_at from source_entries e
+  where e.content_id = new.content_id and e.source_id = new.source_id order by e.first_seen_at limit 1) told on true
 order by new.content_id on conflict (user_id, content_id) do nothing
 returning source_id
 """

@@ -35,6 +35,7 @@ from siftline.api.source_views import source_of
 from siftline.contracts import JobType, Priority
 from siftline.jobs import store as jobs
 from siftline.kit.db import Connection, Database
+from siftline.kit.http_typed import typed_origin
 
 # How much of what a source has brought before a new subscriber gets at once.
 _BACKFILL = 100
@@ -127,7 +128,10 @@ class SourceRoutes:
             if body.url not in [candidate.url for candidate in self._find(connection, caller, source_id).candidates]:
                 detail = "This is none of the source's candidates."
                 raise faulty([Fault(code="not_a_candidate", detail=detail, pointer="#/url")], "not_a_candidate")
-            address = address_of(body.url, kind=None, allow_loopback=self._allow_loopback)
+            # The page named it: on this machine it may stay at the very origin that was typed.
+            own = store.typed_origin(connection, source_id)
+            stays = own is not None and typed_origin(body.url) == own
+            address = address_of(body.url, kind=None, allow_loopback=stays and self._allow_loopback)
             wish = following_store.wish_of(connection, caller.user_id, source_id, address)
             followed, job_ids = self._follow(connection, caller, wish)
             if followed.source_id != source_id:

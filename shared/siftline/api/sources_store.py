@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row
+from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
 from siftline.api.paging import Cursor
@@ -111,8 +111,8 @@ listed as materialized (
       join items i on i.content_id = e.content_id
     where i.user_id = %(user_id)s) as pages
   group by source_id)
-select b.id as subscription_id, s.id, s.kind, s.url, s.options ->> 'selector' as selector, s.feed_url, s.candidates,
-  s.resolved_url, s.site_url, coalesce(b.title, s.title) as title, b.topics,
+select b.id as subscription_id, s.id, s.kind, coalesce(b.url, s.url) as url, s.options ->> 'selector' as selector,
+  s.feed_url, s.candidates, s.resolved_url, s.site_url, coalesce(b.title, s.title) as title, b.topics,
   s.refresh_minutes, b.refresh_minutes as own_refresh_minutes,
   b.refresh_min_minutes as own_refresh_min_minutes, b.refresh_max_minutes as own_refresh_max_minutes,
   s.fetch_status as status, s.health,
@@ -136,6 +136,12 @@ def take_source(connection: Connection, source_id: UUID, user_id: UUID | None = 
     """Hold a source's row; with a user, only one that they follow."""
     with connection.cursor(row_factory=class_row(Taken)) as cursor:
         return cursor.execute(_TAKE, {"source_id": source_id, "user_id": user_id}).fetchone()
+
+
+def typed_origin(connection: Connection, source_id: UUID) -> str | None:
+    """Return the origin of this machine that somebody typed as they followed a source."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return cursor.execute("select typed_origin from sources where id = %s", (source_id,)).fetchone()
 
 
 def change_subscription(connection: Connection, user_id: UUID, source_id: UUID, changes: Mapping[str, Any]) -> None:

@@ -56,7 +56,7 @@ class WalkRoutes:
             if row is None:
                 raise not_found("item")
             job = details_store.live_job(connection, row.content_id)
-            steps = details_store.steps(connection, row.content_id)
+            steps = details_store.steps(connection, row.content_id, since=row.created_at)
         return Timeline(
             id=row.id,
             status=Status(row.status),

@@ -70,6 +70,7 @@ def http_api(
     *,
     allow_loopback: bool,
     max_attempts: int,
+    webhook_allow_loopback: bool = False,
     opml_limits: OpmlLimits | None = None,
     score_rule: ScoreRule | None = None,
     feed_rule: FeedRule | None = None,
@@ -102,13 +103,14 @@ def http_api(
             parts.database,
             hand_out,
             opml_limits or OpmlLimits(),
-            allow_loopback=allow_loopback,
             max_attempts=max_attempts,
         ),
         ClusterRoutes(parts.database, hand_out, max_attempts=max_attempts),
         EntityRoutes(parts.database),
         TopicRoutes(parts.database, hand_out, max_attempts=max_attempts),
-        BriefingRoutes(parts.database, hand_out, scores, allow_loopback=allow_loopback, max_attempts=max_attempts),
+        BriefingRoutes(
+            parts.database, hand_out, scores, allow_loopback=webhook_allow_loopback, max_attempts=max_attempts
+        ),
         EditionRoutes(parts.database, outside),
         TokenRoutes(parts.database, parts.clock),
         MeRoutes(parts.database, scores),
@@ -142,6 +144,7 @@ def open_api(settings: ApiSettings, save_urls: SaveUrls, log: Logger) -> HttpApi
     return http_api(
         parts,
         allow_loopback=settings.http_allow_loopback,
+        webhook_allow_loopback=settings.webhook_allow_loopback,
         max_attempts=settings.job_max_attempts,
         opml_limits=OpmlLimits(
             max_bytes=settings.opml_max_bytes,

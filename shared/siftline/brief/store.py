@@ -63,7 +63,7 @@ with recursive came as materialized (
   select c.id as content_id, i.id as item_id, c.status, i.read_at is not null as read, i.saved,
     c.duplicate_of is not null as duplicate,
     coalesce(k.story_id, o.story_id, c.duplicate_of, c.id) as story_key, {_SITE} as site, counted.at,
-    not coalesce({_CAN_BE.format(at="c.published_at")}, false) as undated,
+    not coalesce({_CAN_BE.format(at="coalesce(c.published_at, i.told_at)")}, false) as undated,
     item_rank(i.score, counted.at, %(end)s, %(freshness_weight)s, %(half_life_s)s) as score, l.value as likeness
   from items i join contents c on c.id = i.content_id
     left join sources s on s.id = i.source_id
@@ -130,12 +130,14 @@ _LOOK = f"""
       from judged where left_out is null and story_key in (select story_key from chosen)) as of_site) as ordered
   where place_of_story <= %(of_story_max)s)
 select to_jsonb(counted) as counted, m.content_id, m.item_id, m.story_key,
-  left(coalesce(nullif(c.title, ''), c.url), %(title_chars)s) as title, c.url,
+  left(coalesce(nullif(c.title, ''), i.told_title, i.url, c.url), %(title_chars)s) as title,
+  coalesce(i.url, c.url) as url,
   left(m.site, %(title_chars)s) as site, i.source_id, c.lang, c.summary,
   case when jsonb_typeof(c.topics) = 'array' then array(
     select t ->> 'topic' from jsonb_array_elements(c.topics) as t where t ->> 'topic' is not null)
     else '{{}}' end as topics,
-  case when {_CAN_BE.format(at="c.published_at")} then c.published_at end as published_at, m.at as sort_at, m.score,
+  case when {_CAN_BE.format(at="coalesce(c.published_at, i.told_at)")}
+    then coalesce(c.published_at, i.told_at) end as published_at, m.at as sort_at, m.score,
   coalesce(i.score_reasons, '[]') as reasons, m.likeness, l.about, chosen.size::int as story_size
 from counted left join (
   members m join chosen using (story_key) join contents c on c.id = m.content_id join items i on i.id = m.item_id
@@ -168,7 +170,7 @@ from subscriptions b join sources s on s.id = b.source_id where b.user_id = %(us
 """
 
 _FAILED = """
-select coalesce(nullif(b.title, ''), nullif(s.title, ''), s.url) as title, s.last_error_code as error_code
+select coalesce(nullif(b.title, ''), nullif(s.title, ''), b.url, s.url) as title, s.last_error_code as error_code
 from subscriptions b join sources s on s.id = b.source_id
 where b.user_id = %(user_id)s and s.last_error_code is not null and s.last_fetch_at > %(start)s
   and (s.last_success_at is null or s.last_success_at <= %(start)s)

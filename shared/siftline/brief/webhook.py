@@ -19,6 +19,7 @@ from siftline.kit.http_errors import (
     TooLargeError,
     TooManyRedirectsError,
 )
+from siftline.kit.http_typed import typed, typed_origin
 
 ANSWER_MAX_BYTES = 64 * 1024
 """More than this of an answer is not read; the status alone counts."""
@@ -48,7 +49,9 @@ class WebhookChannel:
             "X-Siftline-Signature": signature(parcel.signing_key or "", timestamp, body),
         }
         try:
-            self._http.post(parcel.destination, body=body, headers=headers, max_bytes=ANSWER_MAX_BYTES)
+            # Whoever made the briefing typed it; loopback is open to webhooks by a setting of their own.
+            with typed(typed_origin(parcel.destination)):
+                self._http.post(parcel.destination, body=body, headers=headers, max_bytes=ANSWER_MAX_BYTES)
         except (TooLargeError, InvalidResponseError):
             return  # a 2xx whose body nobody asked for
         except TooManyRedirectsError as error:

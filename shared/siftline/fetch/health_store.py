@@ -52,6 +52,8 @@ class Source:
     """What the last whole feed said of its rhythm (``siftline.fetch.rhythm``)."""
     asks_pages: bool = False
     """Whether pages that it brought are asked for again, as long as it lists them."""
+    typed_origin: str | None = None
+    """The origin of this machine that a follower typed (``siftline.kit.http_typed``)."""
 
     @property
     def polled_url(self) -> str:
@@ -98,7 +100,7 @@ class Polled:
 _LOAD = """
 select id, kind, url, title, site_url, etag, last_modified, body_sha256, health, first_import, imported_at,
   last_full_at, options, feed_url, adopted_url, resolved_url, resolved_since, resolved_polls, refresh_minutes,
-  wished_minutes, refresh_min_minutes, refresh_max_minutes, rhythm,
+  wished_minutes, refresh_min_minutes, refresh_max_minutes, rhythm, typed_origin,
   exists (select from page_asks where page_asks.source_id = sources.id) as asks_pages
 from sources where id = %(source_id)s
 """

@@ -17,10 +17,10 @@ from siftline.fetch.store import NewContent, Stored
 from siftline.jobs import store as jobs
 from siftline.jobs.model import NewJob
 from siftline.kit.db import Connection
-from siftline.kit.ids import new_id
+from siftline.kit.ids import random_id
 from siftline.kit.instants import settled
 from siftline.kit.sites import speaks_for
-from siftline.kit.urls import canonical_url
+from siftline.kit.urls import canonical_url, clean_url, origin_of
 
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -108,7 +108,7 @@ class Intake:
         ledger_store.move_entries(connection, source_id, verdict.moves)
         store.relink_contents(connection, self._relinked())
         ledger_store.add_entries(connection, source_id, zip(brought, rows, strict=True))
-        store.give_items(connection, source_id, [row for row in rows if row])
+        store.give_items(connection, source_id, [(one, row) for one, row in zip(brought, rows, strict=True) if row])
         ledger_store.touch_entries(connection, source_id, verdict.seen)
         ledger_store.edit_entries(connection, source_id, verdict.edits)
         ledger_store.unlist(connection, source_id, self._unlisted)
@@ -135,6 +135,7 @@ class Intake:
         identified = arrival.identified._replace(entry=entry)
         recording = recording_url(entry)
         site_name = self._feed.title or None
+        told = None
         url_key, url = arrival.url_key, entry.link or recording or self._feed.site_url or self._source.url
         if recording is not None and (entry.link is None or not self._speaks_for(identified)):
             # The page of another site is not this feed's to describe. The recording is.
@@ -142,16 +143,26 @@ class Intake:
         elif recording is not None and canonical_url(recording) == url_key:
             self._files.add(url_key)
         elif not self._speaks_for(identified):
-            identified, site_name = identified._replace(entry=_hint(entry, self._now)), None
+            # Another site's page speaks for itself. What this feed calls it is for who follows it.
+            told, site_name = entry, None
+            identified = identified._replace(entry=Entry(guid=entry.guid, link=entry.link, title=""))
         return NewContent(
-            id=new_id(),
+            id=random_id(),
             url_key=url_key,
-            url=url,
+            url=clean_url(url),
             kind=recording_kind(entry) or ("article" if entry.link else "note"),
             identified=identified,
             site_name=site_name,
             analyse=analyse,
+            typed_origin=self._typed_origin(url),
+            told_title=(told.title or None) if told else None,
+            told_at=min(told.published_at, self._now) if told and told.published_at else None,
         )
+
+    def _typed_origin(self, url: str) -> str | None:
+        """Return the origin that the source's followers opened, where the address is of that very one."""
+        own = self._source.typed_origin
+        return own if own is not None and origin_of(url) == own else None
 
     def _file_key(self, recording: str, identified: Identified) -> str:
         """Return the key of a recording without a page that its feed may describe.
@@ -176,7 +187,7 @@ class Intake:
     def _relinked(self) -> dict[UUID, str]:
         """Return the contents whose pages the site has moved, with their new addresses."""
         return {
-            move.moved_id: move.identified.entry.link
+            move.moved_id: clean_url(move.identified.entry.link)
             for move in self._verdict.moves
             if move.moved_id and move.identified.entry.link and self._speaks_for(move.identified)
         }
@@ -199,18 +210,6 @@ def _settled(entry: Entry, now: datetime) -> Entry:
     if entry.updated_at is not None and settled(entry.updated_at, now).at is not None:
         return replace(entry, published_at=entry.updated_at)
     return replace(entry, published_at=None, undated_code=found.undated_code, undated_claim=found.claim)
-
-
-def _hint(entry: Entry, now: datetime) -> Entry:
-    """Return what a feed may say of another site's page until that speaks for itself: its title and its day."""
-    return Entry(
-        guid=entry.guid,
-        link=entry.link,
-        title=entry.title,
-        published_at=entry.published_at if entry.published_at and entry.published_at <= now else None,
-        undated_code=entry.undated_code,
-        undated_claim=entry.undated_claim,
-    )
 
 
 def chosen(arrivals: list[Arrival], rule: str) -> set[str]:

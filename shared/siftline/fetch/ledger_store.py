@@ -45,12 +45,14 @@ where exists (
 """
 
 _ADD_ENTRIES = """
-insert into source_entries (source_id, entry_key, guid, link, content_sha256, exact_sha256, content_id, url_key)
-select %(source_id)s, entry_key, guid, link, content_sha256, exact_sha256, content_id, url_key
+insert into source_entries (source_id, entry_key, guid, link, content_sha256, exact_sha256, content_id, url_key,
+  told_title, told_at)
+select %(source_id)s, entry_key, guid, link, content_sha256, exact_sha256, content_id, url_key, told_title, told_at
 from unnest(%(keys)b::text[], %(guids)b::text[], %(links)b::text[], %(hashes)b::bytea[], %(exact)b::bytea[],
-            %(content_ids)b::uuid[], %(url_keys)b::text[])
-  as new (entry_key, guid, link, content_sha256, exact_sha256, content_id, url_key)
-order by entry_key on conflict (source_id, entry_key) do update set content_id = excluded.content_id
+            %(content_ids)b::uuid[], %(url_keys)b::text[], %(told_titles)s::text[], %(told_at)b::timestamptz[])
+  as new (entry_key, guid, link, content_sha256, exact_sha256, content_id, url_key, told_title, told_at)
+order by entry_key on conflict (source_id, entry_key) do update set content_id = excluded.content_id,
+  told_title = excluded.told_title, told_at = excluded.told_at
 where source_entries.content_id is null
 """
 
@@ -167,6 +169,8 @@ def add_entries(connection: Connection, source_id: UUID, entries: Iterable[tuple
             "exact": [identified.exact_sha256 for identified in found],
             "content_ids": [row and row.id for _, row in chunk],
             "url_keys": [content.url_key for content, _ in chunk],
+            "told_titles": [content.told_title for content, _ in chunk],
+            "told_at": [content.told_at for content, _ in chunk],
         }
         connection.execute(_ADD_ENTRIES, values)
 

@@ -19,6 +19,7 @@ from siftline.kit.clock import Clock
 from siftline.kit.errors import PermanentError
 from siftline.kit.http import Response
 from siftline.kit.http_errors import StatusRefusedError, StatusTransientError
+from siftline.kit.http_typed import typed, typed_origin
 from siftline.kit.pacing import Pacing
 from siftline.kit.reddit_address import Listing, listing_of
 
@@ -142,7 +143,8 @@ class RedditFetcher:
         query = f"{more}limit={LIMIT}" + (f"&{listing.query}" if listing.query else "")
         url = f"{self._base_url}{path}?{query}"
         try:
-            response = self._http.get(url, headers=validators, max_bytes=self._max_bytes, accept=accept)
+            with typed(typed_origin(self._base_url)):  # whoever runs this says where Reddit is asked
+                response = self._http.get(url, headers=validators, max_bytes=self._max_bytes, accept=accept)
         except StatusRefusedError as error:
             reason = _reason(error)
             if reason is not None:

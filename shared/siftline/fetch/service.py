@@ -25,6 +25,7 @@ from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError, SiftlineError, TransientError
 from siftline.kit.http_errors import StatusRefusedError, StatusTransientError
+from siftline.kit.http_typed import typed
 from siftline.kit.log import logger
 from siftline.kit.pacing import Pacing
 
@@ -138,7 +139,7 @@ class FetchSource:
         """
         url = source.polled_url
         try:
-            with self._pace.asking(url, who=source.id):
+            with typed(source.typed_origin), self._pace.asking(url, who=source.id):
                 fetched = fetcher.fetch(source, validators(source, now, self._options))
         except (TransientError, StatusRefusedError) as error:
             if isinstance(error, TransientError):

@@ -1,6 +1,7 @@
 """What a poll brings, in PostgreSQL: contents and items. Each is one statement a chunk, its arrays binary."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import islice
 from typing import NamedTuple, TypeVar
 from uuid import UUID
@@ -30,6 +31,12 @@ class NewContent(NamedTuple):
     site_name: str | None
     analyse: bool
     """Whether it goes on to ingest; else it is stored as it is."""
+    typed_origin: str | None = None
+    """The source's, where the address is of that very origin."""
+    told_title: str | None = None
+    """What the feed calls a page that is not its own to describe: for its followers alone."""
+    told_at: datetime | None = None
+    """When that page was published, by the feed."""
 
 
 class Stored(NamedTuple):
@@ -59,15 +66,15 @@ and not exists (select from subscriptions s where s.source_id = %(source_id)s
 # Ordered by key, so that two feeds that bring the same pages wait for each other instead of deadlocking.
 _ADD_CONTENTS = f"""
 insert into contents (id, url_key, url, kind, status, title, author, site_name, image_url, description, entry_html,
-  media, published_at, undated_code, undated_claim, sort_at)
+  media, published_at, undated_code, undated_claim, sort_at, typed_origin)
 select id, url_key, url, kind, status, title, author, site_name, image_url, description, entry_html, media,
-  published_at, undated_code, undated_claim, least(published_at, now())
+  published_at, undated_code, undated_claim, least(published_at, told_at, now()), typed_origin
 from unnest(%(ids)b::uuid[], %(url_keys)b::text[], %(urls)b::text[], %(kinds)b::text[], %(statuses)b::text[],
             %(titles)b::text[], %(authors)b::text[], %(site_names)b::text[], %(image_urls)b::text[],
             %(descriptions)b::text[], %(entry_htmls)b::text[], %(media)b::jsonb[], %(published)b::timestamptz[],
-            %(undated_codes)b::text[], %(undated_claims)b::text[])
+            %(undated_codes)b::text[], %(undated_claims)b::text[], %(told_at)b::timestamptz[], %(typed)s::text[])
   as new (id, url_key, url, kind, status, title, author, site_name, image_url, description, entry_html, media,
-    published_at, undated_code, undated_claim)
+    published_at, undated_code, undated_claim, told_at, typed_origin)
 where not ({_DELETED_BY_ALL})
 order by url_key
 on conflict (url_key) do nothing
@@ -86,10 +93,11 @@ select url_key from unnest(%(url_keys)b::text[]) as new (url_key) where {_DELETE
 
 # A deletion binds who made it, and nobody else.
 _ADD_ITEMS = """
-insert into items (id, user_id, content_id, source_id)
-select id, user_id, content_id, %(source_id)s
-from unnest(%(ids)b::uuid[], %(user_ids)b::uuid[], %(content_ids)b::uuid[], %(url_keys)b::text[])
-  as new (id, user_id, content_id, url_key)
+insert into items (id, user_id, content_id, source_id, told_title, told_at)
+select id, user_id, content_id, %(source_id)s, told_title, told_at
+from unnest(%(ids)b::uuid[], %(user_ids)b::uuid[], %(content_ids)b::uuid[], %(url_keys)b::text[],
+            %(told_titles)s::text[], %(told_at)b::timestamptz[])
+  as new (id, user_id, content_id, url_key, told_title, told_at)
 where not exists (select from item_tombstones t where t.url_key = new.url_key and t.user_id = new.user_id)
 order by user_id, content_id
 on conflict (user_id, content_id) do nothing
@@ -149,21 +157,22 @@ def _left(contents: Sequence[NewContent], stored: Mapping[str, Stored]) -> list[
     return [content for content in contents if content.url_key not in stored]
 
 
-def give_items(connection: Connection, source_id: UUID, contents: Sequence[Stored]) -> None:
+def give_items(connection: Connection, source_id: UUID, brought: Sequence[tuple[NewContent, Stored]]) -> None:
     """Give every subscriber an item of every content: who holds one keeps it, who deleted one is given none.
 
     The contents are held by the caller's transaction (``add_contents``).
     """
     with connection.cursor(row_factory=scalar_row) as cursor:
         user_ids: list[UUID] = cursor.execute(_SUBSCRIBERS, {"source_id": source_id}).fetchall()
-    pairs = ((user_id, content) for user_id in user_ids for content in contents)
-    for chunk in chunks(pairs):
+    for chunk in chunks((user_id, *one) for user_id in user_ids for one in brought):
         values = {
             "source_id": source_id,
             "ids": [new_id() for _ in chunk],
-            "user_ids": [user_id for user_id, _ in chunk],
-            "content_ids": [content.id for _, content in chunk],
-            "url_keys": [content.url_key for _, content in chunk],
+            "user_ids": [user_id for user_id, _, _ in chunk],
+            "content_ids": [row.id for _, _, row in chunk],
+            "url_keys": [row.url_key for _, _, row in chunk],
+            "told_titles": [content.told_title for _, content, _ in chunk],
+            "told_at": [content.told_at for _, content, _ in chunk],
         }
         connection.execute(_ADD_ITEMS, values)
 
@@ -221,6 +230,8 @@ def _content_values(contents: Sequence[NewContent]) -> dict[str, object]:
         "published": [entry.published_at for entry in entries],
         "undated_codes": [entry.undated_code for entry in entries],
         "undated_claims": [entry.undated_claim for entry in entries],
+        "told_at": [content.told_at for content in contents],
+        "typed": [content.typed_origin for content in contents],
     }
 
 

@@ -10,6 +10,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from siftline.ingest.media import Media, TranscriptState, Words
+from siftline.ingest.store import TYPED_ORIGIN
 from siftline.kit.db import Connection
 
 
@@ -19,6 +20,8 @@ class StoredMedia:
 
     id: UUID
     url: str
+    typed_origin: str | None
+    """As that of ``siftline.ingest.store.StoredContent``."""
     kind: str
     status: str
     text: str | None
@@ -35,11 +38,11 @@ class StoredMedia:
     media: Mapping[str, Any] | None
 
 
-_LOAD = """
-select id, url, kind, status, text, word_count, title, author, site_name, image_url, description, lang, published_at,
-  http_status, coalesce(reading_notice_code, notice_code) as notice_code, media
+_LOAD = f"""
+select id, url, {TYPED_ORIGIN}, kind, status, text, word_count, title, author, site_name, image_url, description, lang,
+  published_at, http_status, coalesce(reading_notice_code, notice_code) as notice_code, media
 from contents where id = %(id)s
-"""
+"""  # noqa: S608  -- constants of ours
 _LOAD_WORDS = "select state, text, word_count, language, source from transcripts where content_id = %(id)s"
 _WRITE_WORDS = """
 insert into transcripts (content_id, state, source, language, text, word_count)
@@ -54,10 +57,10 @@ where id = %(id)s and media is not null
 """
 
 
-def load(connection: Connection, content_id: UUID) -> StoredMedia | None:
-    """Return a content, or ``None`` when it was deleted."""
+def load(connection: Connection, content_id: UUID, *, source_id: str | None = None) -> StoredMedia | None:
+    """Return a content, or ``None`` when it was deleted; with the source whose job asks for it, if one's does."""
     with connection.cursor(row_factory=class_row(StoredMedia)) as cursor:
-        return cursor.execute(_LOAD, {"id": content_id}).fetchone()
+        return cursor.execute(_LOAD, {"id": content_id, "source_id": source_id}).fetchone()
 
 
 def load_words(connection: Connection, content_id: UUID) -> Words | None:

@@ -23,7 +23,7 @@ from siftline.kit.log import logger
 from siftline.kit.pacing import Pacing
 from siftline.kit.recordings import KINDS, VIDEO
 from siftline.kit.sites import speaks_for
-from siftline.kit.urls import canonical_url
+from siftline.kit.urls import canonical_url, clean_url
 from siftline.kit.words import extent
 
 ENTRY_ENOUGH_CHARS = 2_000
@@ -172,7 +172,7 @@ class ContentReading:
             return Reading(_entry_page(entry))
         if content.kind == NOTE:
             raise EmptyContentError("The feed's entry has neither text nor a page of its own.")
-        if media is not None and media.url == content.url:
+        if media is not None and media.url and clean_url(media.url) == content.url:
             page = file_page(content.url, content.kind, title=content.title)  # a file without a page
             return Reading(replace(page, text=entry.text, word_count=entry.word_count))
         try:

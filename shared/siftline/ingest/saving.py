@@ -7,16 +7,21 @@ from uuid import UUID
 
 from siftline.contracts import IngestContent, JobType, Message, Priority, TranscribeContent
 from siftline.ingest import store
+from siftline.ingest.store import Mark, SharedAddress
 from siftline.jobs import store as jobs
 from siftline.jobs.model import NewJob, user
 from siftline.kit.db import Connection
-from siftline.kit.ids import new_id
-from siftline.kit.urls import canonical_url, validate_url
+from siftline.kit.http_typed import typed_origin
+from siftline.kit.ids import random_id
+from siftline.kit.urls import canonical_url, clean_url, validate_url
 
 
 @dataclass(frozen=True, slots=True)
 class SavedItem:
-    """A user's item on a page; ``created`` is false when they held the page already."""
+    """A user's item on a page; ``created`` is false when they held the page already.
+
+    What is created is ``PENDING``, though the page may have been read for somebody else.
+    """
 
     item_id: UUID
     content_id: UUID
@@ -53,18 +58,23 @@ class _Page:
 def save_urls(connection: Connection, user_id: UUID, wishes: Sequence[Wish]) -> list[SavedItem]:
     """Save pages for a user in the caller's transaction: contents, items and, unless read already, their jobs.
 
-    One page is one content, whatever the spelling of its address, and one item a user; named twice, it is new the first
-    time, and has the tags of both and the later note. A page that failed is tried anew; one that is on its way for
-    others goes on as this user's. Publish the contents' jobs after the commit. The number of statements does not grow
-    with the pages. Raises the leaves of ``siftline.kit.urls``.
+    One page is one content, whatever the spelling of its address, and one item a user, who keeps their own spelling;
+    named twice, it is new the first time, and has the tags of both and the later note. A page that failed is tried
+    anew; one that is on its way for others goes on as this user's. Publish the contents' jobs after the commit. The
+    number of statements does not grow with the pages. Raises the leaves of ``siftline.kit.urls``.
     """
     keys = [canonical_url(wish.url) for wish in wishes]
-    urls = {key: validate_url(wish.url) for key, wish in reversed(list(zip(keys, wishes, strict=True)))}
-    contents = store.hold_contents(connection, [new_id() for _ in urls], urls)
-    marks: dict[UUID, tuple[list[str], str | None]] = {}
+    shared: dict[str, SharedAddress] = {}
     for key, wish in zip(keys, wishes, strict=True):
-        tags, note = marks.get(contents[key].id, ([], None))
-        marks[contents[key].id] = [*tags, *wish.tags], note if wish.note is None else wish.note
+        if key not in shared or wish.url.startswith("https:"):
+            shared[key] = SharedAddress(clean_url(wish.url), typed_origin(validate_url(wish.url)))
+    contents = store.hold_contents(connection, [random_id() for _ in shared], shared)
+    marks: dict[UUID, Mark] = {}
+    for key, wish in zip(keys, wishes, strict=True):
+        id_ = contents[key].id
+        before = marks.get(id_, Mark(validate_url(wish.url)))
+        note = before.note if wish.note is None else wish.note
+        marks[id_] = Mark(before.url, [*before.tags, *wish.tags], note)
     items = store.hold_items(connection, user_id, marks)
     unread = [content.id for content in contents.values() if content.unread]
     wanted = [_reading(content_id, user_id) for content_id in unread]
@@ -77,8 +87,10 @@ def save_urls(connection: Connection, user_id: UUID, wishes: Sequence[Wish]) -> 
     for key in keys:
         content = contents[key]
         item = items[content.id]
-        status = "PENDING" if content.unread else content.status
-        saved.append(SavedItem(item.id, content.id, status, item.created and item.id not in told))
+        created = item.created and item.id not in told
+        # What is new to who saves it looks new, whoever has had it read before.
+        status = "PENDING" if content.unread or created else content.status
+        saved.append(SavedItem(item.id, content.id, status, created))
         told.add(item.id)
     return saved
 
@@ -96,7 +108,7 @@ def ensure_content(connection: Connection, content_id: UUID, url: str) -> UUID:
     Raises the leaves of ``siftline.kit.urls``.
     """
     key = canonical_url(url)
-    return store.hold_contents(connection, [content_id], {key: validate_url(url)})[key].id
+    return store.hold_contents(connection, [content_id], {key: SharedAddress(clean_url(url))})[key].id
 
 
 def _reading(content_id: UUID, user_id: UUID) -> NewJob:

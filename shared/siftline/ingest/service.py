@@ -5,6 +5,7 @@ carries no HTML reader.
 """
 
 import hashlib
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -22,7 +23,9 @@ from siftline.kit.blocks import BlockedBySiteError
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import NotTriedError, SiftlineError, TransientError
+from siftline.kit.hosts import own_url
 from siftline.kit.http_errors import StatusRefusedError
+from siftline.kit.http_typed import typed
 from siftline.kit.instants import Claimed, settled
 from siftline.kit.log import logger
 
@@ -78,12 +81,13 @@ class IngestContent:
     def process(self, job: ClaimedJob) -> Done:
         """Read the content's page. Text that is new to us is handed on to its analysis; known text is ``READY``."""
         with self._database.transaction() as connection:
-            content = store.load(connection, job.subject_id)
+            content = store.load(connection, job.subject_id, source_id=job.payload.get("source_id"))
             analysed = store.analysed_text(connection, job.subject_id, version=SIGNATURE_VERSION)
             known = media_store.load_words(connection, job.subject_id) if content and content.media else None
         if content is None:
             raise ContentGoneError("The item was deleted before it could be read.")
-        reading = self._read(job, content)
+        with typed(content.typed_origin):
+            reading = self._read(job, replace(content, url=own_url(content.url, content.url_key)))
         if reading.keeps and reading.missed is not None:
             return self._kept(job, content, reading.missed)
         # What was got before is not given up because it is not to be had today; what was paid for is not paid again.
@@ -172,6 +176,7 @@ class IngestContent:
             subject_id=job.subject_id,
             group_key=job.group_key,
             priority=job.priority,
+            payload=job.payload,
             due_at=self._clock.now() + timedelta(seconds=wait_s),
         )
         return [listening]

@@ -23,6 +23,9 @@ class StoredContent:
 
     id: UUID
     url: str
+    url_key: str
+    typed_origin: str | None
+    """The origin of this machine that is open to the job at hand (``siftline.kit.http_typed``)."""
     kind: str
     """``note``: an entry without a page of its own; its address is its feed's."""
     entry_html: str | None
@@ -80,6 +83,23 @@ class HeldContent:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedAddress:
+    """A page's address as all may see it, and the origin of this machine that who saves it typed, if one."""
+
+    url: str
+    typed_origin: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a user makes of a page that they save: their own spelling of its address, their tags, their note."""
+
+    url: str
+    tags: Sequence[str] = ()
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class HeldItem:
     """A user's item on a content."""
 
@@ -88,11 +108,16 @@ class HeldItem:
     created: bool
 
 
-_LOAD = """
-select id, url, kind, entry_html, content_sha256, topics is not null as analysed, title, lang, media, description,
-  coalesce((select asks from page_asks where content_id = contents.id), 0) as asks
-from contents where id = %(id)s
+# What a feed asks for reaches no more than its own followers typed, whoever else typed the page.
+TYPED_ORIGIN = """
+case when %(source_id)s::uuid is null then typed_origin
+  else (select sources.typed_origin from sources where sources.id = %(source_id)s::uuid) end as typed_origin
 """
+_LOAD = f"""
+select id, url, url_key, {TYPED_ORIGIN}, kind, entry_html, content_sha256, topics is not null as analysed, title, lang,
+  media, description, coalesce((select asks from page_asks where content_id = contents.id), 0) as asks
+from contents where id = %(id)s
+"""  # noqa: S608  -- constants of ours
 
 _KEEP = """
 update contents set status = %(status)s, error_code = null, error_detail = null, updated_at = now() where id = %(id)s
@@ -142,7 +167,8 @@ update contents set
   undated_claim = case when coalesce(%(published_at)s, contents.published_at) is null
     then case when %(undated_code)s::text is null then contents.undated_claim else %(undated_claim)s end end,
   sort_at = least(contents.first_seen_at, case when old.from_feed then coalesce(contents.published_at, %(published_at)s)
-    else coalesce(%(published_at)s, contents.published_at) end),
+    else coalesce(%(published_at)s, contents.published_at) end, case when
+      coalesce(contents.published_at, %(published_at)s) is null then contents.sort_at end),
   http_status = %(http_status)s, updated_at = now()
 from old where contents.id = old.id
 """
@@ -153,14 +179,29 @@ status in ('NEW', 'FAILED') or (status in ('READY', 'PENDING') and text is null 
 """
 # Ordered by key, as everybody who makes several contents at once does: they wait for each other and do not deadlock.
 _MAKE_CONTENTS = f"""
-insert into contents (id, url_key, url)
-select id, url_key, url from unnest(%(ids)b::uuid[], %(url_keys)b::text[], %(urls)b::text[]) as new (id, url_key, url)
+insert into contents (id, url_key, url, typed_origin)
+select id, url_key, url, typed_origin
+from unnest(%(ids)b::uuid[], %(url_keys)b::text[], %(urls)b::text[], %(typed)s::text[])
+  as new (id, url_key, url, typed_origin)
 order by url_key
 on conflict (url_key) do nothing returning {_HELD}
 """  # noqa: S608 - made of constants only
 _HOLD_CONTENTS = f"""
 select {_HELD} from contents where url_key = any(%(url_keys)b::text[]) order by url_key for no key update
 """  # noqa: S608 - made of constants only
+# What who saves a page adds to it: that it can be asked with https, and what they typed of this machine. When a feed
+# of another site says that it was published counts no more, now that somebody holds it who may not follow that feed.
+_LEARN = """
+update contents set typed_origin = coalesce(contents.typed_origin, new.typed_origin),
+  url = case when contents.url like 'http://%%' and new.url like 'https://%%' and contents.typed_origin is null
+    then new.url else contents.url end,
+  sort_at = case when published_at is null then first_seen_at else sort_at end
+from unnest(%(url_keys)b::text[], %(urls)b::text[], %(typed)s::text[]) as new (url_key, url, typed_origin)
+where contents.url_key = new.url_key and (
+  (contents.typed_origin is null
+    and (new.typed_origin is not null or (contents.url like 'http://%%' and new.url like 'https://%%')))
+  or (published_at is null and sort_at < first_seen_at))
+"""
 _READINGS = """
 select jobs.id from jobs join contents on contents.id = jobs.subject_id
 where contents.url_key = any(%(url_keys)b::text[])
@@ -172,13 +213,13 @@ _HOLD_READINGS = f"{_READINGS} for no key update of jobs"
 _HOLD_TRIES = 10
 
 _HOLD_ITEMS = """
-insert into items (id, user_id, content_id, saved, tags, note)
-select id, %(user_id)s, content_id, true, array(select jsonb_array_elements_text(new.tags)), note
-from unnest(%(ids)b::uuid[], %(content_ids)b::uuid[], %(tags)b::jsonb[], %(notes)b::text[])
-  as new (id, content_id, tags, note)
+insert into items (id, user_id, content_id, url, saved, tags, note)
+select id, %(user_id)s, content_id, url, true, array(select jsonb_array_elements_text(new.tags)), note
+from unnest(%(ids)b::uuid[], %(content_ids)b::uuid[], %(urls)b::text[], %(tags)b::jsonb[], %(notes)b::text[])
+  as new (id, content_id, url, tags, note)
 order by content_id
 on conflict (user_id, content_id) do update set
-  saved = true, note = coalesce(excluded.note, items.note), updated_at = now(),
+  saved = true, url = coalesce(items.url, excluded.url), note = coalesce(excluded.note, items.note), updated_at = now(),
   tags = array(select tag from (
       select tag, place
       from unnest(items.tags || array(select tag from unnest(excluded.tags) as tag where tag <> all(items.tags)))
@@ -189,10 +230,10 @@ returning content_id, id, xmax = 0 as created
 """
 
 
-def load(connection: Connection, content_id: UUID) -> StoredContent | None:
-    """Return a content, or ``None`` when it was deleted."""
+def load(connection: Connection, content_id: UUID, *, source_id: str | None = None) -> StoredContent | None:
+    """Return a content, or ``None`` when it was deleted; with the source whose job asks for it, if one's does."""
     with connection.cursor(row_factory=class_row(StoredContent)) as cursor:
-        return cursor.execute(_LOAD, {"id": content_id}).fetchone()
+        return cursor.execute(_LOAD, {"id": content_id, "source_id": source_id}).fetchone()
 
 
 def analysed_text(connection: Connection, content_id: UUID, *, version: int) -> AnalysedText | None:
@@ -251,24 +292,32 @@ def exists(connection: Connection, content_id: UUID) -> bool:
     return connection.execute("select from contents where id = %(id)s", {"id": content_id}).fetchone() is not None
 
 
-def hold_contents(connection: Connection, ids: Sequence[UUID], urls: Mapping[str, str]) -> dict[str, HeldContent]:
-    """Return the content under each key of ``urls``, made with an id of ``ids`` when there is none.
+def hold_contents(
+    connection: Connection, ids: Sequence[UUID], addresses: Mapping[str, SharedAddress]
+) -> dict[str, HeldContent]:
+    """Return the content under each key of ``addresses``, made with an id of ``ids`` when there is none.
 
     Its row is held until the transaction ends, and before it the jobs that read it (``siftline.jobs.store.hold``).
     What changes in between, as a job that comes into being or a content that goes, is seen before the contents are
     kept: then they are let go of, to begin anew. Raises ``ConflictError`` where that does not end.
     """
-    values = {"ids": list(ids), "url_keys": list(urls), "urls": list(urls.values())}
+    values = {
+        "ids": list(ids),
+        "url_keys": list(addresses),
+        "urls": [address.url for address in addresses.values()],
+        "typed": [address.typed_origin for address in addresses.values()],
+    }
     for _ in range(_HOLD_TRIES):
         with connection.transaction() as savepoint:
             contents = _held(connection, _MAKE_CONTENTS, values)
-            if len(contents) == len(urls):
+            if len(contents) == len(addresses):
                 return contents
-            there = {"url_keys": [key for key in urls if key not in contents]}
+            there = {"url_keys": [key for key in addresses if key not in contents]}
             readings = set(connection.execute(_HOLD_READINGS, there).fetchall())
             contents |= _held(connection, _HOLD_CONTENTS, there)
             as_before = readings.issuperset(connection.execute(_READINGS, there).fetchall())
-            if as_before and len(contents) == len(urls):
+            if as_before and len(contents) == len(addresses):
+                connection.execute(_LEARN, values)
                 return contents
             raise psycopg.Rollback(savepoint)
     raise ConflictError("Others were changing the same pages all the while.")
@@ -279,21 +328,20 @@ def _held(connection: Connection, statement: str, values: Mapping[str, Any]) -> 
         return {row.url_key: row for row in cursor.execute(statement, values)}
 
 
-def hold_items(
-    connection: Connection, user_id: UUID, marks: Mapping[UUID, tuple[Sequence[str], str | None]]
-) -> dict[UUID, HeldItem]:
+def hold_items(connection: Connection, user_id: UUID, marks: Mapping[UUID, Mark]) -> dict[UUID, HeldItem]:
     """Return the user's item on each content of ``marks``, made when there is none.
 
-    The tags that are given for it are added, a note replaces the old one. Of more than ``OWN_TAGS_MAX`` tags the ones
-    that were given first go.
+    The tags that are given for it are added, a note replaces the old one; the first spelling of the address stays. Of
+    more than ``OWN_TAGS_MAX`` tags the ones that were given first go.
     """
     values = {
         "user_id": user_id,
         "ids": [new_id() for _ in marks],
         "content_ids": list(marks),
-        "tags": [Jsonb(list(dict.fromkeys(tags))[-OWN_TAGS_MAX:]) for tags, _ in marks.values()],
+        "urls": [mark.url for mark in marks.values()],
+        "tags": [Jsonb(list(dict.fromkeys(mark.tags))[-OWN_TAGS_MAX:]) for mark in marks.values()],
         "tags_max": OWN_TAGS_MAX,
-        "notes": [note for _, note in marks.values()],
+        "notes": [mark.note for mark in marks.values()],
     }
     with connection.cursor(row_factory=class_row(HeldItem)) as cursor:
         return {row.content_id: row for row in cursor.execute(_HOLD_ITEMS, values)}

@@ -35,6 +35,7 @@ from siftline.jobs.spending_store import Caps, Spending
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError, TransientError
+from siftline.kit.http_typed import typed
 from siftline.kit.ids import new_id
 from siftline.kit.log import logger
 
@@ -111,16 +112,14 @@ class TranscribeContent:
     def process(self, job: ClaimedJob) -> Done:
         """Get the words; new ones are a new text, which is handed on to its analysis."""
         with self._database.transaction() as connection:
-            content = media_store.load(connection, job.subject_id)
+            content = media_store.load(connection, job.subject_id, source_id=job.payload.get("source_id"))
         if content is None:
             raise ContentGoneError("The item was deleted before its words could be got.")
         media = Media.of(content.media) or Media()
         if media.state in GOT:
             return Done(result={"transcript": media.state})
-        found = _Found(self._written(job, content, media))
-        if not found.words.text and self._model is not None and media.url is not None:
-            generated = self._generated(job, content, media, self._model)
-            found = found if generated.words.state is TranscriptState.NONE and not generated.settle else generated
+        with typed(content.typed_origin):
+            found = self._found(job, content, media)
         words = found.words
         state = words.state.value if words.state is not None else None
         _log.info("transcript_looked_for", content_id=str(content.id), job_id=str(job.id), transcript_state=state)
@@ -141,6 +140,13 @@ class TranscribeContent:
         """Keep why the words are not there yet."""
         if isinstance(error, WordsLaterError):
             media_store.write_state(connection, job.subject_id, error.state)
+
+    def _found(self, job: ClaimedJob, content: StoredMedia, media: Media) -> _Found:
+        found = _Found(self._written(job, content, media))
+        if found.words.text or self._model is None or media.url is None:
+            return found
+        generated = self._generated(job, content, media, self._model)
+        return found if generated.words.state is TranscriptState.NONE and not generated.settle else generated
 
     def _written(self, job: ClaimedJob, content: StoredMedia, media: Media) -> Words:
         """Look where the words stand in writing; raises as long as it is worth asking again."""

@@ -24,9 +24,9 @@ from siftline.kit.errors import TransientError
 from siftline.kit.ids import new_id
 
 # A row that the insert met already bears this transaction's mark (xmax); only one made now begins a timeline.
-# A turn among those in no hurry is not waited for by who is.
-# Who asks as a job runs has the follow-up. Who brings a new text where a free repeat waits has that job: now it costs.
-# A queue that this code does not know is a newer release's: what is asked for again leaves it for one of ours.
+# A page is read for who asks most urgently, within what they typed; a turn among those in no hurry is not waited for by
+# who is. Who asks as a job runs has the follow-up. Who brings a new text where a free repeat waits has that job: now it
+# costs. A queue that this code does not know is a newer release's: what is asked for again leaves it for one of ours.
 _ENQUEUE = f"""
 with live as (
 insert into jobs (id, job_type, queue, subject_id, group_key, priority, payload, due_at, max_attempts,
@@ -42,6 +42,8 @@ on conflict (job_type, subject_id) where state in ('pending', 'processing') do u
   again = jobs.again or jobs.state = 'processing',
   again_for = case when jobs.state = 'processing' then coalesce(jobs.again_for, excluded.group_key) end,
   priority = greatest(jobs.priority, excluded.priority),
+  payload = case when excluded.job_type = 'ingest_content' and excluded.priority > jobs.priority then excluded.payload
+    else jobs.payload end,
   queue = case when excluded.priority > jobs.priority or (jobs.state = 'pending' and not {known("jobs")})
     then excluded.queue else jobs.queue end,
   group_key = case when jobs.state = 'pending' and (excluded.priority > jobs.priority or exists (

@@ -23,6 +23,18 @@ def registrable_domain(host: str) -> str:
     return suffixes().privatesuffix(host) or host
 
 
+def own_url(url: str, key: str) -> str:
+    """Return where a page that is known under ``key`` is asked for: at ``url``, if that is of the key's own owner.
+
+    Else it is somebody's who shows pages of others, or has a name that looks like theirs: then at the key itself, so
+    that nobody's word ever stands under another's address. Keys that are no address are of nobody's page.
+    """
+    if not key.startswith(("http://", "https://")):
+        return url
+    same = registrable_domain(host_of(url)) == registrable_domain(host_of(key))
+    return url if same else key
+
+
 def owner(host: str) -> str:
     """Return what stands for whoever runs a host: its registrable domain, its address, or its network in IPv6."""
     if not _is_address(host):

@@ -1,7 +1,8 @@
 """The one client for every outgoing request: feeds, pages, icons, transcripts, providers at a user's address.
 
 http and https only; each hop's name is resolved once, its address checked against the deny list and the connection
-pinned to it (``siftline.kit.http_network``); at most five redirects; one deadline for the whole request, retries and
+pinned to it (``siftline.kit.http_network``); loopback only where the setting allows it and a person typed that very
+origin (``siftline.kit.http_typed``); at most five redirects; one deadline for the whole request, retries and
 redirects included, each of which takes a turn where a pace is kept (``siftline.kit.http_turns``); a cap on decoded
 bytes; cookies for the redirects of one request (``siftline.kit.http_cookies``). No proxy and no other part of the
 environment is read.
@@ -38,6 +39,7 @@ from siftline.kit.http_headers import is_text, media_type, request_headers
 from siftline.kit.http_model import HttpLimits, HttpOptions, Response
 from siftline.kit.http_network import PinnedBackend
 from siftline.kit.http_outgoing import Outgoing, redirected
+from siftline.kit.http_typed import is_typed
 from siftline.kit.urls import InvalidUrlError, validate_url
 
 __all__ = ["MAX_BYTES", "HttpClient", "HttpLimits", "HttpOptions", "Response"]
@@ -71,19 +73,11 @@ class HttpClient:
         self._clock = clock or SystemClock()
         self._sleep = sleep
         self._user_agent = f"Siftline/0.1 (+{contact})" if contact else "Siftline/0.1"
-        self._backend = PinnedBackend(
-            clock=self._clock,
-            resolver=resolver,
-            allow_loopback=allow_loopback,
-            addresses_max=self._limits.addresses,
-        )
-        self._pool = httpcore.ConnectionPool(
-            ssl_context=tls or httpx.create_ssl_context(trust_env=False),
-            max_connections=None,
-            max_keepalive_connections=20,
-            keepalive_expiry=15.0,
-            network_backend=self._backend,
-        )
+        self._backend = PinnedBackend(clock=self._clock, resolver=resolver, addresses_max=self._limits.addresses)
+        tls = tls or httpx.create_ssl_context(trust_env=False)
+        self._pool = _pool(self._backend, tls)
+        # Connections of their own: one that is open already is not asked again where it leads.
+        self._typed_pool = _pool(self._backend.opened(), tls) if allow_loopback else self._pool
         self._rng = random.Random()  # noqa: S311 - jitter, not a secret
 
     @classmethod
@@ -148,6 +142,7 @@ class HttpClient:
     def close(self) -> None:
         """Close the connections."""
         self._pool.close()
+        self._typed_pool.close()
         self._backend.close()
 
     def _tried(self, url: str, request: Outgoing, retries: int) -> Response:
@@ -207,8 +202,9 @@ class HttpClient:
             "write": self._limits.read_s,
             "pool": self._limits.total_s,
         }
+        pool = self._typed_pool if is_typed(parts.geturl()) else self._pool
         try:
-            with self._pool.stream(
+            with pool.stream(
                 request.method,
                 address,
                 headers=[(b"host", parts.netloc.encode()), *request.headers],
@@ -267,6 +263,16 @@ def _at(url: str) -> Iterator[None]:
     except SiftlineError as error:
         error.at = url
         raise
+
+
+def _pool(backend: PinnedBackend, tls: ssl.SSLContext) -> httpcore.ConnectionPool:
+    return httpcore.ConnectionPool(
+        ssl_context=tls,
+        max_connections=None,
+        max_keepalive_connections=20,
+        keepalive_expiry=15.0,
+        network_backend=backend,
+    )
 
 
 def _worth_retrying(error: BaseException) -> bool:

@@ -4,12 +4,13 @@ Everything a connection does is held to the deadline of the request that uses it
 time gains nothing.
 """
 
+import copy
 import socket
 import ssl
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import httpcore
 
@@ -33,19 +34,24 @@ _SOCKET_OPTION = tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tup
 class PinnedBackend(httpcore.NetworkBackend):
     """Opens connections to checked addresses only. Thread-safe; each thread has the deadline of its own request."""
 
-    def __init__(
-        self, *, clock: Clock, resolver: Resolver = resolve, allow_loopback: bool = False, addresses_max: int = 4
-    ) -> None:
+    _allow_loopback = False
+
+    def __init__(self, *, clock: Clock, resolver: Resolver = resolve, addresses_max: int = 4) -> None:
         self._clock = clock
         self._addresses_max = addresses_max
         self._askers = Askers(resolver)
-        self._allow_loopback = allow_loopback
         self._sockets = httpcore.SyncBackend()
         self._request = threading.local()
 
     def close(self) -> None:
         """End the threads that wait to resolve names."""
         self._askers.close()
+
+    def opened(self) -> Self:
+        """Return this one as it is, but that it reaches loopback: the same threads, deadlines and end."""
+        other = copy.copy(self)
+        other._allow_loopback = True  # noqa: SLF001  -- of this very class
+        return other
 
     @contextmanager
     def deadline(self, until_s: float) -> Iterator[None]:

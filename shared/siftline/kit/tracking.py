@@ -1,4 +1,4 @@
-"""Query parameters that say how a reader arrived and never what is shown. Data, in lower case.
+"""Query parameters that say how a reader arrived, or who they are, and never what is shown. Data, in lower case.
 
 A name stands here only if its maker documents it as campaign or click data, or a browser strips it: Mozilla's
 query-stripping list (Firefox, "Copy Clean Link"), Brave's query filter, WebKit's click-identifier list. Names that some
@@ -12,6 +12,10 @@ PREFIXES = (
     "hsa_",  # HubSpot ads
     "at_custom",  # Piano (AT Internet) campaigns
     "guce_",  # Yahoo consent hand-over
+    "bsft_",  # Blueshift
+    "iterable",  # Iterable: iterableEmailCampaignId and the like
+    "mindbox-",  # Mindbox
+    "aspsessionid",  # sessions of classic ASP
 )
 
 NAMES = frozenset(
@@ -32,6 +36,17 @@ NAMES = frozenset(
         *("piwik_campaign", "piwik_keyword", "piwik_kwd", "matomo_campaign", "matomo_keyword"),
         *("at_campaign", "at_medium", "at_link_id", "at_link_type", "at_link_origin", "at_format", "at_ptr_name"),
         *("at_bbc_team", "wt_mc", "wt_zmc", "ns_campaign", "ns_mchannel", "ns_source", "s_cid", "ef_id"),
+        # ConvertKit (Kit), ActiveCampaign, Klaviyo's older links, beehiiv, Omnisend, Sailthru, Customer.io, EveryAction
+        *("ck_subscriber_id", "vgo_ee", "_ke", "_bhlid", "omnisendcontactid", "sailthru_id", "cio_id"),
+        *("emci", "emdi", "ceid"),
+        # Oracle Eloqua, Salesforce Marketing Cloud, Emarsys, Dotdigital, Listrak, Cordial, Adestra
+        *("elqtrackid", "elqtrack", "elqcontactid", "sfmc_id", "sfmc_sub", "sfmcsubscriberid", "sc_uid", "sc_eh"),
+        *("sc_lid", "sc_llid", "sc_customer", "sc_src", "dm_i", "dm_t", "trk_contact", "trk_msg", "trk_module"),
+        *("trk_sid", "crdl_id", "adestra_id"),
+        # Branch, Singular, Sailthru's and Condé Nast's newsletters
+        *("_branch_match_id", "_branch_referrer", "s_kwcid", "sailthru", "bxid", "cndid", "hasha", "hashb", "hashc"),
+        # Sessions of PHP, Java, ColdFusion
+        *("phpsessid", "jsessionid", "cfid", "cftoken"),
         # AMP's viewers
         *("amp_js_v", "amp_gsa", "usqp"),
         # Yahoo and AOL, Bloomberg, Le Monde

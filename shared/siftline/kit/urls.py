@@ -1,4 +1,4 @@
-"""Web addresses: one form to fetch (``validate_url``) and one key to tell pages apart by (``canonical_url``).
+"""Web addresses: one form to fetch (``validate_url``), one for all to see (``clean_url``), one key (``canonical_url``).
 
 Syntax after RFC 3986 and, where the web is laxer, the WHATWG URL standard. Whether an address may be visited is not
 decided here but where it is connected to (``siftline.kit.http``).
@@ -36,6 +36,8 @@ _PLAIN = re.compile(
     rf"(https?)://([a-z0-9_.-]+(?::[0-9]+)?)(/(?:{_IN_PATH})*+)(?:\?((?:{_IN_QUERY})*+))?(?:#((?:{_IN_QUERY})*+))?"
 )
 _AUTHORITIES_KEPT = 512
+# A visitor's session in a path: Java's (Servlet 6, section 7.1.3) and PHP's way, and ASP.NET's without cookies.
+_SESSION = re.compile(r";(?:j|php)?sess(?:ion)?id=[^/?#;]*|/\((?:[A-Z]\([a-z0-9-]+\))+\)(?=/)", re.IGNORECASE)
 
 
 class InvalidUrlError(PermanentError):
@@ -97,7 +99,8 @@ def canonical_url(url: str) -> str:
     parts = _unwrapped(_plain(url) or _parse(validate_url(url)))
     default = parts.port in (None, _DEFAULT_PORT[parts.scheme])
     host = plain_host(parts.host.rstrip("."))
-    host, path, query = known_site(host, _key_path(_normalised(parts.path)), _normalised(parts.query or ""))
+    path = _key_path(_SESSION.sub("", _normalised(parts.path)))
+    host, path, query = known_site(host, path, _normalised(parts.query or ""))
     path, kept = plain_path(host, path), _key_query(host, query)
     key = _Parts(
         scheme="https" if default else parts.scheme,
@@ -113,6 +116,32 @@ def canonical_url(url: str) -> str:
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()
     return key._replace(path="/", query=None, fragment=f"!sha256:{digest}").text()
+
+
+def clean_url(url: str) -> str:
+    """Return ``url`` as it can be fetched and shown to everybody: without what tells whose copy of it this is.
+
+    What says nothing of the page goes: tracking, ids of subscribers and sessions, fragments but those that route. A
+    page shown by an AMP cache or viewer is asked for itself. All else stays as it is written, for the site to
+    understand. Idempotent, and of the same key. Raises as ``validate_url`` does.
+    """
+    parts = _unwrapped(_plain(url) or _parse(validate_url(url)))
+    host, query = parts.host.rstrip("."), parts.query
+    if query:
+        pairs = (pair for pair in query.split("&") if not is_tracking(host, _normalised(pair.partition("=")[0])))
+        query = "&".join(pairs) or None
+    fragment = _key_fragment(parts.fragment or "")
+    return parts._replace(path=_SESSION.sub("", parts.path) or "/", query=query, fragment=fragment).text()
+
+
+def origin_of(url: str) -> str:
+    """Return the origin of an address (RFC 6454), its port always told: ``http://127.0.0.1:80`` for ``http://127.1/x``.
+
+    Raises as ``validate_url`` does.
+    """
+    parts = _plain(url) or _parse(validate_url(url))
+    host = plain_host(parts.host.rstrip("."))
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port or _DEFAULT_PORT[parts.scheme]}"
 
 
 def host_of_url(url: str) -> str:

@@ -2,8 +2,9 @@
 
 Only what a format's or a site's own documentation says stands here: a form that is not known stays apart, because two
 pages under one key lose one of them, and one page under two keys is found out once it has been read.
-Sources: the AMP cache's URL format (amp.dev), WordPress's AMP plugin, Arc XP (``outputType=amp``), YouTube's and
-Reddit's own share links.
+Whoever shows pages of others is named host by host, never by a pattern: it speaks for them.
+Sources: the AMP cache's URL format (amp.dev), Google's list of its domains, WordPress's AMP plugin, Arc XP
+(``outputType=amp``), YouTube's and Reddit's own share links.
 """
 
 import re
@@ -14,7 +15,24 @@ from siftline.kit.addresses import literal_address
 # What an AMP cache or a viewer holds: c and v are documents; s says https.
 _CACHE = re.compile(r"(?:[a-z0-9-]+\.)*cdn\.ampproject\.org")
 _CACHED = re.compile(r"/(?:c|v|wp)/(?:(s)/)?([^/]+\.[^/]+(?:/.*)?)", re.DOTALL)
-_VIEWER = re.compile(r"(?:(?:www|m|mobile|amp)\.)?(?:google\.(?:com?\.)?[a-z]{2,3}|bing\.com)")
+# Google's own domains (google.com/supported_domains), below google. and www.google.: whoever has another name under
+# google. (google.icu, google.com.example) is somebody else, who would speak for every page there is.
+_GOOGLE = frozenset(
+    f"google.{domain}"
+    for domains in (
+        "com cat ad ae al am as at az ba be bf bg bi bj bs bt by ca cd cf cg ch ci cl cm cn cv cz de dj dk dm dz ee es",
+        "fi fm fr ga ge gg gl gm gr gy hn hr ht hu ie im iq is it je jo kg ki kz la li lk lt lu lv md me mg mk ml mn",
+        "mu mv mw ne nl no nr nu pl pn ps pt ro rs ru rw sc se sh si sk sm sn so sr st td tg tl tm tn to tt vu ws",
+        "co.ao co.bw co.ck co.cr co.id co.il co.in co.jp co.ke co.kr co.ls co.ma co.mz co.nz co.th co.tz co.ug co.uk",
+        "co.uz co.ve co.vi co.za co.zm co.zw com.af com.ag com.ar com.au com.bd com.bh com.bn com.bo com.br com.bz",
+        "com.co com.cu com.cy com.do com.ec com.eg com.et com.fj com.gh com.gi com.gt com.hk com.jm com.kh com.kw",
+        "com.lb com.ly com.mm com.mt com.mx com.my com.na com.ng com.ni com.np com.om com.pa com.pe com.pg com.ph",
+        "com.pk com.pr com.py com.qa com.sa com.sb com.sg com.sl com.sv com.tj com.tr com.tw com.ua com.uy com.vc",
+        "com.vn",
+    )
+    for domain in domains.split()
+)
+_VIEWERS = _GOOGLE | {"bing.com"}
 _VIEWED = re.compile(r"/amp/(?:(s)/)?([^/]+\.[^/]+(?:/.*)?)", re.DOTALL)
 
 _AMP_FILE = re.compile(r"(?<=[A-Za-z0-9_-])\.amp(?=(?:\.html)?$)")
@@ -69,7 +87,7 @@ _HOSTS_KEPT = 512
 @lru_cache(maxsize=_HOSTS_KEPT)
 def wraps(host: str) -> bool:
     """Return whether a host is an AMP cache or a viewer, of which ``unwrapped`` may know more."""
-    return _CACHE.fullmatch(host) is not None or _VIEWER.fullmatch(host) is not None
+    return _CACHE.fullmatch(host) is not None or host.removeprefix("www.") in _VIEWERS
 
 
 def unwrapped(host: str, path: str) -> str | None:
@@ -78,8 +96,9 @@ def unwrapped(host: str, path: str) -> str | None:
     >>> unwrapped("www.google.com", "/amp/s/news.example/story")
     'https://news.example/story'
     """
-    form = _CACHED if _CACHE.fullmatch(host) else _VIEWED if _VIEWER.fullmatch(host) else None
-    match = form.fullmatch(path) if form else None
+    if not wraps(host):
+        return None
+    match = (_CACHED if _CACHE.fullmatch(host) else _VIEWED).fullmatch(path)
     return match and f"{'https' if match[1] else 'http'}://{match[2]}"
 
 

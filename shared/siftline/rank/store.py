@@ -135,9 +135,11 @@ _FILTERS = {
 }
 
 _ROWS = f"""
-select i.id, i.content_id, c.title, c.url, c.lang, c.summary,
+select i.id, i.content_id, coalesce(nullif(c.title, ''), i.told_title) as title, coalesce(i.url, c.url) as url, c.lang,
+  c.summary,
   case when r.replaces then '[]' else {left_of("c.topics")} end as topics,
-  case when r.made_at is not null then r.topics end as own_topics, c.published_at, i.source_id,
+  case when r.made_at is not null then r.topics end as own_topics,
+  coalesce(c.published_at, i.told_at) as published_at, i.source_id,
   c.notice_code is not distinct from 'insufficient_content' or (c.notice_code is not null and c.summary is null)
     as thin,
   search_grammar(c.lang) as grammar,

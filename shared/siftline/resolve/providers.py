@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from siftline.kit.errors import ConfigurationError, NotTriedError, TransientError
 from siftline.kit.http_errors import StatusRefusedError
 from siftline.kit.http_model import Response
+from siftline.kit.http_typed import typed, typed_origin
 from siftline.kit.names import normalise
 from siftline.resolve.temporary import Candidate, Temporary
 
@@ -102,7 +103,8 @@ class Asking:
         """
         self._budget.take(self._provider)
         try:
-            answer = self._client.get(url, max_bytes=_MAX_BYTES, accept=accept)
+            with typed(typed_origin(url)):  # whoever runs this says where a provider is asked
+                answer = self._client.get(url, max_bytes=_MAX_BYTES, accept=accept)
         except StatusRefusedError as error:
             if error.status in _REFUSED:
                 raise self._refused(f"{self._provider} answered {error.status}: it does not let us in.") from error
