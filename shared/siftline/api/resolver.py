@@ -32,9 +32,11 @@ from siftline.api.problems import (
 from siftline.api.routing import Resource
 from siftline.kit.db import ConflictError
 from siftline.kit.errors import PermanentError, TransientError
+from siftline.kit.lines import line
 
 _RETRY_AFTER_S = 5.0
 _CONFLICT_TRIES = 5
+_NAME_MAX_CHARS = 100
 
 
 class HttpApi:
@@ -88,7 +90,7 @@ class HttpApi:
             return self._unexpected(error)
         if "path" in places:  # not an id at all, so certainly not a known one
             return self._no_route(otherwise="thing")
-        problem = faulty(fault_of(fault) for fault in faults)
+        problem = faulty(fault_of(fault, self.resolver.body()) for fault in faults)
         return answer(problem.problem())
 
     def _no_route(self, *, otherwise: str = "route") -> Response[str]:
@@ -145,7 +147,8 @@ def _only_known_parameters(app: Dispatcher, next_middleware: Any) -> Response[An
     if known is not None and not is_by_token(app.current_event.path):
         sent = app.current_event.query_string_parameters
         detail = f"Known here: {', '.join(sorted(known))}." if known else "This path knows no parameters."
-        faults = [Fault(code="unknown_parameter", detail=detail, parameter=name) for name in sent if name not in known]
+        unknown = (line(name, _NAME_MAX_CHARS) for name in sent if name not in known)
+        faults = [Fault(code="unknown_parameter", detail=detail, parameter=name) for name in unknown]
         if faults:
             raise faulty(faults, "unknown_parameter")
     response: Response[Any] = next_middleware(app)

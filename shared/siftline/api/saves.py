@@ -169,7 +169,8 @@ class SaveRoutes:
             url = check_destination(entry.url, allow_loopback=self._allow_loopback)
             return Page(url, entry.tags, entry.note)
         except ValidationError as error:
-            fault = fault_of({**error.errors()[0], "loc": ("body", *error.errors()[0]["loc"])})
+            first = error.errors(include_input=False)[0]
+            fault = fault_of({**first, "loc": ("body", *first["loc"])}, SaveItem)
             detail = f"{fault.pointer}: {fault.detail}"
             return BatchAnswer(status_code=422, error=Cause(code="invalid_request", detail=detail))
         except PermanentError as error:

@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+from siftline.kit.lines import line
+
 
 class SiftlineError(Exception):
     """A failure with a stable ``code`` and a ``detail`` written for the person whose item it concerns."""
@@ -9,8 +11,8 @@ class SiftlineError(Exception):
     code: ClassVar[str] = "internal_error"
 
     def __init__(self, detail: str, *, code: str | None = None) -> None:
-        super().__init__(detail)
-        self.detail = detail
+        self.detail = line(detail)  # it may tell what a stranger's server said
+        super().__init__(self.detail)
         self.error_code = code or self.code
 
 
