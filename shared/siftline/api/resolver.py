@@ -16,6 +16,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from siftline.api.auth import admit, is_by_token
 from siftline.api.dispatch import Dispatcher
 from siftline.api.intake import plain_request, read_json, refuse_unstorable
+from siftline.api.limits import RequestLimit
 from siftline.api.paging import paging
 from siftline.api.problems import (
     SAFE_HEADERS,
@@ -42,11 +43,20 @@ _NAME_MAX_CHARS = 100
 class HttpApi:
     """Answers API Gateway's HTTP API events (payload 2.0) from the routes of its resources, any number at once.
 
-    The routes of the resources ``elsewhere`` are another function's; here only their methods are told.
+    The routes of the resources ``elsewhere`` are another function's; here only their methods are told. Each token may
+    ask what ``limit`` lets it.
     """
 
-    def __init__(self, resources: Sequence[Resource], log: Logger, *, elsewhere: Sequence[Resource] = ()) -> None:
+    def __init__(
+        self,
+        resources: Sequence[Resource],
+        log: Logger,
+        *,
+        elsewhere: Sequence[Resource] = (),
+        limit: RequestLimit | None = None,
+    ) -> None:
         self._log = log
+        self._limit = limit
         self.resolver, self._elsewhere = (
             Dispatcher(
                 [resource.router() for resource in part],
@@ -63,10 +73,14 @@ class HttpApi:
         try:
             request = plain_request(event)
             wrapped = APIGatewayProxyEventV2(dict(request))
-            admit(wrapped)
+            caller = admit(wrapped)
+            if caller is not None and self._limit is not None:
+                self._limit.take(caller.token_id)
             refuse_unstorable(wrapped)
         except ProblemError as error:
             return _raw(answer(error.problem(), error.headers))
+        except TransientError as error:
+            return _raw(self._transient(error))
         return self.resolver.resolve(request, context)
 
     def routes(self) -> set[tuple[str, str]]:
