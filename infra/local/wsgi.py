@@ -2,6 +2,9 @@
 
 import signal
 import threading
+import time
+from collections.abc import Callable
+from functools import partial
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -9,6 +12,7 @@ import waitress  # type: ignore[import-untyped]  # it ships no types
 from waitress import wasyncore
 
 from infra.local.errors import SetUpError
+from infra.local.half_sent import HALF_SENT_S, ImpatientChannel
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -17,7 +21,8 @@ if TYPE_CHECKING:
 class LoopbackServer:
     """Serves ``application`` with ``threads`` threads; ``port`` 0 takes a free one. Raises ``SetUpError`` if taken.
 
-    A body above ``body_limit_bytes`` is refused with 413 before the application sees it.
+    A body above ``body_limit_bytes`` is refused with 413 before the application sees it; a request that is not whole
+    within ``half_sent_s`` is dropped.
     """
 
     def __init__(
@@ -27,6 +32,8 @@ class LoopbackServer:
         port: int = 0,
         threads: int = 8,
         body_limit_bytes: int = 64 * 1024 * 1024,
+        half_sent_s: float = HALF_SENT_S,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         try:
             self._server = waitress.create_server(
@@ -39,6 +46,7 @@ class LoopbackServer:
             )
         except OSError as error:
             raise SetUpError(f"Port {port} is taken: end what uses it, or choose another.") from error
+        self._server.channel_class = partial(ImpatientChannel, patience_s=half_sent_s, now=now)
         self._thread: threading.Thread | None = None
 
     @property

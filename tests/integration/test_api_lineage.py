@@ -1,4 +1,4 @@
-"""What a token makes begins within its life, allows no more, and ends with it; what it is shown opens no more either."""
+"""What a token makes allows no more than it does, and ends with it; what it is shown opens no more either."""
 
 import json
 import re
