@@ -28,8 +28,8 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
 _SPLIT = re.compile(r"//([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)
 _LABEL = re.compile(r"[a-z0-9_-]{1,63}")
 # RFC 1035, section 2.3.4: what is longer names no host, in whatever letters.
-_LABEL_MAX_CHARS = 63
-_HOST_MAX_CHARS = 253
+LABEL_MAX_CHARS = 63
+HOST_MAX_CHARS = 253
 _DOT = re.compile("[.\u3002\uff0e\uff61]")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})|[^!$&'()*+,;=:@/?\[\]A-Za-z0-9._~-]")
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
@@ -227,11 +227,7 @@ def _ascii_host(text: str) -> str:
         raise _no_host() from error
     names = labels[:-1] if labels[-1] == "" else labels  # a trailing dot marks the root
     host = ".".join(labels)
-    if (
-        len(host.removesuffix(".")) > _HOST_MAX_CHARS
-        or not names
-        or not all(_LABEL.fullmatch(label) for label in names)
-    ):
+    if len(host.removesuffix(".")) > HOST_MAX_CHARS or not names or not all(_LABEL.fullmatch(label) for label in names):
         raise _no_host()
     return host
 
@@ -239,7 +235,7 @@ def _ascii_host(text: str) -> str:
 def _of_length(host: str) -> str:
     """Return a host that is no longer than one may be: punycode takes the square of a label's length and more."""
     labels = _DOT.split(host)
-    if len(host) > _HOST_MAX_CHARS + (labels[-1] == "") or any(len(label) > _LABEL_MAX_CHARS for label in labels):
+    if len(host) > HOST_MAX_CHARS + (labels[-1] == "") or any(len(label) > LABEL_MAX_CHARS for label in labels):
         raise InvalidUrlError("The address names a host that is longer than hosts may be.")
     return host
 
