@@ -13,7 +13,6 @@ GATE = SOURCE / "kit" / "lines.py"
 # Who looks at such characters for another end than a line.
 OTHERS = {
     "shared/siftline/kit/folding.py": "what a model reads and nobody sees, to compare texts by",
-    "shared/siftline/ingest/plain.py": "texts of many lines",
     "shared/siftline/fetch/markup.py": "HTML of many lines, as XML and PostgreSQL take it",
     "shared/siftline/fetch/xml_feed.py": "XML that is repaired before it is read",
     "shared/siftline/api/problems.py": "JSON's own escapes",

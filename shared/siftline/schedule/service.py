@@ -169,7 +169,7 @@ class Schedule:
         return {"enqueued": len(ids) - len(lost), "recovered": len(lost)}
 
     def clean_up(self) -> dict[str, int]:
-        """Delete finished jobs, idempotency keys, counts, hosts and entities past their use, and vectors whose content is gone.
+        """Delete finished jobs, keys, counts, hosts and entities past their use, and vectors whose content is gone.
 
         Each in batches, until none is left or time is up. Raises ``TickIncompleteError`` when one of them failed.
         """
