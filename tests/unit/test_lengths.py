@@ -6,8 +6,10 @@ from siftline.api.addresses import address_of
 from siftline.api.destinations import check_destination
 from siftline.kit.addresses import literal_address
 from siftline.kit.errors import PermanentError
+from siftline.kit.folding import folded
 from siftline.kit.hosts import host_of
 from siftline.kit.mail_address import InvalidMailAddressError, mail_address
+from siftline.kit.reddit_address import listing_of
 from siftline.kit.urls import InvalidUrlError, canonical_url, validate_url
 from tests.steps import steps
 
@@ -78,6 +80,14 @@ def test_a_mail_address_is_refused_by_its_length_before_it_is_worked_on(domain: 
     with pytest.raises(InvalidMailAddressError):
         mail_address(f"ada@{domain}")
     assert steps(lambda: mail_address(f"ada@{domain}"), passing=PermanentError) < 1_000
+
+
+def test_marks_upon_marks_are_not_put_in_order_by_the_square_of_their_number() -> None:
+    marks = chr(0x301) + chr(0x316)
+    assert len(folded("a" + marks * 5_000)) < 100
+    listed = f"https://{marks * 4_000}.example/r/python"
+    assert listing_of(listed) is None
+    assert steps(lambda: listing_of(listed)) < 10
 
 
 @pytest.mark.parametrize("local", ["=?utf-8?q?a=0D=0ABcc?=", "=?us-ascii?b?QQ==?=", "a=?b"])
