@@ -53,6 +53,9 @@ _SHARED = {
     "SwitchSettings": "Schedules",
     "ReprocessSettings": "Reading again",
     "VectorSettings": "Vectors",
+    "RequestSettings": "Requests",
+    "WrongTokenSettings": "Wrong tokens",
+    "HoldingSettings": "What a user may have",
 }
 _PROGRAMS = {"WorkerSettings": "worker", "LocalSettings": "make run"}
 

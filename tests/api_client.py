@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from siftline.api.limits import Holdings
 from siftline.api.opml_routes import OpmlLimits
 from siftline.api.resolver import HttpApi
 from siftline.api.wiring import Parts, http_api
@@ -21,7 +22,7 @@ from siftline.kit.errors import SiftlineError
 from siftline.kit.ids import new_id
 from siftline.kit.log import logger
 from siftline.settings import JobSettings
-from tests.factories import FakeContext, make_user
+from tests.factories import FakeContext, make_token, make_user
 from tests.fakes import FakeClock, FakeSender, NoDeadLetters
 from tests.http_events import caller_context, http_event
 
@@ -117,6 +118,8 @@ class World:
         sender: Sender | None = None,
         dead_letter_queues: DeadLetterQueues | None = None,
         opml_limits: OpmlLimits | None = None,
+        holdings: Holdings | None = None,
+        requests_per_minute: int = 3_000,
         public_url: str = "https://siftline.example",
     ) -> None:
         self.database = database
@@ -140,6 +143,8 @@ class World:
             webhook_allow_loopback=webhook_allow_loopback,
             max_attempts=4,
             opml_limits=opml_limits,
+            holdings=holdings,
+            requests_per_minute=requests_per_minute,
             public_url=public_url,
         )
 
@@ -147,7 +152,14 @@ class World:
         """Return a new user of this world."""
         with self.database.transaction() as connection:
             user_id = make_user(connection, name=name)
-        return ApiClient(self.api, user_id, scopes or ("read", "write"))
+        return self.client(user_id, *scopes)
+
+    def client(self, user_id: UUID, *scopes: str, **columns: Any) -> ApiClient:
+        """Return a user by a token of their own; further ``columns`` of it by name."""
+        client = ApiClient(self.api, user_id, scopes or ("read", "write"))
+        with self.database.transaction() as connection:
+            make_token(connection, user_id, client.token_id, scopes or ("read", "write"), **columns)
+        return client
 
     def sql(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Run a statement in a transaction of its own and return its rows, if it has any."""

@@ -1,7 +1,8 @@
 """Makes what tests need in the database and as events; every value may be overridden."""
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -24,6 +25,17 @@ def make_user(connection: Connection, *, name: str = "reader") -> UUID:
     user_id = new_id()
     connection.execute("insert into users (id, name) values (%s, %s)", (user_id, name))
     return user_id
+
+
+def make_token(
+    connection: Connection, user_id: UUID, token_id: UUID, scopes: Iterable[str], *, expires_at: datetime | None = None
+) -> None:
+    """Insert an access token whose secret nobody knows."""
+    connection.execute(
+        "insert into access_tokens (id, user_id, name, token_sha256, scopes, expires_at)"
+        " values (%s, %s, %s, %s, %s, %s)",
+        (token_id, user_id, "of a test", hashlib.sha256(token_id.bytes).digest(), list(scopes), expires_at),
+    )
 
 
 def make_content(connection: Connection, *, url: str | None = None, **columns: Any) -> UUID:

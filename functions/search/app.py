@@ -5,6 +5,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from siftline.api.limits import open_limit
 from siftline.api.resolver import HttpApi
 from siftline.api.search import SearchRoutes
 from siftline.kit.log import logger
@@ -15,7 +16,8 @@ from siftline.settings import SearchSettings
 @cache
 def build() -> HttpApi:
     """Put the parts together, once a warm environment."""
-    return HttpApi([SearchRoutes(open_search(SearchSettings()))], logger("search"))
+    settings = SearchSettings()
+    return HttpApi([SearchRoutes(open_search(settings))], logger("search"), limit=open_limit(settings))
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from siftline.jobs.dead_letters import DeadLetters, Order, Redriven
 from siftline.jobs.wiring import Producer, producer
 from siftline.kit.aws import sqs_client
 from siftline.kit.errors import SiftlineError
-from siftline.kit.printable import printable
+from siftline.kit.lines import line
 from siftline.settings import ConsumerSettings
 
 # Nobody waits for a command as for a request: it may look through a dead-letter queue for as long as this.
@@ -38,7 +38,7 @@ def _opened() -> tuple[Producer, DeadLetters]:
 
 def report(done: Redriven, *, dry_run: bool) -> str:
     """Return what a redrive did as lines of text: a line a cause, then the sums."""
-    lines = [f"{cause.jobs:>8}  {cause.job_type:<18} {printable(cause.error_code)}" for cause in done.causes]
+    lines = [f"{cause.jobs:>8}  {cause.job_type:<18} {line(cause.error_code)}" for cause in done.causes]
     lines.append(f"{done.jobs:>8}  jobs {'would be' if dry_run else 'are'} pending again, {done.left} left")
     if not dry_run:
         lines.append(f"{done.messages:>8}  malformed messages moved back, {done.copies} copies deleted")

@@ -7,7 +7,7 @@ from siftline.api.worker_check import unbuildable
 from siftline.jobs.breakers_store import open_breakers
 from siftline.kit.db import Database
 from siftline.kit.errors import SiftlineError
-from siftline.kit.printable import printable
+from siftline.kit.lines import line
 
 
 class WorkerFaults:
@@ -27,9 +27,9 @@ class WorkerFaults:
             return
         for name, reason in found.items():
             if self._told.get(name) != reason:
-                yield f"{printable(name)} cannot be started: {printable(reason)}; see {self._log}"
+                yield f"{line(name)} cannot be started: {line(reason)}; see {self._log}"
         for name in self._told.keys() - found.keys():
-            yield f"{printable(name)} could be started now."
+            yield f"{line(name)} could be started now."
         self._told = dict(found)
 
 
@@ -50,8 +50,8 @@ class OpenBreakers:
         found = {one.provider: one.error_detail for one in standings}
         for one in standings:
             if self._told.get(one.provider) != one.error_detail:
-                what, why = printable(one.provider), printable(one.error_detail)
+                what, why = line(one.provider), line(one.error_detail)
                 yield f"{what} does not serve, and all that needs it waits: {why} Tried again in {one.wait_s:.0f} s."
         for provider in self._told.keys() - found.keys():
-            yield f"{printable(provider)} serves again."
+            yield f"{line(provider)} serves again."
         self._told = found

@@ -3,7 +3,9 @@
 import signal
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -11,6 +13,7 @@ import waitress  # type: ignore[import-untyped]  # it ships no types
 from waitress import wasyncore
 
 from infra.local.errors import SetUpError
+from infra.local.half_sent import HALF_SENT_S, ImpatientChannel
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -28,7 +31,8 @@ class _Signalled(BaseException):
 class LoopbackServer:
     """Serves ``application`` with ``threads`` threads; ``port`` 0 takes a free one. Raises ``SetUpError`` if taken.
 
-    A body above ``body_limit_bytes`` is refused with 413 before the application sees it.
+    A body above ``body_limit_bytes`` is refused with 413 before the application sees it; a request that is not whole
+    within ``half_sent_s`` is dropped.
     """
 
     def __init__(
@@ -38,6 +42,8 @@ class LoopbackServer:
         port: int = 0,
         threads: int = 8,
         body_limit_bytes: int = 64 * 1024 * 1024,
+        half_sent_s: float = HALF_SENT_S,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sockets: dict[int, Any] = {}
         """What the server waits for: given to it, so that the loop is ours to end."""
@@ -53,6 +59,7 @@ class LoopbackServer:
             )
         except OSError as error:
             raise SetUpError(f"Port {port} is taken: end what uses it, or choose another.") from error
+        self._server.channel_class = partial(ImpatientChannel, patience_s=half_sent_s, now=now)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="wsgi")
 
@@ -90,7 +97,7 @@ class LoopbackServer:
 
     def _loop(self) -> None:
         while not self._stopping.is_set():
-            wasyncore.loop(timeout=30.0, map=self._sockets, count=1)
+            wasyncore.loop(timeout=1.0, map=self._sockets, count=1)
         deadline = time.monotonic() + _DRAIN_S
         while any(one.writable() for one in self._sockets.values()) and time.monotonic() < deadline:
             wasyncore.loop(timeout=0.1, map=self._sockets, count=1)

@@ -19,6 +19,7 @@ from siftline.cluster_settings import ClusterSettings
 from siftline.embedding_settings import EmbeddingSettings
 from siftline.entity_settings import EntitySettings, ResolutionSettings
 from siftline.feed_settings import FeedSettings
+from siftline.limit_settings import HoldingSettings, RequestSettings, WrongTokenSettings
 from siftline.llm_settings import LlmSettings
 from siftline.media_settings import MediaSettings
 from siftline.schedule_settings import ReprocessSettings, SwitchSettings
@@ -252,11 +253,13 @@ class ScheduleSettings(ConsumerSettings, VectorSettings, ReprocessSettings):
     )
 
 
-class AuthorizeSettings(DatabaseSettings):
+class AuthorizeSettings(DatabaseSettings, WrongTokenSettings):
     """The HTTP API's authorizer."""
 
 
-class ApiSettings(ConsumerSettings, RelevanceSettings, FeedSettings):
+class ApiSettings(
+    ConsumerSettings, RelevanceSettings, FeedSettings, RequestSettings, WrongTokenSettings, HoldingSettings
+):
     """The HTTP API. It only makes jobs, but it also shows how deep the queues and their dead-letter queues are."""
 
     http_allow_loopback: bool = Field(
@@ -300,7 +303,7 @@ class ResolveSettings(ConsumerSettings, HttpSettings, EntitySettings, Resolution
     """The ``resolve`` function."""
 
 
-class SearchSettings(DatabaseSettings, EmbeddingSettings):
+class SearchSettings(DatabaseSettings, EmbeddingSettings, RequestSettings):
     """The ``search`` function."""
 
     search_timeout_s: int = Field(default=5, ge=1, le=20, description="the longest wait for one answer of Qdrant")

@@ -159,7 +159,9 @@ def test_editions_are_entries_with_their_page_and_links_that_the_host_does_not_c
 
     assert [entry.id for entry in found.entries] == [f"urn:uuid:{new}", f"urn:uuid:{old}"]
     assert found.entries[0].title == "Morning: 2026-11-27"
-    assert found.entries[0].link == f"{OUTSIDE}/v1/read/read-2026-11-27"
+    assert found.entries[0].link.startswith(f"{OUTSIDE}/v1/read/")
+    path = found.entries[0].link.removeprefix(OUTSIDE)
+    assert "New" in sent(world.api, http_event("GET", path)).text
     assert found.entries[0].content[0].type == "text/html"
     assert found.entries[0].content[0].value == "<p>New</p>"
     assert found.entries[0].summary == "1 story: Story of 2026-11-27"

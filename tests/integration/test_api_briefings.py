@@ -234,7 +234,7 @@ def test_an_edition_is_read_as_json_page_and_text_by_its_owner_only(desk):
     briefing = desk.brief(name="Morgen <b>früh</b>")
     desk.item("Ferry <script>alert(1)</script> runs", summary="It runs & runs.", url="https://news.example/a?b=1&c=2")
     desk.run(briefing)
-    owner = ApiClient(world.api, desk.user_id)
+    owner = world.client(desk.user_id)
     [listed] = owner.get("/v1/editions", briefing_id=str(briefing)).json["items"]
     assert (listed["name"], listed["stories"], listed["deliveries"]) == ("Morgen <b>früh</b>", 1, [])
     path = f"/v1/editions/{listed['id']}"
@@ -265,7 +265,7 @@ def test_an_editions_page_is_read_by_its_link_alone_and_opens_nothing_else(desk)
         desk.at(f"2026-12-0{day} 06:00")
         desk.item(f"Day {day}")
         desk.run(briefing)
-    owner = ApiClient(world.api, desk.user_id)
+    owner = world.client(desk.user_id)
     second, first = owner.get("/v1/editions").json["items"]
     shown = owner.get(f"/v1/editions/{first['id']}").json
     assert shown["document"]["links"]["page"] == f"{LINKS.base_url}{urlsplit(first['page_url']).path}"
@@ -310,8 +310,9 @@ def test_only_what_is_sent_says_how_to_stop_it_and_only_to_whom_it_is_sent(desk)
         assert "unsubscribe" not in read_here[form]
         assert "Stop this briefing" not in read_here[form]
     assert read_here["plain"].endswith(read_here["document"]["links"]["page"] + "\n")
-    page = sent(world.api, http_event("GET", f"/v1/read/{sent_out['read_token']}")).text
-    token = ApiClient(world.api, desk.user_id).post("/v1/feed-tokens", {"name": "phone"}).json["token"]
+    kept = sent_out["read_token"]
+    page = sent(world.api, http_event("GET", f"/v1/read/{kept}")).text
+    token = world.client(desk.user_id).post("/v1/feed-tokens", {"name": "phone"}).json["token"]
     feed = sent(world.api, http_event("GET", "/v1/editions.atom", query={"token": token})).text
     for text in (page, feed):
         assert "Read in a browser" in text
@@ -326,7 +327,7 @@ def test_editions_are_listed_newest_first_page_by_page(desk):
         desk.at(f"2026-12-0{day} 06:00")
         desk.item(f"Day {day}")
         desk.run(briefing)
-    owner = ApiClient(world.api, desk.user_id)
+    owner = world.client(desk.user_id)
     found, query = [], {}
     while True:
         answer = owner.get("/v1/editions", limit=2, **query).json

@@ -89,6 +89,11 @@ def test_clean_up_takes_old_finished_jobs_and_keys_and_asks_for_ghosts(database:
                 f" values (%s, %s, '', %s, now() - interval '{age}')",
                 (user_id, key, new_id()),
             )
+        connection.execute(
+            "insert into request_counts (token_id, minute, taken)"
+            " select gen_random_uuid(), extract(epoch from now() - age) / 60, 1"
+            " from unnest(array['2 days', '1 hour']::interval[]) as old (age)"
+        )
         for host, age in (("old.example", "8 days"), ("young.example", "6 days")):
             connection.execute(
                 "insert into fetch_hosts (scope, updated_at) values (%s, now() - %s::interval)", (host, age)
@@ -97,6 +102,7 @@ def test_clean_up_takes_old_finished_jobs_and_keys_and_asks_for_ghosts(database:
     assert schedule.run(Tick.CLEAN_UP) == {
         "jobs": 1,
         "idempotency_keys": 1,
+        "request_counts": 1,
         "hosts": 1,
         "entities": 0,
         "set_aside": 0,
@@ -104,6 +110,7 @@ def test_clean_up_takes_old_finished_jobs_and_keys_and_asks_for_ghosts(database:
     }
     assert one(database, "select id from jobs") == young
     assert one(database, "select key from idempotency_keys") == "young"
+    assert one(database, "select count(*) from request_counts") == 1
     assert one(database, "select scope from fetch_hosts") == "young.example"
 
 

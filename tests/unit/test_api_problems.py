@@ -1,8 +1,20 @@
 import json
 
 import pytest
+from pydantic import BaseModel, Field
 
-from siftline.api.problems import ProblemError, answer, conflict, fault_of, faulty, not_found, pointer, to_json
+from siftline.api.problems import (
+    FAULTS_MAX,
+    Fault,
+    ProblemError,
+    answer,
+    conflict,
+    fault_of,
+    faulty,
+    not_found,
+    pointer,
+    to_json,
+)
 
 
 @pytest.mark.parametrize(
@@ -71,3 +83,42 @@ def test_no_character_of_an_answer_can_open_a_tag_or_end_a_script() -> None:
 def test_numbers_that_json_does_not_know_are_no_answer() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         to_json({"score": float("nan")})
+
+
+class _Part(BaseModel):
+    at: str = Field(default="", alias="when")
+
+
+class _Whole(BaseModel):
+    name: str
+    parts: list[_Part] | None = None
+    more: dict[str, int] = {}
+
+
+def test_of_many_faults_the_first_hundred_are_listed_and_all_are_counted() -> None:
+    many = (Fault(code="extra_forbidden", detail="Unknown", pointer=f"#/{number}") for number in range(90_000))
+    problem = faulty(many).problem()
+    assert (len(problem.errors or []), problem.errors_total) == (FAULTS_MAX, 90_000)
+    assert problem.detail == "The request has 90000 faults."
+    assert [fault.pointer for fault in problem.errors or []][:2] == ["#/0", "#/1"]
+
+
+@pytest.mark.parametrize(
+    ("path", "known"),
+    [
+        (["nmae"], "name, parts, more"),
+        (["parts", 3, "at"], "when"),
+        (["parts", "list[_Part]", 3, "at"], "when"),
+        (["more", "x"], None),
+    ],
+)
+def test_of_an_unknown_field_the_known_ones_are_told(path: list[str | int], known: str | None) -> None:
+    error = {"type": "extra_forbidden", "loc": ("body", *path), "msg": "Extra inputs are not permitted"}
+    told = fault_of(error, _Whole).detail
+    assert told == (f"Unknown. Known here: {known}." if known else "Extra inputs are not permitted")
+
+
+def test_a_place_or_a_parameter_as_long_as_a_body_is_told_by_its_beginning() -> None:
+    assert len(pointer(["k" * 1_000_000])) < 400
+    error = {"type": "missing", "loc": ("query", "q" * 1_000_000), "msg": "Field required"}
+    assert len(fault_of(error).parameter or "") < 400

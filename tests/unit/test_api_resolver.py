@@ -17,6 +17,7 @@ from siftline.api.auth import CurrentCaller
 from siftline.api.problems import not_found
 from siftline.api.resolver import HttpApi
 from siftline.api.routing import new_router
+from siftline.api.shapes import Asked
 from siftline.kit.db import ConflictError, DatabaseUnavailableError
 from siftline.kit.errors import PermanentError, TransientError
 from siftline.kit.ids import new_id
@@ -111,6 +112,46 @@ def test_bytes_that_are_not_text_are_a_bad_request(user: ApiClient) -> None:
         event = http_event("POST", "/v1/words", body=body, context=caller_context(new_id(), new_id()))
         answer = sent(user._api, event | {"isBase64Encoded": True})
         assert (answer.status, answer.code) == (400, "invalid_json")
+
+
+class Strict(Asked):
+    text: str = ""
+    many: "list[Strict] | None" = None
+
+
+class StrictRoute:
+    def router(self) -> Router:
+        router = new_router()
+        router.post("/v1/strict")(self.take)
+        return router
+
+    def take(self, body: Strict, caller: CurrentCaller) -> Shown:
+        return Shown(text=body.text, user_id=caller.user_id)
+
+
+@pytest.fixture
+def strict() -> ApiClient:
+    return ApiClient(HttpApi([StrictRoute()], logger("api")), new_id())
+
+
+@pytest.mark.parametrize("body", ["{%s}", '{"many":[{%s}]}'], ids=["above", "within"])
+def test_ninety_thousand_unknown_fields_are_counted_and_a_hundred_told(strict: ApiClient, body: str) -> None:
+    """Case T32."""
+    answer = strict.send("POST", "/v1/strict", body=body % ",".join(f'"k{number}":0' for number in range(90_000)))
+    assert (answer.status, answer.code) == (422, "invalid_request")
+    assert (len(answer.json["errors"]), answer.json["errors_total"]) == (100, 90_000)
+    assert {fault["detail"] for fault in answer.json["errors"]} == {"Unknown. Known here: text, many."}
+    assert len(answer.text) < 20_000
+
+
+def test_an_answer_does_not_grow_with_the_name_of_an_unknown_field_or_parameter(strict: ApiClient) -> None:
+    assert len(strict.post("/v1/strict", {"k" * 1_000_000: 0}).text) < 1_500
+    assert len(strict.send("POST", "/v1/strict", body={}, query={"k" * 100_000: "0"}).text) < 1_500
+
+
+def test_text_that_cannot_be_stored_in_many_places_is_told_of_a_hundred(strict: ApiClient) -> None:
+    answer = strict.send("POST", "/v1/strict", body=json.dumps({f"k{number}": "\x00" for number in range(50_000)}))
+    assert (answer.status, len(answer.json["errors"]), answer.json["errors_total"]) == (422, 100, 50_000)
 
 
 def test_deep_nesting_is_a_bad_request(user: ApiClient) -> None:

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from siftline.analyze.llm_prompt import Question
 from siftline.analyze.sentences import split_sentences
+from siftline.kit.lines import line
 from siftline.kit.llm import Answer, Marks
 from siftline.kit.model_json import json_object
 from siftline.kit.words import letters, without_spaces
@@ -103,7 +104,7 @@ def _within_limits(found: Reply, question: Question) -> Reply:
 
 def _form(tag: str) -> str:
     """Return a tag in the form of ours: lower case, no hyphen, no number sign."""
-    return " ".join(tag.replace("-", " ").strip("#").lower().split())
+    return line(tag.replace("-", " ").strip("#").lower())
 
 
 def _cut(summary: str, language: str | None, chars_max: int) -> str:

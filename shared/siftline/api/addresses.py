@@ -11,7 +11,7 @@ from siftline.api.destinations import check_destination
 from siftline.kit.http_typed import typed_origin
 from siftline.kit.reddit_address import Listing, listing_of
 from siftline.kit.selectors import check_selector
-from siftline.kit.urls import InvalidUrlError, canonical_url, clean_url
+from siftline.kit.urls import MAX_URL_LENGTH, InvalidUrlError, canonical_url, clean_url
 
 # How readers and browsers hand feeds over: before the whole address, or in the place of http.
 _WITH_FEED = re.compile(r"^\s*feed:(?://)?(?=https?:)", re.IGNORECASE)
@@ -50,6 +50,8 @@ def address_of(url: str, *, kind: Kind | None, selector: str | None = None, allo
     ``feed://…`` and ``feed:https://…`` are what they stand for. Raises as ``check_destination`` and ``check_selector``
     do, and ``InvalidUrlError`` for what is no listing but should be.
     """
+    if len(url) > MAX_URL_LENGTH:
+        raise InvalidUrlError(f"The address is longer than {MAX_URL_LENGTH} characters.")
     url = _FEED.sub("http:", _WITH_FEED.sub("", url))
     listing = listing_of(url) if kind in {None, Kind.REDDIT} else None
     if listing is not None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from siftline.api.xml_writing import attributes, escaped
-from siftline.kit.printable import printable
+from siftline.kit.lines import line
 
 MEDIA_TYPE = "application/atom+xml; charset=utf-8"
 NAME = "Siftline"
@@ -100,11 +100,11 @@ def _entry(entry: Entry, html: str | None) -> str:
 
 
 def _related(one: Related) -> dict[str, str | None]:
-    return {"rel": "related", "href": one.url, "title": printable(one.title)[:_TITLE_CHARS]}
+    return {"rel": "related", "href": one.url, "title": line(one.title, _TITLE_CHARS)}
 
 
 def _line(text: str, most: int) -> str:
-    return escaped(printable(text)[:most])
+    return escaped(line(text, most))
 
 
 def _time(moment: datetime) -> str:

@@ -21,13 +21,15 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from siftline.api import feed_tokens_store as store
 from siftline.api.atom import MEDIA_TYPE, Entry, Head, Related, document, entries_xml
 from siftline.api.bearer import is_feed_token, token_sha256
+from siftline.api.edition_links import for_reader, link_of
 from siftline.api.feed_desk import FeedDesk, Shown
 from siftline.api.feed_token_routes import PATHS, FeedKind, address
 from siftline.api.feed_tokens_store import EditionRow, FeedHolder
+from siftline.api.limits import RequestLimit
 from siftline.api.listing_store import Listed
-from siftline.api.pages import without_stop
 from siftline.api.problems import not_found
 from siftline.api.routing import new_router, responses
+from siftline.api.wrong_tokens import WrongTokens, source_ip_of
 from siftline.kit.db import Database
 from siftline.kit.zones import zone
 
@@ -38,10 +40,12 @@ _TITLES = {FeedKind.FEED: "Siftline: your feed", FeedKind.EDITIONS: "Siftline: y
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What a reader has already (RFC 9110, section 13.1)."""
+    """What a reader has already (RFC 9110, section 13.1), and who asks."""
 
     etags: str
     since: str
+    source_ip: str = ""
+    """Where they ask from."""
 
     def met(self, etag: str, changed_at: datetime) -> bool:
         """Say whether that is what there is; a date counts only where no tag was sent."""
@@ -58,7 +62,8 @@ class Conditions:
 def _conditions_of(request: Request) -> Conditions:
     event: Any = request.resolved_event
     headers = {str(name).lower(): str(value) for name, value in (event.headers or {}).items()}
-    return Conditions(headers.get("if-none-match", ""), headers.get("if-modified-since", ""))
+    etags, since = headers.get("if-none-match", ""), headers.get("if-modified-since", "")
+    return Conditions(etags, since, source_ip_of(event.raw_event))
 
 
 Token = Annotated[str | None, Query(description="A feed token: `POST /v1/feed-tokens`")]
@@ -68,10 +73,19 @@ Known = Annotated[Conditions, Depends(_conditions_of)]
 class AtomRoutes:
     """``/v1/feed.atom`` and ``/v1/editions.atom``; every link of ours begins with ``public_url``."""
 
-    def __init__(self, database: Database, desk: FeedDesk, public_url: str) -> None:
+    def __init__(
+        self,
+        database: Database,
+        desk: FeedDesk,
+        public_url: str,
+        wrong_tokens: WrongTokens,
+        limit: RequestLimit | None = None,
+    ) -> None:
         self._database = database
         self._desk = desk
         self._public_url = public_url
+        self._wrong_tokens = wrong_tokens
+        self._limit = limit
 
     def router(self) -> Router:
         """Return the routes."""
@@ -94,26 +108,29 @@ class AtomRoutes:
 
     def feed(self, known: Known, token: Token = None) -> Response[str | None]:
         """Return the first places of the ranked feed of what is unread."""
-        holder = self._holder(token, FeedKind.FEED)
+        holder = self._holder(token, FeedKind.FEED, known.source_ip)
         listed = Listed(unread=True)
         stretch = self._desk.first(holder.user_id, listed, self._desk.rule.entries_max, keep=False)
         return self._answer(holder, FeedKind.FEED, str(token), [_story(shown) for shown in stretch.shown], known)
 
     def editions(self, known: Known, token: Token = None) -> Response[str | None]:
         """Return the newest editions, as they were frozen."""
-        holder = self._holder(token, FeedKind.EDITIONS)
+        holder = self._holder(token, FeedKind.EDITIONS, known.source_ip)
         with self._database.transaction() as connection:
             rows = store.editions(connection, holder.user_id, min(_EDITIONS_MAX, self._desk.rule.entries_max))
-        entries = [self._edition(row) for row in rows]
+        entries = [self._edition(row, holder) for row in rows]
         return self._answer(holder, FeedKind.EDITIONS, str(token), entries, known)
 
-    def _holder(self, token: str | None, kind: FeedKind) -> FeedHolder:
-        if token is None or not is_feed_token(token):
-            raise not_found("feed")
-        with self._database.transaction() as connection:
-            holder = store.find(connection, token_sha256(token), kind.value)
+    def _holder(self, token: str | None, kind: FeedKind, source_ip: str) -> FeedHolder:
+        holder = None
+        if token is not None and is_feed_token(token):
+            with self._database.transaction() as connection:
+                holder = store.find(connection, token_sha256(token), kind.value)
         if holder is None:
+            self._wrong_tokens.note(source_ip)
             raise not_found("feed")
+        if self._limit is not None:
+            self._limit.take(holder.token_id)
         return holder
 
     def _answer(
@@ -145,16 +162,17 @@ class AtomRoutes:
             return Response(status_code=304, headers=headers)
         return Response(200, content_type=MEDIA_TYPE, body=document(head, written, changed_at), headers=headers)
 
-    def _edition(self, row: EditionRow) -> Entry:
+    def _edition(self, row: EditionRow, holder: FeedHolder) -> Entry:
+        link = link_of(row.id, holder.token_id, row.read_token)
         return Entry(
             id=row.id,
             title=f"{row.name}: {_when(row)}",
-            url=f"{self._public_url}/v1/read/{row.read_token}",
+            url=f"{self._public_url}/v1/read/{link}",
             author="Siftline",
             updated_at=row.made_at,
             published_at=row.made_at,
             summary=f"{_stories(row.stories)}{': ' if row.lead_titles else ''}{'; '.join(row.lead_titles)}",
-            html=without_stop(_body(row.html)),
+            html=_body(for_reader(row.html, row.read_token, link)),
         )
 
 

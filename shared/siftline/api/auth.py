@@ -47,14 +47,15 @@ def caller_in(context: Mapping[str, Any]) -> Caller | None:
         return None
 
 
-def admit(event: APIGatewayProxyEventV2) -> None:
-    """Raise 401 for nobody and 403 for a caller whose token does not allow this route."""
+def admit(event: APIGatewayProxyEventV2) -> Caller | None:
+    """Return who calls, ``None`` on an open route; raises 401 for nobody and 403 for whose token does not allow it."""
     scope = required_scope(event.http_method, event.path)
     if scope is None:
-        return
+        return None
     caller = _caller(event)
     if scope not in caller.scopes:
         raise lacking(scope)
+    return caller
 
 
 def lacking(scope: Scope) -> ProblemError:

@@ -10,36 +10,48 @@ from typing import Any
 from siftline.api.bearer import read_bearer, token_sha256
 from siftline.api.callers import Caller, known_scopes
 from siftline.api.holders_store import find_holder
+from siftline.api.wrong_tokens import WrongTokens, source_ip_of
 from siftline.kit.aws import secret
+from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database, open_database
+from siftline.kit.log import logger
 from siftline.settings import AuthorizeSettings
 
 
 class Authorizer:
     """Finds the caller behind an ``Authorization`` header."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, wrong_tokens: WrongTokens | None = None) -> None:
         self._database = database
+        self._wrong_tokens = wrong_tokens
 
     def __call__(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Answer an authorizer event. Raises ``DatabaseUnavailableError``."""
         headers = {str(name).lower(): value for name, value in (event.get("headers") or {}).items()}
-        caller = self.identify(headers.get("authorization"))
+        caller = self.identify(headers.get("authorization"), source_ip_of(event))
         if caller is None:
             return {"isAuthorized": False, "context": {}}
         return {"isAuthorized": True, "context": caller.context()}
 
-    def identify(self, header: str | None) -> Caller | None:
-        """Return the caller of a bearer token, or ``None`` for nobody. Raises ``DatabaseUnavailableError``."""
+    def identify(self, header: str | None, source_ip: str = "") -> Caller | None:
+        """Return the caller of a bearer token, or ``None`` for nobody, who may be answered more slowly.
+
+        Raises ``DatabaseUnavailableError``.
+        """
         token = read_bearer(header)
-        if token is None:
-            return None
-        with self._database.transaction() as connection:
-            holder = find_holder(connection, token_sha256(token))
-        return None if holder is None else Caller(holder.user_id, holder.token_id, known_scopes(holder.scopes))
+        holder = None
+        if token is not None:
+            with self._database.transaction() as connection:
+                holder = find_holder(connection, token_sha256(token))
+        if holder is not None:
+            return Caller(holder.user_id, holder.token_id, known_scopes(holder.scopes))
+        if header and self._wrong_tokens is not None:
+            self._wrong_tokens.note(source_ip)
+        return None
 
 
 def open_authorizer(settings: AuthorizeSettings) -> Authorizer:
     """Return the authorizer of the ``authorize`` function."""
     url = secret(settings.database_url.get_secret_value())
-    return Authorizer(open_database(url, settings.database_pool_size))
+    wrong_tokens = WrongTokens(logger("authorize"), SystemClock(), per_minute=settings.wrong_tokens_per_minute)
+    return Authorizer(open_database(url, settings.database_pool_size), wrong_tokens)

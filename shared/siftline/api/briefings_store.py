@@ -140,6 +140,15 @@ _DOCUMENT = "select document from editions where id = %(id)s and user_id = %(use
 _HTML = "select html from editions where id = %(id)s and user_id = %(user_id)s"
 _PLAIN = "select plain from editions where id = %(id)s and user_id = %(user_id)s"
 _PAGE = "select html from editions where read_token = %(token)s"
+_LIVE = "revoked_at is null and (expires_at is null or expires_at > now())"
+_PAGE_BY_TOKEN = f"""
+select html, read_token from editions e
+where id = %(id)s and (
+  exists (select from access_tokens t where t.id = %(token_id)s and t.user_id = e.user_id and 'read' = any(t.scopes)
+    and {_LIVE})
+  or exists (select from feed_tokens t where t.id = %(token_id)s and t.user_id = e.user_id
+    and (t.kind is null or t.kind = 'editions') and {_LIVE}))
+"""  # noqa: S608  -- constants of ours
 _RENDERINGS = {"document": _DOCUMENT, "html": _HTML, "plain": _PLAIN}
 
 
@@ -219,7 +228,12 @@ def rendering(connection: Connection, user_id: UUID, edition_id: UUID, form: str
 
 
 def edition_page(connection: Connection, token: str) -> str | None:
-    """Return the page of the edition that a link's token opens."""
+    """Return the page of the edition that a link as it was sent opens."""
     with connection.cursor(row_factory=scalar_row) as cursor:
         html: str | None = cursor.execute(_PAGE, {"token": token}).fetchone()
     return html
+
+
+def edition_page_by_token(connection: Connection, edition_id: UUID, token_id: UUID) -> tuple[str, str] | None:
+    """Return an edition's page and its secret, if this is a live token of its owner's that may read it."""
+    return connection.execute(_PAGE_BY_TOKEN, {"id": edition_id, "token_id": token_id}).fetchone()

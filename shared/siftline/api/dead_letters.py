@@ -25,7 +25,7 @@ from siftline.jobs.dead_letters import DeadLetters, Order
 from siftline.jobs.dead_letters_store import SAMPLES, DeadJob
 from siftline.jobs.queues import QueueUnavailableError
 from siftline.kit.clock import Clock
-from siftline.kit.printable import printable
+from siftline.kit.lines import line
 
 # A request must be answered in 29 s; this much of it goes into looking through the dead-letter queues.
 _PEEK_S = 8.0
@@ -71,7 +71,7 @@ class DeadLetterRoutes:
                 DeadCauseView(
                     queue=cause.queue,
                     job_type=cause.job_type,
-                    error_code=printable(cause.error_code),
+                    error_code=line(cause.error_code),
                     jobs=cause.jobs,
                     redrivable=cause.redrivable,
                     oldest_at=cause.oldest_at,
@@ -93,7 +93,7 @@ class DeadLetterRoutes:
             dry_run=body.dry_run,
             jobs=done.jobs,
             causes=[
-                CauseCountView(job_type=cause.job_type, error_code=printable(cause.error_code), jobs=cause.jobs)
+                CauseCountView(job_type=cause.job_type, error_code=line(cause.error_code), jobs=cause.jobs)
                 for cause in done.causes
             ],
             left=done.left,
@@ -127,7 +127,7 @@ def _job(job: DeadJob) -> DeadJobView:
         subject_id=job.subject_id,
         park_id=job.park_id,
         attempts=job.attempts,
-        detail=printable(job.error_message) if job.error_message else None,
+        detail=line(job.error_message) if job.error_message else None,
         failed_at=job.failed_at,
         parked_at=job.parked_at,
     )
@@ -146,11 +146,11 @@ def _messages(queue: Queue, error_code: str, letters: Sequence[Letter]) -> DeadM
 
 
 def _message(letter: Letter) -> DeadMessageView:
-    said = {name: printable(value) for name, value in letter.attributes.items()}
+    said = {name: line(value) for name, value in letter.attributes.items()}
     return DeadMessageView(
         message_id=letter.message_id,
         original_message_id=said.get("original_message_id"),
         detail=said.get("error_detail"),
-        body=printable(letter.body[:_BODY_CHARS]),
+        body=line(letter.body, _BODY_CHARS),
         sent_at=letter.sent_at,
     )

@@ -113,6 +113,12 @@ class Dispatcher(APIGatewayHttpResolver):
             self._parameters[id(route)] = known
         return known
 
+    def body(self) -> Any:
+        """Return the type that the body of the current request should have; ``None`` where its route takes none."""
+        route: Route | None = self.context.get("_route")
+        fields = route.dependant.body_params if route is not None else []
+        return fields[0].type_ if fields else None
+
     def _to_proxy_event(self, event: dict[str, Any]) -> APIGatewayProxyEventV2:
         self.current_event = super()._to_proxy_event(event)
         return self.current_event

@@ -10,7 +10,9 @@ from aws_lambda_powertools.event_handler.openapi.params import Header, Query
 from siftline.api import briefings_store as store
 from siftline.api.auth import CurrentCaller
 from siftline.api.briefing_models import DeliveryState, Edition, EditionDetail, Editions
-from siftline.api.pages import unknown_link, without_stop
+from siftline.api.callers import Caller
+from siftline.api.edition_links import for_reader, link_of, parsed
+from siftline.api.pages import unknown_link
 from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.problems import not_found
 from siftline.api.routing import answer, new_router, responses
@@ -62,7 +64,7 @@ class EditionRoutes:
         with self._database.transaction() as connection:
             rows = store.list_editions(connection, caller.user_id, briefing_id, decode(next), limit + 1)
         shown, following = page(rows, limit, lambda row: Cursor(row.made_at, row.id))
-        return Editions(items=[Edition(**self._fields(row)) for row in shown], next=following)
+        return Editions(items=[Edition(**self._fields(row, caller)) for row in shown], next=following)
 
     def show(
         self,
@@ -77,16 +79,18 @@ class EditionRoutes:
             if row is None:
                 raise not_found("edition")
             body = store.rendering(connection, caller.user_id, edition_id, form)
+        link = link_of(row.id, caller.token_id, row.read_token)
         if form == "document":
-            return answer(200, EditionDetail(**self._fields(row), document=body))
+            links = {name: for_reader(url, row.read_token, link) for name, url in body["links"].items()}
+            return answer(200, EditionDetail(**self._fields(row, caller), document={**body, "links": links}))
+        body = for_reader(body, row.read_token, link)
         media_type = "text/html" if form == "html" else "text/plain"
         headers = {"Content-Security-Policy": _PAGE_POLICY, "Vary": "Accept"}
         return Response(200, content_type=f"{media_type}; charset=utf-8", body=body, headers=headers)
 
     def read(self, token: str) -> Response[str]:
         """Show an edition's page to whoever followed its link."""
-        with self._database.transaction() as connection:
-            html = store.edition_page(connection, token)
+        html = self._page(token)
         if html is None:
             return unknown_link()
         headers = {
@@ -94,9 +98,21 @@ class EditionRoutes:
             "Referrer-Policy": "no-referrer",
             "X-Robots-Tag": "noindex",
         }
-        return Response(200, content_type="text/html; charset=utf-8", body=without_stop(html), headers=headers)
+        return Response(200, content_type="text/html; charset=utf-8", body=html, headers=headers)
 
-    def _fields(self, row: store.EditionRow) -> dict[str, Any]:
+    def _page(self, token: str) -> str | None:
+        """Return the page that the end of its address opens: as it was sent, or as a token of its owner's sees it."""
+        link = parsed(token)
+        with self._database.transaction() as connection:
+            if link is None:
+                html = store.edition_page(connection, token)
+                return None if html is None else for_reader(html, token, token)
+            found = store.edition_page_by_token(connection, link.edition_id, link.token_id)
+        if found is None or not link.signed_with(found[1]):
+            return None
+        return for_reader(found[0], found[1], token)
+
+    def _fields(self, row: store.EditionRow, caller: Caller) -> dict[str, Any]:
         return {
             "id": row.id,
             "briefing_id": row.briefing_id,
@@ -106,7 +122,7 @@ class EditionRoutes:
             "window_from": row.window_from,
             "window_until": row.window_until,
             "stories": row.stories,
-            "page_url": f"{self._public_url}/v1/read/{row.read_token}",
+            "page_url": f"{self._public_url}/v1/read/{link_of(row.id, caller.token_id, row.read_token)}",
             "deliveries": [_delivery(one) for one in row.deliveries],
         }
 

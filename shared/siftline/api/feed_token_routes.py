@@ -9,9 +9,10 @@ from aws_lambda_powertools.event_handler.api_gateway import Router
 from pydantic import BaseModel, ConfigDict, Field
 
 from siftline.api import feed_tokens_store as store
-from siftline.api.auth import CurrentCaller, lacking
+from siftline.api.auth import CurrentCaller, lacking, unauthorized
 from siftline.api.bearer import new_feed_token, token_sha256
 from siftline.api.callers import Scope
+from siftline.api.lineage_store import hold_parent
 from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.problems import conflict, not_found
 from siftline.api.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
@@ -50,6 +51,7 @@ class FeedToken(BaseModel):
     name: str = Field(examples=["reader on the phone"])
     kind: FeedKind | None = Field(description="Which feed it opens; null for both")
     created_at: datetime
+    expires_at: datetime | None = Field(description="When the token that made it ends; null for never")
     revoked_at: datetime | None
 
 
@@ -106,23 +108,26 @@ class FeedTokenRoutes:
         return router
 
     def make(self, body: MakeFeedToken, caller: CurrentCaller) -> Response[MadeFeedToken]:
-        """Make a feed token. It reads, so who makes it must be allowed to read."""
+        """Make a feed token. It reads, so who makes it must be allowed to, and it ends with the token that asks."""
         if Scope.READ not in caller.scopes:
             raise lacking(Scope.READ)
         token = new_feed_token()
         with self._database.transaction() as connection:
+            if store.count_live(connection, caller.user_id) >= FEED_TOKENS_MAX:
+                detail = f"You have {FEED_TOKENS_MAX} feed tokens, which is the most: revoke one first."
+                raise conflict("too_many_feed_tokens", detail)
+            parent = hold_parent(connection, caller.user_id, caller.token_id)
+            if parent is None:  # revoked since the authorizer looked
+                raise unauthorized()
             row = store.add(
                 connection,
                 new_id(),
                 caller.user_id,
+                parent,
                 name=body.name,
                 kind=None if body.kind is None else body.kind.value,
                 sha256=token_sha256(token),
-                at_most=FEED_TOKENS_MAX,
             )
-        if row is None:
-            detail = f"You have {FEED_TOKENS_MAX} feed tokens, which is the most: revoke one first."
-            raise conflict("too_many_feed_tokens", detail)
         urls = {kind: address(self._public_url, kind, token) for kind in FeedKind if body.kind in {None, kind}}
         made = MadeFeedToken(**_view(row).model_dump(), token=token, urls=urls)
         return answer(201, made, location=f"/v1/feed-tokens/{row.id}")

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
 
+from siftline.api.lineage_store import Parent
 from siftline.api.paging import Cursor
 from siftline.kit.db import Connection
 
@@ -19,6 +20,7 @@ class FeedTokenRow:
     name: str
     kind: str | None
     created_at: datetime
+    expires_at: datetime | None
     revoked_at: datetime | None
 
 
@@ -50,14 +52,15 @@ class EditionRow:
 
 
 _ADD = """
-insert into feed_tokens (id, user_id, name, kind, token_sha256)
-values (%(id)s, %(user_id)s, %(name)s, %(kind)s, %(sha256)b)
-returning id, name, kind, created_at, revoked_at
+insert into feed_tokens (id, user_id, name, kind, token_sha256, expires_at, made_by)
+values (%(id)s, %(user_id)s, %(name)s, %(kind)s, %(sha256)b, %(expires_at)s, %(made_by)s)
+returning id, name, kind, created_at, expires_at, revoked_at
 """
 _LOCK_USER = "select id from users where id = %(user_id)s for no key update"
-_COUNT = "select count(*) from feed_tokens where user_id = %(user_id)s and revoked_at is null"
+_LIVE = "revoked_at is null and (expires_at is null or expires_at > now())"
+_COUNT = f"select count(*) from feed_tokens where user_id = %(user_id)s and {_LIVE}"  # noqa: S608  -- constants of ours
 _LIST = """
-select id, name, kind, created_at, revoked_at from feed_tokens
+select id, name, kind, created_at, expires_at, revoked_at from feed_tokens
 where user_id = %(user_id)s
   and (%(after_at)s::timestamptz is null or (created_at, id) < (%(after_at)s, %(after_id)s::uuid))
 order by created_at desc, id desc limit %(limit)s
@@ -69,7 +72,8 @@ returning id
 _FIND = """
 select t.id as token_id, t.user_id, s.digest, s.changed_at
 from feed_tokens t left join feed_states s on s.token_id = t.id and s.kind = %(kind)s
-where t.token_sha256 = %(sha256)b and t.revoked_at is null and (t.kind is null or t.kind = %(kind)s)
+where t.token_sha256 = %(sha256)b and t.revoked_at is null and (t.expires_at is null or t.expires_at > now())
+  and (t.kind is null or t.kind = %(kind)s)
 """
 # HTTP's dates have whole seconds: two changes never share one. Who reads twice at once is told the same.
 _NOTE = """
@@ -91,17 +95,21 @@ from editions where user_id = %(user_id)s order by made_at desc, id desc limit %
 
 
 def add(
-    connection: Connection, token_id: UUID, user_id: UUID, *, name: str, kind: str | None, sha256: bytes, at_most: int
-) -> FeedTokenRow | None:
-    """Insert a token; ``None`` where the user has ``at_most`` live ones already. Two at once take turns."""
-    connection.execute(_LOCK_USER, {"user_id": user_id})
-    [(count,)] = connection.execute(_COUNT, {"user_id": user_id}).fetchall()
-    if count >= at_most:
-        return None
+    connection: Connection, token_id: UUID, user_id: UUID, parent: Parent, *, name: str, kind: str | None, sha256: bytes
+) -> FeedTokenRow:
+    """Insert a token that ends with ``parent``."""
     values = {"id": token_id, "user_id": user_id, "name": name, "kind": kind, "sha256": sha256}
+    values |= {"expires_at": parent.expires_at, "made_by": parent.id}
     with connection.cursor(row_factory=class_row(FeedTokenRow)) as cursor:
         [row] = cursor.execute(_ADD, values).fetchall()
     return row
+
+
+def count_live(connection: Connection, user_id: UUID) -> int:
+    """Return how many live tokens a user has; until the transaction ends nobody makes them another."""
+    connection.execute(_LOCK_USER, {"user_id": user_id})
+    [(count,)] = connection.execute(_COUNT, {"user_id": user_id}).fetchall()
+    return int(count)
 
 
 def list_tokens(connection: Connection, user_id: UUID, after: Cursor | None, limit: int) -> list[FeedTokenRow]:

@@ -6,14 +6,20 @@ from typing import Annotated
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
+from pydantic import AfterValidator
 
 from siftline.api.paging import Time
+from siftline.kit.lines import line
 
 ByLang = Annotated[
     str | None, Query(pattern="^[a-z]{2,3}$", description="A language: ISO 639-1, as `en`", examples=["en"])
 ]
 ByTopic = Annotated[str | None, Query(max_length=200, description="A topic, everybody's or your own")]
-ByTag = Annotated[str | None, Query(max_length=64, description="A tag, yours or found by reading")]
+ByTag = Annotated[
+    str | None,
+    Query(max_length=64, description="A tag, yours or found by reading"),
+    AfterValidator(lambda tag: tag and line(tag)),  # as it was kept (``siftline.api.shapes.Label``)
+]
 ByEntity = Annotated[
     str | None, Query(max_length=200, description="One whom it names: a canonical id, or a temporary one")
 ]

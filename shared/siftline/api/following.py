@@ -28,8 +28,16 @@ class Followed:
 class Following:
     """Writes in the transaction of the caller, who hands out the jobs after its commit."""
 
-    def __init__(self, *, max_attempts: int) -> None:
+    def __init__(self, *, max_attempts: int, at_most: int) -> None:
+        """``at_most``: so many sources a user may follow."""
         self._max_attempts = max_attempts
+        self.at_most = at_most
+
+    def beyond(self, connection: Connection, user_id: UUID, keys: Sequence[str]) -> list[str]:
+        """Return those of these sources that would be more than the user may follow; none that they follow already."""
+        followed = store.followed_keys(connection, user_id, keys)
+        room = self.at_most - store.count_followed(connection, user_id)
+        return [key for key in keys if key not in followed][max(room, 0) :]
 
     def follow(
         self,

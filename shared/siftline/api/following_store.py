@@ -101,6 +101,12 @@ order by source_id on conflict (user_id, source_id) do nothing
 returning source_id
 """
 
+_FOLLOWED_KEYS = """
+select s.url_key from sources s join subscriptions b on b.source_id = s.id
+where b.user_id = %(user_id)s and s.url_key = any(%(keys)b::text[])
+"""
+_COUNT = "select count(*) from subscriptions where user_id = %(user_id)s"
+
 _WISH = """
 select b.title, b.topics, b.refresh_minutes, b.refresh_min_minutes, b.refresh_max_minutes, s.first_import
 from subscriptions b join sources s on s.id = b.source_id
@@ -183,6 +189,18 @@ def subscribe(connection: Connection, user_id: UUID, asked: Sequence[tuple[UUID,
     }
     with connection.cursor(row_factory=scalar_row) as cursor:
         return set(cursor.execute(_SUBSCRIBE, values))
+
+
+def followed_keys(connection: Connection, user_id: UUID, keys: Sequence[str]) -> set[str]:
+    """Return which of these sources a user follows."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return set(cursor.execute(_FOLLOWED_KEYS, {"user_id": user_id, "keys": list(keys)}))
+
+
+def count_followed(connection: Connection, user_id: UUID) -> int:
+    """Return how many sources a user follows."""
+    [(count,)] = connection.execute(_COUNT, {"user_id": user_id}).fetchall()
+    return int(count)
 
 
 def wish_of(connection: Connection, user_id: UUID, source_id: UUID, address: Address) -> Wish:

@@ -1,11 +1,12 @@
 """Is the system well? Open for the shallow answer; the deep one asks every part and needs the scope ``ops``."""
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools import Logger
-from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler import Request, Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
+from aws_lambda_powertools.event_handler.depends import Depends
 from aws_lambda_powertools.event_handler.openapi.params import Header, Query
 from pydantic import BaseModel, Field
 
@@ -13,6 +14,7 @@ from siftline.api.auth import lacking, unauthorized
 from siftline.api.authorize import Authorizer
 from siftline.api.callers import Scope
 from siftline.api.routing import answer, new_router, responses
+from siftline.api.wrong_tokens import source_ip_of
 from siftline.kit.errors import SiftlineError
 
 Check = Callable[[], object]
@@ -35,6 +37,11 @@ class HealthReport(BaseModel):
         description="With `deep=1`: database, queues, vectors, and the worker where one stands beside the API",
         examples=[{"database": {"status": "ok"}}],
     )
+
+
+def _source_ip_of(request: Request) -> str:
+    event: Any = request.resolved_event
+    return source_ip_of(event.raw_event)
 
 
 class HealthRoutes:
@@ -63,11 +70,12 @@ class HealthRoutes:
         self,
         deep: Annotated[bool, Query(description="Ask every part; needs a token with the scope ops")] = False,  # noqa: FBT002  # a query parameter
         authorization: Annotated[str | None, Header(alias="Authorization", include_in_schema=False)] = None,
+        source_ip: Annotated[str, Depends(_source_ip_of)] = "",
     ) -> Response[HealthReport]:
         """Say whether the system is well. The route is open, so the deep question checks the token itself."""
         if not deep:
             return _answer(HealthReport(status="ok"))
-        caller = self._authorizer.identify(authorization)
+        caller = self._authorizer.identify(authorization, source_ip)
         if caller is None:
             raise unauthorized()
         if Scope.OPS not in caller.scopes:

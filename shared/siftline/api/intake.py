@@ -13,12 +13,14 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
 from siftline.api.auth import is_by_token
 from siftline.api.problems import Fault, ProblemError, faulty, pointer
+from siftline.kit.lines import line
 
 MAX_BODY_BYTES = 1_048_576
 # PostgreSQL stores no NUL, and UTF-8 knows no lone surrogates.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _JSON_TYPE = re.compile(r"application/(?:json|[a-z0-9.+-]+\+json)(?:\s*;.*)?", re.IGNORECASE)
 _MAX_DEPTH = 32
+_NAME_MAX_CHARS = 100
 # Routes that read their body themselves: files that are no JSON.
 _FILES = frozenset({("POST", "/v1/opml")})
 _UNSTORABLE_DETAIL = "NUL and lone surrogates cannot be stored."
@@ -90,11 +92,13 @@ def refuse_unstorable(event: APIGatewayProxyEventV2) -> None:
     if _UNSTORABLE.search(event.path):
         raise ProblemError(404, "not_found", "There is no such route.")
     faults = [
-        Fault(code="invalid_utf8", detail="A parameter is UTF-8, percent-encoded.", parameter=name)
+        Fault(
+            code="invalid_utf8", detail="A parameter is UTF-8, percent-encoded.", parameter=line(name, _NAME_MAX_CHARS)
+        )
         for name in _no_utf8(event.raw_query_string)
     ]
     faults += [
-        Fault(code="unstorable_text", detail=_UNSTORABLE_DETAIL, parameter=name)
+        Fault(code="unstorable_text", detail=_UNSTORABLE_DETAIL, parameter=line(name, _NAME_MAX_CHARS))
         for name, value in event.query_string_parameters.items()
         if _UNSTORABLE.search(name) or _UNSTORABLE.search(value)
     ]

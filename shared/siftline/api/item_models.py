@@ -74,7 +74,9 @@ class SaveItems(Asked):
 class BatchAnswer(BaseModel):
     """What became of one entry of a batch."""
 
-    status_code: int = Field(description="What `POST /v1/items` would have answered: 202, 200 or 422", examples=[202])
+    status_code: int = Field(
+        description="What `POST /v1/items` would have answered: 202, 200, 409 or 422", examples=[202]
+    )
     item: SavedItem | None = None
     error: Cause | None = Field(default=None, description="Why it was refused")
 

@@ -123,6 +123,8 @@ left join readings r on r.user_id = i.user_id and r.content_id = i.content_id
 where i.id = %(id)s and i.user_id = %(user_id)s
 """
 
+_COUNT_SAVED = "select count(*) from (select from items where user_id = %(user_id)s and saved limit %(limit)s) as held"
+
 _HELD = """
 select i.content_id, c.url, c.text is not null as has_text
 from items i join contents c on c.id = i.content_id
@@ -250,6 +252,12 @@ def give_newest(connection: Connection, user_id: UUID, source_ids: Sequence[UUID
         },
     )
     return Counter(source_id for (source_id,) in given)
+
+
+def count_saved(connection: Connection, user_id: UUID, *, limit: int) -> int:
+    """Return how many pages a user has saved by hand, counted up to ``limit``."""
+    [(count,)] = connection.execute(_COUNT_SAVED, {"user_id": user_id, "limit": limit}).fetchall()
+    return int(count)
 
 
 def unpublished_jobs(connection: Connection, content_ids: Sequence[UUID]) -> list[UUID]:

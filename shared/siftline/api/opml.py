@@ -19,6 +19,7 @@ from xml.parsers import expat
 from siftline.api.problems import ProblemError
 from siftline.api.xml_writing import attributes, escaped
 from siftline.kit.charsets import codec
+from siftline.kit.lines import line
 
 NAMESPACE = "urn:siftline:opml"
 TITLE_MAX_CHARS, TOPIC_MAX_CHARS, TOPICS_MAX = 200, 64, 20
@@ -167,15 +168,15 @@ def write(sources: Iterable[Followed], *, title: str) -> str:
     folders: dict[str, list[str]] = {}
     loose: list[str] = []
     for source in sources:
-        line = _line(source)
+        outline = _outline(source)
         for topic in source.topics:
-            folders.setdefault(topic, []).append(f"  {line}")
+            folders.setdefault(topic, []).append(f"  {outline}")
         if not source.topics:
-            loose.append(line)
+            loose.append(outline)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<opml version="2.0" xmlns:siftline="{NAMESPACE}">']
     lines += [f"  <head><title>{escaped(title)}</title></head>", "  <body>", *loose]
     for topic, inside in folders.items():
-        lines += [f"    <outline{attributes({'text': topic})}>", *inside, "    </outline>"]
+        lines += [f"    <outline{attributes({'text': line(topic)})}>", *inside, "    </outline>"]
     return "\n".join([*lines, "  </body>", "</opml>", ""])
 
 
@@ -280,7 +281,7 @@ class _Reading:
             self._open.pop()
 
     def _outline(self, said: Mapping[str, str]) -> None:
-        title = " ".join((said.get("title") or said.get("text") or "").split())
+        title = line(said.get("title") or said.get("text") or "", TITLE_MAX_CHARS)
         feed, page = said.get("siftline:url") or said.get("xmlurl"), said.get("htmlurl")
         address = feed or page or said.get("url") or ("" if _ADDRESSES & said.keys() else None)
         above = self._open[-1] if self._open else None
@@ -300,7 +301,7 @@ class _Reading:
         self._found.append(
             Outline(
                 address,
-                title[:TITLE_MAX_CHARS].rstrip() or None,
+                title or None,
                 tuple(topics)[:TOPICS_MAX],
                 said.get("siftline:kind"),
                 said.get("siftline:selector"),
@@ -313,12 +314,12 @@ class _Reading:
 
 
 def _topic(name: str) -> str | None:
-    return name[:TOPIC_MAX_CHARS].rstrip() or None
+    return line(name, TOPIC_MAX_CHARS) or None
 
 
 def _categories(said: str) -> list[str | None]:
     """Return the parts of what OPML calls slash-delimited strings, separated by commas."""
-    return [_topic(" ".join(part.split())) for part in re.split("[/,]", said)[: 2 * TOPICS_MAX]]
+    return [_topic(part) for part in re.split("[/,]", said)[: 2 * TOPICS_MAX]]
 
 
 def _minutes(said: str | None) -> int | None:
@@ -335,9 +336,9 @@ def _no_opml(detail: str) -> ProblemError:
     return ProblemError(400, "invalid_opml", detail)
 
 
-def _line(source: Followed) -> str:
+def _outline(source: Followed) -> str:
     feed = source.feed_url or (None if source.kind == "web" else source.url)
-    title = source.title or source.url
+    title = line(source.title or "") or source.url
     said = {
         "type": "rss" if feed else "link",
         "text": title,

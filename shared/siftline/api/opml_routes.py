@@ -63,11 +63,14 @@ def _upload_of(request: Request) -> Upload:
 class OpmlRoutes:
     """``/v1/opml``."""
 
-    def __init__(self, database: Database, hand_out: HandOut, limits: OpmlLimits, *, max_attempts: int) -> None:
+    def __init__(
+        self, database: Database, hand_out: HandOut, limits: OpmlLimits, *, max_attempts: int, at_most: int
+    ) -> None:
+        """``at_most``: so many sources a user may follow."""
         self._database = database
         self._hand_out = hand_out
         self._limits = limits
-        self._following = Following(max_attempts=max_attempts)
+        self._following = Following(max_attempts=max_attempts, at_most=at_most)
 
     def router(self) -> Router:
         """Return the routes."""
@@ -104,6 +107,9 @@ class OpmlRoutes:
         checked = [self._checked(outline) for outline in outlines]
         wishes = _merged(outlines, checked)
         with self._database.transaction() as connection:
+            beyond = set(self._following.beyond(connection, caller.user_id, list(wishes)))
+            checked = [self._beyond() if isinstance(one, Address) and one.key in beyond else one for one in checked]
+            wishes = {key: wish for key, wish in wishes.items() if key not in beyond}
             # One turn for the whole list when jobs are handed out, behind what is polled by itself.
             followed, job_ids = self._following.follow(
                 connection,
@@ -128,6 +134,10 @@ class OpmlRoutes:
         if len(body) > self._limits.max_bytes:
             raise self._too_large()
         return body, None if upload.encoded else "utf-8"
+
+    def _beyond(self) -> Cause:
+        detail = f"You may follow {self._following.at_most} sources, and this is one more."
+        return Cause(code="too_many_sources", detail=detail)
 
     def _too_large(self) -> ProblemError:
         return ProblemError(413, "body_too_large", f"The file is larger than {self._limits.max_bytes // 1024} KiB.")

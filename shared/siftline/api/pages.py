@@ -1,6 +1,5 @@
 """Small pages for who follows a link from a mail: no script, nothing loaded, one button at most."""
 
-import re
 from collections.abc import Sequence
 from html import escape
 
@@ -33,13 +32,6 @@ button:focus-visible {{ outline: 3px solid CanvasText; outline-offset: 2px; }}
 </body>
 </html>
 """
-# As ``brief/templates/edition.html.j2`` writes it.
-_STOP = re.compile(r' · <a [^>]*href="[^"]*/v1/unsubscribe/[^"]*"[^>]*>[^<]*</a>')
-
-
-def without_stop(html: str) -> str:
-    """Return an edition's page without the link that stops its briefing: who was handed the page may not do that."""
-    return _STOP.sub("", html)
 
 
 def page(title: str, paragraphs: Sequence[str], *, button: str | None = None, status: int = 200) -> Response[str]:

@@ -6,14 +6,20 @@ of what went wrong inside is told.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from itertools import islice
+from typing import Any, get_args
 
 from aws_lambda_powertools.event_handler import Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from siftline.kit.lines import line
+
 PROBLEM_JSON = "application/problem+json"
+FAULTS_MAX = 100
+"""So many faults of a request are listed; of more, only their number is told."""
+_POINTER_MAX_CHARS = 300
 # No answer of ours may be taken for a page, or be kept by a cache between us and the caller.
 SAFE_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 _UNSAFE = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x2028: "\\u2028", 0x2029: "\\u2029"}
@@ -61,7 +67,10 @@ class Problem(BaseModel):
     status: int = Field(description="The HTTP status", examples=[404])
     detail: str = Field(description="What went wrong, for a person")
     code: str = Field(description="What went wrong, stable", examples=["not_found"])
-    errors: list[Fault] | None = Field(default=None, description="Each fault of a refused request")
+    errors: list[Fault] | None = Field(
+        default=None, description=f"The faults of a refused request, the first {FAULTS_MAX} of them"
+    )
+    errors_total: int | None = Field(default=None, description="How many faults there are", examples=[1])
     request_id: str | None = Field(default=None, description="Names the request in the log, where the fault is ours")
 
 
@@ -75,12 +84,15 @@ class ProblemError(Exception):
         detail: str,
         errors: Sequence[Fault] = (),
         headers: Mapping[str, str] | None = None,
+        *,
+        errors_total: int | None = None,
     ) -> None:
         super().__init__(detail)
         self.status = status
         self.code = code
         self.detail = detail
         self.errors = errors
+        self.errors_total = errors_total or len(errors)
         self.headers = headers
 
     def problem(self) -> Problem:
@@ -91,6 +103,7 @@ class ProblemError(Exception):
             detail=self.detail,
             code=self.code,
             errors=list(self.errors) or None,
+            errors_total=self.errors_total or None,
         )
 
 
@@ -111,14 +124,18 @@ def conflict(code: str, detail: str) -> ProblemError:
 
 
 def faulty(faults: Iterable[Fault], code: str = "invalid_request") -> ProblemError:
-    """Return the answer for a request with faults in it."""
-    listed = list(faults)
-    count = "1 fault" if len(listed) == 1 else f"{len(listed)} faults"
-    return ProblemError(422, code, f"The request has {count}.", listed)
+    """Return the answer for a request with faults in it: the first ``FAULTS_MAX`` of them, and how many there are."""
+    waiting = iter(faults)
+    listed = list(islice(waiting, FAULTS_MAX))
+    total = len(listed) + sum(1 for _ in waiting)
+    count = "1 fault" if total == 1 else f"{total} faults"
+    return ProblemError(422, code, f"The request has {count}.", listed, errors_total=total)
 
 
-def fault_of(error: Mapping[str, Any]) -> Fault:
+def fault_of(error: Mapping[str, Any], body: Any = None) -> Fault:
     """Return a pydantic error as a fault; its place becomes a pointer or a parameter's name.
+
+    ``body`` is the type that the request's body should have: of a field that it does not know, it tells those it does.
 
     >>> fault_of({"type": "missing", "loc": ("body", "tags", 0), "msg": "Field required"}).pointer
     '#/tags/0'
@@ -127,18 +144,38 @@ def fault_of(error: Mapping[str, Any]) -> Fault:
     """
     place, *path = error["loc"] or ("body",)
     fault = Fault(code=str(error["type"]), detail=_sentence(error))
-    if place == "body":
-        return fault.model_copy(update={"pointer": pointer(path)})
-    return fault.model_copy(update={"parameter": str(path[0]) if path else str(place)})
+    if place != "body":
+        return fault.model_copy(update={"parameter": line(str(path[0] if path else place), _POINTER_MAX_CHARS)})
+    if fault.code == "extra_forbidden" and (known := fields_at(body, path[:-1])):
+        fault = fault.model_copy(update={"detail": f"Unknown. Known here: {', '.join(known)}."})
+    return fault.model_copy(update={"pointer": pointer(path)})
+
+
+def fields_at(body: Any, path: Iterable[str | int]) -> list[str]:
+    """Return the fields that a body of this type knows at a place; none where that is no object of known fields."""
+    for step in path:
+        found = (model.model_fields.get(str(step)) for model in _models(body))
+        body = next((field.annotation for field in found if field is not None), body)
+    fields = (field.alias or name for model in _models(body) for name, field in model.model_fields.items())
+    return list(dict.fromkeys(fields))
+
+
+def _models(kind: Any) -> Iterator[type[BaseModel]]:
+    """Yield the models that a type is, may be, or holds."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        yield kind
+    for part in get_args(kind):
+        yield from _models(part)
 
 
 def pointer(path: Iterable[str | int]) -> str:
-    """Return a JSON pointer in its URI fragment form (RFC 6901, section 6) without percent-encoding.
+    """Return a JSON pointer in its URI fragment form (RFC 6901, section 6) without percent-encoding; a long one is cut.
 
     >>> pointer(["items", 3, "a/b"])
     '#/items/3/a~1b'
     """
-    return "#" + "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+    whole = "#" + "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+    return whole if len(whole) <= _POINTER_MAX_CHARS else f"{whole[:_POINTER_MAX_CHARS]}\u2026"
 
 
 def to_json(body: Any) -> str:

@@ -16,6 +16,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from siftline.api.auth import admit, is_by_token
 from siftline.api.dispatch import Dispatcher
 from siftline.api.intake import plain_request, read_json, refuse_unstorable
+from siftline.api.limits import RequestLimit
 from siftline.api.paging import paging
 from siftline.api.problems import (
     SAFE_HEADERS,
@@ -32,19 +33,30 @@ from siftline.api.problems import (
 from siftline.api.routing import Resource
 from siftline.kit.db import ConflictError
 from siftline.kit.errors import PermanentError, TransientError
+from siftline.kit.lines import line
 
 _RETRY_AFTER_S = 5.0
 _CONFLICT_TRIES = 5
+_NAME_MAX_CHARS = 100
 
 
 class HttpApi:
     """Answers API Gateway's HTTP API events (payload 2.0) from the routes of its resources, any number at once.
 
-    The routes of the resources ``elsewhere`` are another function's; here only their methods are told.
+    The routes of the resources ``elsewhere`` are another function's; here only their methods are told. Each token may
+    ask what ``limit`` lets it.
     """
 
-    def __init__(self, resources: Sequence[Resource], log: Logger, *, elsewhere: Sequence[Resource] = ()) -> None:
+    def __init__(
+        self,
+        resources: Sequence[Resource],
+        log: Logger,
+        *,
+        elsewhere: Sequence[Resource] = (),
+        limit: RequestLimit | None = None,
+    ) -> None:
         self._log = log
+        self._limit = limit
         self.resolver, self._elsewhere = (
             Dispatcher(
                 [resource.router() for resource in part],
@@ -61,10 +73,14 @@ class HttpApi:
         try:
             request = plain_request(event)
             wrapped = APIGatewayProxyEventV2(dict(request))
-            admit(wrapped)
+            caller = admit(wrapped)
+            if caller is not None and self._limit is not None:
+                self._limit.take(caller.token_id)
             refuse_unstorable(wrapped)
         except ProblemError as error:
             return _raw(answer(error.problem(), error.headers))
+        except TransientError as error:
+            return _raw(self._transient(error))
         return self.resolver.resolve(request, context)
 
     def routes(self) -> set[tuple[str, str]]:
@@ -88,7 +104,7 @@ class HttpApi:
             return self._unexpected(error)
         if "path" in places:  # not an id at all, so certainly not a known one
             return self._no_route(otherwise="thing")
-        problem = faulty(fault_of(fault) for fault in faults)
+        problem = faulty(fault_of(fault, self.resolver.body()) for fault in faults)
         return answer(problem.problem())
 
     def _no_route(self, *, otherwise: str = "route") -> Response[str]:
@@ -145,7 +161,8 @@ def _only_known_parameters(app: Dispatcher, next_middleware: Any) -> Response[An
     if known is not None and not is_by_token(app.current_event.path):
         sent = app.current_event.query_string_parameters
         detail = f"Known here: {', '.join(sorted(known))}." if known else "This path knows no parameters."
-        faults = [Fault(code="unknown_parameter", detail=detail, parameter=name) for name in sent if name not in known]
+        unknown = (line(name, _NAME_MAX_CHARS) for name in sent if name not in known)
+        faults = [Fault(code="unknown_parameter", detail=detail, parameter=name) for name in unknown]
         if faults:
             raise faulty(faults, "unknown_parameter")
     response: Response[Any] = next_middleware(app)

@@ -17,7 +17,7 @@ from siftline.api.destinations import check_destination
 from siftline.api.hand_out import HandOut
 from siftline.api.intake import UnstorableEntry
 from siftline.api.item_models import BatchAnswer, BatchAnswers, SavedItem, SaveItem, SaveItems, Status
-from siftline.api.problems import ProblemError, fault_of
+from siftline.api.problems import ProblemError, conflict, fault_of
 from siftline.api.routing import BODY_PROBLEMS, LOCATION, answer, new_router, responses
 from siftline.api.shapes import Cause
 from siftline.kit.db import Connection, Database
@@ -73,11 +73,15 @@ class SaveUrls(Protocol):
 class SaveRoutes:
     """``POST /v1/items`` and ``POST /v1/items/batch``."""
 
-    def __init__(self, database: Database, save_urls: SaveUrls, hand_out: HandOut, *, allow_loopback: bool) -> None:
+    def __init__(
+        self, database: Database, save_urls: SaveUrls, hand_out: HandOut, *, allow_loopback: bool, at_most: int
+    ) -> None:
+        """``at_most``: so many pages a user may save by hand."""
         self._database = database
         self._save_urls = save_urls
         self._hand_out = hand_out
         self._allow_loopback = allow_loopback
+        self._at_most = at_most
 
     def router(self) -> Router:
         """Return the routes."""
@@ -86,7 +90,7 @@ class SaveRoutes:
         router.post(
             "/v1/items",
             summary="Save a URL",
-            responses=responses(*saved, problems=BODY_PROBLEMS, headers={200: LOCATION, 202: LOCATION}),
+            responses=responses(*saved, problems=(*BODY_PROBLEMS, 409), headers={200: LOCATION, 202: LOCATION}),
             tags=["items"],
         )(self.save)
         router.post(
@@ -106,6 +110,8 @@ class SaveRoutes:
             if saved is None:
                 [fresh] = self._save_urls(connection, caller.user_id, [Page(url, body.tags, body.note)])
                 saved, created = _shown(fresh), fresh.created
+                if created and self._room(connection, caller.user_id) < 0:
+                    raise conflict("too_many_items", self._full())
                 if idempotency_key is not None and not idempotency_store.keep(
                     connection, caller.user_id, idempotency_key, digest, [saved.id]
                 ):
@@ -125,10 +131,12 @@ class SaveRoutes:
         with self._database.transaction() as connection:
             known = self._batch_before(connection, caller.user_id, idempotency_key, digest, len(pages))
             lacking = [page for page, before in zip(pages, known, strict=True) if before is None]
-            fresh = iter(self._save_urls(connection, caller.user_id, lacking))
-            answers = [_accepted(next(fresh)) if before is None else _held(before) for before in known]
+            lacking, beyond = self._within_room(connection, caller.user_id, lacking)
+            full = BatchAnswer(status_code=409, error=Cause(code="too_many_items", detail=self._full()))
+            fresh = iter([*map(_accepted, self._save_urls(connection, caller.user_id, lacking)), *[full] * beyond])
+            answers = [next(fresh) if before is None else _held(before) for before in known]
             saved = [one.item for one in answers if one.item]
-            if idempotency_key is not None and saved:
+            if idempotency_key is not None and saved and not beyond:
                 ids = [one.id for one in saved]
                 if not idempotency_store.keep(connection, caller.user_id, idempotency_key, digest, ids, batch=True):
                     raise _reused()
@@ -136,6 +144,17 @@ class SaveRoutes:
         self._hand_out(waiting)
         rest = iter(answers)
         return BatchAnswers(items=[one if isinstance(one, BatchAnswer) else next(rest) for one in checked])
+
+    def _room(self, connection: Connection, user_id: UUID) -> int:
+        return self._at_most - items_store.count_saved(connection, user_id, limit=self._at_most + 1)
+
+    def _within_room(self, connection: Connection, user_id: UUID, pages: Sequence[Page]) -> tuple[list[Page], int]:
+        """Return the first of these pages, as many as the user may still save, and how many others there are."""
+        room = max(self._room(connection, user_id), 0)
+        return list(pages[:room]), len(pages[room:])
+
+    def _full(self) -> str:
+        return f"You have saved {self._at_most} pages, which is the most: delete some first."
 
     def _batch_before(
         self, connection: Connection, user_id: UUID, key: str | None, digest: bytes, count: int
@@ -169,7 +188,8 @@ class SaveRoutes:
             url = check_destination(entry.url, allow_loopback=self._allow_loopback)
             return Page(url, entry.tags, entry.note)
         except ValidationError as error:
-            fault = fault_of({**error.errors()[0], "loc": ("body", *error.errors()[0]["loc"])})
+            first = error.errors(include_input=False)[0]
+            fault = fault_of({**first, "loc": ("body", *first["loc"])}, SaveItem)
             detail = f"{fault.pointer}: {fault.detail}"
             return BatchAnswer(status_code=422, error=Cause(code="invalid_request", detail=detail))
         except PermanentError as error:

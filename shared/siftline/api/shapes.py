@@ -3,11 +3,21 @@
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=64)]
+from siftline.kit.lines import line
+
+
+def _as_line(text: str) -> str:
+    shown = line(text)
+    if not shown:
+        raise ValueError("Nothing in it can be seen")
+    return shown
+
+
+Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=64), AfterValidator(_as_line)]
 """A tag or a topic's name."""
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), AfterValidator(_as_line)]
 Note = Annotated[str, StringConstraints(max_length=10_000)]
 
 

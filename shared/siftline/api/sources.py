@@ -44,11 +44,14 @@ _BACKFILL = 100
 class SourceRoutes:
     """``/v1/sources``."""
 
-    def __init__(self, database: Database, hand_out: HandOut, *, allow_loopback: bool, max_attempts: int) -> None:
+    def __init__(
+        self, database: Database, hand_out: HandOut, *, allow_loopback: bool, max_attempts: int, at_most: int
+    ) -> None:
+        """``at_most``: so many sources a user may follow."""
         self._database = database
         self._hand_out = hand_out
         self._allow_loopback = allow_loopback
-        self._following = Following(max_attempts=max_attempts)
+        self._following = Following(max_attempts=max_attempts, at_most=at_most)
 
     def router(self) -> Router:
         """Return the routes."""
@@ -58,7 +61,7 @@ class SourceRoutes:
         router.post(
             "/v1/sources",
             summary="Follow a feed, a site, a page's links or a subreddit",
-            responses=responses(*followed, problems=BODY_PROBLEMS, headers={200: LOCATION, 202: LOCATION}),
+            responses=responses(*followed, problems=(*BODY_PROBLEMS, 409), headers={200: LOCATION, 202: LOCATION}),
             tags=tags,
         )(self.subscribe)
         router.get(
@@ -116,6 +119,9 @@ class SourceRoutes:
             **body.model_dump(exclude={"url", "kind", "selector"}),
         )
         with self._database.transaction() as connection:
+            if self._following.beyond(connection, caller.user_id, [wish.address.key]):
+                detail = f"You follow {self._following.at_most} sources, which is the most: leave one first."
+                raise conflict("too_many_sources", detail)
             followed, job_ids = self._follow(connection, caller, wish)
             row = self._find(connection, caller, followed.source_id)
         self._hand_out(job_ids)

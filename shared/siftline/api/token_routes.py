@@ -9,10 +9,11 @@ from aws_lambda_powertools.event_handler.api_gateway import Router
 from pydantic import BaseModel, ConfigDict, Field
 
 from siftline.api import tokens_store
-from siftline.api.auth import CurrentCaller, lacking
+from siftline.api.auth import CurrentCaller, lacking, unauthorized
 from siftline.api.callers import Scope
+from siftline.api.lineage_store import hold_parent, revoke_line
 from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, Time, decode, page
-from siftline.api.problems import Fault, faulty, not_found
+from siftline.api.problems import Fault, conflict, faulty, not_found
 from siftline.api.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
 from siftline.api.shapes import Asked, Name
 from siftline.api.tokens import issue
@@ -29,7 +30,9 @@ class MakeToken(Asked):
 
     name: Name = Field(description="What it is for", examples=["laptop"])
     scopes: Scopes = Field(description="What it allows; no more than the token that asks")
-    expires_at: Time | None = Field(default=None, description="When it ends; null for never")
+    expires_at: Time | None = Field(
+        default=None, description="When it ends; null for when the token that asks does, and never later than that"
+    )
 
 
 class Token(BaseModel):
@@ -59,9 +62,11 @@ class Tokens(BaseModel):
 class TokenRoutes:
     """``/v1/tokens``."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, *, at_most: int) -> None:
+        """``at_most``: so many live tokens a user may have."""
         self._database = database
         self._clock = clock
+        self._at_most = at_most
 
     def router(self) -> Router:
         """Return the routes."""
@@ -70,7 +75,7 @@ class TokenRoutes:
             "/v1/tokens",
             summary="Make a token",
             status_code=201,
-            responses=responses((201, MadeToken, "Made"), problems=BODY_PROBLEMS, headers={201: LOCATION}),
+            responses=responses((201, MadeToken, "Made"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}),
             tags=["tokens"],
         )(self.make)
         router.get(
@@ -81,20 +86,34 @@ class TokenRoutes:
         )(self.browse)
         router.delete(
             "/v1/tokens/<token_id>",
-            summary="Revoke a token; it stays in the list",
+            summary="Revoke a token and what it made; they stay in the list",
             responses=responses(NO_CONTENT, problems=(404,)),
             tags=["tokens"],
         )(self.revoke)
         return router
 
     def make(self, body: MakeToken, caller: CurrentCaller) -> Response[MadeToken]:
-        """Make a token that allows no more than the caller's own."""
+        """Make a token that allows no more than the caller's own, ends no later, and with it."""
         for scope in sorted(set(body.scopes) - caller.scopes):
             raise lacking(scope)
         if body.expires_at is not None and body.expires_at <= self._clock.now():
             raise faulty([Fault(code="in_the_past", detail="This time is over already", pointer="#/expires_at")])
         with self._database.transaction() as connection:
-            token, row = issue(connection, caller.user_id, body.name, body.scopes, body.expires_at)
+            if tokens_store.count_live(connection, caller.user_id) >= self._at_most:
+                raise conflict(
+                    "too_many_tokens", f"You have {self._at_most} tokens, which is the most: revoke one first."
+                )
+            parent = hold_parent(connection, caller.user_id, caller.token_id)
+            if parent is None:  # revoked since the authorizer looked
+                raise unauthorized()
+            token, row = issue(
+                connection,
+                caller.user_id,
+                body.name,
+                body.scopes,
+                min((end for end in (body.expires_at, parent.expires_at) if end is not None), default=None),
+                made_by=parent.id,
+            )
         return answer(201, MadeToken(**_view(row).model_dump(), token=token), location=f"/v1/tokens/{row.id}")
 
     def browse(
@@ -110,9 +129,9 @@ class TokenRoutes:
         return Tokens(tokens=[_view(row) for row in shown], next=following)
 
     def revoke(self, token_id: UUID, caller: CurrentCaller) -> Response[None]:
-        """Revoke one of the caller's tokens."""
+        """Revoke one of the caller's tokens, and all that it made."""
         with self._database.transaction() as connection:
-            if not tokens_store.revoke_token(connection, caller.user_id, token_id):
+            if not revoke_line(connection, caller.user_id, token_id):
                 raise not_found("token")
         return Response(status_code=204)
 

@@ -35,9 +35,15 @@ def issue_token(
 
 
 def issue(
-    connection: Connection, user_id: UUID, name: str, scopes: Iterable[Scope], expires_at: datetime | None
+    connection: Connection,
+    user_id: UUID,
+    name: str,
+    scopes: Iterable[Scope],
+    expires_at: datetime | None,
+    *,
+    made_by: UUID | None = None,
 ) -> tuple[str, TokenRow]:
-    """Make a token for a user and return it with its row."""
+    """Make a token for a user and return it with its row; ``made_by`` is the token that makes it, if one does."""
     token = new_token()
     row = tokens_store.add_token(
         connection,
@@ -47,5 +53,6 @@ def issue(
         sha256=token_sha256(token),
         scopes=sorted({scope.value for scope in scopes}),
         expires_at=expires_at,
+        made_by=made_by,
     )
     return token, row

@@ -30,8 +30,8 @@ returning id
 """
 
 _ADD = """
-insert into access_tokens (id, user_id, name, token_sha256, scopes, expires_at)
-values (%(id)s, %(user_id)s, %(name)s, %(sha256)b, %(scopes)s, %(expires_at)s)
+insert into access_tokens (id, user_id, name, token_sha256, scopes, expires_at, made_by)
+values (%(id)s, %(user_id)s, %(name)s, %(sha256)b, %(scopes)s, %(expires_at)s, %(made_by)s)
 returning id, name, scopes, created_at, expires_at, revoked_at
 """
 
@@ -42,9 +42,10 @@ where user_id = %(user_id)s
 order by created_at desc, id desc limit %(limit)s
 """
 
-_REVOKE = """
-update access_tokens set revoked_at = coalesce(revoked_at, now()) where id = %(id)s and user_id = %(user_id)s
-returning id
+_LOCK_USER = "select id from users where id = %(user_id)s for no key update"
+_COUNT_LIVE = """
+select count(*) from access_tokens
+where user_id = %(user_id)s and revoked_at is null and (expires_at is null or expires_at > now())
 """
 
 
@@ -63,6 +64,7 @@ def add_token(
     sha256: bytes,
     scopes: Sequence[str],
     expires_at: datetime | None,
+    made_by: UUID | None = None,
 ) -> TokenRow:
     """Insert a token."""
     values = {
@@ -72,6 +74,7 @@ def add_token(
         "sha256": sha256,
         "scopes": list(scopes),
         "expires_at": expires_at,
+        "made_by": made_by,
     }
     with connection.cursor(row_factory=class_row(TokenRow)) as cursor:
         [row] = cursor.execute(_ADD, values).fetchall()
@@ -90,6 +93,8 @@ def list_tokens(connection: Connection, user_id: UUID, after: Cursor | None, lim
         return cursor.execute(_LIST, values).fetchall()
 
 
-def revoke_token(connection: Connection, user_id: UUID, token_id: UUID) -> bool:
-    """End a token's life, once; says whether this user has such a token."""
-    return connection.execute(_REVOKE, {"id": token_id, "user_id": user_id}).fetchone() is not None
+def count_live(connection: Connection, user_id: UUID) -> int:
+    """Return how many live tokens a user has; until the transaction ends nobody makes them another."""
+    connection.execute(_LOCK_USER, {"user_id": user_id})
+    [(count,)] = connection.execute(_COUNT_LIVE, {"user_id": user_id}).fetchall()
+    return int(count)

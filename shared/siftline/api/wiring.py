@@ -19,6 +19,7 @@ from siftline.api.feed_token_routes import FeedTokenRoutes
 from siftline.api.hand_out import HandOut, Publisher
 from siftline.api.health import Check, HealthRoutes
 from siftline.api.items import ItemRoutes
+from siftline.api.limits import Holdings, RequestLimit
 from siftline.api.mail_addresses import MailAddressRoutes
 from siftline.api.me import MeRoutes
 from siftline.api.opml_routes import OpmlLimits, OpmlRoutes
@@ -36,6 +37,7 @@ from siftline.api.unsubscribe import UnsubscribeRoutes
 from siftline.api.usage import UsageRoutes
 from siftline.api.walk import WalkRoutes
 from siftline.api.worker_check import check_worker
+from siftline.api.wrong_tokens import WrongTokens
 from siftline.contracts import Queue
 from siftline.jobs.dead_letter_queues import SqsDeadLetters
 from siftline.jobs.dead_letters import DeadLetterQueues, DeadLetters
@@ -77,12 +79,18 @@ def http_api(
     public_url: str = "http://127.0.0.1:8787",
     worker_health_url: str = "",
     worker_health_token: str = "",
+    holdings: Holdings | None = None,
+    requests_per_minute: int = 3_000,
+    wrong_tokens_per_minute: int = 20,
 ) -> HttpApi:
     """Return the API over these parts."""
     hand_out = HandOut(parts.publisher, parts.log)
     scores = Scores(hand_out, score_rule or ScoreRule(), max_attempts=max_attempts)
     desk = FeedDesk(parts.database, scores.rule, feed_rule or FeedRule())
     outside = public_url.rstrip("/")
+    holdings = holdings or Holdings()
+    wrong_tokens = WrongTokens(parts.log, parts.clock, per_minute=wrong_tokens_per_minute)
+    limit = RequestLimit(parts.database, parts.clock, per_minute=requests_per_minute)
     dead_letters = DeadLetters(parts.database, parts.dead_letter_queues, hand_out, parts.clock)
     checks: dict[str, Check] = {
         "database": lambda: _check_database(parts.database),
@@ -92,18 +100,27 @@ def http_api(
     if worker_health_url:
         checks["worker"] = lambda: check_worker(worker_health_url, worker_health_token)
     resources: list[Resource] = [
-        SaveRoutes(parts.database, parts.save_urls, hand_out, allow_loopback=allow_loopback),
+        SaveRoutes(
+            parts.database, parts.save_urls, hand_out, allow_loopback=allow_loopback, at_most=holdings.saved_items
+        ),
         ItemRoutes(parts.database, scores),
         FeedRoutes(desk),
-        AtomRoutes(parts.database, desk, outside),
+        AtomRoutes(parts.database, desk, outside, wrong_tokens, limit),
         FeedTokenRoutes(parts.database, outside),
         WalkRoutes(parts.database, hand_out, max_attempts=max_attempts),
-        SourceRoutes(parts.database, hand_out, allow_loopback=allow_loopback, max_attempts=max_attempts),
+        SourceRoutes(
+            parts.database,
+            hand_out,
+            allow_loopback=allow_loopback,
+            max_attempts=max_attempts,
+            at_most=holdings.sources,
+        ),
         OpmlRoutes(
             parts.database,
             hand_out,
             opml_limits or OpmlLimits(),
             max_attempts=max_attempts,
+            at_most=holdings.sources,
         ),
         ClusterRoutes(parts.database, hand_out, max_attempts=max_attempts),
         EntityRoutes(parts.database),
@@ -112,7 +129,7 @@ def http_api(
             parts.database, hand_out, scores, allow_loopback=webhook_allow_loopback, max_attempts=max_attempts
         ),
         EditionRoutes(parts.database, outside),
-        TokenRoutes(parts.database, parts.clock),
+        TokenRoutes(parts.database, parts.clock, at_most=holdings.tokens),
         MeRoutes(parts.database, scores),
         MailAddressRoutes(parts.database, hand_out, max_attempts=max_attempts),
         UnsubscribeRoutes(parts.database),
@@ -120,10 +137,10 @@ def http_api(
         OpsRoutes(parts.database, parts.queues),
         ReprocessRoutes(Reprocess(parts.database, max_attempts=max_attempts)),
         DeadLetterRoutes(dead_letters, parts.queues, parts.clock),
-        HealthRoutes(Authorizer(parts.database), checks, parts.log),
+        HealthRoutes(Authorizer(parts.database, wrong_tokens), checks, parts.log),
     ]
     elsewhere = [SearchRoutes(None)]  # answered by the search function; described here with the rest
-    return HttpApi([*resources, DocumentRoutes([*resources, *elsewhere])], parts.log, elsewhere=elsewhere)
+    return HttpApi([*resources, DocumentRoutes([*resources, *elsewhere])], parts.log, elsewhere=elsewhere, limit=limit)
 
 
 def open_api(settings: ApiSettings, save_urls: SaveUrls, log: Logger) -> HttpApi:
@@ -166,6 +183,9 @@ def open_api(settings: ApiSettings, save_urls: SaveUrls, log: Logger) -> HttpApi
         public_url=settings.public_url,
         worker_health_url=settings.worker_health_url,
         worker_health_token=settings.worker_health_token.get_secret_value(),
+        holdings=Holdings(settings.tokens_per_user, settings.sources_per_user, settings.saved_items_per_user),
+        requests_per_minute=settings.requests_per_minute,
+        wrong_tokens_per_minute=settings.wrong_tokens_per_minute,
     )
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from siftline.brief.model import Briefing, CameIn, Candidate, Choice, Coverage, Slot, ToldRow, Window
 from siftline.brief.selection import relevance, weight
+from siftline.kit.lines import line
 from siftline.kit.score_words import sentence
 
 FORMAT = 2
@@ -64,11 +65,11 @@ def document(
     coverage: Coverage,
     links: Links,
 ) -> dict[str, Any]:
-    """Return the document, of JSON's own types only: times are RFC 3339 in UTC."""
+    """Return the document, of JSON's own types only: times are RFC 3339 in UTC, names and titles are lines."""
     return {
         "format": FORMAT,
         "id": str(edition_id),
-        "briefing": {"id": str(briefing.id), "name": briefing.name},
+        "briefing": {"id": str(briefing.id), "name": line(briefing.name)},
         "period": covered.period_key,
         "frequency": briefing.frequency,
         "time_zone": briefing.time_zone,
@@ -85,7 +86,7 @@ def document(
             "sources_read": coverage.sources_read,
             "sources_failed": coverage.sources_failed,
             "sources_skipped": coverage.sources_skipped,
-            "failed": [{"title": one.title, "error_code": one.error_code} for one in coverage.failed],
+            "failed": [{"title": line(one.title), "error_code": line(one.error_code)} for one in coverage.failed],
             **_counts(covered.came_in, choice),
         },
         "links": {"edition": links.edition(edition_id), "page": links.page(read_token)},
@@ -123,10 +124,10 @@ def _story(place: int, slot: Slot) -> Mapping[str, Any]:
         "update": slot.update,
         **_content(lead),
         "summary": _cut(lead.summary),
-        "topics": list(lead.topics),
+        "topics": [line(topic) for topic in lead.topics],
         "rank": round(weight(slot), 4),
         "score": None if (scored := relevance(lead)) is None else round(scored, 4),
-        "reasons": reasons(slot),
+        "reasons": [line(reason) for reason in reasons(slot)],
         "citations": [_content(one) for one in slot.others[:CITED_MAX]],
         "more": max(0, slot.size - 1 - CITED_MAX),
     }
@@ -152,9 +153,9 @@ def _content(one: Candidate) -> dict[str, Any]:
     return {
         "content_id": str(one.content_id),
         "item_id": str(one.item_id),
-        "title": one.title,
+        "title": line(one.title),
         "url": one.url,
-        "site": one.site,
+        "site": line(one.site),
         "lang": one.lang,
         "published_at": _time(one.published_at) if one.published_at else None,
     }

@@ -20,8 +20,8 @@ from siftline.brief.channel import Parcel, UnansweredError
 from siftline.brief.mail_message import Letterhead, edition_mail
 from siftline.kit.clock import Clock
 from siftline.kit.errors import ConfigurationError, PermanentError, TransientError
+from siftline.kit.lines import line
 from siftline.kit.mail_address import mail_address, mailbox_key
-from siftline.kit.printable import printable
 
 PROVIDER = "mail"
 # https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html#API_SendEmail_Errors and, of the account's
@@ -90,7 +90,7 @@ class SesMailer:
         told = error.response.get("Error", {})
         name = str(told.get("Code", "unknown"))
         status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
-        reason = printable(f"{name}: {told.get('Message') or 'no reason given'}")[:_REASON_CHARS]
+        reason = line(f"{name}: {told.get('Message') or 'no reason given'}", _REASON_CHARS)
         if name in _BUSY or status == 429 or status >= 500:
             raise MailUnavailableError(f"The mail service takes no mail just now ({reason}).") from error
         if name in _SET_UP or status in (401, 403) or self._unverified(str(told.get("Message"))):

@@ -18,10 +18,10 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from siftline.cluster.labels import Document
 from siftline.kit.folding import visible
+from siftline.kit.lines import line
 from siftline.kit.llm import Answer, Marks, Message
 from siftline.kit.machine_talk import ADDRESS, MARKUP, speaks_to_machines
 from siftline.kit.model_json import json_object
-from siftline.kit.printable import printable
 from siftline.kit.stems import stems_of
 
 TITLES = 8
@@ -90,8 +90,8 @@ class Group:
 
     def titles(self) -> list[str]:
         """Return what is told of it: titles on one line each, none that speaks to a machine."""
-        lines = (" ".join(printable(visible(document.title)).split()) for document in self.documents)
-        told = dict.fromkeys(line[:_TITLE_CHARS] for line in lines if line and not speaks_to_machines(line))
+        titles = (line(visible(document.title)) for document in self.documents)
+        told = dict.fromkeys(title[:_TITLE_CHARS] for title in titles if title and not speaks_to_machines(title))
         return [*told][:TITLES]
 
 
@@ -143,7 +143,12 @@ def usable(label: str, group: Group) -> str | None:
     >>> usable("Central bank raises rates.", bank), usable("Buy gold now", bank), usable("<b>Central bank</b>", bank)
     ('Central bank raises rates', None, None)
     """
-    if printable(label) != label or visible(label) != label or MARKUP.search(label) or ADDRESS.search(label):
+    if (
+        line(label) != " ".join(filter(None, label.split(" ")))
+        or visible(label) != label
+        or MARKUP.search(label)
+        or ADDRESS.search(label)
+    ):
         return None
     label = " ".join(label.strip(_EDGES).split())
     if not _LETTER.search(label) or len(label) > LABEL_CHARS or len(label.split()) > _LABEL_WORDS:

@@ -8,6 +8,7 @@ from urllib.parse import urljoin, urlsplit
 
 import nh3
 
+from siftline.kit import lines
 from siftline.kit.errors import PermanentError
 from siftline.kit.urls import validate_url
 
@@ -100,11 +101,8 @@ def legal(text: str) -> str:
 
 
 def line(text: str, max_chars: int = TITLE_MAX_CHARS) -> str:
-    """Return plain text as one line."""
-    # Printable text has no control character, and no white space but the space.
-    if "  " in text or not text.isprintable():
-        text = " ".join(legal(text).split())
-    return text.strip()[:max_chars].rstrip()
+    """Return plain text as one line (``siftline.kit.lines``)."""
+    return lines.line(text, max_chars)
 
 
 def text_of(markup: str, max_chars: int = TITLE_MAX_CHARS) -> str:

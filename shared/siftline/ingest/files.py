@@ -3,6 +3,7 @@
 from urllib.parse import unquote, urlsplit
 
 from siftline.ingest.model import Page
+from siftline.kit.lines import line
 from siftline.kit.recordings import KINDS, named_kind
 
 _TITLE_MAX_CHARS = 300
@@ -26,5 +27,4 @@ def played(media_type: str, url: str) -> str | None:
 def file_page(url: str, kind: str, *, title: str | None = None) -> Page:
     """Return what is known of a file by its address: named as it is known already, or else as the file is."""
     name = unquote(urlsplit(url).path.rpartition("/")[2])
-    shown = " ".join("".join(sign if sign.isprintable() else " " for sign in name).split())
-    return Page(kind=kind, title=title or shown[:_TITLE_MAX_CHARS] or None, text="", word_count=0, media_url=url)
+    return Page(kind=kind, title=title or line(name, _TITLE_MAX_CHARS) or None, text="", word_count=0, media_url=url)

@@ -5,6 +5,7 @@ from collections.abc import Collection
 
 from lxml import etree
 
+from siftline.kit.lines import line
 from siftline.kit.normal_form import nfc
 from siftline.kit.scripts import UNPARTED
 
@@ -70,8 +71,8 @@ def clean_text(text: str) -> str:
 
 def clean_line(text: str | None, max_chars: int) -> str | None:
     """Return ``text`` on one line, cut to ``max_chars``; ``None`` when nothing is left."""
-    line = " ".join(clean_text(text or "").split())
-    return (line if len(line) <= max_chars else line[: max_chars - 1].rstrip() + "…") or None
+    whole = nfc(line(text or "", 2 * max_chars))
+    return (whole if len(whole) <= max_chars else whole[: max_chars - 1].rstrip() + "…") or None
 
 
 def beginning(element: etree._Element, max_chars: int) -> str:

@@ -18,8 +18,8 @@ from siftline.contracts import MESSAGE, Queue
 from siftline.jobs.publish import Sender
 from siftline.jobs.queues import BATCH_MAX, Envelope, QueueUnavailableError, chunks
 from siftline.kit.clock import Clock
+from siftline.kit.lines import line
 from siftline.kit.log import logger
-from siftline.kit.printable import printable
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -48,7 +48,7 @@ class Letter:
     @property
     def error_code(self) -> str:
         """Why it lies here."""
-        return printable(self.attributes.get("error_code", RECEIVED_TOO_OFTEN))
+        return line(self.attributes.get("error_code", RECEIVED_TOO_OFTEN))
 
     @property
     def parking(self) -> tuple[UUID, UUID] | None:

@@ -11,8 +11,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from siftline.contracts import Queue
 from siftline.kit.errors import TransientError
+from siftline.kit.lines import line
 from siftline.kit.log import logger
-from siftline.kit.printable import printable
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -142,7 +142,7 @@ def _entry(place: str, envelope: Envelope) -> "SendMessageBatchRequestEntryTypeD
         entry["DelaySeconds"] = envelope.delay_s
     if envelope.attributes:
         entry["MessageAttributes"] = {
-            name: {"DataType": "String", "StringValue": printable(value) or "(empty)"}  # SQS refuses others
+            name: {"DataType": "String", "StringValue": line(value) or "(empty)"}  # SQS refuses others
             for name, value in envelope.attributes.items()
         }
     return entry  # type: ignore[return-value]  # built key by key; TypedDict cannot follow

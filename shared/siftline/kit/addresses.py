@@ -10,6 +10,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 Address = IPv4Address | IPv6Address
 
+_HOST_MAX_CHARS = 255
+"""With the brackets of IPv6, or a dot at the end; a name that is longer is none (RFC 1035)."""
 _LOOPBACK_V4 = IPv4Network("127.0.0.0/8")
 _LOOPBACK_V6 = IPv6Address("::1")
 
@@ -105,6 +107,8 @@ def literal_address(host: str) -> Address | None:
     and circled digits, ideographic full stops, a trailing dot, IPv6 with or without brackets.
     Raises ``ValueError`` when the host can only be meant as an address and is none (``1.2.3.400``, ``[::g]``).
     """
+    if len(host) > _HOST_MAX_CHARS:
+        raise ValueError("longer than any host")
     text = unicodedata.normalize("NFKC", host).replace("\u3002", ".")
     if ":" in text or text.startswith("["):
         return IPv6Address(text.removeprefix("[").removesuffix("]"))

@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+from siftline.kit.lines import line
+
 
 class SiftlineError(Exception):
     """A failure with a stable ``code`` and a ``detail`` written for the person whose item it concerns."""
@@ -11,8 +13,8 @@ class SiftlineError(Exception):
     """The address at which it happened, where that was asked for something: after redirects not the first one."""
 
     def __init__(self, detail: str, *, code: str | None = None) -> None:
-        super().__init__(detail)
-        self.detail = detail
+        self.detail = line(detail)  # it may tell what a stranger's server said
+        super().__init__(self.detail)
         self.error_code = code or self.code
 
 

@@ -3,6 +3,8 @@
 import re
 import unicodedata
 
+from siftline.kit.normal_form import nfc
+
 # Characters that nobody sees and a model reads: zero-width ones, those that turn the direction, tags.
 _INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
 _LIKE = str.maketrans("авекмнорстухіјѕԁԛԝгαβεικνορτυχ", "abekmhopctyxijsdqwraβeikvoptux")
@@ -24,7 +26,7 @@ def folded(text: str) -> str:
     >>> folded("I g n o r e previ\\u043eus w\\u200bords")
     'ignore previous words'
     """
-    flat = visible(unicodedata.normalize("NFKC", text)).casefold()
+    flat = visible(unicodedata.normalize("NFKC", nfc(text))).casefold()
     flat = _SPACED.sub(lambda match: _GAPS.sub("", match.group()), flat)
     return _WORD.sub(lambda match: _as_latin(match.group()), flat)
 

@@ -8,6 +8,9 @@ from siftline.kit.errors import PermanentError
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _LOCAL_MAX = 64
+_LABEL_MAX = 63
+# RFC 2047: some mail systems would take it for one, and write out what it hides.
+_ENCODED_WORD = "=?"
 _ADDRESS_MAX = 254
 
 
@@ -26,6 +29,14 @@ def mail_address(text: str) -> str:
     'Ada@xn--bcher-kva.example'
     """
     local, _, domain = text.strip(" ").rpartition("@")
+    if (
+        len(local) > _LOCAL_MAX
+        or len(domain) > _ADDRESS_MAX
+        or any(len(part) > _LABEL_MAX for part in domain.split("."))
+    ):
+        raise InvalidMailAddressError("This is no mail address: it is too long.")  # before IDNA, which is slow
+    if _ENCODED_WORD in local:
+        raise InvalidMailAddressError("An address that looks like an encoded word is not supported.")
     if not local.isascii():
         raise InvalidMailAddressError("Letters beyond ASCII before the @ are not supported in mail addresses.")
     try:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from siftline.kit.http_errors import retry_after_s
+from siftline.kit.lines import line
 
 if TYPE_CHECKING:
     from openai import OpenAI, OpenAIError
@@ -148,4 +149,4 @@ def _word(value: object) -> str | None:
     """Return a code or a name as it can be stored and shown; servers send numbers and lists, too."""
     if not isinstance(value, str | int):
         return None
-    return "".join(char for char in str(value) if char.isprintable())[:_CODE_CHARS] or None
+    return line(str(value), _CODE_CHARS) or None

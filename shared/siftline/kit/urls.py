@@ -27,6 +27,10 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
 _SPLIT = re.compile(r"//([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)
 _LABEL = re.compile(r"[a-z0-9_-]{1,63}")
+# RFC 1035, section 2.3.4: what is longer names no host, in whatever letters.
+LABEL_MAX_CHARS = 63
+HOST_MAX_CHARS = 253
+_DOT = re.compile("[.\u3002\uff0e\uff61]")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})|[^!$&'()*+,;=:@/?\[\]A-Za-z0-9._~-]")
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 # Nearly all addresses are already in the form in which they can be fetched, but for their host and port.
@@ -245,14 +249,23 @@ def _ipv6(text: str) -> str:
 
 def _ascii_host(text: str) -> str:
     try:
-        host = idna.uts46_remap(unquote(text, errors="strict"), std3_rules=False, transitional=False)
+        typed = _of_length(unquote(text, errors="strict"))
+        host = _of_length(idna.uts46_remap(typed, std3_rules=False, transitional=False))
         labels = [_a_label(label) for label in host.split(".")]
     except UnicodeError as error:
         raise _no_host() from error
     names = labels[:-1] if labels[-1] == "" else labels  # a trailing dot marks the root
     host = ".".join(labels)
-    if len(host) > 254 or not names or not all(_LABEL.fullmatch(label) for label in names):
+    if len(host.removesuffix(".")) > HOST_MAX_CHARS or not names or not all(_LABEL.fullmatch(label) for label in names):
         raise _no_host()
+    return host
+
+
+def _of_length(host: str) -> str:
+    """Return a host that is no longer than one may be: punycode takes the square of a label's length and more."""
+    labels = _DOT.split(host)
+    if len(host) > HOST_MAX_CHARS + (labels[-1] == "") or any(len(label) > LABEL_MAX_CHARS for label in labels):
+        raise InvalidUrlError("The address names a host that is longer than hosts may be.")
     return host
 
 

@@ -26,6 +26,7 @@ _log = logger("schedule")
 _CLEAN_UP_BATCH = 1_000
 _EXTRA_CAPS = 2
 _LOST_DELIVERY_S = 600.0  # written down together with its job, which may be a moment longer in coming
+_COUNT_AGE_S = 86_400.0
 _ORPHAN_AGE_S = 86_400.0  # a text that is read again loses its names for a moment
 
 
@@ -168,7 +169,7 @@ class Schedule:
         return {"enqueued": len(ids) - len(lost), "recovered": len(lost)}
 
     def clean_up(self) -> dict[str, int]:
-        """Delete finished jobs, idempotency keys, hosts and entities past their use, and vectors whose content is gone.
+        """Delete finished jobs, keys, counts, hosts and entities past their use, and vectors whose content is gone.
 
         Each in batches, until none is left or time is up. Raises ``TickIncompleteError`` when one of them failed.
         """
@@ -177,6 +178,7 @@ class Schedule:
             {
                 "jobs": lambda: steps.repeat(self._clean_up_jobs, full=_CLEAN_UP_BATCH),
                 "idempotency_keys": lambda: steps.repeat(self._forget_keys, full=_CLEAN_UP_BATCH),
+                "request_counts": lambda: steps.repeat(self._forget_counts, full=_CLEAN_UP_BATCH),
                 "hosts": lambda: steps.repeat(self._forget_hosts, full=_CLEAN_UP_BATCH),
                 "entities": lambda: steps.repeat(self._forget_entities, full=_CLEAN_UP_BATCH),
                 "set_aside": lambda: steps.repeat(self._forget_set_aside, full=_CLEAN_UP_BATCH),
@@ -265,6 +267,10 @@ class Schedule:
             return store.forget_idempotency_keys(
                 connection, age_s=self._settings.keep_idempotency_keys_s, limit=_CLEAN_UP_BATCH
             )
+
+    def _forget_counts(self) -> int:
+        with self._database.transaction() as connection:
+            return store.forget_request_counts(connection, age_s=_COUNT_AGE_S, limit=_CLEAN_UP_BATCH)
 
     def _forget_hosts(self) -> int:
         with self._database.transaction() as connection:

@@ -106,6 +106,11 @@ with due as (select content_id from page_asks where content_id = any(%(ids)b::uu
 update page_asks set again_at = null from due where page_asks.content_id = due.content_id
 """
 
+_OLD_COUNTS = """
+delete from request_counts where token_id in (
+  select token_id from request_counts where minute < extract(epoch from now() - %(age)s) / 60 limit %(limit)s)
+"""
+
 _OLD_KEYS = """
 with old as (select user_id, key from idempotency_keys where created_at < now() - %(age)s
   limit %(limit)s for update skip locked)
@@ -181,6 +186,12 @@ def due_labellings(connection: Connection, *, limit: int) -> list[UUID]:
     """Return users who hold something that is to be compared with their own topics."""
     with connection.cursor(row_factory=scalar_row) as cursor:
         return cursor.execute(_DUE_LABELLINGS, {"limit": limit}).fetchall()
+
+
+def forget_request_counts(connection: Connection, *, age_s: float, limit: int) -> int:
+    """Delete counts of tokens that nobody asked by for ``age_s``; returns how many."""
+    values = {"age": timedelta(seconds=age_s), "limit": limit}
+    return connection.execute(_OLD_COUNTS, values).rowcount
 
 
 def forget_idempotency_keys(connection: Connection, *, age_s: float, limit: int) -> int:

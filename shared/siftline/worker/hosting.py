@@ -11,6 +11,7 @@ from uuid import uuid4
 from pydantic import ValidationError
 
 from siftline.kit.errors import SiftlineError
+from siftline.kit.lines import line
 from siftline.kit.log import logger
 from siftline.settings import environment, process_environment
 from siftline.worker.template import Function
@@ -115,4 +116,4 @@ def reason_of(error: Exception) -> str:
         return "; ".join(f"{name}: {said}" for name, said in named)
     if isinstance(error, SiftlineError):
         return error.detail
-    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    return line(f"{type(error).__name__}: {error}", 300)

@@ -1,0 +1,1 @@
+drop index items_saved;
