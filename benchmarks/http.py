@@ -18,6 +18,7 @@ import httpx
 from benchmarks.calls import busiest
 from benchmarks.canned import Canned, serving
 from benchmarks.report import Report, ratio
+from tests.open_client import OpenClient
 
 REACH = 1.3
 REQUESTS, ROUNDS = 200, 15

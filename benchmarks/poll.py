@@ -36,6 +36,7 @@ from siftline.kit.http import Response
 from siftline.kit.ids import new_id
 from siftline.kit.pacing import Pace
 from tests.factories import make_source, make_user
+from tests.open_client import OpenClient
 from tests.polling import Options
 from tests.servers import Answer, serving
 
