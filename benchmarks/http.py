@@ -18,7 +18,7 @@ import httpx
 from benchmarks.calls import busiest
 from benchmarks.canned import Canned, serving
 from benchmarks.report import Report, ratio
-from siftline.kit.http import HttpClient
+from tests.open_client import OpenClient
 
 REACH = 1.3
 REQUESTS, ROUNDS = 200, 15
@@ -41,7 +41,7 @@ def main() -> None:
     sizes = {path: 100_000 if path in {"/large", "/gzip"} else 2_000 for path in answers}
     with (
         serving(answers) as site,
-        closing(HttpClient(allow_loopback=True)) as client,
+        closing(OpenClient()) as client,
         httpx.Client(follow_redirects=True, trust_env=False) as peer,
     ):
         ways: dict[str, _Get] = {

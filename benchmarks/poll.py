@@ -33,10 +33,11 @@ from siftline.jobs import lease_store, store
 from siftline.jobs.model import ClaimedJob, Done, NewJob
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
-from siftline.kit.http import HttpClient, Response
+from siftline.kit.http import Response
 from siftline.kit.ids import new_id
 from siftline.kit.pacing import Pace
 from tests.factories import make_source, make_user
+from tests.open_client import OpenClient
 from tests.polling import Options
 from tests.servers import Answer, serving
 
@@ -238,7 +239,7 @@ def _insert(database: Database, portions: Sequence[RawRows]) -> None:
 def _second_poll(database: Database) -> list[dict[str, Any]]:
     """Poll a loopback server twice and measure the second time: HTTP, parsing in its child process, saving."""
     parts: dict[str, list[float]] = {name: [] for name in ("whole", "fetch", "parse", "decide", "write")}
-    with serving() as server, FeedReader(timeout_s=60) as reader, closing(HttpClient(allow_loopback=True)) as http:
+    with serving() as server, FeedReader(timeout_s=60) as reader, closing(OpenClient()) as http:
         for number in range(POLLS + 1):
             path = f"/feed/{number}.xml"
             source_id = _source(database, server.url(path))

@@ -147,7 +147,8 @@ def test_another_users_save_of_an_address_does_not_open_it_to_a_feed(
     world = World(database, allow_loopback=True)
     neighbour.answers["/mine"] = PAGE
     site.answers["/feed"] = Answer(rss(item(1, link=neighbour.url("/mine"), guid="a")))
-    source_id = follow(world.user(), site)
+    follower = world.user()
+    source_id = follow(follower, site)
     poller.poll(source_id)
     # WHEN somebody types it while the feed's job waits, it is read for them
     saved = world.user().post("/v1/items", {"url": neighbour.url("/mine")}).json
@@ -158,6 +159,11 @@ def test_another_users_save_of_an_address_does_not_open_it_to_a_feed(
     with database.transaction() as connection:
         payload = {"source_id": str(source_id)}
         enqueue(connection, [NewJob(JobType.INGEST_CONTENT, content_id, "host:a", payload=payload)], max_attempts=1)
+    works.work(content_id)
+    assert works.job(content_id, JobType.INGEST_CONTENT)["error_code"] == "address_refused"
+    # NOR is it for who only follows the feed and asks for it by hand
+    [held] = follower.get("/v1/items").json["items"]
+    assert follower.post(f"/v1/items/{held['id']}/reprocess").status == 202
     works.work(content_id)
     assert works.job(content_id, JobType.INGEST_CONTENT)["error_code"] == "address_refused"
     assert len(neighbour.asked("/mine")) == 1

@@ -94,6 +94,8 @@ class Held:
     content_id: UUID
     url: str
     has_text: bool
+    brought_by: UUID | None
+    """The source that brought it, where the user did not save it by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ where i.id = %(id)s and i.user_id = %(user_id)s
 _COUNT_SAVED = "select count(*) from (select from items where user_id = %(user_id)s and saved limit %(limit)s) as held"
 
 _HELD = """
-select i.content_id, c.url, c.text is not null as has_text
+select i.content_id, c.url, c.text is not null as has_text, case when not i.saved then i.source_id end as brought_by
 from items i join contents c on c.id = i.content_id
 where i.id = %(id)s and i.user_id = %(user_id)s
 """

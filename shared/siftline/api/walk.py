@@ -99,7 +99,7 @@ class WalkRoutes:
                 subject_id=held.content_id,
                 group_key=f"user:{caller.user_id}",
                 priority=Priority.SAVED,
-                payload={"url": held.url} if start is ReprocessFrom.INGEST else {},
+                payload=_payload(held) if start is ReprocessFrom.INGEST else {},
                 asked=True,
             )
             job_ids = jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
@@ -108,3 +108,8 @@ class WalkRoutes:
         status = Status(row.status) if row is not None else Status.PENDING
         saved = SavedItem(id=item_id, content_id=held.content_id, status=status)
         return answer(202, saved, location=f"/v1/items/{item_id}")
+
+
+def _payload(held: items_store.Held) -> dict[str, str]:
+    """Return what the reading begins with: the address, and whose followers typed it, if the caller did not."""
+    return {"url": held.url} | ({"source_id": str(held.brought_by)} if held.brought_by else {})
