@@ -26,7 +26,7 @@ from siftline.kit.instants import (
 
 NOON = datetime(2018, 8, 21, 12, tzinfo=UTC)
 DAYS = st.dates(date(1990, 1, 1), date(2099, 12, 31))
-MOMENTS = st.datetimes(datetime(1990, 1, 1), datetime(2099, 12, 31)).map(lambda at: at.replace(microsecond=0))  # noqa: DTZ001 - made aware where it is used
+MOMENTS = st.datetimes(datetime(1990, 1, 3), datetime(2099, 12, 29)).map(lambda at: at.replace(microsecond=0))  # noqa: DTZ001 - made aware where it is used
 MONTHS = names("months")
 WEEKDAYS = names("weekdays")
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
