@@ -353,3 +353,12 @@ def test_hostile_dates_pass_from_the_feed_to_the_briefing(
     assert desk.run(briefing_id)["state"] == "completed"
     [edition] = desk.editions(briefing_id)
     assert sum(1 + len(story["citations"]) for story in edition["document"]["stories"]) == len(claims)
+
+
+def test_what_claims_to_come_in_a_hundred_years_is_not_the_newest_of_a_first_import(
+    database: Database, site: LoopbackServer, feed_reader: FeedReader
+) -> None:
+    source_id = subscribed(database, site, first_import="newest:1")
+    site.answers["/feed"] = entries("Mon, 01 Jan 2091 00:00:00 GMT", format_datetime(datetime.now(UTC)))
+    assert Poller(database, feed_reader).poll(source_id)["new_analysed"] == 1
+    assert [row["status"] for row in contents(database)] == ["READY", "PENDING"]

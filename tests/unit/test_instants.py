@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from siftline.kit.date_words import names
@@ -26,9 +26,10 @@ from siftline.kit.instants import (
 
 NOON = datetime(2018, 8, 21, 12, tzinfo=UTC)
 DAYS = st.dates(date(1990, 1, 1), date(2099, 12, 31))
-MOMENTS = st.datetimes(datetime(1990, 1, 1), datetime(2099, 12, 31)).map(lambda at: at.replace(microsecond=0))  # noqa: DTZ001 - made aware where it is used
+MOMENTS = st.datetimes(datetime(1990, 1, 3), datetime(2099, 12, 29)).map(lambda at: at.replace(microsecond=0))  # noqa: DTZ001 - made aware where it is used
 MONTHS = names("months")
 WEEKDAYS = names("weekdays")
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 CODE = {"date_unreadable", "date_ambiguous", "date_implausible"}
 
 
@@ -226,7 +227,7 @@ def test_every_name_of_a_month_is_read_in_its_language(language: str) -> None:
             assert {claimed(text, language).at for text in texts} == {datetime(2018, number, 8, tzinfo=UTC)}
 
 
-@settings(max_examples=1_000, deadline=None)
+@settings(PATIENT, max_examples=1_000)
 @given(language=st.sampled_from(sorted(set(WEEKDAYS) & set(MONTHS))), day=DAYS, data=st.data())
 def test_a_date_goes_round_through_the_words_of_every_language(language: str, day: date, data: st.DataObject) -> None:
     month = data.draw(st.sampled_from(MONTHS[language][day.month - 1]))
@@ -237,7 +238,7 @@ def test_a_date_goes_round_through_the_words_of_every_language(language: str, da
         assert found.date() == day
 
 
-@settings(deadline=None)
+@PATIENT
 @given(moment=MOMENTS, hours=st.integers(-14, 14), half=st.sampled_from([0, 30, 45]))
 def test_what_is_written_by_the_standards_is_read_as_it_was(moment: datetime, hours: int, half: int) -> None:
     aware = moment.replace(tzinfo=timezone(timedelta(hours=hours, minutes=half)))
@@ -254,7 +255,7 @@ def test_what_is_written_by_the_standards_is_read_as_it_was(moment: datetime, ho
     assert claimed(int(right.timestamp())).at == right
 
 
-@settings(deadline=None)
+@PATIENT
 @given(claim=st.one_of(st.text(), st.integers(), st.floats(), st.binary(), st.none()), language=st.text(max_size=8))
 @example(claim="8/8/0000", language="th")
 @example(claim="99/99/99 99:99 +99:99", language="")
@@ -292,7 +293,7 @@ _PARTS = st.sampled_from(
 )
 
 
-@settings(deadline=None)
+@PATIENT
 @given(st.lists(_PARTS, max_size=14).map("".join), st.sampled_from(["", "de", "en-US", "th", "fa", "ja", "hu"]))
 def test_what_is_built_of_the_parts_of_dates_raises_nothing_and_stays_in_range(text: str, language: str) -> None:
     found = Dates(language, lambda: (text,)).read(text)
@@ -313,7 +314,7 @@ _NO_DATES = st.one_of(
 )
 
 
-@settings(deadline=None)
+@PATIENT
 @given(_NO_DATES)
 def test_versions_prices_and_telephone_numbers_are_no_dates(text: str) -> None:
     assert claimed(text).at is None

@@ -2,7 +2,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from siftline.analyze.plurals import singular
@@ -89,6 +89,7 @@ def test_letters_are_weighed_by_script_and_signs_say_nothing(text: str, said: in
     assert (letters(text), extent(text)) == (said, long)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(), st.text())
 def test_more_text_never_says_less(one: str, other: str) -> None:
     assert letters(one + other) >= max(letters(one), letters(other)) - 1

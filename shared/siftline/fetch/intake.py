@@ -65,8 +65,9 @@ class Intake:
         self._payload = {"source_id": str(source.id)}
         self._files: set[str] = set()
         rule = first_import if source.imported_at is None else "all"
-        analysed = chosen(verdict.arrivals, rule)
-        self._contents = [self._content(arrival, analyse=arrival.url_key in analysed) for arrival in verdict.arrivals]
+        arrivals = [_settled(arrival, now) for arrival in verdict.arrivals]
+        analysed = chosen(arrivals, rule)
+        self._contents = [self._content(arrival, analyse=arrival.url_key in analysed) for arrival in arrivals]
         self._returned = self._returning(wanted, first_import)
 
     def counts(self) -> Mapping[str, Any]:
@@ -126,13 +127,13 @@ class Intake:
         """Return the contents to be made again; the import rule holds for what the first poll brought."""
         returns = [found for found in self._verdict.returns if found.arrival.url_key in wanted]
         imported_at = self._source.imported_at or self._now
-        old = [found.arrival for found in returns if found.first_seen_at <= imported_at]
+        arrivals = [_settled(found.arrival, self._now) for found in returns]
+        old = [arrival for arrival, found in zip(arrivals, returns, strict=True) if found.first_seen_at <= imported_at]
         left = {arrival.url_key for arrival in old} - chosen(old, first_import)
-        return [self._content(found.arrival, analyse=found.arrival.url_key not in left) for found in returns]
+        return [self._content(arrival, analyse=arrival.url_key not in left) for arrival in arrivals]
 
     def _content(self, arrival: Arrival, *, analyse: bool) -> NewContent:
-        entry = _settled(arrival.identified.entry, self._now)
-        identified = arrival.identified._replace(entry=entry)
+        identified, entry = arrival.identified, arrival.identified.entry
         recording = recording_url(entry)
         site_name = self._feed.title or None
         told = None
@@ -203,13 +204,16 @@ class Intake:
         )
 
 
-def _settled(entry: Entry, now: datetime) -> Entry:
-    """Return an entry without a date that cannot be so at ``now``; the feed is read without a clock."""
+def _settled(arrival: Arrival, now: datetime) -> Arrival:
+    """Return an arrival without a date that cannot be so at ``now``; the feed is read without a clock."""
+    entry = arrival.identified.entry
     if entry.published_at is None or (found := settled(entry.published_at, now)).at is not None:
-        return entry
+        return arrival
     if entry.updated_at is not None and settled(entry.updated_at, now).at is not None:
-        return replace(entry, published_at=entry.updated_at)
-    return replace(entry, published_at=None, undated_code=found.undated_code, undated_claim=found.claim)
+        entry = replace(entry, published_at=entry.updated_at)
+    else:
+        entry = replace(entry, published_at=None, undated_code=found.undated_code, undated_claim=found.claim)
+    return arrival._replace(identified=arrival.identified._replace(entry=entry))
 
 
 def chosen(arrivals: list[Arrival], rule: str) -> set[str]:

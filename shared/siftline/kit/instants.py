@@ -240,7 +240,9 @@ class Dates:
         """Return the first claim that is an instant; where none is, the first that says anything."""
         refused = _NOTHING
         for claim in claims:
-            found = Claimed(claim) if isinstance(claim, datetime) else self.read(claim)
+            if isinstance(claim, datetime):
+                return Claimed(claim)
+            found = self.read(claim) if claim != "" else _NOTHING
             if found.at is not None:
                 return found
             refused = refused if refused.claim else found
