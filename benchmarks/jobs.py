@@ -105,7 +105,7 @@ def measure(
                 broken[name, crowd] += deadlocks(name) - before
                 if number:  # the first one warms up
                     told[name, crowd].append(done)
-    return told, broken
+    return dict(told), broken
 
 
 def deadlocks_of(ways: Mapping[str, tuple[str, Way]]) -> Callable[[str], int]:
@@ -209,11 +209,10 @@ def reach(told: Told, crowds: Sequence[int]) -> Iterator[dict[str, Any]]:
         yield {
             "at once": crowd,
             "store / store alone": ratio(mine, rates(OURS, crowds[0])),
-            **{f"store / {name}": ratio(mine, rates(name, crowd)) for name in (PEER, LOOP) if (name, crowd) in told},
             **{
-                f"{name} / {PEER}": ratio(rates(name, crowd), rates(PEER, crowd))
-                for name in (CONTENTS, SQS)
-                if (PEER, crowd) in told
+                f"{name} / {beside}": ratio(rates(name, crowd), rates(beside, crowd))
+                for name, beside in ((OURS, PEER), (OURS, LOOP), (CONTENTS, PEER), (SQS, PEER))
+                if {(name, crowd), (beside, crowd)} <= told.keys()
             },
         }
 

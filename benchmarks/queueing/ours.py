@@ -60,8 +60,8 @@ def complete(database: Database, job: ClaimedJob) -> None:
     """End a job well."""
     if not subjects_store.has_status(job.job_type):
         with database.statement() as connection:
-            lease_store.complete(connection, job, result={}, duration_ms=0)
-        return
+            if lease_store.complete_alone(connection, job, result={}, duration_ms=0):
+                return
     settled_after(
         database,
         lambda connection: lease_store.completing(connection, job, {}, 0),

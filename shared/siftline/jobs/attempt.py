@@ -146,13 +146,19 @@ class Attempts:
     def _complete(self, claim: Claim, done: Done, duration_ms: int) -> list[UUID]:
         """End a job well, with all that stands or falls with it; returns the jobs to publish."""
         job = claim.job
-        if done.writes_nothing and not claim.probes and not subjects_store.has_status(job.job_type):
-            again = settled(
+        if (
+            done.writes_nothing
+            and not claim.probes
+            and not subjects_store.has_status(job.job_type)
+            and settled(
                 self._database,
-                lambda connection: lease_store.complete(connection, job, result=done.result, duration_ms=duration_ms),
+                lambda connection: lease_store.complete_alone(
+                    connection, job, result=done.result, duration_ms=duration_ms
+                ),
                 single=True,
             )
-            return [] if again is None else [again]
+        ):
+            return []
         return settled_after(
             self._database,
             lambda connection: self._completing(connection, job, done, duration_ms),

@@ -42,7 +42,7 @@ class Ended:
 
 # A claim need not be on disk when its work begins: were it lost with the server, its token would be unknown and the job
 # due again, and the arrow that ends the work, which does wait for the disk, could not be drawn.
-_CLAIM = f"""
+_CLAIM_WITH = f"""
 with claimed as (
   update jobs set state = 'processing', attempts = attempts + 1, lease_token = %(token)s,
     lease_until = now() + %(lease)s, claimed_at = now(), again = false, again_for = null, waits_for = null,
@@ -51,12 +51,14 @@ with claimed as (
     and ((state = 'pending' and due_at <= now() + %(grace)s) or (state = 'processing' and lease_until < now()))
   returning id, job_type, queue, subject_id, group_key, payload, priority, attempts, max_attempts, lease_token,
     lease_until, deferred_since),
-event as (insert into job_events (job_id, event, attempt) select id, 'claimed', attempts from claimed),
-{subjects.CLAIMED}
+event as (insert into job_events (job_id, event, attempt) select id, 'claimed', attempts from claimed)__subject__
 select id, job_type, queue, subject_id, group_key, payload, priority, attempts, max_attempts, lease_token, lease_until,
   deferred_since
 from claimed where set_config('synchronous_commit', 'off', true) is not null
 """  # noqa: S608  -- constants of ours
+_CLAIM = _CLAIM_WITH.replace("__subject__", "")
+_CLAIM_CONTENT = _CLAIM_WITH.replace("__subject__", subjects.CONTENT_CLAIMED)
+_CLAIM_SOURCE = _CLAIM_WITH.replace("__subject__", subjects.SOURCE_CLAIMED)
 
 _CLEAR_EARLY = f"""
 update jobs set published_at = null, updated_at = now()
@@ -91,6 +93,19 @@ event as (
   select id, %(state)s, attempts, %(duration_ms)s, %(error_code)s, %(error_message)s from ended
   union all select id, 'enqueued', 0, null, null, null from follow)
 select id, priority, group_key, (select id from follow) as follow_id from ended
+"""
+
+# The arrow of a job that is done and that nobody asked for meanwhile, where there is nothing else to write.
+_END_ALONE = """
+with ended as (
+  update jobs set state = 'completed', finished_at = now(), lease_token = null, lease_until = null,
+    error_code = null, error_message = null, result = %(result)s, waits_for = null, updated_at = now()
+  where id = %(id)s and state = 'processing' and lease_token = %(token)s and not again
+  returning id, attempts),
+event as (
+  insert into job_events (job_id, event, attempt, duration_ms)
+  select id, 'completed', attempts, %(duration_ms)s from ended)
+select id from ended
 """
 
 _AGAIN_LATER = """
@@ -128,7 +143,7 @@ def claim(
         "grace": timedelta(seconds=grace_s),
     }
     with connection.cursor(row_factory=kwargs_row(_claimed)) as cursor:
-        job = cursor.execute(_CLAIM, values).fetchone()
+        job = cursor.execute(_claiming(job_type), values).fetchone()
     if job is None:
         connection.execute(_CLEAR_EARLY, values)
         return None
@@ -156,6 +171,16 @@ def complete(connection: Connection, job: ClaimedJob, *, result: Mapping[str, An
     A ``result`` that says ``stale`` was thrown away by its room: it costs no credit.
     """
     return completing(connection, job, result, duration_ms)().follow_id
+
+
+def complete_alone(connection: Connection, job: ClaimedJob, *, result: Mapping[str, Any], duration_ms: int) -> bool:
+    """End a job well by one statement, where nothing else of it is to be written.
+
+    Returns false where it is another's by now, or its subject changed meanwhile: nothing has happened then, and
+    ``complete`` says which. Not for jobs that cost credits or whose subject has a status.
+    """
+    values = {"id": job.id, "token": job.lease_token, "result": _result(result), "duration_ms": duration_ms}
+    return connection.execute(_END_ALONE, values).fetchone() is not None
 
 
 def completing(
@@ -214,6 +239,12 @@ def defer(
     )
 
 
+def _claiming(job_type: JobType) -> str:
+    if subjects.is_content_job(job_type):
+        return _CLAIM_CONTENT
+    return _CLAIM_SOURCE if job_type is JobType.FETCH_SOURCE else _CLAIM
+
+
 def _claimed(**columns: Any) -> ClaimedJob:
     columns["job_type"] = JobType(columns["job_type"])
     columns["queue"] = Queue(columns["queue"])
@@ -238,7 +269,7 @@ def _end(
             "state": state,
             "error_code": error.error_code if error else None,
             "error_message": error.detail if error else None,
-            "result": Jsonb(dict(result)) if result else None,
+            "result": _result(result),
             "park_id": park_id,
             "follow_id": new_id(),
             "duration_ms": duration_ms,
@@ -256,6 +287,10 @@ def _end(
         return row
 
     return ended
+
+
+def _result(result: Mapping[str, Any] | None) -> Jsonb | None:
+    return Jsonb(dict(result)) if result else None
 
 
 def _again_later(

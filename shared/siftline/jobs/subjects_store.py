@@ -37,14 +37,17 @@ _CONTENTS_ENQUEUED = f"""
 update contents set status = 'PENDING', error_code = null, error_detail = null, {_NOTICE}, updated_at = now()
 from mine where contents.id = mine.id
 """  # noqa: S608  -- constants of ours
-# A worker has the job: parts of the very statement that claims it, beside its rows in ``claimed``.
-CLAIMED = """
+# A worker has the job: a part of the very statement that claims it, beside its row in ``claimed``. Each kind of subject
+# has its own: to make ready to write a table costs the server more than to write nothing there.
+CONTENT_CLAIMED = """,
 content as (
   update contents set status = 'PROCESSING', error_code = null, error_detail = null, updated_at = now()
-  from claimed where contents.id = claimed.subject_id and claimed.job_type in ('ingest_content', 'analyze_content')),
+  from claimed where contents.id = claimed.subject_id)
+"""
+SOURCE_CLAIMED = """,
 source as (
   update sources set fetch_status = 'FETCHING', updated_at = now()
-  from claimed where sources.id = claimed.subject_id and claimed.job_type = 'fetch_source')
+  from claimed where sources.id = claimed.subject_id)
 """
 _CONTENTS_FAILED = f"""
 {_MINE.format("contents", "")}
@@ -80,6 +83,11 @@ update sources set fetch_status = 'ERROR', last_error_code = %(code)s, last_erro
   next_fetch_reason = 'the last poll failed', updated_at = now()
 from mine where sources.id = mine.id
 """  # noqa: S608  -- constants of ours
+
+
+def is_content_job(job_type: JobType) -> bool:
+    """Return whether a job type's state is its content's status."""
+    return job_type in _CONTENT_JOBS
 
 
 def has_status(job_type: JobType) -> bool:
