@@ -51,7 +51,7 @@ def _one(database: Database, job_id: UUID, job_type: JobType) -> float:
     settled_after(
         database,
         lambda connection: lease_store.completing(connection, job, {}, 0),
-        lambda connection, again: lease_store.finished(connection, job, again),
+        lambda connection, ended: lease_store.finished(connection, job, ended.follow_id),
     )
     return time.perf_counter() - begun
 

@@ -90,7 +90,7 @@ def _one(way: _Way, database: Database, job_id: UUID) -> None:
         settled_after(
             database,
             lambda connection: lease_store.completing(connection, job, {}, 0),
-            lambda connection, again: lease_store.finished(connection, job, again),
+            lambda connection, ended: lease_store.finished(connection, job, ended.follow_id),
         )
 
 
