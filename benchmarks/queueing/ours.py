@@ -65,7 +65,7 @@ def complete(database: Database, job: ClaimedJob) -> None:
     settled_after(
         database,
         lambda connection: lease_store.completing(connection, job, {}, 0),
-        lambda connection, again: lease_store.finished(connection, job, again),
+        lambda connection, ended: lease_store.finished(connection, job, ended.follow_id),
     )
 
 

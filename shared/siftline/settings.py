@@ -78,7 +78,7 @@ class WorkerSettings(SwitchSettings):
     """The long-poll worker: threads a function, patience, and how it stops."""
 
     worker_threads: dict[str, int] = Field(
-        default={"fetch": 8, "ingest": 4, "analyze": 2, "resolve": 1, "cluster": 1, "brief": 2},
+        default={"fetch": 8, "ingest": 4, "analyze": 2, "resolve": 1, "cluster": 2, "brief": 2},
         description="messages in work at a time of each queue, by queue or else by function; 1 for any other",
     )
     worker_yield_s: float = Field(

@@ -55,7 +55,7 @@ def test_following_a_feed_queues_its_first_fetch(world: World) -> None:
     assert answer.headers["location"] == f"/v1/sources/{answer.json['id']}"
     assert (answer.json["status"], answer.json["health"]) == ("QUEUED", "active")
     [envelope] = world.sender.sent[Queue.FETCH]
-    assert envelope.group == "host:news.example"
+    assert envelope.group == f"user:{user.user_id}"
     source = user.get(answer.headers["location"]).json
     assert (source["title"], source["topics"], source["url"]) == ("News", ["World"], URL)
     assert (source["refresh_minutes"], source["own_refresh_minutes"], source["items"]) == (60, None, 0)

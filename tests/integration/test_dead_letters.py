@@ -55,7 +55,7 @@ class Desk:
         """Let analyses have used up their attempts and be parked, as ``fail`` and the publisher do it."""
         with self.database.transaction() as connection:
             contents = [make_content(connection) for _ in range(number)]
-            jobs = [NewJob(job_type=JobType.ANALYZE_CONTENT, subject_id=one, group_key="user:a") for one in contents]
+            jobs = [NewJob(JobType.ANALYZE_CONTENT, one, "user:a", queue=Queue.ANALYSIS) for one in contents]
             ids = store.enqueue(connection, jobs)
             connection.execute(
                 "update jobs set state = 'failed', attempts = 4, park_id = gen_random_uuid(), error_code = %s,"
@@ -341,7 +341,7 @@ def test_a_live_job_that_is_committed_in_the_very_moment_is_no_error(desk: Desk)
 
     thread = threading.Thread(target=redrive)
     with desk.database.transaction() as connection:
-        job = NewJob(job_type=JobType.ANALYZE_CONTENT, subject_id=subject, group_key="g")
+        job = NewJob(JobType.ANALYZE_CONTENT, subject, "g", queue=Queue.ANALYSIS)
         store.enqueue(connection, [job])
         thread.start()
         waiting = "select 1 from pg_stat_activity where application_name = 'redriving' and wait_event_type = 'Lock'"

@@ -450,8 +450,8 @@ def test_the_sweep_has_scored_what_nobody_asked_to_have_scored_one_job_a_user(da
     reader.hold(None)
     assert [sweep.run().unscored for _ in range(2)] == [1, 0]
 
-    assert jobs(reader) == [(Queue.ANALYSIS, "pending")]
-    assert len(sender.sent[Queue.ANALYSIS]) == 1
+    assert jobs(reader) == [(Queue.ANALYSIS_BACKGROUND, "pending")]
+    assert len(sender.sent[Queue.ANALYSIS_BACKGROUND]) == 1
     assert reader.run("select count(*) from jobs where subject_id = %s", other.user_id) == [(0,)]
 
 

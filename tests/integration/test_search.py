@@ -180,9 +180,9 @@ def test_the_sweep_looks_into_the_collections_of_every_model_version(library: Li
 
 
 @pytest.mark.parametrize("status", ["PENDING", "PROCESSING"])
-def test_only_what_is_ready_is_found(library: Library, status: str):
+def test_what_has_no_text_yet_is_not_found(library: Library, status: str):
     user = library.user()
-    library.give(user, PORT, status=status)
+    library.give(user, PORT, status=status, text=None)
     library.give(user, GOAL)
 
     assert titles(user.get("/v1/search", q=PORT)) == [GOAL]
