@@ -193,6 +193,7 @@ def test_what_an_edition_leaves_out_is_counted_by_why(desk):
         "not_read_yet": 3,
         "not_about": 0,
         "told_before": 0,
+        "unusable": 0,
         "no_place": 0,
     }
     assert "Not looked at: 1 too old, 1 read already, 1 that could not be read, 3 still being read." in " ".join(

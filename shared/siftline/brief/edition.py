@@ -54,6 +54,8 @@ class Covered:
     oldest: datetime
     """What counts as published until then was left out as too old."""
     came_in: CameIn
+    unusable: int = 0
+    """So many of the contents that were chosen from could not be told."""
 
 
 def document(
@@ -87,14 +89,15 @@ def document(
             "sources_failed": coverage.sources_failed,
             "sources_skipped": coverage.sources_skipped,
             "failed": [{"title": line(one.title), "error_code": line(one.error_code)} for one in coverage.failed],
-            **_counts(covered.came_in, choice),
+            **_counts(covered, choice),
         },
         "links": {"edition": links.edition(edition_id), "page": links.page(read_token)},
     }
 
 
-def _counts(came_in: CameIn, choice: Choice) -> Mapping[str, Any]:
+def _counts(covered: Covered, choice: Choice) -> Mapping[str, Any]:
     """Return what became of all that came in: what was told and each reason for leaving out add up to it."""
+    came_in = covered.came_in
     told = sum(slot.size for slot in choice.slots)
     return {
         "items_came_in": came_in.came_in,
@@ -107,7 +110,8 @@ def _counts(came_in: CameIn, choice: Choice) -> Mapping[str, Any]:
             "not_read_yet": came_in.waiting,
             "not_about": came_in.not_about,
             "told_before": choice.items_told_before,
-            "no_place": came_in.looked_at - told - choice.items_told_before,
+            "unusable": covered.unusable,
+            "no_place": came_in.looked_at - told - choice.items_told_before - covered.unusable,
         },
         "items_undated": came_in.undated,
         "items_duplicate": came_in.duplicates,

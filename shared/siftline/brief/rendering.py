@@ -27,6 +27,7 @@ _LEFT_OUT = {
     "read": "read already",
     "failed": "that could not be read",
     "not_read_yet": "still being read",
+    "unusable": "that could not be told",
 }
 
 
