@@ -83,6 +83,21 @@ def test_a_token_without_an_end_makes_one_with_and_without(world: World) -> None
     assert when(make(user, expires_at=end.isoformat()).json["expires_at"]) == end
 
 
+def test_a_token_that_ended_is_nobody_though_the_gateway_keeps_the_authorizers_answer(
+    world: World, authorizer: Authorizer
+) -> None:
+    """Case T33."""
+    end = world.clock.now() + timedelta(days=30)
+    made = make(ending(world, world.user(), end))
+    child = holder_of(authorizer, made, world)
+    assert child is not None
+    assert child.get("/v1/me").status == 200
+    world.clock.move(30 * 86_400 - 1)
+    assert child.get("/v1/me").status == 200
+    world.clock.move(1)
+    assert child.get("/v1/me").code == "unauthorized"
+
+
 def test_a_token_that_is_over_makes_none_though_the_gateway_still_knows_it(world: World) -> None:
     """Case T33."""
     user = world.user()

@@ -5,17 +5,23 @@ from datetime import UTC, datetime
 from email import message_from_bytes, policy
 from email.header import decode_header, make_header
 from email.parser import BytesHeaderParser, BytesParser
+from html import escape
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
 
+from siftline.api import opml
+from siftline.api.atom import Entry, entries_xml
+from siftline.api.shapes import Label, Name
 from siftline.brief.channel import Parcel
 from siftline.brief.edition import Links
 from siftline.brief.mail_message import Letterhead, edition_mail
 from siftline.kit.errors import PermanentError
 from siftline.kit.lines import header_value, line, mail_text
+from siftline.kit.log import logger
 
 NOW = datetime(2026, 11, 28, 7, tzinfo=UTC)
 # What has been used against mail programs, terminals, readers of code and of titles, and what it is mixed with.
@@ -226,3 +232,30 @@ def test_a_value_that_would_be_two_headers_is_refused(value):
 def test_what_an_error_tells_is_one_line():
     error = PermanentError("The server said:\r\n\x1b[2Jnothing\u202e.")
     assert (error.detail, str(error)) == ("The server said: [2Jnothing.",) * 2
+
+
+@pytest.mark.parametrize("kind", [Name, Label])
+def test_what_a_user_names_is_a_line_that_can_be_seen(kind):
+    adapter = TypeAdapter(kind)
+    assert adapter.validate_python(" Mor\u202ening\r\nnews ") == "Morning news"
+    with pytest.raises(ValidationError):
+        adapter.validate_python("\u200b\u2060\u202e")
+
+
+def test_a_log_holds_ascii_alone_whatever_was_told():
+    written = logger("lines_test").registered_formatter.serialize({"message": "a\u2028b\u202e\ud800\n", "of": "Łódź"})
+    assert written.isascii()
+    assert "\n" not in written
+
+
+def test_titles_of_atom_and_opml_are_lines():
+    title = "Flood\u202e\r\n\x1b[2J =?utf-8?q?=0D=0ABcc:_x?="
+    moment = datetime(2026, 11, 28, tzinfo=UTC)
+    entry = Entry(
+        id=UUID(int=1), title=title, url="https://n.example/", author=title, updated_at=moment, published_at=moment
+    )
+    shown = "Flood [2J =?utf-8?q?=0D=0ABcc:_x?="
+    assert entries_xml([entry], max_bytes=10_000).count(f">{shown}<") == 2
+    body = f'<opml><body><outline xmlUrl="https://n.example/" text="{escape(title)}"/></body></opml>'
+    [outline] = opml.read(body.replace("\x1b", "").encode(), encoding=None, most=10)
+    assert outline.title == shown.replace("\x1b", "")

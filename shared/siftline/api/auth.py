@@ -5,6 +5,7 @@ system needs ``ops``; only the routes in ``OPEN`` and ``OPEN_BY_TOKEN`` need not
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -42,17 +43,23 @@ def caller_in(context: Mapping[str, Any]) -> Caller | None:
     """Return the caller from the authorizer's context, or ``None`` where there is no complete one."""
     try:
         scopes = known_scopes(str(context["scopes"]).split())
-        return Caller(UUID(context["user_id"]), UUID(context["token_id"]), scopes)
+        ends = datetime.fromisoformat(context["expires_at"]) if "expires_at" in context else None
+        return Caller(UUID(context["user_id"]), UUID(context["token_id"]), scopes, ends)
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
 
 
-def admit(event: APIGatewayProxyEventV2) -> Caller | None:
-    """Return who calls, ``None`` on an open route; raises 401 for nobody and 403 for whose token does not allow it."""
+def admit(event: APIGatewayProxyEventV2, now: datetime) -> Caller | None:
+    """Return who calls, ``None`` on an open route; raises 401 for nobody and 403 for whose token does not allow it.
+
+    A token that ended since the authorizer looked is nobody's.
+    """
     scope = required_scope(event.http_method, event.path)
     if scope is None:
         return None
     caller = _caller(event)
+    if caller.expires_at is not None and caller.expires_at <= now:
+        raise unauthorized()
     if scope not in caller.scopes:
         raise lacking(scope)
     return caller

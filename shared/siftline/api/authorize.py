@@ -44,7 +44,7 @@ class Authorizer:
             with self._database.transaction() as connection:
                 holder = find_holder(connection, token_sha256(token))
         if holder is not None:
-            return Caller(holder.user_id, holder.token_id, known_scopes(holder.scopes))
+            return Caller(holder.user_id, holder.token_id, known_scopes(holder.scopes), holder.expires_at)
         if header and self._wrong_tokens is not None:
             self._wrong_tokens.note(source_ip)
         return None

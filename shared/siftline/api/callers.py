@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
@@ -21,14 +22,17 @@ class Caller:
     user_id: UUID
     token_id: UUID
     scopes: frozenset[Scope]
+    expires_at: datetime | None = None
+    """When the token ends: the gateway keeps the authorizer's answer for longer."""
 
     def context(self) -> dict[str, str]:
         """Return what the authorizer tells the gateway, whose context holds only flat values."""
-        return {
+        told = {
             "user_id": str(self.user_id),
             "token_id": str(self.token_id),
             "scopes": " ".join(sorted(self.scopes)),
         }
+        return told if self.expires_at is None else told | {"expires_at": self.expires_at.isoformat()}
 
 
 def known_scopes(names: Iterable[str]) -> frozenset[Scope]:

@@ -81,7 +81,7 @@ class EditionRoutes:
             body = store.rendering(connection, caller.user_id, edition_id, form)
         link = link_of(row.id, caller.token_id, row.read_token)
         if form == "document":
-            links = {name: for_reader(url, row.read_token, link) for name, url in body["links"].items()}
+            links = {name: for_reader(url, row.read_token, link) for name, url in body.get("links", {}).items()}
             return answer(200, EditionDetail(**self._fields(row, caller), document={**body, "links": links}))
         body = for_reader(body, row.read_token, link)
         media_type = "text/html" if form == "html" else "text/plain"

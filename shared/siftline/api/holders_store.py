@@ -1,6 +1,7 @@
 """Whose a token is: the one question of the authorizer to PostgreSQL."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from psycopg.rows import class_row
@@ -15,10 +16,11 @@ class Holder:
     token_id: UUID
     user_id: UUID
     scopes: list[str]
+    expires_at: datetime | None
 
 
 _VALID = """
-select id as token_id, user_id, scopes from access_tokens
+select id as token_id, user_id, scopes, expires_at from access_tokens
 where token_sha256 = %(sha256)b and revoked_at is null and (expires_at is null or expires_at > now())
 """
 

@@ -31,6 +31,7 @@ from siftline.api.problems import (
     to_json,
 )
 from siftline.api.routing import Resource
+from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import ConflictError
 from siftline.kit.errors import PermanentError, TransientError
 from siftline.kit.lines import line
@@ -54,9 +55,11 @@ class HttpApi:
         *,
         elsewhere: Sequence[Resource] = (),
         limit: RequestLimit | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._log = log
         self._limit = limit
+        self._clock = clock or SystemClock()
         self.resolver, self._elsewhere = (
             Dispatcher(
                 [resource.router() for resource in part],
@@ -73,7 +76,7 @@ class HttpApi:
         try:
             request = plain_request(event)
             wrapped = APIGatewayProxyEventV2(dict(request))
-            caller = admit(wrapped)
+            caller = admit(wrapped, self._clock.now())
             if caller is not None and self._limit is not None:
                 self._limit.take(caller.token_id)
             refuse_unstorable(wrapped)

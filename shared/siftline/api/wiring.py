@@ -140,7 +140,13 @@ def http_api(
         HealthRoutes(Authorizer(parts.database, wrong_tokens), checks, parts.log),
     ]
     elsewhere = [SearchRoutes(None)]  # answered by the search function; described here with the rest
-    return HttpApi([*resources, DocumentRoutes([*resources, *elsewhere])], parts.log, elsewhere=elsewhere, limit=limit)
+    return HttpApi(
+        [*resources, DocumentRoutes([*resources, *elsewhere])],
+        parts.log,
+        elsewhere=elsewhere,
+        limit=limit,
+        clock=parts.clock,
+    )
 
 
 def open_api(settings: ApiSettings, save_urls: SaveUrls, log: Logger) -> HttpApi:
