@@ -136,14 +136,14 @@ where h.scope = %(scope)s and h.learned_s is not null
   and (h.refused_at is null or h.refused_at < now() - %(together)s)
 """  # noqa: S608  -- as above
 
-# Once a minute is enough to tell that it answers.
+# Once a minute is enough to tell that it answers the same one.
 _ANSWERED = """
 insert into fetch_hosts as h (scope, answered_at, answered_by, updated_at)
 values (%(scope)s, now(), %(who)s::uuid, now())
 on conflict (scope) do update set answered_at = now(), answered_by = excluded.answered_by,
   refusal_ratio = h.refusal_ratio * %(kept)s, refused = h.refused - %(who)s::text, updated_at = now()
 where h.answered_at is null or h.answered_at < now() - interval '1 minute' or h.refusal_ratio > 0.01
-  or h.refused ? %(who)s::text
+  or h.answered_by <> %(who)s::uuid or h.refused ? %(who)s::text
 """
 
 # Whoever is refused again, or was the last one to be answered, is no sign of a pace.
