@@ -2,6 +2,7 @@
 -- depends: 0012_politeness
 
 alter table fetch_hosts add column answered_at timestamptz;
+alter table fetch_hosts add column answered_by uuid;
 alter table fetch_hosts add column refusal_ratio double precision not null default 0;
 alter table fetch_hosts add column refused jsonb not null default '{}';
 comment on column fetch_hosts.answered_at is 'when it last answered well, to a minute';

@@ -199,7 +199,8 @@ def resettled(first: list[Entry], second: list[Entry]) -> tuple[int, int]:
 
 def elsewhere(one: Entry, **parts: object) -> Entry:
     """Return an entry under another guid and address."""
-    return replace(one, guid=f"https://new.example/?p={one.guid}", link=f"{one.link}-slug", **parts)  # type: ignore[arg-type]
+    values = {"guid": f"https://new.example/?p={one.guid}", "link": f"{one.link}-slug", **parts}
+    return replace(one, **values)  # type: ignore[arg-type]  # by name
 
 
 def dated(number: int, **parts: object) -> Entry:

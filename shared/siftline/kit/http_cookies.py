@@ -7,7 +7,12 @@ for a whole public suffix, nothing for another port. Nothing outlives the reques
 from collections.abc import Sequence
 from dataclasses import replace
 from email.message import Message
-from http.cookiejar import Cookie, CookieJar, DefaultCookiePolicy, eff_request_host  # type: ignore[attr-defined]
+from http.cookiejar import (  # type: ignore[attr-defined]  # typeshed leaves the last one out
+    Cookie,
+    CookieJar,
+    DefaultCookiePolicy,
+    eff_request_host,
+)
 from typing import Any
 from urllib.parse import urlsplit
 

@@ -136,23 +136,24 @@ where h.scope = %(scope)s and h.learned_s is not null
   and (h.refused_at is null or h.refused_at < now() - %(together)s)
 """  # noqa: S608  -- as above
 
-# Once a minute is enough to tell that it answers.
+# Once a minute is enough to tell that it answers the same one.
 _ANSWERED = """
-insert into fetch_hosts as h (scope, answered_at, updated_at) values (%(scope)s, now(), now())
-on conflict (scope) do update set answered_at = now(), refusal_ratio = h.refusal_ratio * %(kept)s,
-  refused = h.refused - %(who)s::text, updated_at = now()
+insert into fetch_hosts as h (scope, answered_at, answered_by, updated_at)
+values (%(scope)s, now(), %(who)s::uuid, now())
+on conflict (scope) do update set answered_at = now(), answered_by = excluded.answered_by,
+  refusal_ratio = h.refusal_ratio * %(kept)s, refused = h.refused - %(who)s::text, updated_at = now()
 where h.answered_at is null or h.answered_at < now() - interval '1 minute' or h.refusal_ratio > 0.01
-  or h.refused ? %(who)s::text
+  or h.answered_by <> %(who)s::uuid or h.refused ? %(who)s::text
 """
 
-# Whoever is refused every time is no sign of a pace.
+# Whoever is refused again, or was the last one to be answered, is no sign of a pace.
 _REFUSED = """
 update fetch_hosts as h set updated_at = now(),
   refused = h.refused || jsonb_build_object(%(who)s::text, coalesce((h.refused ->> %(who)s::text)::int, 0) + 1),
-  refusal_ratio = case when coalesce((h.refused ->> %(who)s::text)::int, 0) < %(most)s
-    then h.refusal_ratio * %(kept)s + 1 - %(kept)s else h.refusal_ratio end
-where h.scope = %(scope)s and h.answered_at > now() - %(answers_kept)s
-returning (h.refused ->> %(who)s::text)::int <= %(most)s as paced, h.refusal_ratio >= %(refusing)s as refusing
+  refusal_ratio = case when h.refused ? %(who)s::text then h.refusal_ratio
+    else h.refusal_ratio * %(kept)s + 1 - %(kept)s end
+where h.scope = %(scope)s and h.answered_at > now() - %(answers_kept)s and h.answered_by <> %(who)s::uuid
+returning (h.refused ->> %(who)s::text)::int as times, h.refusal_ratio >= %(refusing)s as refusing
 """
 
 _BLOCK = """
@@ -243,14 +244,15 @@ def refused(connection: Connection, bucket: Bucket, scope: str, who: UUID, *, in
     values = {
         "scope": scope,
         "who": str(who),
-        "most": _REFUSED_MAX,
         "kept": _KEPT_RATIO,
         "answers_kept": _ANSWERS_KEPT,
         "refusing": _REFUSING_RATIO,
     }
     row = connection.execute(_REFUSED, values).fetchone()
-    if row is None or not row[0]:
+    if row is None or row[0] > _REFUSED_MAX:
         return None
+    if row[0] > 1:
+        return Refused(refusing=False)
     lesson = {
         "scope": bucket.scope,
         "interval_s": bucket.interval_s,

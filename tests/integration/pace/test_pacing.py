@@ -321,6 +321,8 @@ class TestRefusals:
             refusals += ask.pace.refused(URL, who=private) is not None
         assert (refusals, learned(database)) == (5, [])
         ask.pace.answered(URL, who=private)
+        assert ask.pace.refused(URL, who=private) is None
+        ask.pace.answered(URL, who=new_id())
         assert ask.pace.refused(URL, who=private) is not None
 
     def test_what_a_host_refuses_in_one_form_it_may_answer_in_another(self, asking: Callable[..., Asking]) -> None:
