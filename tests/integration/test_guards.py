@@ -3,9 +3,10 @@
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import httpx
@@ -25,6 +26,9 @@ from siftline.kit.vectors import open_collections
 from siftline.settings import process_environment
 from siftline.worker.template import QueueResource
 from tests.stack import MINISTACK
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY, ANOTHER = "a" * 32, "b" * 32
@@ -145,7 +149,7 @@ def test_no_page_and_no_stranger_drops_a_collection(vectors: str, page: dict[str
 
 
 def test_a_service_with_pages_answers_its_own_and_no_other_name() -> None:
-    def greets(environ, start_response):  # type: ignore[no-untyped-def]
+    def greets(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         start_response("200 OK", [("Content-Length", "5")])
         return [b"hello"]
 
