@@ -190,11 +190,9 @@ def _measure(report: Report, machine: RunningMachine, port: int, feeds: int, sav
     reader = _Reader(machine.client(saver.token), saver.id, url, port)
     reader.save("warm-up")
     idle = [_timed(reader, f"idle-{at}") for at in range(2 if saves < 4 else 4)]
-    outlines = "".join(
-        f'<outline type="rss" text="feed {at}" xmlUrl="http://127.0.1.{at % 250 + 1}:{port}/feed/f{at}"/>'
-        for at in range(feeds)
-    )
-    _import(machine.client(importer.token), f"<opml version='2.0'><body>{outlines}</body></opml>")
+    client = machine.client(importer.token)
+    for at in range(feeds):
+        _follow(client, f"http://127.0.1.{at % 250 + 1}:{port}/feed/f{at}")
     time.sleep(5.0)  # until its jobs are everywhere
     beside = []
     for at in range(saves):
@@ -236,10 +234,11 @@ def _progress(database_url: str, user_id: Any) -> str:
     return f"{ready}/{held}"
 
 
-def _import(client: Client, opml: str) -> None:
-    status, answer = client.call("POST", "/v1/opml", opml, content_type="text/x-opml")
-    if status != 200:
-        raise SystemExit(f"The import was answered {status}: {answer}")
+def _follow(client: Client, url: str) -> None:
+    """Follow a feed by its address: what a file of subscriptions says of this machine is refused."""
+    status, answer = client.call("POST", "/v1/sources", {"url": url})
+    if status not in (200, 201, 202):
+        raise SystemExit(f"Following {url} was answered {status}: {answer}")
 
 
 if __name__ == "__main__":
