@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 from psycopg import sql
 
 from infra.local.aws import CREDENTIALS
@@ -20,6 +21,10 @@ from tests.stack import TEMPLATE_DATABASE, OwnStack, RemoteStack, Stack
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
+
+# Neither how long an example takes nor how fast examples are made says anything but how busy the machine is.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 pytest_plugins = ("tests.faults.table",)
 
