@@ -109,12 +109,11 @@ def test_search_counts_with_the_rest_and_a_feed_by_its_own_token(database: Datab
     assert [sent(world.api, read).status for _ in range(3)] == [200, 200, 429]
 
 
-def test_a_database_that_is_away_is_a_503_and_no_crash() -> None:
+def test_without_a_database_nothing_is_counted_and_nobody_is_refused_for_it() -> None:
     away = RequestLimit(SingleConnection("postgresql://127.0.0.1:1/none", connect_timeout_s=2), FakeClock())
     api = HttpApi([SearchRoutes(None)], logger("search"), limit=away)
-    answer = ApiClient(api, new_id()).get("/v1/search", q="x")
-    assert (answer.status, answer.code) == (503, "database_unavailable")
-    assert int(answer.headers["retry-after"]) > 0
+    assert ApiClient(api, new_id()).get("/v1/search", q="x").code == "not_found"  # no finder here
+    assert ApiClient(api, new_id()).post("/v1/search").code == "method_not_allowed"
 
 
 # What a user has --------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from siftline.api import limits_store as store
 from siftline.api.problems import ProblemError
 from siftline.kit.aws import secret
 from siftline.kit.clock import Clock, SystemClock
-from siftline.kit.db import Database, open_database
+from siftline.kit.db import Database, DatabaseUnavailableError, open_database
 from siftline.settings import SearchSettings
 
 _MINUTE_S = 60
@@ -41,14 +41,17 @@ class RequestLimit:
         self._left: dict[UUID, int] = {}
 
     def take(self, token_id: UUID) -> None:
-        """Count one request. Raises 429, and ``DatabaseUnavailableError``."""
+        """Count one request. Raises 429."""
         now_s = int(self._clock.now().timestamp())
         minute = now_s // _MINUTE_S
         if self._from_hand(token_id, minute):
             return
         wanted = max(1, self._per_minute // _HANDFULS)
-        with self._database.transaction() as connection:
-            granted = store.take(connection, token_id, minute, wanted, at_most=self._per_minute)
+        try:
+            with self._database.transaction() as connection:
+                granted = store.take(connection, token_id, minute, wanted, at_most=self._per_minute)
+        except DatabaseUnavailableError:
+            return  # uncounted: a route that needs the database says so itself, the others are answered
         if granted == 0:
             raise _too_many(_MINUTE_S - now_s % _MINUTE_S)
         with self._lock:
