@@ -205,7 +205,6 @@ UNORDERED = {
     "jobs.reprocess_store._END": "one run goes on at most",
     "jobs.spending_store._RESERVE": "_LOCK_DAY holds the day's two rows, in order",
     "jobs.spending_store._END": "_LOCK holds the day's two rows, in order",
-    "jobs.lease_store._CLAIM_WITH": "it claims one job",
     "jobs.subjects_store.CONTENT_CLAIMED": "a part of _CLAIM_CONTENT, which claims one job",
     "jobs.subjects_store.SOURCE_CLAIMED": "a part of _CLAIM_SOURCE, which claims one job",
 }
