@@ -42,7 +42,7 @@ from contents join items on items.content_id = contents.id where items.user_id =
 _SCORED_SINCE = """
 select 1 from jobs join job_events on job_events.job_id = jobs.id
 where jobs.job_type = 'score_user' and jobs.subject_id = %s and job_events.event = 'completed' and job_events.at > %s
-  and jobs.created_at >= %s
+  and jobs.claimed_at >= %s
 """
 
 
