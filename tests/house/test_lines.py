@@ -16,6 +16,8 @@ OTHERS = {
     "shared/siftline/fetch/markup.py": "HTML of many lines, as XML and PostgreSQL take it",
     "shared/siftline/fetch/xml_feed.py": "XML that is repaired before it is read",
     "shared/siftline/api/problems.py": "JSON's own escapes",
+    "shared/siftline/kit/date_words.py": "words of dates, compared and never shown",
+    "shared/siftline/kit/http_body.py": "bytes, to tell a text from data",
 }
 _ACTING = re.compile(r"\\u(?:202[a-e89]|206[6-9])|\\x1b|\\x9b|[\u2028-\u202e\u2066-\u2069]", re.IGNORECASE)
 # Whoever writes mails by Python's package: its folding decodes what strangers encoded.
@@ -103,6 +105,7 @@ WRITTEN = {
     },
     "shared/siftline/brief/webhook.py": {"timestamp": "a number"},
     "shared/siftline/api/document.py": {"policy": "digests of ours"},
+    "shared/siftline/kit/http_cookies.py": {"line": "a server's, read and not sent"},
 }
 
 

@@ -19,10 +19,9 @@ import psycopg
 from siftline.contracts import JobType
 from siftline.jobs import set_aside_store
 from siftline.kit.db import Connection
-from siftline.kit.errors import PermanentError, SiftlineError
+from siftline.kit.errors import SiftlineError, UnusableError
 from siftline.kit.log import logger
 from siftline.kit.metrics import COUNT, emit
-from siftline.kit.unit_vector import UnusableVectorError
 
 _log = logger("jobs")
 _TOLD = 10
@@ -30,7 +29,7 @@ _Row = TypeVar("_Row")
 _Result = TypeVar("_Result")
 
 
-class UnusableRowError(PermanentError):
+class UnusableRowError(UnusableError):
     """A stored row holds what cannot be worked with; others are no worse for it."""
 
     code = "unusable_row"
@@ -146,7 +145,7 @@ def _fault(work: Callable[[_Row], _Result], rows: _Row, keep: list[_Result] | No
     """Do work and return how a row made it fail; what it came to goes into ``keep``."""
     try:
         result = work(rows)
-    except (UnusableRowError, UnusableVectorError) as error:
+    except UnusableError as error:
         return error
     except (SiftlineError, psycopg.OperationalError, psycopg.InterfaceError, MemoryError):
         raise

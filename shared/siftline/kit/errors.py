@@ -49,6 +49,12 @@ class PermanentError(SiftlineError):
     code = "not_processable"
 
 
+class UnusableError(PermanentError):
+    """A stored value is none that work can be done with: the row that it stands in is set aside."""
+
+    code = "unusable"
+
+
 class ConfigurationError(SiftlineError):
     """The system is set up wrongly (a missing model, a collection of another dimension): an operator must act.
 

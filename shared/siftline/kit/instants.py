@@ -21,6 +21,7 @@ from functools import cache, cached_property
 from typing import NamedTuple, NoReturn
 
 from siftline.kit.date_words import Words, folded, words
+from siftline.kit.lines import line
 from siftline.kit.zones import UnknownZoneError, zone
 
 EARLIEST = datetime(1900, 1, 3, tzinfo=UTC)
@@ -258,7 +259,7 @@ class Dates:
         text = " ".join(_without_references(text[: 10 * CLAIM_MAX_CHARS]).split())
         if not text:
             return _NOTHING
-        shown = "".join(sign for sign in text[:CLAIM_MAX_CHARS] if sign.isprintable())
+        shown = line(text, CLAIM_MAX_CHARS)
         try:
             moment = self._read(text) if len(text) <= CLAIM_MAX_CHARS else _refuse(UNREADABLE)
         except _RefusedError as error:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siftline.kit.errors import PermanentError
+from siftline.kit.errors import UnusableError
 
 Vector = NDArray[np.float32]
 """float32, unit length, shape [dimensions]."""
@@ -15,7 +15,7 @@ _LENGTH_MIN = 1e-9
 _STORED_MIN, _STORED_MAX = 1e-6, 1e6
 
 
-class UnusableVectorError(PermanentError):
+class UnusableVectorError(UnusableError):
     """The model made a vector without direction: all zero, or with a component that is not a finite number."""
 
     code = "unusable_vector"
