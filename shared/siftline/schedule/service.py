@@ -8,7 +8,7 @@ from siftline.contracts import JobType, Priority, Queue, Tick
 from siftline.jobs import counts_store, outbox_store, set_aside_store
 from siftline.jobs import store as jobs
 from siftline.jobs.missing_vectors import ask_again
-from siftline.jobs.model import NewJob
+from siftline.jobs.model import NewJob, follower
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import Depth
 from siftline.jobs.reprocess import Reprocess
@@ -221,11 +221,16 @@ class Schedule:
         with self._database.transaction() as connection:
             due = store.due_pages(connection, limit=self._settings.due_sources_per_tick)
             wanted = [
-                NewJob(JobType.INGEST_CONTENT, content_id, f"subject:{content_id}", queue=Queue.CONTENT_BACKGROUND)
-                for content_id in due
+                NewJob(
+                    JobType.INGEST_CONTENT,
+                    page.content_id,
+                    f"source:{page.source_id}" if page.user_id is None else follower(page.user_id),
+                    payload={"source_id": str(page.source_id)},
+                )
+                for page in due
             ]
             ids = jobs.enqueue(connection, wanted, max_attempts=self._settings.job_max_attempts)
-            store.asked_for(connection, due)
+            store.asked_for(connection, [page.content_id for page in due])
         self._publisher.publish(ids)
         return len(ids)
 

@@ -21,6 +21,16 @@ class DueSource:
 
 
 @dataclass(frozen=True, slots=True)
+class DuePage:
+    """A page that a feed lists and that is to be asked for again."""
+
+    content_id: UUID
+    source_id: UUID
+    user_id: UUID | None
+    """One of those who have it from that feed."""
+
+
+@dataclass(frozen=True, slots=True)
 class LostDelivery:
     """A delivery that nobody works on and that is not over."""
 
@@ -100,7 +110,13 @@ where (sets.version <> sets.spread_version
 order by sets.user_id limit %(limit)s
 """
 
-_DUE_PAGES = "select content_id from page_asks where again_at <= now() order by again_at limit %(limit)s"
+# Each in the turn of one of those who have it from its feed, and of all of them as evenly as their ids fall.
+_DUE_PAGES = """
+select content_id, source_id, (
+  select user_id from items where items.content_id = asks.content_id and items.source_id = asks.source_id
+  order by md5(user_id::text || asks.content_id) limit 1) as user_id
+from page_asks asks where again_at <= now() order by again_at limit %(limit)s
+"""
 _ASKED_FOR = """
 with due as (select content_id from page_asks where content_id = any(%(ids)b::uuid[]) order by content_id for update)
 update page_asks set again_at = null from due where page_asks.content_id = due.content_id
@@ -147,9 +163,9 @@ def due_sources(connection: Connection, *, limit: int) -> list[DueSource]:
         return cursor.execute(_DUE_SOURCES, {"limit": limit}).fetchall()
 
 
-def due_pages(connection: Connection, *, limit: int) -> list[UUID]:
-    """Return the contents whose pages are to be asked for again now."""
-    with connection.cursor(row_factory=scalar_row) as cursor:
+def due_pages(connection: Connection, *, limit: int) -> list[DuePage]:
+    """Return the pages that are to be asked for again now."""
+    with connection.cursor(row_factory=class_row(DuePage)) as cursor:
         return cursor.execute(_DUE_PAGES, {"limit": limit}).fetchall()
 
 
