@@ -61,8 +61,10 @@ migrate: $(VENV)/.local ## bring the database of DATABASE_URL to the newest sche
 	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.migrate
 
 .PHONY: user
-user: $(VENV)/.local ## make a user and print a token: NAME=…, OPS=1 for an operator
-	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.user $(if $(NAME),--name "$(NAME)") $(if $(filter 1,$(OPS)),--ops)
+user: $(VENV)/.local ## make a user and print a token: NAME=…, OPS=1 for an operator; LIST=1; TOKEN=… REVOKE=1 another token; DELETE=… YES=1
+	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.user $(if $(NAME),--name "$(NAME)") $(if $(filter 1,$(OPS)),--ops) \
+	  $(if $(filter 1,$(LIST)),--list) $(if $(TOKEN),--token "$(TOKEN)") $(if $(filter 1,$(REVOKE)),--revoke) \
+	  $(if $(DELETE),--delete "$(DELETE)") $(if $(filter 1,$(YES)),--yes)
 
 .PHONY: redrive
 redrive: $(VENV)/.local ## give dead letters back to work: QUEUE=analysis, ERROR_CODE=…, LIMIT=…, DRY_RUN=1
