@@ -60,24 +60,24 @@ on conflict (user_id) do nothing
 """
 _FORGET_NAME = "update users set name = 'deleted ' || id, interests = '' where id = %(user_id)s"
 _FORGET_COUNTS = """
-with some as (
+with gone as (
   select token_id from request_counts where token_id in (
     select id from access_tokens where user_id = %(user_id)s
     union all select id from feed_tokens where user_id = %(user_id)s)
   order by token_id for update)
-delete from request_counts using some where request_counts.token_id = some.token_id
+delete from request_counts using gone where request_counts.token_id = gone.token_id
 """
 _FORGET_FEED_TOKENS = """
-with some as (select id from feed_tokens where user_id = %(user_id)s order by id for update)
-delete from feed_tokens using some where feed_tokens.id = some.id
+with gone as (select id from feed_tokens where user_id = %(user_id)s order by id for update)
+delete from feed_tokens using gone where feed_tokens.id = gone.id
 """
 _FORGET_TOKENS = """
-with some as (select id from access_tokens where user_id = %(user_id)s order by id for update)
-delete from access_tokens using some where access_tokens.id = some.id
+with gone as (select id from access_tokens where user_id = %(user_id)s order by id for update)
+delete from access_tokens using gone where access_tokens.id = gone.id
 """
 _SILENCE = """
-with some as (select id from briefings where user_id = %(user_id)s and enabled order by id for no key update)
-update briefings set enabled = false from some where briefings.id = some.id
+with gone as (select id from briefings where user_id = %(user_id)s and enabled order by id for no key update)
+update briefings set enabled = false from gone where briefings.id = gone.id
 """
 _ASKED = "select user_id from user_deletions order by asked_at, user_id"
 
@@ -95,10 +95,10 @@ with subjects (id) as ({_SUBJECTS})
 select distinct jobs.subject_id from subjects join jobs on jobs.subject_id = subjects.id limit %(limit)s
 """  # noqa: S608  -- a constant of ours
 _FORGET_JOBS = """
-with some as (
+with gone as (
   select id from jobs where subject_id = any(%(subjects)b::uuid[]) and state in ('completed', 'failed', 'cancelled')
   order by job_type, subject_id, id for update)
-delete from jobs using some where jobs.id = some.id
+delete from jobs using gone where jobs.id = gone.id
 """
 
 # --- what they follow
@@ -108,19 +108,19 @@ select source_id from subscriptions where user_id = %(user_id)s order by source_
 """
 _HOLD_SOURCES = "select id from sources where id = any(%(ids)b::uuid[]) order by url_key for update"
 _UNSUBSCRIBE = """
-with some as (
+with gone as (
   select id from subscriptions where user_id = %(user_id)s and source_id = any(%(ids)b::uuid[]) order by id for update)
-delete from subscriptions using some where subscriptions.id = some.id
+delete from subscriptions using gone where subscriptions.id = gone.id
 """
 _UNFOLLOWED = """
 select id from sources where id = any(%(ids)b::uuid[])
   and not exists (select from subscriptions where subscriptions.source_id = sources.id)
 """
 _STOP_POLLING = """
-with some as (select id from sources where id = any(%(ids)b::uuid[]) order by url_key for no key update)
+with gone as (select id from sources where id = any(%(ids)b::uuid[]) order by url_key for no key update)
 update sources set health = 'inactive', fetch_status = 'IDLE', next_fetch_reason = 'nobody follows it',
   updated_at = now()
-from some where sources.id = some.id
+from gone where sources.id = gone.id
 """
 _NOTE_SOURCES = """
 update user_deletions set source_ids = source_ids || %(ids)b::uuid[] where user_id = %(user_id)s
@@ -132,12 +132,12 @@ _STRIKE_SOURCES = """
 update user_deletions set source_ids = source_ids[%(limit)s + 1:] where user_id = %(user_id)s
 """
 _DROP_SOURCES = """
-with some as (
+with gone as (
   select id from sources where id = any(%(ids)b::uuid[])
     and not exists (select from subscriptions where subscriptions.source_id = sources.id)
     and not exists (select from items where items.source_id = sources.id)
   order by url_key for update)
-delete from sources using some where sources.id = some.id returning sources.id
+delete from sources using gone where sources.id = gone.id returning sources.id
 """
 
 # --- what they hold: whoever saves such a page at this moment holds its row; then it stays
@@ -145,25 +145,25 @@ delete from sources using some where sources.id = some.id returning sources.id
 _HELD = "select content_id from items where user_id = %(user_id)s order by content_id limit %(limit)s"
 _HOLD_CONTENTS = "select id from contents where id = any(%(ids)b::uuid[]) order by url_key for update"
 _LET_GO = """
-with some as (
+with gone as (
   select id from items where user_id = %(user_id)s and content_id = any(%(ids)b::uuid[])
   order by user_id, content_id for update)
-delete from items using some where items.id = some.id
+delete from items using gone where items.id = gone.id
 """
 _DROP_CONTENTS = """
-with some as (
+with gone as (
   select id from contents where id = any(%(ids)b::uuid[])
     and not exists (select from items where items.content_id = contents.id)
   order by url_key for update)
-delete from contents using some where contents.id = some.id returning contents.id
+delete from contents using gone where contents.id = gone.id returning contents.id
 """
 
 # --- what is theirs alone and may be much; the rest goes with the user's row
 
 _BATCH_OF = """
-with some as (
+with gone as (
   select {key} from {table} where user_id = %(user_id)s order by {key} limit %(limit)s for update)
-delete from {table} using some where {table}.{key} = some.{key}
+delete from {table} using gone where {table}.{key} = gone.{key}
 """
 _FORGET_STORIES = _BATCH_OF.format(table="stories", key="id")
 _FORGET_CLUSTERS = _BATCH_OF.format(table="clusters", key="id")
@@ -171,18 +171,18 @@ _FORGET_RUNS = _BATCH_OF.format(table="cluster_runs", key="id")
 _FORGET_EDITIONS = _BATCH_OF.format(table="editions", key="id")
 _FORGET_ORDERS = _BATCH_OF.format(table="feed_orders", key="id")
 _FORGET_BURIED = """
-with some as (
+with gone as (
   select url_key, user_id from item_tombstones where user_id = %(user_id)s
   order by url_key, user_id limit %(limit)s for update)
-delete from item_tombstones using some
-where item_tombstones.url_key = some.url_key and item_tombstones.user_id = some.user_id
+delete from item_tombstones using gone
+where item_tombstones.url_key = gone.url_key and item_tombstones.user_id = gone.user_id
 """
 _FORGET_KEYS = """
-with some as (
+with gone as (
   select user_id, key from idempotency_keys where user_id = %(user_id)s
   order by user_id, key limit %(limit)s for update)
-delete from idempotency_keys using some
-where idempotency_keys.user_id = some.user_id and idempotency_keys.key = some.key
+delete from idempotency_keys using gone
+where idempotency_keys.user_id = gone.user_id and idempotency_keys.key = gone.key
 """
 _OWN = (
     (_FORGET_STORIES, 500),
@@ -208,50 +208,50 @@ where not exists (select from mail_addresses a where a.address = own.address and
     where b.channel = 'email' and lower(b.destination) = own.address and b.user_id <> %(user_id)s)
 """
 _FORGET_ASKS = """
-with some as (
+with gone as (
   select id from mail_asks where user_id = %(user_id)s or address = any(%(addresses)b::text[]) order by id for update)
-delete from mail_asks using some where mail_asks.id = some.id
+delete from mail_asks using gone where mail_asks.id = gone.id
 """
 _FORGET_SUPPRESSIONS = """
-with some as (
+with gone as (
   select address from mail_suppressions where address = any(%(addresses)b::text[]) order by address for update)
-delete from mail_suppressions using some where mail_suppressions.address = some.address
+delete from mail_suppressions using gone where mail_suppressions.address = gone.address
 """
 _FORGET_EVENTS = """
-with some as (
+with gone as (
   select id from mail_events where exists (
     select from unnest(%(addresses)b::text[]) as own (address) where strpos(lower(event::text), own.address) > 0)
   order by id for update)
-delete from mail_events using some where mail_events.id = some.id
+delete from mail_events using gone where mail_events.id = gone.id
 """
 _FORGET_ASIDE = f"""
-with some as (
+with gone as (
   select job_type, row_id from set_aside where row_id in (
     {_SUBJECTS} union all select id from topic_sets where user_id = %(user_id)s)
   order by job_type, row_id for update)
-delete from set_aside using some where set_aside.job_type = some.job_type and set_aside.row_id = some.row_id
+delete from set_aside using gone where set_aside.job_type = gone.job_type and set_aside.row_id = gone.row_id
 """  # noqa: S608  -- a constant of ours
 
 # --- money: what was given and spent stays in the books, and says no longer whose it was
 
 # What was taken first, for a balance is never below nothing.
 _UNNAME_CREDITS = """
-with some as (
+with gone as (
   select id, case when state <> 'released' then amount else 0 end as counted from credit_entries
   where user_id = %(user_id)s order by amount, id limit %(limit)s for update),
-unnamed as (update credit_entries set user_id = null from some where credit_entries.id = some.id)
-update users set credits = credits - (select coalesce(sum(counted), 0) from some) where id = %(user_id)s
-  and exists (select from some)
+unnamed as (update credit_entries set user_id = null from gone where credit_entries.id = gone.id)
+update users set credits = credits - (select coalesce(sum(counted), 0) from gone) where id = %(user_id)s
+  and exists (select from gone)
 """
 _UNNAME_SPENDINGS = """
-with some as (select id from spendings where user_id = %(user_id)s order by id limit %(limit)s for no key update)
-update spendings set user_id = null from some where spendings.id = some.id
+with gone as (select id from spendings where user_id = %(user_id)s order by id limit %(limit)s for no key update)
+update spendings set user_id = null from gone where spendings.id = gone.id
 """
 
 # --- work of others that was begun in their turn: it goes on as nobody's
 
 _UNNAME_JOBS = """
-with some as (
+with gone as (
   select id from jobs
   where (group_key = any(%(keys)s) or again_for = any(%(keys)s)) and state <> 'processing'
   limit %(limit)s for update skip locked)
@@ -259,7 +259,7 @@ update jobs set
   group_key = case when group_key = any(%(keys)s)
     then case job_type when 'fetch_source' then 'source:' else 'subject:' end || subject_id else group_key end,
   again_for = case when again_for <> all(%(keys)s) then again_for end, payload = payload - 'url'
-from some where jobs.id = some.id
+from gone where jobs.id = gone.id
 """
 _NAMED_JOBS = """
 select exists (select from jobs where group_key = any(%(keys)s) or again_for = any(%(keys)s))
