@@ -89,6 +89,10 @@ reprocess: $(VENV)/.local ## read again what other versions read: DRY_RUN=1 only
 credits: $(VENV)/.local ## credits for a user: USER=name-or-id AMOUNT=100, or AMOUNT=unmetered
 	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.credits --user="$(if $(filter command,$(word 1,$(origin USER))),$(USER))" --amount="$(AMOUNT)"
 
+.PHONY: export
+export: $(VENV)/.local ## all that a user has, as JSON: USER=name-or-id OUT=file.json
+	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.export --user="$(if $(filter command,$(word 1,$(origin USER))),$(USER))" --out="$(OUT)"
+
 .PHONY: export-model
 export-model: $(VENV)/.local .local/export/.ready ## a model folder of any model: MODEL=<hub id or folder> OUT=… TASK=nli|embedding|token REDUCE_RANGE=1 UNPROVEN=1
 	@PYTHONPATH=shared:. $(BIN)/python -m layers.model.export --model "$(MODEL)" $(if $(OUT),--out "$(OUT)") $(if $(TASK),--task $(TASK)) \

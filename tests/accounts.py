@@ -133,7 +133,12 @@ def _told(connection: Connection, user_id: UUID, briefing_id: UUID, content_id: 
         "insert into editions (id, briefing_id, user_id, period_key, due_at, window_from, window_until, stories,"
         " document, html, plain, read_token)"
         " values (%s, %s, %s, '2026-11-28', now(), now(), now(), 1, %s, 'adas-note', 'adas-note', 'r3ad')",
-        (edition, briefing_id, user_id, '{"briefing": {"name": "adas-briefing"}}'),
+        (
+            edition,
+            briefing_id,
+            user_id,
+            '{"briefing": {"name": "adas-briefing"}, "links": {"page": "https://siftline.example/v1/read/r3ad"}}',
+        ),
     )
     connection.execute(
         "insert into edition_items (edition_id, briefing_id, content_id, story_key, site, place, lead)"
