@@ -93,6 +93,15 @@ credits: $(VENV)/.local ## credits for a user: USER=name-or-id AMOUNT=100, or AM
 export: $(VENV)/.local ## all that a user has, as JSON: USER=name-or-id OUT=file.json
 	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.export --user="$(if $(filter command,$(word 1,$(origin USER))),$(USER))" --out="$(OUT)"
 
+# Both act on DATABASE_URL where it is set, else on .local, whether make run is at work there or not.
+.PHONY: backup
+backup: $(VENV)/.local ## the database whole, while everything runs: OUT=file.tar
+	@PYTHONPATH=shared:. $(BIN)/python -m infra.local.backup --out="$(OUT)" $(if $(FOLDER),--folder "$(FOLDER)")
+
+.PHONY: restore
+restore: $(VENV)/.local ## a backup in the place of what is there: FROM=file.tar, YES=1 asks nobody; FOLDER=.local
+	@PYTHONPATH=shared:. $(BIN)/python -m infra.local.backup --from="$(FROM)" $(if $(FOLDER),--folder "$(FOLDER)") $(if $(filter 1,$(YES)),--yes)
+
 .PHONY: export-model
 export-model: $(VENV)/.local .local/export/.ready ## a model folder of any model: MODEL=<hub id or folder> OUT=… TASK=nli|embedding|token REDUCE_RANGE=1 UNPROVEN=1
 	@PYTHONPATH=shared:. $(BIN)/python -m layers.model.export --model "$(MODEL)" $(if $(OUT),--out "$(OUT)") $(if $(TASK),--task $(TASK)) \
