@@ -54,7 +54,7 @@ def url(database_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def scopes_of(database: Database, out: str) -> set[Scope] | None:
     """Return what the token at the end of a command's answer allows."""
-    caller = Authorizer(database).identify(f"Bearer {out.split()[-1]}")
+    caller = Authorizer(database).identify(f"Bearer {out.rsplit(maxsplit=1)[-1]}")
     return None if caller is None else set(caller.scopes)
 
 
