@@ -196,7 +196,7 @@ class Schedule:
                 "reprocess": self._reprocess,
                 "missing_vectors": self._missing_vectors,
                 "deleted_users": lambda: steps.repeat(lambda: deletions.work(self._database), full=1),
-                "deleted_vectors": lambda: steps.repeat(self._remove_deleted, full=_CLEAN_UP_BATCH),
+                "deleted_vectors": lambda: steps.repeat(self._remove_deleted, full=1),
             }
         )
 
