@@ -61,8 +61,10 @@ migrate: $(VENV)/.local ## bring the database of DATABASE_URL to the newest sche
 	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.migrate
 
 .PHONY: user
-user: $(VENV)/.local ## make a user and print a token: NAME=…, OPS=1 for an operator
-	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.user $(if $(NAME),--name "$(NAME)") $(if $(filter 1,$(OPS)),--ops)
+user: $(VENV)/.local ## make a user and print a token: NAME=…, OPS=1 for an operator; LIST=1; TOKEN=… REVOKE=1 another token; DELETE=… YES=1
+	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.user $(if $(NAME),--name "$(NAME)") $(if $(filter 1,$(OPS)),--ops) \
+	  $(if $(filter 1,$(LIST)),--list) $(if $(TOKEN),--token "$(TOKEN)") $(if $(filter 1,$(REVOKE)),--revoke) \
+	  $(if $(DELETE),--delete "$(DELETE)") $(if $(filter 1,$(YES)),--yes)
 
 .PHONY: redrive
 redrive: $(VENV)/.local ## give dead letters back to work: QUEUE=analysis, ERROR_CODE=…, LIMIT=…, DRY_RUN=1
@@ -86,6 +88,19 @@ reprocess: $(VENV)/.local ## read again what other versions read: DRY_RUN=1 only
 .PHONY: credits
 credits: $(VENV)/.local ## credits for a user: USER=name-or-id AMOUNT=100, or AMOUNT=unmetered
 	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.credits --user="$(if $(filter command,$(word 1,$(origin USER))),$(USER))" --amount="$(AMOUNT)"
+
+.PHONY: export
+export: $(VENV)/.local ## all that a user has, as JSON: USER=name-or-id OUT=file.json
+	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.export --user="$(if $(filter command,$(word 1,$(origin USER))),$(USER))" --out="$(OUT)"
+
+# Both act on DATABASE_URL where it is set, else on .local, whether make run is at work there or not.
+.PHONY: backup
+backup: $(VENV)/.local ## the database whole, while everything runs: OUT=file.tar
+	@PYTHONPATH=shared:. $(BIN)/python -m infra.local.backup --out="$(OUT)" $(if $(FOLDER),--folder "$(FOLDER)")
+
+.PHONY: restore
+restore: $(VENV)/.local ## a backup in the place of what is there: FROM=file.tar, YES=1 asks nobody; FOLDER=.local
+	@PYTHONPATH=shared:. $(BIN)/python -m infra.local.backup --from="$(FROM)" $(if $(FOLDER),--folder "$(FOLDER)") $(if $(filter 1,$(YES)),--yes)
 
 .PHONY: export-model
 export-model: $(VENV)/.local .local/export/.ready ## a model folder of any model: MODEL=<hub id or folder> OUT=… TASK=nli|embedding|token REDUCE_RANGE=1 UNPROVEN=1

@@ -185,7 +185,7 @@ def _measure(report: Report, machine: RunningMachine, port: int, feeds: int, sav
     with psycopg.connect(url) as plain:
         report.tell(durability(plain))
     database = SingleConnection(url)
-    importer, saver = make_user(database, "importer"), make_user(database, "reader")
+    importer, saver = make_user(database, "importer"), make_user(database, "saver")
     database.close()
     reader = _Reader(machine.client(saver.token), saver.id, url, port)
     reader.save("warm-up")

@@ -108,7 +108,9 @@ def copy_source(origin: Database, target: Database, source_id: UUID) -> None:
         ).fetchall()
     with target.transaction() as connection, connection.cursor() as cursor:
         cursor.executemany("insert into sources (id, kind, url, url_key) values (%s, %s, %s, %s)", source)
-        cursor.executemany("insert into users (id, name) values (%s, 'reader')", [(row[1],) for row in subscribed])
+        cursor.executemany(
+            "insert into users (id, name) values (%s, %s::text)", [(row[1], row[1]) for row in subscribed]
+        )
         cursor.executemany("insert into subscriptions (id, user_id, source_id) values (%s, %s, %s)", subscribed)
 
 

@@ -148,7 +148,7 @@ class World:
             public_url=public_url,
         )
 
-    def user(self, *scopes: str, name: str = "reader") -> ApiClient:
+    def user(self, *scopes: str, name: str | None = None) -> ApiClient:
         """Return a new user of this world."""
         with self.database.transaction() as connection:
             user_id = make_user(connection, name=name)

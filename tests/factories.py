@@ -20,9 +20,10 @@ from siftline.kit.http_typed import typed_origin
 from siftline.kit.ids import new_id
 
 
-def make_user(connection: Connection, *, name: str = "reader") -> UUID:
-    """Insert a user."""
+def make_user(connection: Connection, *, name: str | None = None) -> UUID:
+    """Insert a user, of a name that nobody else has unless told."""
     user_id = new_id()
+    name = f"reader {user_id}" if name is None else name
     connection.execute("insert into users (id, name) values (%s, %s)", (user_id, name))
     return user_id
 

@@ -95,7 +95,7 @@ class Siftline:
         database = SingleConnection(self._database_url)
         with database.transaction() as connection:
             connection.execute(_COUNTED)
-            connection.execute("insert into users (id, name) values (%s, 'reader')", [user_id])
+            connection.execute("insert into users (id, name) values (%s, %s::text)", [user_id, user_id])
             for url in urls:
                 save_url(connection, user_id, url)
         database.close()

@@ -7,6 +7,7 @@ from siftline.contracts import ScheduleEvent
 from siftline.jobs.sweep import Sweep
 from siftline.jobs.wiring import producer, statistics
 from siftline.rank.reconcile import remove_deleted, remove_ghosts
+from siftline.schedule.archived_pages import archived_pages
 from siftline.schedule.service import Schedule
 from siftline.settings import ScheduleSettings
 
@@ -27,7 +28,7 @@ def build() -> Schedule:
             statistics=statistics(settings, parts),
             work_s=settings.tick_work_s,
         ),
-        remove_deleted=partial(remove_deleted, settings, parts.database),
+        remove_deleted=partial(remove_deleted, settings, parts.database, archived_pages(settings)),
         remove_ghosts=partial(remove_ghosts, settings, parts.database),
         clock=parts.clock,
         settings=settings,

@@ -3,14 +3,13 @@
 import argparse
 import sys
 from contextlib import closing
-from uuid import UUID
 
 from infra.local.answer import run
 from infra.local.errors import SetUpError
-from infra.local.user import open_database
+from infra.local.user import open_database, user_named
 from siftline.jobs import credits_store
 from siftline.jobs.credits import resume_waiting
-from siftline.kit.db import Connection, Database
+from siftline.kit.db import Database
 from siftline.kit.errors import SiftlineError
 from siftline.settings import JobSettings
 
@@ -26,20 +25,11 @@ def give(database: Database, word: str, amount: int | None) -> tuple[int | None,
     Returns the new balance and how many contents went on. Raises ``SetUpError`` where the word names none or several.
     """
     with database.transaction() as connection:
-        balance = credits_store.grant(connection, _user(connection, word), amount)
+        balance = credits_store.grant(connection, user_named(connection, word), amount)
     resumed, attempts = 0, JobSettings().job_max_attempts
     while went_on := resume_waiting(database, limit=_BATCH, max_attempts=attempts):
         resumed += went_on
     return balance, resumed
-
-
-def _user(connection: Connection, word: str) -> UUID:
-    found = credits_store.users_named(connection, word)
-    if not found:
-        raise SetUpError(f"There is no user {word}.")
-    if len(found) > 1:
-        raise SetUpError(f"Several users are called {word}; name one by id: {', '.join(map(str, found))}")
-    return found[0]
 
 
 def _amount(text: str) -> int | None:

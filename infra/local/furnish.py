@@ -14,8 +14,9 @@ from infra.local.meters import Meters, read_alarms
 from infra.local.migrate import create_database, migrate
 from infra.local.queues import MissingQueues, create_queues, sqs_client
 from infra.local.samples import DEFAULT_PORT, HOST, SampleServer
-from infra.local.user import make_user
+from infra.local.user import make_user, reissue
 from siftline.api.authorize import Authorizer
+from siftline.jobs.deletions_store import find
 from siftline.jobs.outbox_store import end_leases
 from siftline.kit.db import Database, DatabaseUnavailableError, SingleConnection
 from siftline.kit.log import logger
@@ -33,6 +34,7 @@ from sources join source_entries on source_entries.source_id = sources.id
 join contents on contents.id = source_entries.content_id
 where sources.url = any(%(urls)s)
 """
+FIRST_USER = "reader"
 ALARMS = Path(__file__).resolve().parents[1] / "observability.yaml"
 
 
@@ -70,13 +72,15 @@ def missing_queues(machine: "Machine") -> MissingQueues:
 
 
 def token(machine: "Machine", state: "State") -> str:
-    """Return the token kept from before, if the database knows it, or make a user with a new one."""
+    """Return the token kept from before, if the database knows it, or a new one of the first user, made if need be."""
     connection = SingleConnection(machine.postgres.url(machine.database))
     try:
         kept = state.token()
         if kept and Authorizer(connection).identify(f"Bearer {kept}"):
             return kept
-        made = make_user(connection, "reader").token
+        with connection.transaction() as transaction:
+            known = find(transaction, FIRST_USER)
+        made = (reissue if known else make_user)(connection, FIRST_USER).token
         state.keep_token(made)
         return made
     finally:

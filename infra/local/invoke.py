@@ -2,13 +2,13 @@
 
 import argparse
 import json
-import shlex
 import sys
 from pathlib import Path
 from typing import Any, TextIO
 
 from infra.local.answer import logs_apart
 from infra.local.errors import SetUpError
+from infra.local.state import kept_environment
 from siftline.settings import environment
 from siftline.worker.hosting import HostedFunction, InvocationError
 from siftline.worker.template import Function, Template
@@ -26,7 +26,7 @@ def main(arguments: list[str], out: TextIO) -> int:
     try:
         function = _function(options.function)
         event = _event(options.event)
-        with environment(_variables(options.folder)):
+        with environment(kept_environment(options.folder)):
             print(json.dumps(HostedFunction(function).invoke(event), indent=2, default=str), file=out)
     except (SetUpError, InvocationError) as error:
         print(f"siftline: {error}", file=sys.stderr)
@@ -46,14 +46,6 @@ def _event(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SetUpError(f"The event {path} cannot be read: {error}") from error
-
-
-def _variables(folder: Path) -> dict[str, str]:
-    kept = folder / "environment"
-    if not kept.exists():
-        raise SetUpError("Nothing runs here yet: start `make run` in another terminal, then invoke again.")
-    pairs = (word.partition("=") for word in shlex.split(kept.read_text(encoding="utf-8")))
-    return {name: value for name, _, value in pairs}
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
+from infra.local.errors import SetUpError
 from infra.local.processes import end_pid, started_at
 
 
@@ -83,6 +84,15 @@ class State:
         """Keep what the programs were given, for commands by hand: ``set -a; . .local/environment``."""
         lines = [f"{name}={shlex.quote(value)}\n" for name, value in sorted(variables.items())]
         write_private(self.folder / "environment", "".join(lines))
+
+
+def kept_environment(folder: Path) -> dict[str, str]:
+    """Return what ``State.keep_environment`` kept in a folder. Raises ``SetUpError`` where nothing ever ran there."""
+    kept = folder / "environment"
+    if not kept.exists():
+        raise SetUpError("Nothing runs here yet: start `make run` in another terminal, then ask again.")
+    pairs = (word.partition("=") for word in shlex.split(kept.read_text(encoding="utf-8")))
+    return {name: value for name, _, value in pairs}
 
 
 def write_private(path: Path, text: str) -> None:

@@ -1,10 +1,14 @@
-"""Make a user with a first token: ``make user NAME=Ada``. The token is printed once and cannot be had again."""
+"""Users: ``make user NAME=Ada`` makes one with a token, ``LIST=1`` shows all, ``TOKEN=Ada``, ``DELETE=Ada``.
+
+A token is printed once and cannot be had again.
+"""
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -12,10 +16,12 @@ from pydantic import ValidationError
 from infra.local.answer import run
 from infra.local.errors import SetUpError
 from siftline.api.callers import Scope
-from siftline.api.tokens import create_user, issue_token
-from siftline.jobs import credits_store
+from siftline.api.tokens import NameTakenError, create_user, issue_token
+from siftline.api.tokens_store import revoke_all
+from siftline.jobs import credits_store, deletions
+from siftline.jobs.deletions_store import AccountRow, accounts, find
 from siftline.kit.aws import secret
-from siftline.kit.db import Database, SingleConnection
+from siftline.kit.db import Connection, Database, SingleConnection
 from siftline.kit.errors import SiftlineError
 from siftline.settings import DatabaseSettings, LocalSettings
 
@@ -31,7 +37,7 @@ class NewUser:
 def make_user(database: Database, name: str, *, time_zone: str = "UTC", scopes: Iterable[Scope] = Scope) -> NewUser:
     """Make a user with a token that does not end, and with the credits of ``NEW_USER_CREDITS``.
 
-    Raises ``UnknownTimeZoneError`` and ``DatabaseUnavailableError``.
+    Raises ``NameTakenError``, ``UnknownTimeZoneError`` and ``DatabaseUnavailableError``.
     """
     balance = LocalSettings().new_user_credits
     with database.transaction() as connection:
@@ -39,6 +45,44 @@ def make_user(database: Database, name: str, *, time_zone: str = "UTC", scopes: 
         if balance is not None:
             credits_store.grant(connection, user_id, balance)
         return NewUser(user_id, issue_token(connection, user_id, "first token", scopes, None))
+
+
+def reissue(database: Database, word: str, *, scopes: Iterable[Scope] = Scope, revoke: bool = False) -> NewUser:
+    """Give the user of this name or id another token that does not end; with ``revoke`` all others end now.
+
+    Raises ``SetUpError`` where there is no such user or they are being deleted, and ``DatabaseUnavailableError``.
+    """
+    with database.transaction() as connection:
+        user_id = user_named(connection, word)
+        [account] = accounts(connection, user_id)
+        if account.deleted_at is not None:
+            raise SetUpError("This user is being deleted.")
+        if revoke:
+            revoke_all(connection, user_id)
+        return NewUser(user_id, issue_token(connection, user_id, "reissued", scopes, None))
+
+
+def user_named(connection: Connection, word: str) -> UUID:
+    """Return the user of this name, whatever its case, or of this id. Raises ``SetUpError``."""
+    found = find(connection, word)
+    if not found:
+        raise SetUpError(f"There is no user {word}: make user LIST=1 shows all.")
+    if len(found) > 1:
+        raise SetUpError(f"{word} is the name of one user and the id of another: rename that one first.")
+    return found[0]
+
+
+def delete_user(database: Database, user_id: UUID) -> bool:
+    """Delete a user with all that only they hold; says whether they are gone.
+
+    Else what is left waits for jobs that are in work: the schedule goes on with it within minutes.
+    """
+    with database.transaction() as connection:
+        deletions.begin(connection, user_id)
+    while deletions.work_on(database, user_id):
+        pass
+    with database.transaction() as connection:
+        return not accounts(connection, user_id)
 
 
 def open_database() -> Database:
@@ -50,28 +94,110 @@ def open_database() -> Database:
     return SingleConnection(secret(settings.database_url.get_secret_value()))
 
 
+def _show_all(database: Database) -> None:
+    with database.transaction() as connection:
+        rows = accounts(connection)
+    lines = [("name", "id", "made", "items", "sources", "tokens", "oldest", "newest", "last used"), *map(_line, rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    for line in lines:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def _line(row: AccountRow) -> tuple[str, ...]:
+    name = row.name if row.deleted_at is None else "(being deleted)"
+    numbers = (str(row.items), str(row.sources), str(row.tokens))
+    used = "not for a day" if row.last_seen_at is None else f"{row.last_seen_at:%Y-%m-%d %H:%M}Z"
+    return (
+        name,
+        str(row.id),
+        _day(row.created_at),
+        *numbers,
+        _day(row.oldest_token_at),
+        _day(row.newest_token_at),
+        used,
+    )
+
+
+def _day(moment: datetime | None) -> str:
+    return "-" if moment is None else f"{moment:%Y-%m-%d}"
+
+
+def _delete(database: Database, word: str, *, sure: bool) -> None:
+    with database.transaction() as connection:
+        user_id = user_named(connection, word)
+        [account] = accounts(connection, user_id)
+    what = (
+        f"{account.name} ({account.id}) with {account.items} items, {account.sources} sources, {account.tokens} tokens"
+    )
+    if not sure:
+        confirm(f"This deletes {what}, and all that nobody else holds; it cannot be taken back.", "DELETE=… YES=1")
+    if delete_user(database, user_id):
+        print(f"deleted {what}")
+    else:
+        print(f"deleting {what}: what is left waits for work under way, and goes within minutes")
+
+
+def confirm(question: str, otherwise: str) -> None:
+    """Ask at the terminal once whether it is meant. Raises ``SetUpError`` where it is not, or where nobody is there."""
+    if not sys.stdin or not sys.stdin.isatty():
+        raise SetUpError(f"{question} Nobody is at the terminal to say yes: {otherwise}")
+    print(f"{question}\nType yes to go on: ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() != "yes":
+        raise SetUpError("Nothing was done.")
+
+
 def main(arguments: list[str]) -> int:
-    """Make a user as the command line says; return the exit code."""
-    parser = argparse.ArgumentParser(prog="make user", description="Make a user and print a token.")
-    parser.add_argument("--name", default="", help="who it is")
+    """Do what the command line says; return the exit code."""
+    parser = argparse.ArgumentParser(prog="make user", description="Make, list and delete users; give them tokens.")
+    parser.add_argument("--name", default="", help="who it is: a new user")
+    parser.add_argument("--list", action="store_true", help="all users")
+    parser.add_argument("--token", default="", help="another token for the user of this name or id")
+    parser.add_argument("--revoke", action="store_true", help="with --token: end all others")
+    parser.add_argument("--delete", default="", help="delete the user of this name or id")
+    parser.add_argument("--yes", action="store_true", help="with --delete: ask nobody")
     parser.add_argument("--time-zone", default="UTC", help="IANA name, such as Europe/Berlin")
     parser.add_argument(
         "--scope", action="append", choices=[scope.value for scope in Scope], help="default: read and write"
     )
     parser.add_argument("--ops", action="store_true", help="an operator: every scope")
     chosen = parser.parse_args(arguments)
-    if not chosen.name.strip():
-        print("Say whose account it is: make user NAME=Ada", file=sys.stderr)
-        return 2
+    name, token, delete = chosen.name.strip(), chosen.token.strip(), chosen.delete.strip()
     scopes = tuple(Scope) if chosen.ops else tuple(Scope(name) for name in chosen.scope or (Scope.READ, Scope.WRITE))
+
+    def make(database: Database) -> None:
+        _tell(make_user(database, name, time_zone=chosen.time_zone, scopes=scopes))
+
+    wanted: list[Callable[[Database], None]] = []
+    if name:
+        wanted.append(make)
+    if chosen.list:
+        wanted.append(_show_all)
+    if token:
+        wanted.append(lambda database: _tell(reissue(database, token, scopes=scopes, revoke=chosen.revoke)))
+    if delete:
+        wanted.append(lambda database: _delete(database, delete, sure=chosen.yes))
+    if len(wanted) != 1:
+        print(
+            "Say whose account it is: make user NAME=Ada"
+            if not wanted
+            else "One at a time: NAME, LIST, TOKEN or DELETE",
+            file=sys.stderr,
+        )
+        return 2
     try:
         with closing(open_database()) as database:
-            made = make_user(database, chosen.name.strip(), time_zone=chosen.time_zone, scopes=scopes)
+            wanted[0](database)
+    except NameTakenError as error:
+        print(f"{error} make user TOKEN={name!r} gives them another token.", file=sys.stderr)
+        return 1
     except (SiftlineError, SetUpError) as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"user  {made.id}\ntoken {made.token}")
     return 0
+
+
+def _tell(made: NewUser) -> None:
+    print(f"user  {made.id}\ntoken {made.token}")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,17 @@ from pydantic import Field, SecretStr
 from siftline.shared_settings import Settings
 
 
-class MediaSettings(Settings):
+class ArchiveSettings(Settings):
+    """Where raw pages are kept."""
+
+    page_archive_bucket: str = Field(
+        default="",
+        description="S3 bucket for raw pages, under pages/<content id>/; empty: none are kept. They go with their "
+        "content; a lifecycle rule of the bucket's own may end them before",
+    )
+
+
+class MediaSettings(ArchiveSettings):
     """Transcripts, an audio model that is off unless one is named, and the archive of raw pages."""
 
     transcript_max_bytes: int = Field(default=5_000_000, ge=1_024, description="a larger caption file is not read")
@@ -47,9 +57,4 @@ class MediaSettings(Settings):
         default=32_000,
         ge=1_000,
         description="bits a second at which the length of a file is guessed, at most, to set its cost aside beforehand",
-    )
-    page_archive_bucket: str = Field(
-        default="",
-        description="S3 bucket for raw pages, under pages/<content id>/; empty: none are kept. Nothing deletes them "
-        "but a lifecycle rule of the bucket's own",
     )

@@ -21,7 +21,7 @@ from siftline.entity_settings import EntitySettings, ResolutionSettings
 from siftline.feed_settings import FeedSettings
 from siftline.limit_settings import HoldingSettings, RequestSettings, WrongTokenSettings
 from siftline.llm_settings import LlmSettings
-from siftline.media_settings import MediaSettings
+from siftline.media_settings import ArchiveSettings, MediaSettings
 from siftline.schedule_settings import ReprocessSettings, SwitchSettings
 from siftline.score_settings import RelevanceSettings, ScoreSettings
 from siftline.shared_settings import (
@@ -44,6 +44,7 @@ __all__ = [
     "AddressSettings",
     "AnalyzeSettings",
     "ApiSettings",
+    "ArchiveSettings",
     "AuthorizeSettings",
     "BriefSettings",
     "ClusterSettings",
@@ -224,7 +225,7 @@ class IngestSettings(ConsumerSettings, HttpSettings, PacingSettings, MediaSettin
     )
 
 
-class ScheduleSettings(ConsumerSettings, VectorSettings, ReprocessSettings):
+class ScheduleSettings(ConsumerSettings, VectorSettings, ReprocessSettings, ArchiveSettings):
     """The ``schedule`` function: what each tick may do."""
 
     due_sources_per_tick: int = Field(default=100, ge=1, description="polls that one tick enqueues at most")

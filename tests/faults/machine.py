@@ -33,6 +33,7 @@ from siftline.jobs.model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.kit.db import Database, DatabaseUnavailableError
 from siftline.kit.vectors import Vector, VectorIndex, open_collections
+from siftline.rank.reconcile import remove_from
 from siftline.settings import JobSettings
 from tests.factories import make_source, make_user
 from tests.faults.audit import restless, violations
@@ -269,6 +270,11 @@ class FaultMachine:
         depths = self.queues.depths()
         with self.database.transaction() as connection:
             assert violations(connection, depths, vectors=vectors, quiet_s=QUIET_S, away_s=60) == []
+
+    def remove_ghosts(self) -> None:
+        """Do the daily clean-up's part for vectors that a worker wrote after their content was deleted."""
+        for index in open_collections(self._vectors_url):
+            remove_from(index, self.database)
 
     def drained(self, *, patience_s: float = _PATIENCE_S) -> None:
         """Wait until no queue holds a message: every late knock has been answered."""

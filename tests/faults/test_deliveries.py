@@ -10,9 +10,12 @@ from uuid import UUID
 
 import pytest
 
+from infra.local.processes import wait_until
+from infra.local.user import delete_user
 from siftline.contracts import JobType, Queue
 from siftline.jobs import store
 from siftline.jobs.model import NewJob
+from tests.accounts import traces
 from tests.faults.http_proxy import Asked, HangUpError, Reply
 from tests.faults.machine import FaultMachine
 from tests.faults.pages import first
@@ -337,6 +340,29 @@ def test_a_user_deleted_in_mid_pipeline_leaves_no_job_behind(
     assert machine.ask("select count(*) from items where user_id = %s", user_id) == [0]
     assert machine.ask("select finished_at is not null, attempts from jobs where id = %s", job_id) == [(True, 1)]
     assert machine.ask("select count(*) from cluster_runs where user_id = %s", user_id) == [0]
+
+
+def test_an_account_deleted_in_mid_pipeline_goes_whole_and_what_is_shared_is_read_on(
+    machine: FaultMachine, healing: Told, pages: list[str], fault_round: int
+) -> None:
+    """Fault 38: the account is deleted as the product does it, while workers have its pages, one of them shared."""
+    user_id, other = machine.user(credit=100), machine.user(credit=100)
+    go_on = threading.Event()
+    trap = machine.qdrant_wire.trap(upserts, before=lambda _: go_on.wait(30) and None, times=len(pages))
+    contents = machine.save(pages, user_id)
+    machine.save(pages[:1], other)
+    trap.await_sprung()
+    delete_user(machine.database, user_id)
+    started = time.monotonic()
+    go_on.set()
+    machine.rest()
+    machine.remove_ghosts()
+    healing("38 the account is deleted in mid-pipeline", machine.heal(started))
+    assert wait_until(lambda: machine.ask("select count(*) from users where id = %s", user_id) == [0], 60)
+    assert machine.ask("select id from contents where id = any(%s)", contents) == [contents[0]]
+    assert machine.ask("select status from contents where id = %s", contents[0]) == ["READY"]
+    with machine.database.transaction() as connection:
+        assert traces(connection, [str(user_id)]) == []
 
 
 def test_nothing_was_parked_that_no_test_has_looked_at(machine: FaultMachine) -> None:

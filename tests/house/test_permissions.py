@@ -32,6 +32,7 @@ ACTION_OF = {
     "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility",
     "sesv2:SendEmail": "ses:SendEmail",
     "s3:HeadObject": "s3:GetObject",
+    "s3:ListObjectsV2": "s3:ListBucket",
     "s3:DownloadFile": "s3:GetObject",
     "s3:DownloadFileobj": "s3:GetObject",
 }

@@ -1,8 +1,9 @@
 """Raw pages in S3, as moto plays it to the real client."""
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import boto3
 import pytest
@@ -13,6 +14,9 @@ from siftline.ingest.reader import PageReader
 from siftline.kit.db import Database
 from siftline.kit.http import HttpClient
 from siftline.kit.ids import new_id
+from siftline.rank.reconcile import remove_deleted
+from siftline.schedule.archived_pages import ArchivedPages, ArchiveUnavailableError
+from siftline.settings import VectorSettings
 from tests.ingesting import Works, ingest_content
 from tests.servers import Answer, LoopbackServer
 
@@ -80,3 +84,43 @@ def test_an_archive_that_fails_fails_no_page(
     content_id = rows[BUCKET].saved(site.url("/other"))
     assert rows[BUCKET].work(content_id)["status"] == "PENDING"
     assert len(keys(s3, f"pages/{content_id}/")) == 1
+
+
+def test_the_archived_pages_of_deleted_contents_go_and_the_others_stay(s3: "S3Client") -> None:
+    gone, kept = new_id(), new_id()
+    for content_id in (gone, kept):
+        for name in ("a", "b"):
+            s3.put_object(Bucket=BUCKET, Key=f"pages/{content_id}/{name}.html.gz", Body=b"")
+    with pytest.raises(ArchiveUnavailableError):
+        ArchivedPages(s3, "no-such-bucket").remove([gone])
+    archive = ArchivedPages(s3, BUCKET)
+    for _ in range(2):
+        archive.remove([gone])
+    assert keys(s3, f"pages/{gone}/") == []
+    assert len(keys(s3, f"pages/{kept}/")) == 2
+
+
+class _Away:
+    """An archive that does not answer at first, then keeps a list of what it deleted."""
+
+    def __init__(self) -> None:
+        self.away = True
+        self.removed: list[UUID] = []
+
+    def remove(self, content_ids: Collection[UUID]) -> None:
+        if self.away:
+            raise ArchiveUnavailableError("It is away.")
+        self.removed += content_ids
+
+
+def test_a_deleted_content_waits_for_the_archive_as_it_does_for_qdrant(database: Database, qdrant: str) -> None:
+    gone = new_id()
+    with database.transaction() as connection:
+        connection.execute("insert into unindexed (content_id) values (%s)", (gone,))
+    settings, archive = VectorSettings(qdrant_url=qdrant), _Away()
+    with pytest.raises(ArchiveUnavailableError):
+        remove_deleted(settings, database, archive)
+    archive.away = False
+    assert remove_deleted(settings, database, archive) == 1
+    assert archive.removed == [gone]
+    assert remove_deleted(settings, database, archive) == 0

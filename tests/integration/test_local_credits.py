@@ -64,12 +64,13 @@ def test_new_users_are_not_metered_unless_the_setting_says_with_how_much_they_be
 
 
 def test_a_word_that_names_nobody_or_several_is_refused(database: Database, capsys: pytest.CaptureFixture[str]) -> None:
-    twins = [make_user(database, "Ada").id for _ in range(2)]
+    ada = make_user(database, "Ada").id
+    make_user(database, str(ada))
     assert main(["--user", "Eve", "--amount", "1"]) == 1
-    assert main(["--user", "Ada", "--amount", "1"]) == 1
+    assert main(["--user", str(ada), "--amount", "1"]) == 1
     none, several = capsys.readouterr().err.splitlines()
     assert "Eve" in none
-    assert all(str(twin) in several for twin in twins)
+    assert str(ada) in several
 
 
 @pytest.mark.parametrize("amount", ["", "0", "many", "1.5", "9" * 30])

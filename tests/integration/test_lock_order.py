@@ -184,7 +184,6 @@ def test_a_lease_that_another_has_by_now_is_not_given_back(database: Database) -
 
 # Several rows of one table, which nobody else can want in another order.
 UNORDERED = {
-    "api.following_store._SETTLE_REFRESH": "put_sources holds the sources, by their keys",
     "api.following_store._ASK_WHOLE": "put_sources holds the sources, by their keys",
     "api.following_store._REVIVE": "put_sources holds the sources, by their keys",
     "cluster.naming_store._SETTLE": "under the lock of the user's clusters",
@@ -203,6 +202,7 @@ UNORDERED = {
     "jobs.embedding_store._RETIRE": "one version is active",
     "jobs.recovery_store._EXPLAIN": "lines that this transaction wrote",
     "jobs.reprocess_store._END": "one run goes on at most",
+    "jobs.wishes_store._SETTLE_REFRESH": "who settles holds the sources, by their keys",
     "jobs.spending_store._RESERVE": "_LOCK_DAY holds the day's two rows, in order",
     "jobs.spending_store._END": "_LOCK holds the day's two rows, in order",
     "jobs.subjects_store.CONTENT_CLAIMED": "a part of _CLAIM_CONTENT, which claims one job",

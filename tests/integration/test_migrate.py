@@ -67,7 +67,9 @@ def test_addresses_that_were_saved_before_are_their_first_savers_alone(make_data
     with psycopg.connect(make_database()) as connection:
         connection.execute((MIGRATIONS / "0049_addresses.rollback.sql").read_text())
         users = [new_id(), new_id()]
-        connection.cursor().executemany("insert into users (id, name) values (%s, 'reader')", [(id_,) for id_ in users])
+        connection.cursor().executemany(
+            "insert into users (id, name) values (%s, %s::text)", [(id_, id_) for id_ in users]
+        )
         before = {
             "https://a.example/1?mc_eid=SECRET#:~:text=x": "https://a.example/1",
             "https://a.example/2?id=7&utm_source=SECRET&amp;fbclid=SECRET&x=1#SECRET": "https://a.example/2?id=7&x=1",

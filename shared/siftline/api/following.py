@@ -7,9 +7,10 @@ from uuid import UUID
 from siftline.api import following_store as store
 from siftline.api import items_store, sources_store
 from siftline.api.following_store import Wish
-from siftline.api.source_models import REFRESH_MINUTES, FetchStatus, Health
+from siftline.api.source_models import FetchStatus, Health
 from siftline.contracts import JobType
 from siftline.jobs import store as jobs
+from siftline.jobs import wishes_store
 from siftline.jobs.model import NewJob, user
 from siftline.kit.db import Connection
 
@@ -55,7 +56,7 @@ class Following:
         """
         if not wishes:
             return [], []
-        found = store.put_sources(connection, wishes, default_minutes=REFRESH_MINUTES)
+        found = store.put_sources(connection, wishes, default_minutes=wishes_store.REFRESH_MINUTES)
         asked = [(found[wish.address.key].id, wish) for wish in wishes]
         fresh = store.subscribe(connection, user_id, asked)
         new = [source for source in found.values() if source.id in fresh]
@@ -74,7 +75,7 @@ class Following:
 
     def settle(self, connection: Connection, source_ids: Sequence[UUID]) -> None:
         """Set how often sources are polled by what their followers wish now."""
-        store.settle_refresh(connection, source_ids, default_minutes=REFRESH_MINUTES)
+        wishes_store.settle_refresh(connection, source_ids)
 
     def fetch(
         self,

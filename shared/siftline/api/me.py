@@ -3,19 +3,23 @@
 from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 from uuid import UUID
 
+from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
+from psycopg.errors import UniqueViolation
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from siftline.api import me_store
-from siftline.api.auth import CurrentCaller, unauthorized
+from siftline.api.auth import CurrentCaller, lacking, unauthorized
 from siftline.api.callers import Caller, Scope
 from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
-from siftline.api.problems import Fault, faulty
-from siftline.api.routing import BODY_PROBLEMS, new_router, responses
+from siftline.api.problems import Fault, conflict, faulty
+from siftline.api.routing import BODY_PROBLEMS, answer, new_router, responses
 from siftline.api.scores import Scores
 from siftline.api.shapes import Asked, Name
+from siftline.jobs import deletions
 from siftline.kit.db import Connection, Database
 
 
@@ -103,6 +107,22 @@ class ChangeMe(Asked):
         return self
 
 
+class DeleteMe(Asked):
+    """The caller's word that they mean it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "Ada"}]})
+
+    name: Name = Field(description="Your own name, as `GET /v1/me` shows it", examples=["Ada"])
+
+
+class Deleting(BaseModel):
+    """An account that is being deleted."""
+
+    status: Literal["DELETING"] = Field(
+        default="DELETING", description="Your tokens are gone; what is yours follows within minutes"
+    )
+
+
 class MeRoutes:
     """``/v1/me``."""
 
@@ -119,9 +139,16 @@ class MeRoutes:
         router.patch(
             "/v1/me",
             summary="Change your name, time zone or interests",
-            responses=responses((200, Me, "The caller as they are now"), problems=BODY_PROBLEMS),
+            responses=responses((200, Me, "The caller as they are now"), problems=(*BODY_PROBLEMS, 409)),
             tags=["me"],
         )(self.change)
+        router.delete(
+            "/v1/me",
+            summary="Delete your account with all that only you hold",
+            status_code=202,
+            responses=responses((202, Deleting, "It is being deleted"), problems=BODY_PROBLEMS),
+            tags=["me"],
+        )(self.delete)
         router.get(
             "/v1/me/credits",
             summary="List your credits' ledger, newest first",
@@ -142,11 +169,25 @@ class MeRoutes:
             if "time_zone" in changes and not me_store.is_time_zone(connection, changes["time_zone"]):
                 detail = "There is no such time zone; use a name such as Europe/Berlin or UTC"
                 raise faulty([Fault(code="unknown_time_zone", detail=detail, pointer="#/time_zone")])
-            me_store.change_user(connection, caller.user_id, changes)
+            try:
+                me_store.change_user(connection, caller.user_id, changes)
+            except UniqueViolation as error:
+                raise conflict("name_taken", "Somebody else has this name: choose another.") from error
             shown = self._view(connection, caller)
             scoring = self._scores.ask(connection, caller.user_id) if "interests" in changes else []
         self._scores.hand_out(scoring)
         return shown
+
+    def delete(self, body: DeleteMe, caller: CurrentCaller) -> Response[Deleting]:
+        """Delete the caller, who says their name to show that they mean it, by a token that may read and write."""
+        if Scope.READ not in caller.scopes:
+            raise lacking(Scope.READ)
+        with self._database.transaction() as connection:
+            if body.name != self._view(connection, caller).name:
+                detail = "To delete your account, name it exactly as GET /v1/me shows it"
+                raise faulty([Fault(code="name_differs", detail=detail, pointer="#/name")])
+            deletions.begin(connection, caller.user_id)
+        return answer(202, Deleting())
 
     def ledger(
         self,

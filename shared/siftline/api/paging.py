@@ -4,7 +4,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -182,6 +182,31 @@ def decode_order(word: str | None) -> OrderCursor | None:
         if not isinstance(place, int) or not _is_rank(place) or place < 0:
             raise ValueError(word)
         return OrderCursor(UUID(hex=key), place)
+    except _FAULTS as error:
+        raise _no_cursor() from error
+
+
+@dataclass(frozen=True, slots=True)
+class SectionCursor:
+    """The place after a key in one of several lists that follow one another; no key: its beginning."""
+
+    section: str
+    after: str | None
+
+    def encode(self) -> str:
+        """Return it as an opaque word that needs no escaping in a URL."""
+        return _encoded([self.section, self.after])
+
+
+def decode_section(word: str | None, sections: Collection[str]) -> SectionCursor | None:
+    """Return the cursor that ``SectionCursor.encode`` wrote; ``None`` for none. Raises 422 for anything else."""
+    if word is None:
+        return None
+    try:
+        section, after = _decoded(word)
+        if section not in sections or not isinstance(after, str) or "\0" in after:
+            raise ValueError(word)
+        return SectionCursor(section, after)
     except _FAULTS as error:
         raise _no_cursor() from error
 

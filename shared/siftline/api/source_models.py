@@ -19,7 +19,6 @@ from siftline.api.addresses import Kind
 from siftline.api.shapes import Asked, Cause, Label, Name
 
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
-REFRESH_MINUTES = 60
 
 Minutes = Annotated[int, Field(ge=5, le=10_080)]
 _EXACTLY = (

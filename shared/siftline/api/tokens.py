@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
+from psycopg.errors import UniqueViolation
+
 from siftline.api import tokens_store
 from siftline.api.bearer import new_token, token_sha256
 from siftline.api.callers import Scope
@@ -19,10 +21,20 @@ class UnknownTimeZoneError(PermanentError):
     code = "unknown_time_zone"
 
 
+class NameTakenError(PermanentError):
+    """Somebody else has this name; capital letters make no other of it."""
+
+    code = "name_taken"
+
+
 def create_user(connection: Connection, name: str, time_zone: str) -> UUID:
-    """Make a user and return their id. Raises ``UnknownTimeZoneError``."""
+    """Make a user and return their id. Raises ``NameTakenError`` and ``UnknownTimeZoneError``."""
     user_id = new_id()
-    if not tokens_store.add_user(connection, user_id, name, time_zone):
+    try:
+        added = tokens_store.add_user(connection, user_id, name, time_zone)
+    except UniqueViolation as error:
+        raise NameTakenError(f"There is a user {name} already.") from error
+    if not added:
         raise UnknownTimeZoneError("There is no such time zone; use a name such as Europe/Berlin or UTC.")
     return user_id
 

@@ -42,6 +42,14 @@ where user_id = %(user_id)s
 order by created_at desc, id desc limit %(limit)s
 """
 
+_REVOKE_ALL = """
+with live as (select id from access_tokens where user_id = %(user_id)s and revoked_at is null order by id for update)
+update access_tokens set revoked_at = now() from live where access_tokens.id = live.id
+"""
+_REVOKE_ALL_FEEDS = """
+with live as (select id from feed_tokens where user_id = %(user_id)s and revoked_at is null order by id for update)
+update feed_tokens set revoked_at = now() from live where feed_tokens.id = live.id
+"""
 _LOCK_USER = "select id from users where id = %(user_id)s for no key update"
 _COUNT_LIVE = """
 select count(*) from access_tokens
@@ -91,6 +99,12 @@ def list_tokens(connection: Connection, user_id: UUID, after: Cursor | None, lim
     }
     with connection.cursor(row_factory=class_row(TokenRow)) as cursor:
         return cursor.execute(_LIST, values).fetchall()
+
+
+def revoke_all(connection: Connection, user_id: UUID) -> int:
+    """Revoke all of a user's tokens, feed tokens among them; returns how many."""
+    values = {"user_id": user_id}
+    return sum(connection.execute(sql, values).rowcount for sql in (_REVOKE_ALL, _REVOKE_ALL_FEEDS))
 
 
 def count_live(connection: Connection, user_id: UUID) -> int:

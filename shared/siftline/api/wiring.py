@@ -13,6 +13,7 @@ from siftline.api.dead_letters import DeadLetterRoutes
 from siftline.api.document import DocumentRoutes
 from siftline.api.editions import EditionRoutes
 from siftline.api.entities import EntityRoutes
+from siftline.api.export import ExportRoutes
 from siftline.api.feed import FeedRoutes
 from siftline.api.feed_desk import FeedDesk, FeedRule
 from siftline.api.feed_token_routes import FeedTokenRoutes
@@ -131,6 +132,7 @@ def http_api(
         EditionRoutes(parts.database, outside),
         TokenRoutes(parts.database, parts.clock, at_most=holdings.tokens),
         MeRoutes(parts.database, scores),
+        ExportRoutes(parts.database),
         MailAddressRoutes(parts.database, hand_out, max_attempts=max_attempts),
         UnsubscribeRoutes(parts.database),
         UsageRoutes(parts.database, parts.clock),

@@ -188,7 +188,6 @@ _LEDGER_SUM = """
 select coalesce(sum(amount), 0)::int8 from credit_entries where user_id = %(user_id)s and state <> 'released'
 """
 _SET_BALANCE = "update users set credits = %(credits)s where id = %(user_id)s"
-_NAMED = "select id from users where name = %(word)s or id::text = lower(%(word)s) order by id"
 _GRANT = """
 insert into credit_entries (id, user_id, kind, amount, state, settled_at)
 values (%(id)s, %(user_id)s, 'grant', %(amount)s, 'settled', now())
@@ -264,11 +263,6 @@ def grant(connection: Connection, user_id: UUID, amount: int | None) -> int | No
     connection.execute(_SET_BALANCE, {"user_id": user_id, "credits": balance})
     connection.execute(_GRANT, {"id": new_id(), "user_id": user_id, "amount": (balance or 0) - known})
     return balance
-
-
-def users_named(connection: Connection, word: str) -> list[UUID]:
-    """Return the ids of the users of a name, or of the one with this id."""
-    return [row[0] for row in connection.execute(_NAMED, {"word": word}).fetchall()]
 
 
 def _charges(connection: Connection, job_ids: Sequence[UUID], asked: Sequence[UUID]) -> list[_Charge]:

@@ -96,6 +96,7 @@ where (
     where score_profiles.user_id = users.id and score_profiles.model_version <> embedding_versions.model_version))
 and not exists (select from jobs where jobs.job_type = 'score_user' and jobs.subject_id = users.id
   and jobs.state in ('pending', 'processing'))
+and not exists (select from user_deletions where user_deletions.user_id = users.id)
 order by users.id limit %(limit)s
 """
 

@@ -18,7 +18,16 @@ from siftline.rank import store, unindexed_store
 from siftline.settings import VectorSettings
 
 PAGE = 1_000
+_ARCHIVED = 100  # each is asked for by itself
 _log = logger("rank")
+
+
+class Archive(Protocol):
+    """Where raw pages are kept (``siftline.schedule.archived_pages``)."""
+
+    def remove(self, content_ids: Collection[UUID]) -> None:
+        """Delete the pages of these contents."""
+        ...
 
 
 class Points(Protocol):
@@ -33,14 +42,14 @@ class Points(Protocol):
         ...
 
 
-def remove_deleted(settings: VectorSettings, database: Database) -> int:
-    """Remove the points of contents that were deleted lately; returns how many contents.
+def remove_deleted(settings: VectorSettings, database: Database, archive: Archive | None = None) -> int:
+    """Remove points and archived pages of contents that were deleted lately; returns how many contents.
 
-    Where Qdrant is away they wait: they are removed again then, which does no harm. Raises ``VectorsUnavailableError``,
-    ``ConfigurationError`` or ``DatabaseUnavailableError``.
+    Where Qdrant or the archive is away they wait: they are removed again then, which does no harm. Raises
+    ``VectorsUnavailableError``, ``ConfigurationError``, ``DatabaseUnavailableError``, and what the archive raises.
     """
     with database.transaction() as connection:
-        ids = unindexed_store.waiting(connection, limit=PAGE)
+        ids = unindexed_store.waiting(connection, limit=_ARCHIVED if archive else PAGE)
     if not ids:
         return 0
     from siftline.kit.vectors import open_collections  # noqa: PLC0415 - as below
@@ -48,6 +57,8 @@ def remove_deleted(settings: VectorSettings, database: Database) -> int:
     key = secret(settings.qdrant_api_key.get_secret_value())
     for index in open_collections(settings.qdrant_url, api_key=key):
         index.delete(ids)
+    if archive is not None:
+        archive.remove(ids)
     with database.transaction() as connection:
         unindexed_store.done(connection, ids)
     return len(ids)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from siftline.contracts import JobType, Priority, Queue, Tick
-from siftline.jobs import counts_store, outbox_store, set_aside_store
+from siftline.jobs import counts_store, deletions, outbox_store, set_aside_store
 from siftline.jobs import store as jobs
 from siftline.jobs.missing_vectors import ask_again
 from siftline.jobs.model import NewJob, follower
@@ -187,7 +187,7 @@ class Schedule:
         )
 
     def background(self) -> dict[str, int]:
-        """Do what nobody waits for: compare with own topics, read again, ask for pages and vectors, delete vectors."""
+        """Do what nobody waits for: compare with own topics, read again, ask for pages and vectors, delete."""
         steps = Steps(Tick.BACKGROUND, self._clock, work_s=self._settings.tick_work_s)
         return steps.run(
             {
@@ -195,7 +195,8 @@ class Schedule:
                 "labellings": self._labellings,
                 "reprocess": self._reprocess,
                 "missing_vectors": self._missing_vectors,
-                "deleted_vectors": lambda: steps.repeat(self._remove_deleted, full=_CLEAN_UP_BATCH),
+                "deleted_users": lambda: steps.repeat(lambda: deletions.work(self._database), full=1),
+                "deleted_vectors": lambda: steps.repeat(self._remove_deleted, full=1),
             }
         )
 

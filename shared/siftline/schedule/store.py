@@ -63,6 +63,7 @@ where exists (
   where items.user_id = users.id
     and embeddings.made_at > coalesce((select max(made_at) from cluster_runs where cluster_runs.user_id = users.id),
                                       '-infinity'))
+  and not exists (select from user_deletions where user_deletions.user_id = users.id)
 order by users.id limit %(limit)s
 """
 
@@ -107,6 +108,7 @@ where (sets.version <> sets.spread_version
   and not exists (select from jobs where jobs.job_type = 'label_user' and jobs.subject_id = sets.user_id
     and (jobs.state in ('pending', 'processing')
       or (jobs.state = 'failed' and jobs.finished_at > now() - interval '1 hour')))
+  and not exists (select from user_deletions where user_deletions.user_id = sets.user_id)
 order by sets.user_id limit %(limit)s
 """
 

@@ -1,0 +1,227 @@
+"""``make backup OUT=file`` and ``make restore FROM=file``: the database whole, as it was at one moment.
+
+A backup is a tar of ``manifest.json`` and what ``pg_dump`` made. Vectors are in the database; Qdrant's copy of them is
+made again from there (``make reindex``), and so are queues' messages (the sweep). It holds everybody's data: only its
+owner can read the file.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from pydantic import ValidationError
+
+from infra.local.answer import run
+from infra.local.errors import SetUpError
+from infra.local.migrate import MIGRATIONS, create_database, migrate
+from infra.local.postgres import EmbeddedPostgres, default_binaries
+from infra.local.state import State, kept_environment
+from infra.local.user import confirm
+from siftline.kit.aws import secret
+from siftline.kit.db import Connection
+from siftline.kit.errors import SiftlineError
+from siftline.settings import DatabaseSettings, LocalSettings
+
+_FORMAT = 1
+_MANIFEST, _DUMP = "manifest.json", "database.dump"
+_DATABASE = "siftline"
+_HAS_TABLES = "select exists (select from pg_tables where schemaname = 'public')"
+_APPLIED = "select migration_id from _yoyo_migration order by migration_id"
+_USERS = "select count(*) from users"
+
+
+def back_up(url: str, out: Path) -> str:
+    """Write a backup of the database at ``url``, which may be in use; returns what it holds, in words.
+
+    ``out`` stands there once it is whole. Raises ``SetUpError``.
+    """
+    if out.exists():
+        raise SetUpError(f"{out} is there already: name a file that is not.")
+    with psycopg.connect(url) as connection:
+        if not _has_tables(connection):
+            raise SetUpError("There is nothing to back up: the database has no tables.")
+        applied = [name for (name,) in connection.execute(_APPLIED)]
+        [(users,)] = connection.execute(_USERS).fetchall()
+    manifest = {"siftline_backup": _FORMAT, "made_at": datetime.now(UTC).isoformat(), "migrations": applied}
+    with _folder_beside(out) as folder:
+        dump = folder / _DUMP
+        # Counts of the last minute's requests are no data: they are not even written to disk for good.
+        _call("pg_dump", url, ["--format=custom", "--no-unlogged-table-data", f"--file={dump}"])
+        (folder / _MANIFEST).write_text(json.dumps(manifest, indent=2), encoding="utf-8")
+        part = folder / "backup.tar"
+        part.touch(mode=0o600)
+        with tarfile.open(part, "w") as tar:
+            for name in (_MANIFEST, _DUMP):
+                tar.add(folder / name, name)
+        part.rename(out)
+    return f"{users} users, schema {applied[-1]}, {out.stat().st_size / 1e6:.1f} MB"
+
+
+def restore(url: str, source: Path, *, sure: bool) -> int:
+    """Put a backup in the place of the database at ``url``, and bring its tables up to date; returns by how many steps.
+
+    What was there stays until the backup stands beside it, whole and up to date. Where there was anything, it is asked
+    for first, unless ``sure``. Raises ``SetUpError``.
+    """
+    name = str(conninfo_to_dict(url)["dbname"])
+    server, beside = _other(url, "postgres"), f"{name}_restoring"
+    with _folder_beside(source, of=tempfile.gettempdir()) as folder:
+        _unpack(source, folder)
+        if _is_filled(server, url, name) and not sure:
+            confirm(f"This replaces all that is in the database {name}.", "YES=1")
+        _drop(server, beside)
+        create_database(server, beside)
+        _call("pg_restore", _other(url, beside), ["--exit-on-error", str(folder / _DUMP)])
+        steps = migrate(_other(url, beside))
+        _drop(server, name)
+        with psycopg.connect(server, autocommit=True) as connection:
+            rename = sql.SQL("alter database {} rename to {}")
+            connection.execute(rename.format(sql.Identifier(beside), sql.Identifier(name)))
+    return steps
+
+
+@contextmanager
+def database_of(folder: Path, *, idle: bool) -> Iterator[str]:
+    """Yield the URL of the database of ``DATABASE_URL``, or else of what ``make run`` keeps in ``folder``.
+
+    Its PostgreSQL is started for that time where ``make run`` does not run; ``idle``: it must not.
+    Raises ``SetUpError``.
+    """
+    given = _given()
+    if given:
+        yield given
+        return
+    with closing(State(folder)) as state:
+        if state.take():
+            pg_bin = LocalSettings().pg_bin
+            with EmbeddedPostgres(folder / "postgres", binaries=Path(pg_bin) if pg_bin else None) as server:
+                create_database(server.url(), _DATABASE)
+                yield server.url(_DATABASE)
+        elif idle:
+            raise SetUpError(f"make run is at work in {folder}: stop it first (Ctrl-C).")
+        else:
+            yield kept_environment(folder)["DATABASE_URL"]
+
+
+def _given() -> str:
+    try:
+        return secret(DatabaseSettings().database_url.get_secret_value())
+    except ValidationError:
+        return ""
+
+
+def _unpack(source: Path, folder: Path) -> None:
+    """Put a backup's two files into a folder. Raises ``SetUpError`` for what is none, or is a newer release's."""
+    try:
+        with tarfile.open(source) as tar:
+            for name in (_MANIFEST, _DUMP):
+                member = tar.extractfile(name)
+                if member is None:
+                    raise KeyError(name)
+                with (folder / name).open("wb") as file:
+                    shutil.copyfileobj(member, file)
+        manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+        if manifest["siftline_backup"] != _FORMAT:
+            raise ValueError(manifest["siftline_backup"])
+        applied = set(manifest["migrations"])
+    except OSError as error:
+        raise SetUpError(f"{source} cannot be read: {error.strerror or error}.") from error
+    except (tarfile.TarError, KeyError, TypeError, ValueError) as error:
+        raise SetUpError(f"{source} is no backup that make backup made, or not a whole one.") from error
+    if unknown := applied - {path.stem for path in MIGRATIONS.glob("*.sql")}:
+        raise SetUpError(f"{source} is of a newer release, whose tables this one does not know ({min(unknown)}).")
+
+
+def _is_filled(server: str, url: str, name: str) -> bool:
+    with psycopg.connect(server) as connection:
+        if connection.execute("select from pg_database where datname = %s", [name]).fetchone() is None:
+            return False
+    with psycopg.connect(url) as connection:
+        return _has_tables(connection)
+
+
+def _has_tables(connection: Connection) -> bool:
+    row = connection.execute(_HAS_TABLES).fetchone()
+    return bool(row and row[0])
+
+
+def _drop(server: str, name: str) -> None:
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))
+
+
+def _other(url: str, name: str) -> str:
+    """Return the URL of another database of the same server."""
+    base, _, query = url.partition("?")
+    return f"{base.rpartition('/')[0]}/{quote(name, safe='')}" + (f"?{query}" if query else "")
+
+
+def _call(program: str, url: str, arguments: Sequence[str]) -> None:
+    """Run one of PostgreSQL's programs; the password goes by its environment, which others cannot see."""
+    pg_bin = LocalSettings().pg_bin
+    parts = conninfo_to_dict(url)
+    password = str(parts.pop("password", ""))
+    place = make_conninfo("", **parts)
+    command = [str((Path(pg_bin) if pg_bin else default_binaries()) / program), f"--dbname={place}"]
+    try:
+        done = subprocess.run(
+            [*command, "--no-owner", "--no-privileges", *arguments],
+            env={"PGPASSWORD": password, "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
+            capture_output=True,
+            check=False,
+        )
+    except OSError as error:
+        raise SetUpError(f"There is no {command[0]}: let PG_BIN name PostgreSQL's programs.") from error
+    if done.returncode:
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-2:]
+        raise SetUpError(f"{program} failed: {'; '.join(last)}")
+
+
+@contextmanager
+def _folder_beside(path: Path, *, of: str | None = None) -> Iterator[Path]:
+    """Yield an empty folder for what is being made, by default where ``path`` will be; gone afterwards."""
+    try:
+        with tempfile.TemporaryDirectory(prefix=".siftline-", dir=of or path.absolute().parent) as folder:
+            yield Path(folder)
+    except FileNotFoundError as error:
+        raise SetUpError(f"There is no folder {path.absolute().parent}.") from error
+
+
+def main(arguments: list[str]) -> int:
+    """Back up or restore as the command line says; return the exit code."""
+    parser = argparse.ArgumentParser(prog="make backup")
+    parser.add_argument("--folder", type=Path, default=Path(".local"), help="what make run keeps")
+    parser.add_argument("--out", default="", help="the file to be made")
+    parser.add_argument("--from", dest="source", default="", help="the file to be restored")
+    parser.add_argument("--yes", action="store_true", help="with --from: replace what is there and ask nobody")
+    chosen = parser.parse_args(arguments)
+    if bool(chosen.out) == bool(chosen.source):
+        print("Say which file: make backup OUT=file.tar, or make restore FROM=file.tar", file=sys.stderr)
+        return 2
+    try:
+        with database_of(chosen.folder, idle=bool(chosen.source)) as url:
+            if chosen.out:
+                print(f"backup {chosen.out}: {back_up(url, Path(chosen.out))}")
+            else:
+                steps = restore(url, Path(chosen.source), sure=chosen.yes)
+                print(f"restored {chosen.source}; {steps} migrations applied. Start Siftline, then: make reindex")
+    except (SiftlineError, SetUpError, psycopg.Error) as error:
+        print(str(error).strip(), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)

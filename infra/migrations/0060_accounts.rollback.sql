@@ -1,0 +1,2 @@
+drop table user_deletions;
+drop index users_name;

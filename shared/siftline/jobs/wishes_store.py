@@ -1,0 +1,39 @@
+"""How often a source is polled: by the wishes of its followers, of whom one may come or go at any time."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from siftline.kit.db import Connection
+
+REFRESH_MINUTES = 60
+"""How often a source is polled of which nobody wished anything else."""
+
+# Nobody is made to wait by another's wish: the most frequent one counts, and a lower limit only where all have one.
+# What the server asked for stands above all wishes.
+_PLANNED_AT = """
+case when consecutive_failures > 0 then next_fetch_at
+  else greatest(fresh_until, least(next_fetch_at, coalesce(last_fetch_at, now())
+    + coalesce(wanted.minutes, greatest(wanted.most, wanted.least)) * interval '1 minute')) end
+"""
+_SETTLE_REFRESH = f"""
+update sources set wished_minutes = wanted.minutes, refresh_min_minutes = wanted.least,
+  refresh_max_minutes = wanted.most, updated_at = now(),
+  refresh_minutes = coalesce(wanted.minutes, case when wished_minutes is null then refresh_minutes end, %(default)s),
+  next_fetch_at = {_PLANNED_AT},
+  next_fetch_reason = case when next_fetch_at is distinct from {_PLANNED_AT} then %(reason)s else next_fetch_reason end
+from (select source_id, min(refresh_minutes) as minutes, min(refresh_max_minutes) as most,
+        case when count(*) = count(refresh_min_minutes) then min(refresh_min_minutes) end as least
+      from subscriptions where source_id = any(%(source_ids)b::uuid[]) group by source_id) wanted
+where id = wanted.source_id and (wished_minutes, sources.refresh_min_minutes, sources.refresh_max_minutes)
+  is distinct from (wanted.minutes, wanted.least, wanted.most)
+"""  # noqa: S608  -- constants of ours
+_WISHES_CHANGED = "how often it is wanted has changed: as soon as that, and the server, allow"
+
+
+def settle_refresh(connection: Connection, source_ids: Sequence[UUID]) -> None:
+    """Set how often sources are polled to the most frequent wish of their followers, or else within their limits.
+
+    Where the last wish is gone it begins with ``REFRESH_MINUTES``.
+    """
+    values = {"source_ids": list(source_ids), "default": REFRESH_MINUTES, "reason": _WISHES_CHANGED}
+    connection.execute(_SETTLE_REFRESH, values)
