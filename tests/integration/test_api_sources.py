@@ -55,7 +55,7 @@ def test_following_a_feed_queues_its_first_fetch(world: World) -> None:
     assert answer.headers["location"] == f"/v1/sources/{answer.json['id']}"
     assert (answer.json["status"], answer.json["health"]) == ("QUEUED", "active")
     [envelope] = world.sender.sent[Queue.FETCH]
-    assert envelope.group == "host:news.example"
+    assert envelope.group == f"user:{user.user_id}"
     source = user.get(answer.headers["location"]).json
     assert (source["title"], source["topics"], source["url"]) == ("News", ["World"], URL)
     assert (source["refresh_minutes"], source["own_refresh_minutes"], source["items"]) == (60, None, 0)
@@ -284,8 +284,8 @@ def test_a_source_shows_its_health(world: World) -> None:
     assert (source["status"], source["health"], source["consecutive_failures"]) == ("ERROR", "degraded", 5)
     assert source["last_error"] == {"code": "http_503", "detail": "The site answered 503."}
     assert source["skipped_entries"] == 2
-    assert [one["id"] for one in user.get("/v1/sources", health="degraded").json["sources"]] == [source_id]
-    assert user.get("/v1/sources", health="active").json["sources"] == []
+    assert [one["id"] for one in user.get("/v1/sources", health="degraded").json["items"]] == [source_id]
+    assert user.get("/v1/sources", health="active").json["items"] == []
     reset = user.post(f"/v1/sources/{source_id}/reset-health").json
     assert (reset["health"], reset["consecutive_failures"], reset["last_error"]) == ("active", 0, None)
     assert reset["status"] == "QUEUED"
@@ -319,7 +319,7 @@ def test_a_source_says_when_it_is_asked_next_while_its_fetch_waits(world: World)
     source = user.get(path).json
     assert told(source) == (due_at, "the server asked to wait until then (429)")
     assert (datetime.fromisoformat(source["waiting_until"]), source["waiting_reason"]) == (due_at, "Why.")
-    assert user.get("/v1/sources").json["sources"] == [source]
+    assert user.get("/v1/sources").json["items"] == [source]
     # AND it is not asked any sooner by hand
     assert told(user.post(f"{path}/refresh").json) == told(source)
     assert told(user.post(f"{path}/reset-health").json) == told(source)
@@ -390,7 +390,7 @@ def test_sources_are_paged_newest_first(world: World) -> None:
     made = [follow(user, f"https://news.example/{place}.xml") for place in range(3)]
     first = user.get("/v1/sources", limit=2).json
     second = user.get("/v1/sources", limit=2, next=first["next"]).json
-    assert [one["id"] for one in first["sources"] + second["sources"]] == made[::-1]
+    assert [one["id"] for one in first["items"] + second["items"]] == made[::-1]
     assert second["next"] is None
 
 

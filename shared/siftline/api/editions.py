@@ -38,14 +38,21 @@ class EditionRoutes:
         router = new_router()
         router.get(
             "/v1/editions",
-            summary="List your editions, newest first",
+            summary="List your editions",
+            operation_id="listEditions",
             responses=responses((200, Editions, "A page of the list")),
             tags=["briefings"],
         )(self.browse)
         router.get(
             "/v1/editions/<edition_id>",
-            summary="Show an edition: as JSON, or what Accept prefers of text/html and text/plain",
-            responses=responses((200, EditionDetail, "The edition, as it was frozen"), problems=(404,)),
+            summary="Get an edition (JSON, HTML or plain text)",
+            operation_id="getEdition",
+            responses=responses(
+                (200, EditionDetail, "The edition, as it was frozen"),
+                (200, "text/html", "The same as a page"),
+                (200, "text/plain", "The same as text"),
+                problems=(404,),
+            ),
             tags=["briefings"],
         )(self.show)
         router.get("/v1/read/<token>", include_in_schema=False)(self.read)
@@ -81,7 +88,7 @@ class EditionRoutes:
             body = store.rendering(connection, caller.user_id, edition_id, form)
         link = link_of(row.id, caller.token_id, row.read_token)
         if form == "document":
-            links = {name: for_reader(url, row.read_token, link) for name, url in body["links"].items()}
+            links = {name: for_reader(url, row.read_token, link) for name, url in body.get("links", {}).items()}
             return answer(200, EditionDetail(**self._fields(row, caller), document={**body, "links": links}))
         body = for_reader(body, row.read_token, link)
         media_type = "text/html" if form == "html" else "text/plain"

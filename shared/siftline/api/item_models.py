@@ -5,10 +5,10 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from siftline.api.scores import Reason
-from siftline.api.shapes import Asked, Cause, Label, Note, Waiting
+from siftline.api.shapes import Asked, Cause, Changes, Label, Note, Page, Waiting
 
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 _TIME = "2026-03-02T09:30:00Z"
@@ -231,14 +231,13 @@ class ItemDetail(Item):
     vector: Vector | None
 
 
-class Items(BaseModel):
+class Items(Page):
     """A page of a list."""
 
     items: list[Item]
-    next: str | None = Field(description="Pass it as `next` for the following page; null on the last")
 
 
-class ChangeItem(Asked):
+class ChangeItem(Changes):
     """What to change; what is left out stays."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"read": True, "tags": ["energy"]}]})
@@ -247,12 +246,6 @@ class ChangeItem(Asked):
     starred: bool = Field(default=False, description="Whether it is starred")
     tags: Tags = Field(default=[], description="Your own tags, replacing those before")
     note: Note | None = Field(default=None, description="Your own note; null removes it")
-
-    @model_validator(mode="after")
-    def _something(self) -> "ChangeItem":
-        if not self.model_fields_set:
-            raise ValueError("Name at least one of read, starred, tags, note")
-        return self
 
 
 class ReprocessFrom(StrEnum):

@@ -6,7 +6,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler.api_gateway import Router
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from siftline.api import me_store
 from siftline.api.auth import CurrentCaller, unauthorized
@@ -15,7 +15,7 @@ from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.problems import Fault, faulty
 from siftline.api.routing import BODY_PROBLEMS, new_router, responses
 from siftline.api.scores import Scores
-from siftline.api.shapes import Asked, Name
+from siftline.api.shapes import Changes, Name, Page
 from siftline.kit.db import Connection, Database
 
 
@@ -75,14 +75,13 @@ class CreditEntry(BaseModel):
     settled_at: datetime | None = Field(description="When it was settled or released")
 
 
-class CreditEntries(BaseModel):
+class CreditEntries(Page):
     """A page of the ledger."""
 
-    entries: list[CreditEntry]
-    next: str | None = Field(description="Pass it as `next` for the following page; null on the last")
+    items: list[CreditEntry]
 
 
-class ChangeMe(Asked):
+class ChangeMe(Changes):
     """What to change; what is left out stays."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"time_zone": "Europe/Berlin"}]})
@@ -96,12 +95,6 @@ class ChangeMe(Asked):
         examples=["solar energy, chess"],
     )
 
-    @model_validator(mode="after")
-    def _something(self) -> "ChangeMe":
-        if not self.model_fields_set:
-            raise ValueError("Name at least one of name, time_zone, interests")
-        return self
-
 
 class MeRoutes:
     """``/v1/me``."""
@@ -113,18 +106,24 @@ class MeRoutes:
     def router(self) -> Router:
         """Return the routes."""
         router = new_router()
-        router.get("/v1/me", summary="Show who you are", responses=responses((200, Me, "The caller")), tags=["me"])(
-            self.show
-        )
+        router.get(
+            "/v1/me",
+            summary="Get your account",
+            operation_id="getMe",
+            responses=responses((200, Me, "The caller")),
+            tags=["me"],
+        )(self.show)
         router.patch(
             "/v1/me",
-            summary="Change your name, time zone or interests",
+            summary="Update your account",
+            operation_id="updateMe",
             responses=responses((200, Me, "The caller as they are now"), problems=BODY_PROBLEMS),
             tags=["me"],
         )(self.change)
         router.get(
             "/v1/me/credits",
-            summary="List your credits' ledger, newest first",
+            summary="List your credit ledger",
+            operation_id="listCredits",
             responses=responses((200, CreditEntries, "A page of the ledger")),
             tags=["me"],
         )(self.ledger)
@@ -158,7 +157,7 @@ class MeRoutes:
         with self._database.transaction() as connection:
             rows = me_store.ledger(connection, caller.user_id, decode(next), limit + 1)
         shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id))
-        return CreditEntries(entries=[CreditEntry(**asdict(row)) for row in shown], next=following)
+        return CreditEntries(items=[CreditEntry(**asdict(row)) for row in shown], next=following)
 
     @staticmethod
     def _view(connection: Connection, caller: Caller) -> Me:

@@ -87,19 +87,22 @@ class ReprocessRoutes:
         router, place, tags = new_router(), "/v1/ops/reprocess", ["operations"]
         router.post(
             place,
-            summary="Read again what other versions read, in the background; or only count and price it",
+            summary="Reprocess outdated readings",
+            operation_id="startReprocess",
             responses=responses((200, PlanView, "What is, or would be, read again"), problems=(*BODY_PROBLEMS, 409)),
             tags=tags,
         )(self.start)
         router.get(
             place,
-            summary="Show how far reading again has come",
+            summary="Get the progress of reprocessing",
+            operation_id="getReprocess",
             responses=responses((200, RunsView, "The run")),
             tags=tags,
         )(self.show)
         router.delete(
             place,
-            summary="End the run; what is on its way is read to its end",
+            summary="Cancel reprocessing",
+            operation_id="cancelReprocess",
             responses=responses(NO_CONTENT, problems=(409,)),
             tags=tags,
         )(self.cancel)

@@ -70,7 +70,8 @@ class UsageRoutes:
         router = new_router()
         router.get(
             "/v1/usage",
-            summary="Show what your analyses cost, by day and model",
+            summary="Get your usage",
+            operation_id="getUsage",
             responses=responses((200, Spent, "Money and credits")),
             tags=["me"],
         )(self.show)
