@@ -5,15 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
-
 from functions.api import app as api
 from functions.authorize import app as authorize
 from functions.search import app as search
 from infra.local.gateway import BODY_READ_BYTES, Gateway
 from infra.local.wsgi import LoopbackServer
 from siftline.worker.template import Template
-from tests.functions import TOKEN, cold
+from tests.functions import cold
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / ".local" / "contract" / "bin"
@@ -30,17 +28,12 @@ def served(variables: dict[str, str]) -> Iterator[str]:
             yield server.url
 
 
-def client(url: str) -> httpx.Client:
-    """Return a client with the sample user's token."""
-    return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60)
-
-
-def run(program: str, *arguments: str, cwd: Path, environment: dict[str, str] | None = None) -> str:
+def run(program: str, *arguments: str, cwd: Path) -> str:
     """Run one of the tools and return what it printed; fails with that where the tool fails."""
     done = subprocess.run(  # a program of ours, with arguments of the tests
         [str(TOOLS / program), *arguments],
         cwd=cwd,
-        env={"PATH": f"{TOOLS}:/usr/bin:/bin", "NO_COLOR": "1", **(environment or {})},
+        env={"PATH": f"{TOOLS}:/usr/bin:/bin", "NO_COLOR": "1"},
         capture_output=True,
         text=True,
         check=False,

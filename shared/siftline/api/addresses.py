@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from siftline.api.destinations import check_destination
+from siftline.api.destinations import check_destination, with_scheme
 from siftline.kit.http_typed import typed_origin
 from siftline.kit.reddit_address import Listing, listing_of
 from siftline.kit.selectors import check_selector
@@ -52,7 +52,7 @@ def address_of(url: str, *, kind: SourceKind | None, selector: str | None = None
     """
     if len(url) > MAX_URL_LENGTH:
         raise InvalidUrlError(f"The address is longer than {MAX_URL_LENGTH} characters.")
-    url = _FEED.sub("http:", _WITH_FEED.sub("", url))
+    url = with_scheme(_FEED.sub("http:", _WITH_FEED.sub("", url)))
     listing = listing_of(url) if kind in {None, SourceKind.REDDIT} else None
     if listing is not None:
         return _of_reddit(listing)

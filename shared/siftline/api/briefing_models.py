@@ -5,7 +5,17 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StringConstraints,
+    WithJsonSchema,
+)
 
 from siftline.api.shapes import Asked, Cause, Changes, Name, Page
 
@@ -143,16 +153,18 @@ class NewBriefing(Asked):
 
     name: Name = Field(examples=["Morning"])
     frequency: Frequency
-    weekday: int = Field(default=1, ge=1, le=7, description="ISO 8601: 1 Monday, 7 Sunday; counts for weekly ones")
+    weekday: StrictInt = Field(
+        default=1, ge=1, le=7, description="ISO 8601: 1 Monday, 7 Sunday; counts for weekly ones"
+    )
     at: WallClock = Field(description=_AT, examples=["07:00"])
     time_zone: Zone | None = Field(default=None, description=_ZONE, examples=["Europe/Berlin"])
     interests: Interests = Field(default="", description=_INTERESTS)
-    stories_max: int = Field(default=10, ge=1, le=50, description="Stories of an edition at most")
+    stories_max: StrictInt = Field(default=10, ge=1, le=50, description="Stories of an edition at most")
     on_empty: OnEmpty = Field(
         default=OnEmpty.SKIP, validate_default=True, description="Nothing new: no edition, or one that says so"
     )
     delivery: Delivery = Field(default_factory=_nowhere, description="Where editions are delivered to")
-    enabled: bool = Field(default=True)
+    enabled: StrictBool = Field(default=True)
 
 
 class ChangeBriefing(Changes):
@@ -164,16 +176,16 @@ class ChangeBriefing(Changes):
 
     name: Name = Field(default="", validate_default=False)
     frequency: Frequency = Field(default=Frequency.DAILY, validate_default=True)
-    weekday: int = Field(default=1, ge=1, le=7)
+    weekday: StrictInt = Field(default=1, ge=1, le=7)
     at: WallClock = Field(default=time(7), description=_AT, examples=["06:30"])
     time_zone: Zone | None = Field(default=None, description=_ZONE)
     interests: Interests = Field(default="", description=_INTERESTS)
-    stories_max: int = Field(default=10, ge=1, le=50)
+    stories_max: StrictInt = Field(default=10, ge=1, le=50)
     on_empty: OnEmpty = Field(default=OnEmpty.SKIP, validate_default=True)
     delivery: Delivery = Field(
         default_factory=_nowhere, description="Sets both; delivery that was stopped begins again"
     )
-    enabled: bool = Field(default=True)
+    enabled: StrictBool = Field(default=True)
 
 
 class Stopped(BaseModel):

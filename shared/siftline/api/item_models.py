@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 
 from siftline.api.scores import Reason
 from siftline.api.shapes import Asked, Cause, Changes, Label, Note, Page, Waiting
@@ -47,7 +47,9 @@ class SaveItem(Asked):
 
     # Its length is judged with the rest of the address, so that every bad address gets the same code.
     url: str = Field(
-        description="http or https", json_schema_extra={"maxLength": 8192}, examples=["https://example.org/story"]
+        description="http or https; https where it has no scheme",
+        json_schema_extra={"maxLength": 8192},
+        examples=["https://example.org/story"],
     )
     tags: Tags = Field(default=[], description=f"Your own tags; added to those it has; the newest {TAGS_MAX} stay")
     note: Note | None = Field(default=None, description="Your own note")
@@ -242,8 +244,8 @@ class ChangeItem(Changes):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"read": True, "tags": ["energy"]}]})
 
-    read: bool = Field(default=False, description="Whether it has been read")
-    starred: bool = Field(default=False, description="Whether it is starred")
+    read: StrictBool = Field(default=False, description="Whether it has been read")
+    starred: StrictBool = Field(default=False, description="Whether it is starred")
     tags: Tags = Field(default=[], description="Your own tags, replacing those before")
     note: Note | None = Field(default=None, description="Your own note; null removes it")
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import BaseModel, Field, StrictBool, StrictInt, StringConstraints
 
 from siftline.api.paging import Time
 from siftline.api.problems import conflict
@@ -27,8 +27,8 @@ class ReprocessAsked(Asked):
         examples=["e5-small-int8-1/topics-2"],
     )
     older_than: Time | None = Field(default=None, description="Only what was made before")
-    limit: int | None = Field(default=None, ge=1, le=10_000_000, description="At most so many contents")
-    dry_run: bool = Field(default=False, description="Only count and price it")
+    limit: StrictInt | None = Field(default=None, ge=1, le=10_000_000, description="At most so many contents")
+    dry_run: StrictBool = Field(default=False, description="Only count and price it")
 
 
 class OutdatedView(BaseModel):

@@ -50,7 +50,9 @@ class Changes(Asked):
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Describe it without the defaults that stand for what was left out: clients would send them."""
         described = handler(schema)
-        for field in handler.resolve_ref_schema(described).get("properties", {}).values():
+        whole = handler.resolve_ref_schema(described)
+        whole["minProperties"] = 1
+        for field in whole.get("properties", {}).values():
             field.pop("default", None)
         return described
 

@@ -9,6 +9,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    StrictInt,
     StringConstraints,
     ValidationInfo,
     field_validator,
@@ -20,7 +21,7 @@ from siftline.api.shapes import Asked, Cause, Changes, Label, Name, Page
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 REFRESH_MINUTES = 60
 
-Minutes = Annotated[int, Field(ge=5, le=10_080)]
+Minutes = Annotated[StrictInt, Field(ge=5, le=10_080)]
 _EXACTLY = (
     "Exactly how often you want it polled; the most frequent wish of all who follow it counts. Without any it follows "
     "the rhythm in which it brings something, within the limits"
