@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from siftline.api.limits import Holdings
 from siftline.contracts import JobType, Queue
 from siftline.jobs import lease_store
 from siftline.kit.db import Database
@@ -415,3 +416,54 @@ def test_a_source_that_one_does_not_follow_looks_like_one_that_is_not_there(
     answers = [stranger.send(method, f"/v1/sources/{wanted}{path}", body=body) for wanted in (source_id, new_id(), "x")]
     assert {(answer.status, answer.code) for answer in answers} == {(404, "not_found")}
     assert owner.get(f"/v1/sources/{source_id}").json == before
+
+
+def _found(world: World, source_id: str, column: str, url: str) -> None:
+    with world.database.transaction() as connection:
+        connection.execute(f"update sources set {column} = %s where id = %s", (url, source_id))
+
+
+@pytest.mark.parametrize("column", ["feed_url", "adopted_url"])
+@pytest.mark.parametrize(
+    "second", ["https://news.example/rss.xml", "http://news.example/rss.xml/", "news.example/rss.xml"]
+)
+def test_a_feed_is_not_followed_twice_under_two_addresses(world: World, column: str, second: str) -> None:
+    """Case: a site and the feed that was found there were two sources of one follower."""
+    user, other = world.user(), world.user()
+    site = user.post("/v1/sources", {"url": "https://news.example/"}).json["id"]
+    _found(world, site, column, "https://news.example/rss.xml")
+
+    again = user.post("/v1/sources", {"url": second})
+
+    assert (again.status, again.json["id"], again.json["items"]) == (200, site, 0)
+    assert [one["id"] for one in user.get("/v1/sources").json["items"]] == [site]
+    assert other.post("/v1/sources", {"url": second}).status == 202  # who does not follow the site follows the feed
+
+
+def test_who_follows_a_feed_does_not_follow_its_site_too(world: World) -> None:
+    user, other = world.user(), world.user()
+    feed = user.post("/v1/sources", {"url": "https://news.example/rss.xml"}).json["id"]
+    site = other.post("/v1/sources", {"url": "https://news.example/"}).json["id"]
+    _found(world, site, "feed_url", "https://news.example/rss.xml")
+
+    again = user.post("/v1/sources", {"url": "https://news.example/"})
+
+    assert (again.status, again.json["id"]) == (200, feed)
+
+
+def test_the_second_address_of_a_feed_needs_no_room(database: Database) -> None:
+    world = World(database, holdings=Holdings(sources=1))
+    user = world.user()
+    site = user.post("/v1/sources", {"url": "https://news.example/"}).json["id"]
+    _found(world, site, "feed_url", "https://news.example/rss.xml")
+
+    assert user.post("/v1/sources", {"url": "https://news.example/rss.xml"}).status == 200
+    assert user.post("/v1/sources", {"url": "https://else.example/rss.xml"}).code == "too_many_sources"
+
+
+@pytest.mark.parametrize("typed", ["news.example/feed.xml", "//news.example/feed.xml"])
+def test_a_source_without_a_scheme_is_followed_by_https(world: World, typed: str) -> None:
+    """Case: ``example.org`` was refused as no address."""
+    user = world.user()
+    source_id = user.post("/v1/sources", {"url": typed}).json["id"]
+    assert user.get(f"/v1/sources/{source_id}").json["url"] == "https://news.example/feed.xml"
