@@ -219,11 +219,17 @@ def test_answers_without_a_body_have_none(document: dict[str, Any]) -> None:
 
 def test_every_list_is_in_the_one_envelope(document: dict[str, Any]) -> None:
     """Case: lists were named ``items``, ``sources``, ``tokens``, ``feed_tokens`` and ``entries``."""
-    lists = {"getFeed", "getCluster", "getEntity", "searchItems"}
-    for _, _, operation in operations(document):
+    lists = [
+        operation
+        for method, _, operation in operations(document)
+        if method == "get"
+        and operation["operationId"].startswith(("list", "search", "getFeed", "getCluster", "getEntity"))
+        and "application/json" in operation["responses"]["200"].get("content", {})
+        and operation["operationId"] != "getClusterMap"
+    ]
+    assert len(lists) == 16
+    for operation in lists:
         name = operation["operationId"]
-        if not (name.startswith("list") or name in lists):
-            continue
         reference = operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"]
         schema = document["components"]["schemas"][reference.rpartition("/")[2]]
         assert {"items", "next"} <= set(schema["required"]), name
