@@ -39,6 +39,10 @@ $(VENV)/.dev: infra/locks/dev.txt infra/locks/local.txt
 	@infra/local/venv.sh $(PYTHON) .local/tools infra/locks/tools.txt
 	@touch $@
 
+.local/contract/.ready: infra/locks/contract.txt
+	@infra/local/venv.sh $(PYTHON) .local/contract infra/locks/contract.txt
+	@touch $@
+
 .local/export/.ready: infra/locks/export.txt
 	@infra/local/venv.sh $(PYTHON) .local/export infra/locks/export.txt || { echo 'siftline: on PyPI torch is built for CUDA: name the index or folder of its CPU builds (docs/models.md, "Exporting a model")' >&2; exit 1; }
 	@touch $@
@@ -131,12 +135,12 @@ check: lint .local/tools/.ready ## the fast gate: format, lint, types, unit and 
 	@$(PYTEST) -n auto tests/unit tests/house -m "not slow"
 
 .PHONY: test
-test: lint .local/ministack/.ready .local/tools/.ready .local/chromium.ready .local/model/manifest.json ## set everything up and run all tests
+test: lint .local/ministack/.ready .local/tools/.ready .local/contract/.ready .local/chromium.ready .local/model/manifest.json ## set everything up and run all tests
 	@$(PYTEST) -n 2 --dist loadfile --ignore=tests/export
 
 # Apart from test: following every line takes as long again as most tests do.
 .PHONY: coverage
-coverage: lint .local/ministack/.ready .local/tools/.ready .local/chromium.ready .local/model/manifest.json ## all tests, and which lines they reach: at least 90 in 100
+coverage: lint .local/ministack/.ready .local/tools/.ready .local/contract/.ready .local/chromium.ready .local/model/manifest.json ## all tests, and which lines they reach: at least 90 in 100
 	@$(PYTEST) -n 2 --dist loadfile --ignore=tests/export --cov --cov-report=term
 
 .PHONY: test-export
@@ -158,4 +162,4 @@ soak: $(VENV)/.dev .local/ministack/.ready ## kill workers in mid-work beside pe
 
 .PHONY: clean
 clean: ## delete environments and builds; your data in .local stays
-	@rm -rf $(VENV) .local/ministack .local/tools .local/peers-* .aws-sam build
+	@rm -rf $(VENV) .local/ministack .local/tools .local/contract .local/peers-* .aws-sam build

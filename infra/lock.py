@@ -25,6 +25,8 @@ TOOLS = {
     "ministack": ("ministack",),
     "ministack-sam": ("ministack", "aws-sam-translator"),
     "uv": ("uv",),
+    # What others do with the OpenAPI document: check it, make a client of it, try what it says.
+    "contract": ("openapi-spec-validator", "openapi-python-client", "schemathesis"),
     # Peers that benchmarks/kills.py puts beside us.
     "celery": ("celery", "psycopg[binary]"),
     "procrastinate": ("procrastinate", "psycopg[binary]"),

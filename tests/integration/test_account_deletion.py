@@ -52,7 +52,7 @@ def test_what_others_share_stays_theirs(world: World, home: Household) -> None:
     assert world.sql("select id, url, text from contents where id = %s", home.shared_page) == before
     [item] = home.neighbour.get("/v1/items").json["items"]
     assert item["content_id"] == str(home.shared_page)
-    [source] = home.neighbour.get("/v1/sources").json["sources"]
+    [source] = home.neighbour.get("/v1/sources").json["items"]
     assert source["id"] == str(home.shared_feed)
     # Her wish, every five minutes, counts no longer.
     assert source["refresh_minutes"] == 60

@@ -236,7 +236,7 @@ def test_a_token_is_shown_once_listed_and_ends_at_once_when_it_is_revoked(world:
     }
     assert list(token_of(user, "editions")["urls"]) == ["editions"]
     listed = user.get("/v1/feed-tokens")
-    assert [(one["name"], one["kind"], one["revoked_at"]) for one in listed.json["feed_tokens"]] == [
+    assert [(one["name"], one["kind"], one["revoked_at"]) for one in listed.json["items"]] == [
         ("phone", "editions", None),
         ("phone", None, None),
     ]
@@ -247,7 +247,7 @@ def test_a_token_is_shown_once_listed_and_ends_at_once_when_it_is_revoked(world:
     assert user.delete(f"/v1/feed-tokens/{made['id']}").status == 204
     assert user.delete(f"/v1/feed-tokens/{made['id']}").status == 204
     assert read(world, made["token"]).status == 404
-    assert user.get("/v1/feed-tokens").json["feed_tokens"][1]["revoked_at"] is not None
+    assert user.get("/v1/feed-tokens").json["items"][1]["revoked_at"] is not None
 
 
 def test_whatever_is_wrong_with_a_token_is_answered_alike(world: World, user: ApiClient) -> None:

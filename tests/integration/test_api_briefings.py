@@ -52,7 +52,7 @@ def test_a_briefing_is_made_shown_listed_changed_and_deleted(world):
 
     shown = {name: value for name, value in briefing.items() if name != "signing_key"}
     assert user.get(path).json == shown
-    assert user.get("/v1/briefings").json == {"items": [shown]}
+    assert user.get("/v1/briefings").json == {"items": [shown], "next": None}
 
     changed = user.patch(path, {"frequency": "WEEKLY", "weekday": 7, "at": "18:30", "time_zone": None})
     assert changed.status == 200, changed.text
@@ -98,8 +98,10 @@ def test_a_new_time_begins_a_rhythm_and_another_name_does_not(world):
         ({"delivery": {"channel": "webhook", "destination": "http:\\\\u@a.example/"}}, "#/delivery/destination"),
         ({"delivery": {"channel": "webhook", "destination": "http://a.example/\tb"}}, "#/delivery/destination"),
         ({"delivery": {"channel": "webhook", "destination": "ht\ntp://a.example/"}}, "#/delivery/destination"),
-        ({"delivery": {"channel": "email"}}, "#/delivery"),
-        ({"delivery": {"channel": "none", "destination": "a@b.example"}}, "#/delivery"),
+        ({"delivery": {"channel": "email"}}, "#/delivery/destination"),
+        ({"delivery": {"channel": "email", "destination": "a@b.example", "cc": "c@d.example"}}, "#/delivery/cc"),
+        ({"delivery": {"destination": "a@b.example"}}, "#/delivery/channel"),
+        ({"delivery": {"channel": "none", "destination": "a@b.example"}}, "#/delivery/destination"),
         ({"delivery": {"channel": "webhook", "destination": "ftp://a.example/"}}, "#/delivery/destination"),
         ({"delivery": {"channel": "webhook", "destination": "http://169.254.169.254/"}}, "#/delivery/destination"),
         ({"delivery": {"channel": "pigeon", "destination": "x"}}, "#/delivery/channel"),
@@ -207,7 +209,7 @@ def test_nobody_sees_or_touches_anothers(world):
         other.get(f"/v1/editions/{new_id()}"),
     ]
     assert [answer.code for answer in answers] == ["not_found"] * 5
-    assert other.get("/v1/briefings").json == {"items": []}
+    assert other.get("/v1/briefings").json == {"items": [], "next": None}
     assert row(world, briefing)["name"] == "Morning"
     assert world.sql("select count(*) from jobs") == [(0,)]
 

@@ -70,7 +70,7 @@ def test_the_ledger_is_paged_newest_first_and_names_the_callers_own_items(world:
         analyse(world, content_id)
     first = user.get("/v1/me/credits", limit="3").json
     rest = user.get("/v1/me/credits", limit="3", next=first["next"]).json
-    entries = [*first["entries"], *rest["entries"]]
+    entries = [*first["items"], *rest["items"]]
     assert [(entry["kind"], entry["amount"], entry["state"]) for entry in entries] == [
         *[("analysis", -1, "reserved")] * 3,
         ("grant", 5, "settled"),
@@ -84,8 +84,8 @@ def test_nobody_sees_another_ones_ledger(world: World) -> None:
     give(world, payer, 5)
     _, content_id = hold(world, payer, other)
     analyse(world, content_id)
-    assert len(payer.get("/v1/me/credits").json["entries"]) == 2
-    assert other.get("/v1/me/credits").json["entries"] == []
+    assert len(payer.get("/v1/me/credits").json["items"]) == 2
+    assert other.get("/v1/me/credits").json["items"] == []
     assert other.get("/v1/me").json["usage"]["reserved"] == 0
 
 
@@ -132,7 +132,7 @@ def test_reading_a_paid_text_again_is_a_line_of_its_own(world: World) -> None:
         *(new_id(), new_id(), content_id),
     )
     assert user.post(f"/v1/items/{item_id}/reprocess", {"from": "analyze"}).status == 202
-    [newest, _] = user.get("/v1/me/credits").json["entries"]
+    [newest, _] = user.get("/v1/me/credits").json["items"]
     assert (newest["kind"], newest["amount"]) == ("reprocess", -1)
 
 
@@ -144,5 +144,5 @@ def test_deleting_the_page_gives_the_credit_back(world: World) -> None:
     assert user.get("/v1/me").json["credits"] == 0
     assert user.delete(f"/v1/items/{item_id}").status == 204
     assert user.get("/v1/me").json["credits"] == 1
-    [newest, _] = user.get("/v1/me/credits").json["entries"]
+    [newest, _] = user.get("/v1/me/credits").json["items"]
     assert (newest["state"], newest["item_id"]) == ("released", None)

@@ -470,3 +470,29 @@ def test_an_id_of_another_user_looks_like_one_that_is_not_there(
     assert {(answer.status, answer.code) for answer in answers} == {(404, "not_found")}
     assert owner.get(f"/v1/items/{item_id}").json == before
     assert stranger.get("/v1/items").json["items"] == []
+
+
+@pytest.mark.parametrize("body", [[{"url": "https://a.example/"}, {"url": "https://b.example/"}], [None], []])
+def test_a_list_is_no_body_and_its_first_entry_is_not_taken_for_it(world: World, body: list[object]) -> None:
+    user = world.user()
+    refused = user.post("/v1/items", body)
+    assert (refused.status, refused.json["errors"][0]["code"]) == (422, "not_an_object")
+    assert user.get("/v1/items").json["items"] == []
+
+
+def test_a_page_without_a_scheme_is_saved_by_https_alone_and_in_a_batch(world: World) -> None:
+    user = world.user()
+    user.post("/v1/items", {"url": "one.example/a"})
+    user.post("/v1/items/batch", {"items": [{"url": "two.example/b"}]})
+    assert {one["url"] for one in user.get("/v1/items").json["items"]} == {
+        "https://one.example/a",
+        "https://two.example/b",
+    }
+
+
+@pytest.mark.parametrize("wrong", [0, 1, "true", None])
+def test_only_true_and_false_are_yes_and_no(world: World, wrong: object) -> None:
+    user = world.user()
+    item = user.post("/v1/items", {"url": "https://one.example/a"}).json["id"]
+    refused = user.patch(f"/v1/items/{item}", {"starred": wrong})
+    assert (refused.status, refused.json["errors"][0]["pointer"]) == (422, "#/starred")

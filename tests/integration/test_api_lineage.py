@@ -125,9 +125,9 @@ def test_revoking_a_token_ends_all_that_came_of_it_and_nothing_else(world: World
     alive = [holder_of(authorizer, made, world) is not None for made in (*line, beside, others)]
     assert alive == [True, False, False, False, True, True]
     assert sent(world.api, http_event("GET", "/v1/feed.atom", query={"token": feed["token"]})).status == 404
-    revoked = {one["id"] for one in user.get("/v1/tokens").json["tokens"] if one["revoked_at"]}
+    revoked = {one["id"] for one in user.get("/v1/tokens").json["items"] if one["revoked_at"]}
     assert revoked == {made.json["id"] for made in line[1:]}
-    assert all(one["revoked_at"] for one in user.get("/v1/feed-tokens").json["feed_tokens"])
+    assert all(one["revoked_at"] for one in user.get("/v1/feed-tokens").json["items"])
 
 
 def test_a_feed_token_ends_with_the_token_that_made_it(world: World) -> None:

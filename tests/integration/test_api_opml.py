@@ -64,7 +64,7 @@ def test_each_outline_is_answered_on_its_own(world: World) -> None:
     assert [answer.json[name] for name in ("subscribed", "already", "duplicate", "refused")] == [3, 1, 1, 5]
     codes = [outline["error"]["code"] for outline in answer.json["outlines"] if outline["error"]]
     assert codes == ["invalid_url", "address_refused", "invalid_url", "not_a_subscription", "unsupported_scheme"]
-    listed = {source["id"]: source for source in user.get("/v1/sources").json["sources"]}
+    listed = {source["id"]: source for source in user.get("/v1/sources").json["items"]}
     assert len(listed) == 4
     assert listed[answer.json["outlines"][7]["source_id"]]["title"] == "new"
     assert listed[answer.json["outlines"][9]["source_id"]]["kind"] == "reddit"
@@ -77,7 +77,7 @@ def test_folders_become_topics_and_those_of_duplicates_are_joined(world: World) 
     )
     assert outcomes(sent(user, body)) == ["subscribed", "duplicate", "merged", "subscribed"]
     assert outcomes(sent(user, body)) == ["already", "duplicate", "already", "already"]
-    topics = {source["title"]: source["topics"] for source in user.get("/v1/sources").json["sources"]}
+    topics = {source["title"]: source["topics"] for source in user.get("/v1/sources").json["items"]}
     assert topics == {"a": ["News", "World"], "b": ["World"]}
 
 
@@ -173,7 +173,7 @@ def test_what_goes_out_comes_back_as_it_was(world: World) -> None:
 
 
 def subscriptions(user: ApiClient) -> set[tuple[Any, ...]]:
-    sources = user.get("/v1/sources").json["sources"]
+    sources = user.get("/v1/sources").json["items"]
     return {
         (one["id"], one["title"] or one["url"], one["own_refresh_minutes"], *sorted(one["topics"])) for one in sources
     }
@@ -187,7 +187,7 @@ def test_files_come_as_bytes_or_as_text(world: World, content_type: str) -> None
     user = world.user()
     assert outcomes(sent(user, text, headers=headers)) == ["subscribed"]
     assert outcomes(sent(user, text.encode("iso-8859-1"), headers=headers)) == ["already"]
-    assert user.get("/v1/sources").json["sources"][0]["title"] == "Grüße"
+    assert user.get("/v1/sources").json["items"][0]["title"] == "Grüße"
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_a_subreddit_is_one_source_in_every_spelling(world: World, url: str) -> 
     assert (source["kind"], source["url"]) == ("reddit", "https://www.reddit.com/r/python/")
     assert follow(user, url)["id"] == source["id"]
     assert follow(user, url, kind="reddit")["id"] == source["id"]
-    assert world.sender.sent[Queue.FETCH][0].group == "host:www.reddit.com"
+    assert world.sender.sent[Queue.FETCH][0].group == f"user:{user.user_id}"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_selector_that_is_none_is_refused_when_it_is_given(world: World, selec
     )
     sent = user.send("POST", "/v1/opml", body=outlines, headers={"content-type": "text/x-opml"}).json
     assert [outline["outcome"] for outline in sent["outlines"]] == ["refused"], sent
-    assert user.get("/v1/sources").json["sources"] == []
+    assert user.get("/v1/sources").json["items"] == []
 
 
 def test_the_feeds_to_choose_from_are_shown(world: World) -> None:
@@ -106,7 +106,7 @@ def test_the_feeds_to_choose_from_are_shown(world: World) -> None:
     source = user.get(f"/v1/sources/{source_id}").json
     assert source["last_error"]["code"] == "several_feeds"
     assert source["candidates"][0] == {"url": WORLD_FEED, "title": "World", "media_type": "application/rss+xml"}
-    assert user.get("/v1/sources").json["sources"][0]["candidates"] == source["candidates"]
+    assert user.get("/v1/sources").json["items"][0]["candidates"] == source["candidates"]
 
 
 def test_choosing_moves_the_subscription_with_all_its_wishes(world: World) -> None:
@@ -123,7 +123,7 @@ def test_choosing_moves_the_subscription_with_all_its_wishes(world: World) -> No
     # AND the site is followed no longer, nor polled
     assert user.get(f"/v1/sources/{source_id}").status == 404
     assert world.sql("select health from sources where id = %s", source_id) == [("inactive",)]
-    assert len(user.get("/v1/sources").json["sources"]) == 1
+    assert len(user.get("/v1/sources").json["items"]) == 1
 
 
 def test_others_who_wait_for_a_choice_keep_it(world: World) -> None:
@@ -141,7 +141,7 @@ def test_choosing_what_one_follows_already_only_leaves_the_site(world: World) ->
     source_id = undecided(world, user, title="New")
     answer = user.post(f"/v1/sources/{source_id}/choose", {"url": WORLD_FEED})
     assert (answer.status, answer.json["id"]) == (200, feed["id"])
-    assert [source["title"] for source in user.get("/v1/sources").json["sources"]] == ["Old"]
+    assert [source["title"] for source in user.get("/v1/sources").json["items"]] == ["Old"]
 
 
 def test_a_page_that_names_itself_stays_followed(world: World) -> None:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from siftline.api.limits import Holdings
 from siftline.contracts import JobType, Queue
 from siftline.jobs import lease_store
 from siftline.kit.db import Database
@@ -284,8 +285,8 @@ def test_a_source_shows_its_health(world: World) -> None:
     assert (source["status"], source["health"], source["consecutive_failures"]) == ("ERROR", "degraded", 5)
     assert source["last_error"] == {"code": "http_503", "detail": "The site answered 503."}
     assert source["skipped_entries"] == 2
-    assert [one["id"] for one in user.get("/v1/sources", health="degraded").json["sources"]] == [source_id]
-    assert user.get("/v1/sources", health="active").json["sources"] == []
+    assert [one["id"] for one in user.get("/v1/sources", health="degraded").json["items"]] == [source_id]
+    assert user.get("/v1/sources", health="active").json["items"] == []
     reset = user.post(f"/v1/sources/{source_id}/reset-health").json
     assert (reset["health"], reset["consecutive_failures"], reset["last_error"]) == ("active", 0, None)
     assert reset["status"] == "QUEUED"
@@ -319,7 +320,7 @@ def test_a_source_says_when_it_is_asked_next_while_its_fetch_waits(world: World)
     source = user.get(path).json
     assert told(source) == (due_at, "the server asked to wait until then (429)")
     assert (datetime.fromisoformat(source["waiting_until"]), source["waiting_reason"]) == (due_at, "Why.")
-    assert user.get("/v1/sources").json["sources"] == [source]
+    assert user.get("/v1/sources").json["items"] == [source]
     # AND it is not asked any sooner by hand
     assert told(user.post(f"{path}/refresh").json) == told(source)
     assert told(user.post(f"{path}/reset-health").json) == told(source)
@@ -390,7 +391,7 @@ def test_sources_are_paged_newest_first(world: World) -> None:
     made = [follow(user, f"https://news.example/{place}.xml") for place in range(3)]
     first = user.get("/v1/sources", limit=2).json
     second = user.get("/v1/sources", limit=2, next=first["next"]).json
-    assert [one["id"] for one in first["sources"] + second["sources"]] == made[::-1]
+    assert [one["id"] for one in first["items"] + second["items"]] == made[::-1]
     assert second["next"] is None
 
 
@@ -415,3 +416,54 @@ def test_a_source_that_one_does_not_follow_looks_like_one_that_is_not_there(
     answers = [stranger.send(method, f"/v1/sources/{wanted}{path}", body=body) for wanted in (source_id, new_id(), "x")]
     assert {(answer.status, answer.code) for answer in answers} == {(404, "not_found")}
     assert owner.get(f"/v1/sources/{source_id}").json == before
+
+
+def _found(world: World, source_id: str, column: str, url: str) -> None:
+    with world.database.transaction() as connection:
+        connection.execute(f"update sources set {column} = %s where id = %s", (url, source_id))
+
+
+@pytest.mark.parametrize("column", ["feed_url", "adopted_url"])
+@pytest.mark.parametrize(
+    "second", ["https://news.example/rss.xml", "http://news.example/rss.xml/", "news.example/rss.xml"]
+)
+def test_a_feed_is_not_followed_twice_under_two_addresses(world: World, column: str, second: str) -> None:
+    """Case: a site and the feed that was found there were two sources of one follower."""
+    user, other = world.user(), world.user()
+    site = user.post("/v1/sources", {"url": "https://news.example/"}).json["id"]
+    _found(world, site, column, "https://news.example/rss.xml")
+
+    again = user.post("/v1/sources", {"url": second})
+
+    assert (again.status, again.json["id"], again.json["items"]) == (200, site, 0)
+    assert [one["id"] for one in user.get("/v1/sources").json["items"]] == [site]
+    assert other.post("/v1/sources", {"url": second}).status == 202  # who does not follow the site follows the feed
+
+
+def test_who_follows_a_feed_does_not_follow_its_site_too(world: World) -> None:
+    user, other = world.user(), world.user()
+    feed = user.post("/v1/sources", {"url": "https://news.example/rss.xml"}).json["id"]
+    site = other.post("/v1/sources", {"url": "https://news.example/"}).json["id"]
+    _found(world, site, "feed_url", "https://news.example/rss.xml")
+
+    again = user.post("/v1/sources", {"url": "https://news.example/"})
+
+    assert (again.status, again.json["id"]) == (200, feed)
+
+
+def test_the_second_address_of_a_feed_needs_no_room(database: Database) -> None:
+    world = World(database, holdings=Holdings(sources=1))
+    user = world.user()
+    site = user.post("/v1/sources", {"url": "https://news.example/"}).json["id"]
+    _found(world, site, "feed_url", "https://news.example/rss.xml")
+
+    assert user.post("/v1/sources", {"url": "https://news.example/rss.xml"}).status == 200
+    assert user.post("/v1/sources", {"url": "https://else.example/rss.xml"}).code == "too_many_sources"
+
+
+@pytest.mark.parametrize("typed", ["news.example/feed.xml", "//news.example/feed.xml"])
+def test_a_source_without_a_scheme_is_followed_by_https(world: World, typed: str) -> None:
+    """Case: ``example.org`` was refused as no address."""
+    user = world.user()
+    source_id = user.post("/v1/sources", {"url": typed}).json["id"]
+    assert user.get(f"/v1/sources/{source_id}").json["url"] == "https://news.example/feed.xml"

@@ -99,7 +99,7 @@ def test_a_made_token_works_until_it_is_revoked(world: World, authorizer: Author
     assert user.delete(f"/v1/tokens/{made.json['id']}").status == 204
     assert user.delete(f"/v1/tokens/{made.json['id']}").status == 204
     assert authorizer(authorizer_event(f"Bearer {token}"))["isAuthorized"] is False
-    listed, own = user.get("/v1/tokens").json["tokens"]
+    listed, own = user.get("/v1/tokens").json["items"]
     assert (own["id"], own["revoked_at"]) == (str(user.token_id), None)
     assert listed["revoked_at"]
     assert "token" not in listed
@@ -133,8 +133,8 @@ def test_tokens_are_paged_and_each_users_own(world: World) -> None:
     made = [user.post("/v1/tokens", {"name": str(n), "scopes": ["read"]}).json["id"] for n in range(3)]
     first = user.get("/v1/tokens", limit=2).json
     second = user.get("/v1/tokens", limit=2, next=first["next"]).json
-    assert [one["id"] for one in first["tokens"] + second["tokens"]] == [*made[::-1], str(user.token_id)]
-    assert [one["id"] for one in stranger.get("/v1/tokens").json["tokens"]] == [str(stranger.token_id)]
+    assert [one["id"] for one in first["items"] + second["items"]] == [*made[::-1], str(user.token_id)]
+    assert [one["id"] for one in stranger.get("/v1/tokens").json["items"]] == [str(stranger.token_id)]
     answers = [stranger.delete(f"/v1/tokens/{wanted}") for wanted in (made[0], new_id(), "x")]
     assert {(answer.status, answer.code) for answer in answers} == {(404, "not_found")}
     assert world.sql("select count(*) from access_tokens where revoked_at is not null") == [(0,)]

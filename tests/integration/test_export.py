@@ -53,12 +53,12 @@ def shown(user: ApiClient) -> dict[str, Any]:
     return {
         "me": user.get("/v1/me").json,
         "items": {one["id"]: one for one in items},
-        "sources": {one["id"]: one for one in user.get("/v1/sources").json["sources"]},
+        "sources": {one["id"]: one for one in user.get("/v1/sources").json["items"]},
         "topics": user.get("/v1/topics").json["own"],
         "briefings": {one["id"]: one for one in user.get("/v1/briefings").json["items"]},
         "editions": [user.get(f"/v1/editions/{one['id']}").json for one in user.get("/v1/editions").json["items"]],
-        "tokens": {one["id"]: one for one in user.get("/v1/tokens").json["tokens"]},
-        "ledger": {one["id"]: one for one in user.get("/v1/me/credits").json["entries"]},
+        "tokens": {one["id"]: one for one in user.get("/v1/tokens").json["items"]},
+        "ledger": {one["id"]: one for one in user.get("/v1/me/credits").json["items"]},
     }
 
 

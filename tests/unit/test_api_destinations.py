@@ -47,6 +47,35 @@ def test_any_other_address_passes_without_a_name_being_looked_up(url: str) -> No
     assert check_destination(url, allow_loopback=False) == url
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("example.org", "https://example.org/"),
+        (" example.org/story?a=1#b ", "https://example.org/story?a=1#b"),
+        ("//example.org/story", "https://example.org/story"),
+        ("news.example.org:8443/feed", "https://news.example.org:8443/feed"),
+        ("EXAMPLE.org", "https://example.org/"),
+        ("bücher.example", "https://xn--bcher-kva.example/"),
+        ("example.org?id=7", "https://example.org/?id=7"),
+    ],
+)
+def test_what_has_no_scheme_is_taken_as_https(typed: str, meant: str) -> None:
+    assert check_destination(typed, allow_loopback=False) == meant
+
+
+@pytest.mark.parametrize(
+    "typed", ["news", "mailto:a@b.example", "javascript:alert(1)", "user:pw@example.org", "a b.example"]
+)
+def test_what_only_looks_like_a_host_gets_no_scheme(typed: str) -> None:
+    with pytest.raises((InvalidUrlError, UnsupportedSchemeError)):
+        check_destination(typed, allow_loopback=False)
+
+
+def test_no_scheme_opens_no_private_address() -> None:
+    with pytest.raises(AddressRefusedError):
+        check_destination("169.254.169.254/latest", allow_loopback=False)
+
+
 def test_what_is_no_address_is_refused_as_such() -> None:
     with pytest.raises(InvalidUrlError):
         check_destination("http://1.2.3.400/", allow_loopback=False)

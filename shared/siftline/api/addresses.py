@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from siftline.api.destinations import check_destination
+from siftline.api.destinations import check_destination, with_scheme
 from siftline.kit.http_typed import typed_origin
 from siftline.kit.reddit_address import Listing, listing_of
 from siftline.kit.selectors import check_selector
@@ -18,7 +18,7 @@ _WITH_FEED = re.compile(r"^\s*feed:(?://)?(?=https?:)", re.IGNORECASE)
 _FEED = re.compile(r"^\s*feed:(?=//)", re.IGNORECASE)
 
 
-class Kind(StrEnum):
+class SourceKind(StrEnum):
     """What is read at an address."""
 
     RSS = "rss"
@@ -30,7 +30,7 @@ class Kind(StrEnum):
 class Address:
     """A source to be."""
 
-    kind: Kind
+    kind: SourceKind
     url: str
     key: str
     """Equal for what is one source; at most 2,100 characters."""
@@ -44,7 +44,7 @@ class Address:
         return typed_origin(self.url)
 
 
-def address_of(url: str, *, kind: Kind | None, selector: str | None = None, allow_loopback: bool) -> Address:
+def address_of(url: str, *, kind: SourceKind | None, selector: str | None = None, allow_loopback: bool) -> Address:
     """Return the source that an address means; without a kind a listing of Reddit is one, all else a feed or a site.
 
     ``feed://…`` and ``feed:https://…`` are what they stand for. Raises as ``check_destination`` and ``check_selector``
@@ -52,23 +52,23 @@ def address_of(url: str, *, kind: Kind | None, selector: str | None = None, allo
     """
     if len(url) > MAX_URL_LENGTH:
         raise InvalidUrlError(f"The address is longer than {MAX_URL_LENGTH} characters.")
-    url = _FEED.sub("http:", _WITH_FEED.sub("", url))
-    listing = listing_of(url) if kind in {None, Kind.REDDIT} else None
+    url = with_scheme(_FEED.sub("http:", _WITH_FEED.sub("", url)))
+    listing = listing_of(url) if kind in {None, SourceKind.REDDIT} else None
     if listing is not None:
         return _of_reddit(listing)
-    if kind is Kind.REDDIT:
+    if kind is SourceKind.REDDIT:
         raise InvalidUrlError("The address names neither a subreddit nor a user of Reddit.")
     own_url = check_destination(url, allow_loopback=allow_loopback)
     key, shared = canonical_url(own_url), clean_url(own_url)
-    if kind is not Kind.WEB:
-        return Address(Kind.RSS, shared, key, own_url=own_url)
+    if kind is not SourceKind.WEB:
+        return Address(SourceKind.RSS, shared, key, own_url=own_url)
     if selector is None:
-        return Address(Kind.WEB, shared, f"web:{key}", own_url=own_url)
+        return Address(SourceKind.WEB, shared, f"web:{key}", own_url=own_url)
     check_selector(selector)
     # One page may be followed by several selectors: each is a source of its own.
     digest = hashlib.sha256(selector.encode()).hexdigest()[:32]
-    return Address(Kind.WEB, shared, f"web:{digest}:{key}", {"selector": selector}, own_url=own_url)
+    return Address(SourceKind.WEB, shared, f"web:{digest}:{key}", {"selector": selector}, own_url=own_url)
 
 
 def _of_reddit(listing: Listing) -> Address:
-    return Address(Kind.REDDIT, listing.url, f"reddit:{listing.url}")
+    return Address(SourceKind.REDDIT, listing.url, f"reddit:{listing.url}")

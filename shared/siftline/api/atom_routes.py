@@ -90,15 +90,19 @@ class AtomRoutes:
     def router(self) -> Router:
         """Return the routes."""
         router = new_router()
-        for kind, summary, handler in (
-            (FeedKind.FEED, "Follow your ranked feed in a feed reader (Atom)", self.feed),
-            (FeedKind.EDITIONS, "Follow the editions of your briefings in a feed reader (Atom)", self.editions),
+        for kind, operation_id, summary, handler in (
+            (FeedKind.FEED, "getFeedAtom", "Read your ranked feed in a feed reader (Atom)", self.feed),
+            (FeedKind.EDITIONS, "getEditionsAtom", "Read your editions in a feed reader (Atom)", self.editions),
         ):
             router.get(
                 PATHS[kind],
                 summary=summary,
+                operation_id=operation_id,
                 responses=responses(
-                    (200, None, "The feed"), (304, None, "Nothing has changed"), problems=(404,), unguarded=True
+                    (200, "application/atom+xml", "The feed"),
+                    (304, None, "Nothing has changed"),
+                    problems=(404,),
+                    unguarded=True,
                 ),
                 tags=["feed"],
                 compress=True,

@@ -2,12 +2,22 @@
 
 from datetime import datetime, time
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StringConstraints,
+    WithJsonSchema,
+)
 
-from siftline.api.shapes import Asked, Cause, Name
+from siftline.api.shapes import Asked, Cause, Changes, Name, Page
 
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 
@@ -57,7 +67,13 @@ def _minutes(value: time) -> time:
     return value
 
 
-WallClock = Annotated[time, BeforeValidator(_written), AfterValidator(_minutes)]
+# JSON Schema's own format of times has an offset, which a wall clock has not.
+WallClock = Annotated[
+    time,
+    BeforeValidator(_written),
+    AfterValidator(_minutes),
+    WithJsonSchema({"type": "string", "pattern": "^([01][0-9]|2[0-3]):[0-5][0-9]$", "examples": ["07:00"]}),
+]
 Interests = Annotated[str, StringConstraints(max_length=10_000)]
 Zone = Annotated[str, StringConstraints(max_length=64)]
 Destination = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_048)]
@@ -66,21 +82,53 @@ _ZONE = "IANA name; null follows your own"
 _INTERESTS = "What this briefing is about, in your words; empty: all that comes in, by your own interests"
 
 
-class Delivery(Asked):
-    """Where editions are delivered to."""
+class NoDelivery(Asked):
+    """Editions are read here."""
 
-    model_config = ConfigDict(use_enum_values=True)
+    channel: Literal["none"]
+    destination: None = None
 
-    channel: Channel = Field(default=Channel.NONE, validate_default=True)
-    destination: Destination | None = Field(
-        default=None, description="A mail address or the URL of a webhook", examples=["reader@example.org"]
+
+class MailDelivery(Asked):
+    """Editions are sent to a mail address whose owner said yes (`/v1/mail-addresses`)."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"channel": "email", "destination": "reader@example.org"}]}
     )
 
-    @model_validator(mode="after")
-    def _destination_of_its_kind(self) -> "Delivery":
-        if (self.channel == Channel.NONE) != (self.destination is None):
-            raise ValueError("`email` and `webhook` need a destination, and `none` has none")
-        return self
+    channel: Literal["email"]
+    destination: Destination = Field(description="A mail address", examples=["reader@example.org"])
+
+
+class WebhookDelivery(Asked):
+    """Editions are posted to a webhook, signed with the `signing_key` that is shown once."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"channel": "webhook", "destination": "https://example.org/hooks/siftline"}]}
+    )
+
+    channel: Literal["webhook"]
+    destination: Destination = Field(
+        description="The URL of a webhook, https", examples=["https://example.org/hooks/siftline"]
+    )
+
+
+Delivery = Annotated[
+    NoDelivery | MailDelivery | WebhookDelivery,
+    Field(
+        discriminator="channel",
+        examples=[
+            {"channel": "none"},
+            {"channel": "email", "destination": "reader@example.org"},
+            {"channel": "webhook", "destination": "https://example.org/hooks/siftline"},
+        ],
+    ),
+]
+"""Where editions are delivered to."""
+
+
+def _nowhere() -> NoDelivery:
+    return NoDelivery(channel="none")
 
 
 class NewBriefing(Asked):
@@ -105,19 +153,21 @@ class NewBriefing(Asked):
 
     name: Name = Field(examples=["Morning"])
     frequency: Frequency
-    weekday: int = Field(default=1, ge=1, le=7, description="ISO 8601: 1 Monday, 7 Sunday; counts for weekly ones")
+    weekday: StrictInt = Field(
+        default=1, ge=1, le=7, description="ISO 8601: 1 Monday, 7 Sunday; counts for weekly ones"
+    )
     at: WallClock = Field(description=_AT, examples=["07:00"])
     time_zone: Zone | None = Field(default=None, description=_ZONE, examples=["Europe/Berlin"])
     interests: Interests = Field(default="", description=_INTERESTS)
-    stories_max: int = Field(default=10, ge=1, le=50, description="Stories of an edition at most")
+    stories_max: StrictInt = Field(default=10, ge=1, le=50, description="Stories of an edition at most")
     on_empty: OnEmpty = Field(
         default=OnEmpty.SKIP, validate_default=True, description="Nothing new: no edition, or one that says so"
     )
-    delivery: Delivery = Field(default=Delivery())
-    enabled: bool = Field(default=True)
+    delivery: Delivery = Field(default_factory=_nowhere, description="Where editions are delivered to")
+    enabled: StrictBool = Field(default=True)
 
 
-class ChangeBriefing(Asked):
+class ChangeBriefing(Changes):
     """What to change; what is left out stays."""
 
     model_config = ConfigDict(
@@ -126,20 +176,16 @@ class ChangeBriefing(Asked):
 
     name: Name = Field(default="", validate_default=False)
     frequency: Frequency = Field(default=Frequency.DAILY, validate_default=True)
-    weekday: int = Field(default=1, ge=1, le=7)
+    weekday: StrictInt = Field(default=1, ge=1, le=7)
     at: WallClock = Field(default=time(7), description=_AT, examples=["06:30"])
     time_zone: Zone | None = Field(default=None, description=_ZONE)
     interests: Interests = Field(default="", description=_INTERESTS)
-    stories_max: int = Field(default=10, ge=1, le=50)
+    stories_max: StrictInt = Field(default=10, ge=1, le=50)
     on_empty: OnEmpty = Field(default=OnEmpty.SKIP, validate_default=True)
-    delivery: Delivery = Field(default=Delivery(), description="Sets both; delivery that was stopped begins again")
-    enabled: bool = Field(default=True)
-
-    @model_validator(mode="after")
-    def _something(self) -> "ChangeBriefing":
-        if not self.model_fields_set:
-            raise ValueError("Name at least one field")
-        return self
+    delivery: Delivery = Field(
+        default_factory=_nowhere, description="Sets both; delivery that was stopped begins again"
+    )
+    enabled: StrictBool = Field(default=True)
 
 
 class Stopped(BaseModel):
@@ -187,13 +233,13 @@ class MadeBriefing(Briefing):
     )
 
 
-class Briefings(BaseModel):
+class Briefings(Page):
     """All your briefings, oldest first."""
 
     items: list[Briefing]
 
 
-class Run(BaseModel):
+class EditionRequest(BaseModel):
     """An edition that was asked for."""
 
     job_id: UUID = Field(examples=[_ID])
@@ -229,11 +275,10 @@ class Edition(BaseModel):
     deliveries: list[DeliveryState]
 
 
-class Editions(BaseModel):
+class Editions(Page):
     """A page of editions, newest first."""
 
     items: list[Edition]
-    next: str | None
 
 
 class EditionDetail(Edition):

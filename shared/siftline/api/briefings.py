@@ -15,13 +15,14 @@ from siftline.api.briefing_models import (
     Briefings,
     BriefingStatus,
     ChangeBriefing,
-    Channel,
     Delivery,
+    EditionRequest,
     MadeBriefing,
+    MailDelivery,
     NewBriefing,
-    Run,
     ShownDelivery,
     Stopped,
+    WebhookDelivery,
 )
 from siftline.api.callers import Caller
 from siftline.api.destinations import check_webhook
@@ -61,32 +62,44 @@ class BriefingRoutes:
         tags, one = ["briefings"], "/v1/briefings/<briefing_id>"
         router.post(
             "/v1/briefings",
-            summary="Have what came in told every day or week",
+            summary="Create a briefing",
+            operation_id="createBriefing",
             responses=responses((201, MadeBriefing, "Made"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}),
             tags=tags,
         )(self.make)
         router.get(
-            "/v1/briefings", summary="List your briefings", responses=responses((200, Briefings, "All")), tags=tags
+            "/v1/briefings",
+            summary="List your briefings",
+            operation_id="listBriefings",
+            responses=responses((200, Briefings, "All")),
+            tags=tags,
         )(self.browse)
         router.get(
-            one, summary="Show a briefing", responses=responses((200, Briefing, "It"), problems=(404,)), tags=tags
+            one,
+            summary="Get a briefing",
+            operation_id="getBriefing",
+            responses=responses((200, Briefing, "It"), problems=(404,)),
+            tags=tags,
         )(self.show)
         router.patch(
             one,
-            summary="Change when, about what and whereto",
+            summary="Update a briefing",
+            operation_id="updateBriefing",
             responses=responses((200, MadeBriefing, "As it is now"), problems=(*BODY_PROBLEMS, 404)),
             tags=tags,
         )(self.change)
         router.delete(
             one,
             summary="Delete a briefing and its editions",
+            operation_id="deleteBriefing",
             responses=responses(NO_CONTENT, problems=(404,)),
             tags=tags,
         )(self.delete)
         router.post(
             f"{one}/run",
             summary="Make an edition now",
-            responses=responses((202, Run, "It will be made"), problems=(404, 409)),
+            operation_id="runBriefing",
+            responses=responses((202, EditionRequest, "It will be made"), problems=(404, 409)),
             tags=tags,
         )(self.run)
         return router
@@ -146,7 +159,7 @@ class BriefingRoutes:
             jobs.cancel(connection, subjects)
         return Response(status_code=204)
 
-    def run(self, briefing_id: UUID, caller: CurrentCaller) -> Response[Run]:
+    def run(self, briefing_id: UUID, caller: CurrentCaller) -> Response[EditionRequest]:
         """Queue an edition of what came in since the last one."""
         job = NewJob(JobType.RUN_BRIEFING, briefing_id, f"user:{caller.user_id}", priority=Priority.SAVED, asked=True)
         with self._database.transaction() as connection:
@@ -157,16 +170,17 @@ class BriefingRoutes:
             if not store.ask(connection, caller.user_id, briefing_id):
                 raise not_found("briefing")
         self._hand_out(job_ids)
-        return answer(202, Run(job_id=job_ids[0]))
+        return answer(202, EditionRequest(job_id=job_ids[0]))
 
     def _checked(self, delivery: Delivery, pointer: str) -> Mapping[str, Any]:
         """Return the columns of a delivery; a webhook gets a new key each time it is set."""
-        destination, signing_key = delivery.destination, None
+        destination: str | None = None
+        signing_key = None
         try:
-            if delivery.channel == Channel.EMAIL:
-                destination = mail_address(destination or "")
-            elif delivery.channel == Channel.WEBHOOK:
-                destination = check_webhook(destination or "", allow_loopback=self._allow_loopback)
+            if isinstance(delivery, MailDelivery):
+                destination = mail_address(delivery.destination)
+            elif isinstance(delivery, WebhookDelivery):
+                destination = check_webhook(delivery.destination, allow_loopback=self._allow_loopback)
                 signing_key = secrets.token_urlsafe(32)
         except PermanentError as error:
             raise faulty([Fault(code=error.error_code, detail=error.detail, pointer=pointer)]) from error

@@ -16,7 +16,7 @@ from siftline.api.hand_out import HandOut
 from siftline.api.paging import DEFAULT_LIMIT, Limit, Next, decode_rank, encode_rank
 from siftline.api.problems import not_found
 from siftline.api.routing import BODY_PROBLEMS, answer, new_router, responses
-from siftline.api.shapes import NothingAsked
+from siftline.api.shapes import NothingAsked, Page
 from siftline.contracts import JobType, Priority
 from siftline.jobs import store as jobs
 from siftline.jobs.model import NewJob
@@ -43,7 +43,7 @@ class Cluster(BaseModel):
     updated_at: datetime
 
 
-class Run(BaseModel):
+class Grouping(BaseModel):
     """The latest grouping."""
 
     made_at: datetime = Field(description="What came later is not grouped yet")
@@ -51,12 +51,11 @@ class Run(BaseModel):
     unclustered: int = Field(description="How many of them belong to no cluster")
 
 
-class Clusters(BaseModel):
+class Clusters(Page):
     """A page of clusters, largest first."""
 
     items: list[Cluster]
-    next: str | None
-    run: Run | None = Field(description="null before the first grouping")
+    run: Grouping | None = Field(description="null before the first grouping")
 
 
 class Member(BaseModel):
@@ -107,7 +106,7 @@ class Map(BaseModel):
     points: list[Point] = Field(
         description="At most 5,000, the most central of each cluster; the unclustered have none"
     )
-    run: Run | None = Field(description="null before the first grouping")
+    run: Grouping | None = Field(description="null before the first grouping")
 
 
 class Recompute(BaseModel):
@@ -129,31 +128,36 @@ class ClusterRoutes:
         router = new_router()
         router.get(
             "/v1/clusters",
-            summary="List your clusters, largest first",
+            summary="List your clusters",
+            operation_id="listClusters",
             responses=responses((200, Clusters, "A page of the list")),
             tags=["clusters"],
         )(self.browse)
         router.get(
             "/v1/clusters/map",
-            summary="Show your clusters as a map, in numbers",
+            summary="Get the map of your clusters",
+            operation_id="getClusterMap",
             responses=responses((200, Map, "Where every item lies")),
             tags=["clusters"],
         )(self.show_map)
         router.get(
             "/v1/clusters/map.svg",
-            summary="Show your clusters as a map, drawn",
-            responses=responses((200, None, "The picture, `image/svg+xml`, for light and dark grounds")),
+            summary="Draw the map of your clusters (SVG)",
+            operation_id="drawClusterMap",
+            responses=responses((200, "image/svg+xml", "The picture, for light and dark grounds")),
             tags=["clusters"],
         )(self.draw_map)
         router.get(
             "/v1/clusters/<cluster_id>",
-            summary="Show one cluster with its items",
+            summary="Get a cluster and its items",
+            operation_id="getCluster",
             responses=responses((200, ClusterDetail, "The cluster"), problems=(404,)),
             tags=["clusters"],
         )(self.show)
         router.post(
             "/v1/clusters/recompute",
             summary="Group your items now",
+            operation_id="recomputeClusters",
             responses=responses((202, Recompute, "They will be grouped"), problems=BODY_PROBLEMS),
             tags=["clusters"],
         )(self.recompute)
@@ -174,7 +178,7 @@ class ClusterRoutes:
         return Clusters(
             items=[Cluster(**asdict(row)) for row in shown],
             next=encode_rank(shown[-1].grouped_size, shown[-1].id) if len(rows) > limit else None,
-            run=Run(**asdict(run)) if run else None,
+            run=Grouping(**asdict(run)) if run else None,
         )
 
     def show(
@@ -217,7 +221,7 @@ class ClusterRoutes:
                 )
                 for point in points
             ],
-            run=Run(**asdict(run)) if run else None,
+            run=Grouping(**asdict(run)) if run else None,
         )
 
     def draw_map(self, caller: CurrentCaller) -> Response[str]:

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import BaseModel, Field, StrictBool, StrictInt, StringConstraints
 
 from siftline.api.shapes import Asked
 from siftline.contracts import Queue
@@ -75,8 +75,8 @@ class RedriveAsked(Asked):
 
     queue: Queue
     error_code: ErrorCode | None = Field(default=None, description="Only this cause")
-    limit: int | None = Field(default=None, ge=1, le=1_000_000, description="At most so many, the oldest first")
-    dry_run: bool = Field(default=False, description="Only count, from PostgreSQL")
+    limit: StrictInt | None = Field(default=None, ge=1, le=1_000_000, description="At most so many, the oldest first")
+    dry_run: StrictBool = Field(default=False, description="Only count, from PostgreSQL")
 
 
 class CauseCountView(BaseModel):

@@ -45,13 +45,15 @@ class DeadLetterRoutes:
         router = new_router()
         router.get(
             "/v1/ops/dead-letters",
-            summary="Show dead letters by cause, with samples",
+            summary="Report dead letters by cause",
+            operation_id="getDeadLetters",
             responses=responses((200, DeadLettersView, "Parked jobs and malformed messages")),
             tags=["operations"],
         )(self.show)
         router.post(
             "/v1/ops/dead-letters/redrive",
-            summary="Give dead letters back to work",
+            summary="Redrive dead letters",
+            operation_id="redriveDeadLetters",
             responses=responses((200, RedriveView, "What was, or would be, redriven"), problems=BODY_PROBLEMS),
             tags=["operations"],
         )(self.redrive)

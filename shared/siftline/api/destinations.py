@@ -11,19 +11,32 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _AUTHORITY = re.compile(r"[^:/?#]*:[/\\]*([^/\\?#]*)")
 
 
+# A host as people type it, by its dot and its last label; what has a user, a password or a scheme is none.
+_WITHOUT_SCHEME = re.compile(r"\s*(?://)?(?=(?:[^\s/?#@:.]+\.)+[^\s/?#@:.]{2,}\.?(?::\d{1,5})?(?:[/?#]|\s*$))")
+
+
 class AddressRefusedError(PermanentError):
     """The address leads into a private network."""
 
     code = "address_refused"
 
 
+def with_scheme(url: str) -> str:
+    """Return an address as it was typed with the scheme that browsers take where none was.
+
+    >>> with_scheme("example.org:8443/feed"), with_scheme("//example.org"), with_scheme("http://example.org")
+    ('https://example.org:8443/feed', 'https://example.org', 'http://example.org')
+    """
+    return _WITHOUT_SCHEME.sub("https://", url, count=1) if _WITHOUT_SCHEME.match(url) else url
+
+
 def check_destination(url: str, *, allow_loopback: bool) -> str:
-    """Return ``url`` in fetchable form; no name is looked up.
+    """Return what a user typed in fetchable form, https where no scheme was typed; no name is looked up.
 
     Raises ``InvalidUrlError`` and ``UnsupportedSchemeError``, and ``AddressRefusedError`` for a host that is a private
     address in any spelling, or a name that no public host has.
     """
-    valid = validate_url(url)
+    valid = validate_url(with_scheme(url))
     host = (urlsplit(valid).hostname or "").rstrip(".")
     try:
         address = literal_address(host)

@@ -12,7 +12,7 @@ from aws_lambda_powertools.event_handler.openapi import swagger_ui
 from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from siftline.api.auth import OPEN_FEEDS, required_scope
+from siftline.api.auth import required_scope
 from siftline.api.problems import to_json
 from siftline.api.routing import Resource, answer, new_router, responses
 
@@ -32,13 +32,17 @@ _TAGS = [
     "entities",
     "topics",
     "briefings",
-    "topics",
     "tokens",
     "me",
     "operations",
     "health",
     "documents",
 ]
+_WITHOUT_BODY = frozenset({"204", "304"})
+_OPML = (
+    '<opml version="2.0"><body><outline text="News">'
+    '<outline type="rss" text="Example" xmlUrl="https://example.org/feed.xml"/></outline></body></opml>'
+)
 # The page may run what stands in it and call this API; it can load nothing from anywhere.
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
@@ -58,15 +62,17 @@ class DocumentRoutes:
         router = new_router()
         router.get(
             "/v1/openapi.json",
-            summary="Show this description (OpenAPI 3.1)",
+            summary="Get this description (OpenAPI 3.1)",
+            operation_id="getOpenapi",
             responses=responses((200, dict[str, Any], "The description"), unguarded=True),
             tags=["documents"],
             compress=True,
         )(self.openapi)
         router.get(
             "/docs",
-            summary="Show this description as a page",
-            responses=responses((200, None, "A page"), unguarded=True),
+            summary="Read this description in a browser",
+            operation_id="getDocs",
+            responses=responses((200, "text/html", "A page"), unguarded=True),
             tags=["documents"],
             compress=True,
         )(self.page)
@@ -121,6 +127,7 @@ class DocumentRoutes:
         document: dict[str, Any] = json.loads(text)
         _name_scopes(document)
         _show_files(document)
+        _tidy_answers(document)
         _drop_unused(document)
         return document
 
@@ -134,17 +141,23 @@ def _name_scopes(document: dict[str, Any]) -> None:
 
 
 def _show_files(document: dict[str, Any]) -> None:
-    """Describe the bodies that are files: Powertools describes JSON only."""
-    file = {"text/x-opml": {"schema": {"type": "string"}}}
-    operations = document["paths"].get("/v1/opml", {})
-    if "post" in operations:
-        content = {**file, "application/xml": {"schema": {"type": "string"}}}
-        operations["post"]["requestBody"] = {"required": True, "content": content}
-    if "get" in operations:
-        operations["get"]["responses"]["200"]["content"] = file
-    for path in OPEN_FEEDS & document["paths"].keys():
-        answers = document["paths"][path]["get"]["responses"]
-        answers["200"]["content"] = {"application/atom+xml": {"schema": {"type": "string"}}}
+    """Describe the body that is a file: Powertools describes JSON only."""
+    operation = document["paths"].get("/v1/opml", {}).get("post")
+    if operation is not None:
+        text = {"schema": {"type": "string"}, "example": _OPML}
+        # As bytes, too: generated clients know how to send those.
+        file = {"schema": {"type": "string", "format": "binary"}}
+        content = {"text/x-opml": text, "application/xml": text, "application/octet-stream": file}
+        operation["requestBody"] = {"required": True, "content": content}
+
+
+def _tidy_answers(document: dict[str, Any]) -> None:
+    """Sort the answers, and drop the bodies of those that have none: Powertools describes what handlers return."""
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            operation["responses"] = dict(sorted(operation["responses"].items()))
+            for status in _WITHOUT_BODY & operation["responses"].keys():
+                operation["responses"][status].pop("content", None)
 
 
 def _drop_unused(document: dict[str, Any]) -> None:

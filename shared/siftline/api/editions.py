@@ -38,14 +38,21 @@ class EditionRoutes:
         router = new_router()
         router.get(
             "/v1/editions",
-            summary="List your editions, newest first",
+            summary="List your editions",
+            operation_id="listEditions",
             responses=responses((200, Editions, "A page of the list")),
             tags=["briefings"],
         )(self.browse)
         router.get(
             "/v1/editions/<edition_id>",
-            summary="Show an edition: as JSON, or what Accept prefers of text/html and text/plain",
-            responses=responses((200, EditionDetail, "The edition, as it was frozen"), problems=(404,)),
+            summary="Get an edition (JSON, HTML or plain text)",
+            operation_id="getEdition",
+            responses=responses(
+                (200, EditionDetail, "The edition, as it was frozen"),
+                (200, "text/html", "The same as a page"),
+                (200, "text/plain", "The same as text"),
+                problems=(404,),
+            ),
             tags=["briefings"],
         )(self.show)
         router.get("/v1/read/<token>", include_in_schema=False)(self.read)

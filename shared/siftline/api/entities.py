@@ -16,7 +16,7 @@ from siftline.api.entities_store import EntityRow
 from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, decode_rank, encode_rank, page
 from siftline.api.problems import not_found
 from siftline.api.routing import new_router, responses
-from siftline.api.shapes import Cause
+from siftline.api.shapes import Cause, Page
 from siftline.kit.db import Database
 
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
@@ -27,7 +27,7 @@ _REASONS = {
 _ANY_REASON = "Those who might know could not be asked."
 
 
-class Kind(StrEnum):
+class EntityKind(StrEnum):
     """What a name names."""
 
     ORGANISATION = "ORG"
@@ -42,7 +42,7 @@ class Entity(BaseModel):
         description="The canonical id, or the temporary one as long as there is none",
         examples=["lei:529900T8BM49AURSDO55"],
     )
-    kind: Kind = Field(description="`ORG`, `PER` or `LOC`")
+    kind: EntityKind = Field(description="`ORG`, `PER` or `LOC`")
     name: str = Field(examples=["Acme Robotics, Inc."])
     temporary_id: str = Field(description="Follows from the name; goes on being understood when there is another id")
     canonical_id: str | None = Field(description="null as long as nobody has told who it is")
@@ -51,11 +51,10 @@ class Entity(BaseModel):
     items: int = Field(description="How many of your items name it")
 
 
-class Entities(BaseModel):
+class Entities(Page):
     """A page of entities, the most often named first."""
 
     items: list[Entity]
-    next: str | None
 
 
 class Naming(BaseModel):
@@ -70,13 +69,12 @@ class Naming(BaseModel):
     mentions: int = Field(description="How often it does")
 
 
-class EntityDetail(BaseModel):
+class EntityDetail(Page):
     """An entity, its names, and a page of your items that name it, newest first."""
 
     entity: Entity
     aliases: list[str] = Field(description="All its names, as each was written first")
     items: list[Naming]
-    next: str | None
 
 
 class EntityRoutes:
@@ -90,13 +88,15 @@ class EntityRoutes:
         router = new_router()
         router.get(
             "/v1/entities",
-            summary="List whom your items name, the most often named first",
+            summary="List the entities your items name",
+            operation_id="listEntities",
             responses=responses((200, Entities, "A page of the list")),
             tags=["entities"],
         )(self.browse)
         router.get(
             "/v1/entities/<entity_id>",
-            summary="Show one of them with its names and your items about it",
+            summary="Get an entity and the items that name it",
+            operation_id="getEntity",
             responses=responses((200, EntityDetail, "The entity"), problems=(404,)),
             tags=["entities"],
         )(self.show)
@@ -106,7 +106,7 @@ class EntityRoutes:
         self,
         caller: CurrentCaller,
         *,
-        kind: Annotated[Kind | None, Query(description="Only organisations, people or places")] = None,
+        kind: Annotated[EntityKind | None, Query(description="Only organisations, people or places")] = None,
         limit: Limit = DEFAULT_LIMIT,
         next: Next = None,  # noqa: A002  # the parameter's name in the API
     ) -> Entities:

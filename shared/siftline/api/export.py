@@ -9,6 +9,7 @@ from siftline.api import export_store as store
 from siftline.api.auth import CurrentCaller
 from siftline.api.paging import DEFAULT_LIMIT, Limit, Next, SectionCursor, decode_section
 from siftline.api.routing import new_router, responses
+from siftline.api.shapes import Page
 from siftline.kit.db import Database
 
 # Lambda answers 6 MB at most; a character is up to three bytes here, and a record begins within this.
@@ -23,11 +24,10 @@ class ExportRecord(BaseModel):
     data: dict[str, Any] = Field(description="Its columns, without secrets; new ones may come")
 
 
-class Export(BaseModel):
+class Export(Page):
     """A page of all that is yours."""
 
     items: list[ExportRecord]
-    next: str | None = Field(description="Pass it as `next` for the following page; null on the last")
 
 
 class ExportRoutes:
@@ -42,6 +42,7 @@ class ExportRoutes:
         router.get(
             "/v1/export",
             summary="Export all that is yours, kind by kind, page by page",
+            operation_id="exportAll",
             responses=responses((200, Export, "A page of the export")),
             tags=["me"],
         )(self.browse)

@@ -26,7 +26,8 @@ class FeedRoutes:
         router = new_router()
         router.get(
             "/v1/feed",
-            summary="Show what you have not read, most relevant first, each story once, with reasons",
+            summary="List your ranked feed",
+            operation_id="getFeed",
             responses=responses((200, Feed, "A page of the feed"), problems=(410,)),
             tags=["feed"],
         )(self.browse)

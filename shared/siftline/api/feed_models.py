@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 
 from siftline.api.item_models import Item, Topic
 from siftline.api.scores import Reason
+from siftline.api.shapes import Page
 
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 _TIME = "2026-11-27T12:00:00Z"
@@ -53,9 +54,8 @@ class FeedItem(Item):
     story: Story
 
 
-class Feed(BaseModel):
+class Feed(Page):
     """A page of the feed."""
 
     at: datetime = Field(description="The moment whose order this is", examples=[_TIME])
     items: list[FeedItem]
-    next: str | None = Field(description="Pass it as `next` for the following page; null on the last")

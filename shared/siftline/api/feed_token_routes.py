@@ -16,7 +16,7 @@ from siftline.api.lineage_store import hold_parent
 from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.problems import conflict, not_found
 from siftline.api.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
-from siftline.api.shapes import Asked, Name
+from siftline.api.shapes import Asked, Name, Page
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 
@@ -64,11 +64,10 @@ class MadeFeedToken(FeedToken):
     )
 
 
-class FeedTokens(BaseModel):
+class FeedTokens(Page):
     """A page of a list."""
 
-    feed_tokens: list[FeedToken]
-    next: str | None = Field(description="Pass it as `next` for the following page; null on the last")
+    items: list[FeedToken]
 
 
 def address(public_url: str, kind: FeedKind, token: str) -> str:
@@ -88,20 +87,23 @@ class FeedTokenRoutes:
         router = new_router()
         router.post(
             "/v1/feed-tokens",
-            summary="Make an address under which a feed reader follows your feed or editions",
+            summary="Create a feed token",
+            operation_id="createFeedToken",
             status_code=201,
             responses=responses((201, MadeFeedToken, "Made"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}),
             tags=["feed"],
         )(self.make)
         router.get(
             "/v1/feed-tokens",
-            summary="List your feed tokens, newest first",
+            summary="List your feed tokens",
+            operation_id="listFeedTokens",
             responses=responses((200, FeedTokens, "A page of the list")),
             tags=["feed"],
         )(self.browse)
         router.delete(
             "/v1/feed-tokens/<feed_token_id>",
-            summary="Revoke a feed token; it stays in the list",
+            summary="Revoke a feed token",
+            operation_id="revokeFeedToken",
             responses=responses(NO_CONTENT, problems=(404,)),
             tags=["feed"],
         )(self.revoke)
@@ -142,7 +144,7 @@ class FeedTokenRoutes:
         with self._database.transaction() as connection:
             rows = store.list_tokens(connection, caller.user_id, decode(next), limit + 1)
         shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id))
-        return FeedTokens(feed_tokens=[_view(row) for row in shown], next=following)
+        return FeedTokens(items=[_view(row) for row in shown], next=following)
 
     def revoke(self, feed_token_id: UUID, caller: CurrentCaller) -> Response[None]:
         """Revoke one of the caller's feed tokens: its addresses answer 404 at once."""

@@ -37,6 +37,7 @@ class Following:
     def beyond(self, connection: Connection, user_id: UUID, keys: Sequence[str]) -> list[str]:
         """Return those of these sources that would be more than the user may follow; none that they follow already."""
         followed = store.followed_keys(connection, user_id, keys)
+        followed |= store.followed_otherwise(connection, user_id, keys).keys()
         room = self.at_most - store.count_followed(connection, user_id)
         return [key for key in keys if key not in followed][max(room, 0) :]
 
@@ -51,17 +52,24 @@ class Following:
     ) -> tuple[list[Followed], list[UUID]]:
         """Let a user follow sources, made where there are none; returns one answer a wish, and the jobs to hand out.
 
-        Of what a source has brought before, its new follower gets the newest ``backfill``. Who follows already changes
-        nothing by that. However many sources these are, they are polled in the turn of this one user.
+        Of what a source has brought before, its new follower gets the newest ``backfill``. Who follows already,
+        under this address or another of the same feed, changes nothing by that. However many sources these are, they
+        are polled in the turn of this one user.
         """
         if not wishes:
             return [], []
-        found = store.put_sources(connection, wishes, default_minutes=wishes_store.REFRESH_MINUTES)
-        asked = [(found[wish.address.key].id, wish) for wish in wishes]
+        same = store.followed_otherwise(connection, user_id, [wish.address.key for wish in wishes])
+        lacking = [wish for wish in wishes if wish.address.key not in same]
+        found = store.put_sources(connection, lacking, default_minutes=wishes_store.REFRESH_MINUTES)
+        asked = [(found[wish.address.key].id, wish) for wish in lacking]
         fresh = store.subscribe(connection, user_id, asked)
         new = [source for source in found.values() if source.id in fresh]
         items, job_ids = self._begin(connection, user_id, new, backfill, priority)
-        followed = [Followed(source_id, source_id in fresh, items.get(source_id, 0)) for source_id, _ in asked]
+        ids = same | {wish.address.key: source_id for source_id, wish in asked}
+        followed = [
+            Followed(source_id, source_id in fresh, items.get(source_id, 0))
+            for source_id in (ids[wish.address.key] for wish in wishes)
+        ]
         return followed, job_ids
 
     def leave(self, connection: Connection, user_id: UUID, source: sources_store.Taken) -> None:

@@ -16,6 +16,7 @@ from psycopg.types.json import Jsonb
 from siftline.api.addresses import Address
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
+from siftline.kit.urls import canonical_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,20 @@ _FOLLOWED_KEYS = """
 select s.url_key from sources s join subscriptions b on b.source_id = s.id
 where b.user_id = %(user_id)s and s.url_key = any(%(keys)b::text[])
 """
+# Where a source is really polled, once that was found or said: of what a user follows, and of what is wanted.
+_ALIASES = """
+select s.id, s.url_key, coalesce(s.adopted_url, s.feed_url) as polled_url,
+  exists (select from subscriptions b where b.source_id = s.id and b.user_id = %(user_id)s) as followed
+from sources s
+where s.kind = 'rss' and coalesce(s.adopted_url, s.feed_url) is not null
+  and (s.url_key = any(%(keys)b::text[])
+       or s.id in (select source_id from subscriptions where user_id = %(user_id)s))
+order by s.id
+"""
+_FOLLOWED = """
+select s.url_key, s.id from sources s join subscriptions b on b.source_id = s.id
+where b.user_id = %(user_id)s and s.url_key = any(%(keys)b::text[])
+"""
 _COUNT = "select count(*) from subscriptions where user_id = %(user_id)s"
 
 _WISH = """
@@ -174,6 +189,20 @@ def followed_keys(connection: Connection, user_id: UUID, keys: Sequence[str]) ->
     """Return which of these sources a user follows."""
     with connection.cursor(row_factory=scalar_row) as cursor:
         return set(cursor.execute(_FOLLOWED_KEYS, {"user_id": user_id, "keys": list(keys)}))
+
+
+def followed_otherwise(connection: Connection, user_id: UUID, keys: Sequence[str]) -> dict[str, UUID]:
+    """Return which of these sources a user follows under another address, and what that source is.
+
+    A site and the feed that was found there are one, and so is an address and where it has moved to for good.
+    """
+    aliases = connection.execute(_ALIASES, {"user_id": user_id, "keys": list(keys)}).fetchall()
+    polled = {key: canonical_url(url) for _, key, url, _ in aliases}
+    wanted = [*keys, *(polled[key] for key in keys if key in polled)]
+    direct: dict[str, UUID] = dict(connection.execute(_FOLLOWED, {"user_id": user_id, "keys": wanted}).fetchall())
+    held = {polled[key]: source_id for source_id, key, _, followed in aliases if followed} | direct
+    found = {key: held.get(key) or held.get(polled.get(key, key)) for key in keys if key not in direct}
+    return {key: source_id for key, source_id in found.items() if source_id is not None}
 
 
 def count_followed(connection: Connection, user_id: UUID) -> int:

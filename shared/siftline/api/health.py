@@ -57,7 +57,8 @@ class HealthRoutes:
         router = new_router()
         router.get(
             "/health",
-            summary="Is it up? With deep=1 and the scope ops: are all its parts?",
+            summary="Check health",
+            operation_id="getHealth",
             responses=responses(
                 (200, HealthReport, "Well"), (503, HealthReport, "A part is away"), problems=(401, 403)
             ),

@@ -22,7 +22,7 @@ _JSON_TYPE = re.compile(r"application/(?:json|[a-z0-9.+-]+\+json)(?:\s*;.*)?", r
 _MAX_DEPTH = 32
 _NAME_MAX_CHARS = 100
 # Routes that read their body themselves: files that are no JSON.
-_FILES = frozenset({("POST", "/v1/opml")})
+_FILES = frozenset({"/v1/opml"})
 _UNSTORABLE_DETAIL = "NUL and lone surrogates cannot be stored."
 
 
@@ -42,7 +42,7 @@ def plain_request(event: Mapping[str, Any]) -> dict[str, Any]:
     request = dict(event)
     if is_by_token(str(request.get("rawPath"))):
         return request | {"body": None, "isBase64Encoded": False}
-    if (request["requestContext"]["http"]["method"], request.get("rawPath")) in _FILES:
+    if request.get("rawPath") in _FILES:
         return request
     body = request.get("body")
     if not body:
@@ -75,6 +75,8 @@ def read_json(text: str) -> Any:
         value = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:  # ValueError: also a number of thousands of digits
         raise _bad_json("The body is not valid JSON.") from error
+    if isinstance(value, list):  # of which Powertools would take the first entry for the whole
+        raise faulty([Fault(code="not_an_object", detail="The body must be a JSON object.", pointer="#")])
     faults: list[Fault] = []
     for path in list(_unstorable(value, [])):
         match path:

@@ -5,10 +5,10 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 
 from siftline.api.scores import Reason
-from siftline.api.shapes import Asked, Cause, Label, Note, Waiting
+from siftline.api.shapes import Asked, Cause, Changes, Label, Note, Page, Waiting
 
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 _TIME = "2026-03-02T09:30:00Z"
@@ -47,7 +47,9 @@ class SaveItem(Asked):
 
     # Its length is judged with the rest of the address, so that every bad address gets the same code.
     url: str = Field(
-        description="http or https", json_schema_extra={"maxLength": 8192}, examples=["https://example.org/story"]
+        description="http or https; https where it has no scheme",
+        json_schema_extra={"maxLength": 8192},
+        examples=["https://example.org/story"],
     )
     tags: Tags = Field(default=[], description=f"Your own tags; added to those it has; the newest {TAGS_MAX} stay")
     note: Note | None = Field(default=None, description="Your own note")
@@ -231,28 +233,21 @@ class ItemDetail(Item):
     vector: Vector | None
 
 
-class Items(BaseModel):
+class Items(Page):
     """A page of a list."""
 
     items: list[Item]
-    next: str | None = Field(description="Pass it as `next` for the following page; null on the last")
 
 
-class ChangeItem(Asked):
+class ChangeItem(Changes):
     """What to change; what is left out stays."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"read": True, "tags": ["energy"]}]})
 
-    read: bool = Field(default=False, description="Whether it has been read")
-    starred: bool = Field(default=False, description="Whether it is starred")
+    read: StrictBool = Field(default=False, description="Whether it has been read")
+    starred: StrictBool = Field(default=False, description="Whether it is starred")
     tags: Tags = Field(default=[], description="Your own tags, replacing those before")
     note: Note | None = Field(default=None, description="Your own note; null removes it")
-
-    @model_validator(mode="after")
-    def _something(self) -> "ChangeItem":
-        if not self.model_fields_set:
-            raise ValueError("Name at least one of read, starred, tags, note")
-        return self
 
 
 class ReprocessFrom(StrEnum):

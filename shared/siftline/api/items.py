@@ -39,25 +39,29 @@ class ItemRoutes:
         one = "/v1/items/<item_id>"
         router.get(
             "/v1/items",
-            summary="List what you hold, newest or most relevant first",
+            summary="List your items",
+            operation_id="listItems",
             responses=responses((200, Items, "A page of the list")),
             tags=["items"],
         )(self.browse)
         router.get(
             one,
-            summary="Show one item with all that is known of it",
+            summary="Get an item",
+            operation_id="getItem",
             responses=responses((200, ItemDetail, "The item"), problems=(404,)),
             tags=["items"],
         )(self.show)
         router.patch(
             one,
-            summary="Mark as read or starred, set tags and note",
+            summary="Update an item",
+            operation_id="updateItem",
             responses=responses((200, ItemDetail, "The item as it is now"), problems=(*BODY_PROBLEMS, 404)),
             tags=["items"],
         )(self.change)
         router.delete(
             one,
-            summary="Remove an item; the page goes too when nobody else holds it",
+            summary="Delete an item",
+            operation_id="deleteItem",
             responses=responses(NO_CONTENT, problems=(404,)),
             tags=["items"],
         )(self.delete)

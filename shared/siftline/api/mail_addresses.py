@@ -19,7 +19,7 @@ from siftline.api.hand_out import HandOut
 from siftline.api.pages import page, unknown_link
 from siftline.api.problems import Fault, conflict, faulty, not_found
 from siftline.api.routing import BODY_PROBLEMS, NO_CONTENT, answer, new_router, responses
-from siftline.api.shapes import Asked
+from siftline.api.shapes import Asked, Page
 from siftline.contracts import JobType, Priority
 from siftline.jobs import store as jobs
 from siftline.jobs.model import NewJob
@@ -44,7 +44,7 @@ class MailAddress(BaseModel):
     suppressed: str | None = Field(description="`bounced` or `complained`: nothing is mailed there any more")
 
 
-class MailAddresses(BaseModel):
+class MailAddresses(Page):
     """All of them, by address."""
 
     items: list[MailAddress]
@@ -63,13 +63,15 @@ class MailAddressRoutes:
         router = new_router()
         router.get(
             "/v1/mail-addresses",
-            summary="List the mail addresses that you gave, and whether their owners said yes",
+            summary="List your mail addresses",
+            operation_id="listMailAddresses",
             responses=responses((200, MailAddresses, "All of them")),
             tags=["briefings"],
         )(self.browse)
         router.post(
             "/v1/mail-addresses",
-            summary="Ask the owner of a mail address whether briefings may be sent there",
+            summary="Add a mail address",
+            operation_id="addMailAddress",
             responses=responses(
                 (202, MailAddress, "They are asked, unless that was done lately"), problems=(409, *BODY_PROBLEMS)
             ),
@@ -77,7 +79,8 @@ class MailAddressRoutes:
         )(self.ask)
         router.delete(
             "/v1/mail-addresses/<address_id>",
-            summary="Delete a mail address; nothing is mailed there before its owner is asked anew",
+            summary="Delete a mail address",
+            operation_id="deleteMailAddress",
             responses=responses(NO_CONTENT, problems=(404,)),
             tags=["briefings"],
         )(self.delete)

@@ -9,7 +9,7 @@ from uuid import UUID
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from psycopg.errors import UniqueViolation
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from siftline.api import me_store
 from siftline.api.auth import CurrentCaller, lacking, unauthorized
@@ -18,7 +18,7 @@ from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.problems import Fault, conflict, faulty
 from siftline.api.routing import BODY_PROBLEMS, answer, new_router, responses
 from siftline.api.scores import Scores
-from siftline.api.shapes import Asked, Name
+from siftline.api.shapes import Asked, Changes, Name, Page
 from siftline.jobs import deletions
 from siftline.kit.db import Connection, Database
 
@@ -79,14 +79,13 @@ class CreditEntry(BaseModel):
     settled_at: datetime | None = Field(description="When it was settled or released")
 
 
-class CreditEntries(BaseModel):
+class CreditEntries(Page):
     """A page of the ledger."""
 
-    entries: list[CreditEntry]
-    next: str | None = Field(description="Pass it as `next` for the following page; null on the last")
+    items: list[CreditEntry]
 
 
-class ChangeMe(Asked):
+class ChangeMe(Changes):
     """What to change; what is left out stays."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"time_zone": "Europe/Berlin"}]})
@@ -99,12 +98,6 @@ class ChangeMe(Asked):
         description="In any language, parted by commas or lines; your items are scored by them anew",
         examples=["solar energy, chess"],
     )
-
-    @model_validator(mode="after")
-    def _something(self) -> "ChangeMe":
-        if not self.model_fields_set:
-            raise ValueError("Name at least one of name, time_zone, interests")
-        return self
 
 
 class DeleteMe(Asked):
@@ -133,25 +126,32 @@ class MeRoutes:
     def router(self) -> Router:
         """Return the routes."""
         router = new_router()
-        router.get("/v1/me", summary="Show who you are", responses=responses((200, Me, "The caller")), tags=["me"])(
-            self.show
-        )
+        router.get(
+            "/v1/me",
+            summary="Get your account",
+            operation_id="getMe",
+            responses=responses((200, Me, "The caller")),
+            tags=["me"],
+        )(self.show)
         router.patch(
             "/v1/me",
-            summary="Change your name, time zone or interests",
+            summary="Update your account",
+            operation_id="updateMe",
             responses=responses((200, Me, "The caller as they are now"), problems=(*BODY_PROBLEMS, 409)),
             tags=["me"],
         )(self.change)
         router.delete(
             "/v1/me",
             summary="Delete your account with all that only you hold",
+            operation_id="deleteMe",
             status_code=202,
             responses=responses((202, Deleting, "It is being deleted"), problems=BODY_PROBLEMS),
             tags=["me"],
         )(self.delete)
         router.get(
             "/v1/me/credits",
-            summary="List your credits' ledger, newest first",
+            summary="List your credit ledger",
+            operation_id="listCredits",
             responses=responses((200, CreditEntries, "A page of the ledger")),
             tags=["me"],
         )(self.ledger)
@@ -199,7 +199,7 @@ class MeRoutes:
         with self._database.transaction() as connection:
             rows = me_store.ledger(connection, caller.user_id, decode(next), limit + 1)
         shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id))
-        return CreditEntries(entries=[CreditEntry(**asdict(row)) for row in shown], next=following)
+        return CreditEntries(items=[CreditEntry(**asdict(row)) for row in shown], next=following)
 
     @staticmethod
     def _view(connection: Connection, caller: Caller) -> Me:

@@ -13,7 +13,7 @@ from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.depends import Depends
 
 from siftline.api import opml, sources_store
-from siftline.api.addresses import Address, Kind, address_of
+from siftline.api.addresses import Address, SourceKind, address_of
 from siftline.api.auth import CurrentCaller
 from siftline.api.following import Followed, Following
 from siftline.api.following_store import Wish
@@ -77,13 +77,15 @@ class OpmlRoutes:
         router = new_router()
         router.get(
             "/v1/opml",
-            summary="Show what you follow as OPML, for any reader",
-            responses=responses((200, None, "OPML 2.0, a folder for each topic (`text/x-opml`)")),
+            summary="Export your sources as OPML",
+            operation_id="exportOpml",
+            responses=responses((200, "text/x-opml", "OPML 2.0, a folder for each topic")),
             tags=["sources"],
         )(self.export)
         router.post(
             "/v1/opml",
-            summary="Follow everything in an OPML file, each outline answered on its own",
+            summary="Import an OPML file",
+            operation_id="importOpml",
             responses=responses((200, OpmlAnswer, "What became of each outline"), problems=BODY_PROBLEMS),
             tags=["sources"],
         )(self.take_in)
@@ -150,8 +152,8 @@ class OpmlRoutes:
         """
         if outline.bookmark:
             return Cause(code="not_a_subscription", detail="The outline is a bookmark: it names no feed to follow.")
-        kind = Kind(outline.kind) if outline.kind in set(Kind) else None
-        selector = (outline.selector or "")[:_SELECTOR_MAX_CHARS] if kind is Kind.WEB else None
+        kind = SourceKind(outline.kind) if outline.kind in set(SourceKind) else None
+        selector = (outline.selector or "")[:_SELECTOR_MAX_CHARS] if kind is SourceKind.WEB else None
         try:
             return address_of(outline.url, kind=kind, selector=selector or None, allow_loopback=False)
         except PermanentError as error:

@@ -12,6 +12,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field
 
 from siftline.api.routing import new_router, responses
+from siftline.api.shapes import Page
 from siftline.contracts import JobType, Queue
 from siftline.jobs import set_aside_store
 from siftline.jobs.breakers_store import open_breakers
@@ -116,7 +117,7 @@ class SetAsideView(BaseModel):
     last_at: datetime
 
 
-class SetAsideList(BaseModel):
+class SetAsideList(Page):
     """What jobs set aside: all of it counted by reason, and the newest rows."""
 
     counts: list[SetAsideCount]
@@ -144,19 +145,22 @@ class OpsRoutes:
         router = new_router()
         router.get(
             "/v1/ops/queues",
-            summary="Show every queue's depth and age, and every job type's states",
+            summary="Get the state of queues and jobs",
+            operation_id="getQueues",
             responses=responses((200, QueuesView, "Queues and jobs")),
             tags=["operations"],
         )(self.queues)
         router.get(
             "/v1/ops/set-aside",
-            summary="Show rows that jobs could not use, and why",
+            summary="List rows that jobs set aside",
+            operation_id="listSetAside",
             responses=responses((200, SetAsideList, "Rows by reason, and the newest of them")),
             tags=["operations"],
         )(self.set_aside)
         router.get(
             "/admin/queue-stats",
-            summary="Count the analysis jobs by state",
+            summary="Count analysis jobs by state",
+            operation_id="getQueueStats",
             responses=responses((200, QueueStats, "Analysis by state")),
             tags=["operations"],
         )(self.queue_stats)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from itertools import islice
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 from aws_lambda_powertools.event_handler import Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -72,6 +72,12 @@ class Problem(BaseModel):
     )
     errors_total: int | None = Field(default=None, description="How many faults there are", examples=[1])
     request_id: str | None = Field(default=None, description="Names the request in the log, where the fault is ours")
+
+
+class GatewayMessage(BaseModel):
+    """What API Gateway answers by itself: no token, a wrong one, too large, too many at once, or a part is away."""
+
+    message: str = Field(examples=["Unauthorized"])
 
 
 class ProblemError(Exception):
@@ -143,6 +149,9 @@ def fault_of(error: Mapping[str, Any], body: Any = None) -> Fault:
     'limit'
     """
     place, *path = error["loc"] or ("body",)
+    path = list(_without_tags(body, path))
+    if error["type"] in {"union_tag_invalid", "union_tag_not_found"}:
+        path.append(str(error["ctx"]["discriminator"]).strip("'"))
     fault = Fault(code=str(error["type"]), detail=_sentence(error))
     if place != "body":
         return fault.model_copy(update={"parameter": line(str(path[0] if path else place), _POINTER_MAX_CHARS)})
@@ -158,6 +167,23 @@ def fields_at(body: Any, path: Iterable[str | int]) -> list[str]:
         body = next((field.annotation for field in found if field is not None), body)
     fields = (field.alias or name for model in _models(body) for name, field in model.model_fields.items())
     return list(dict.fromkeys(fields))
+
+
+def _without_tags(body: Any, path: Sequence[str | int]) -> Iterator[str | int]:
+    """Yield a fault's place without what pydantic puts in there: which member of a tagged union was meant."""
+    for step in path:
+        models = list(_models(body))
+        found = [model.model_fields[str(step)] for model in models if str(step) in model.model_fields]
+        if not found and step in _tags(models):
+            continue
+        body = next((field.annotation for field in found), body)
+        yield step
+
+
+def _tags(models: Sequence[type[BaseModel]]) -> set[Any]:
+    """Return by which values the members of a tagged union are told apart; none where there is one model alone."""
+    kinds = [field.annotation for model in models for field in model.model_fields.values()] if len(models) > 1 else []
+    return {value for kind in kinds if get_origin(kind) is Literal for value in get_args(kind)}
 
 
 def _models(kind: Any) -> Iterator[type[BaseModel]]:

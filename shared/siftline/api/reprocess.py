@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import BaseModel, Field, StrictBool, StrictInt, StringConstraints
 
 from siftline.api.paging import Time
 from siftline.api.problems import conflict
@@ -27,8 +27,8 @@ class ReprocessAsked(Asked):
         examples=["e5-small-int8-1/topics-2"],
     )
     older_than: Time | None = Field(default=None, description="Only what was made before")
-    limit: int | None = Field(default=None, ge=1, le=10_000_000, description="At most so many contents")
-    dry_run: bool = Field(default=False, description="Only count and price it")
+    limit: StrictInt | None = Field(default=None, ge=1, le=10_000_000, description="At most so many contents")
+    dry_run: StrictBool = Field(default=False, description="Only count and price it")
 
 
 class OutdatedView(BaseModel):
@@ -87,19 +87,22 @@ class ReprocessRoutes:
         router, place, tags = new_router(), "/v1/ops/reprocess", ["operations"]
         router.post(
             place,
-            summary="Read again what other versions read, in the background; or only count and price it",
+            summary="Reprocess outdated readings",
+            operation_id="startReprocess",
             responses=responses((200, PlanView, "What is, or would be, read again"), problems=(*BODY_PROBLEMS, 409)),
             tags=tags,
         )(self.start)
         router.get(
             place,
-            summary="Show how far reading again has come",
+            summary="Get the progress of reprocessing",
+            operation_id="getReprocess",
             responses=responses((200, RunsView, "The run")),
             tags=tags,
         )(self.show)
         router.delete(
             place,
-            summary="End the run; what is on its way is read to its end",
+            summary="Cancel reprocessing",
+            operation_id="cancelReprocess",
             responses=responses(NO_CONTENT, problems=(409,)),
             tags=tags,
         )(self.cancel)

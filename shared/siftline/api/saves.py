@@ -89,13 +89,15 @@ class SaveRoutes:
         saved = (202, SavedItem, "Saved; it will be read"), (200, SavedItem, "You hold this page already")
         router.post(
             "/v1/items",
-            summary="Save a URL",
+            summary="Save a page",
+            operation_id="saveItem",
             responses=responses(*saved, problems=(*BODY_PROBLEMS, 409), headers={200: LOCATION, 202: LOCATION}),
             tags=["items"],
         )(self.save)
         router.post(
             "/v1/items/batch",
-            summary="Save up to 500 URLs, each answered on its own",
+            summary="Save up to 500 pages",
+            operation_id="saveItems",
             responses=responses((200, BatchAnswers, "One answer an entry"), problems=BODY_PROBLEMS),
             tags=["items"],
         )(self.save_batch)

@@ -27,7 +27,7 @@ from siftline.api.item_models import Topic
 from siftline.api.paging import DEFAULT_LIMIT, Limit
 from siftline.api.problems import not_found
 from siftline.api.routing import new_router, responses
-from siftline.api.shapes import Cause
+from siftline.api.shapes import Cause, Page
 
 QUERY_MAX_CHARS = 500
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
@@ -110,7 +110,7 @@ class FoundItem(BaseModel):
     highlights: list[FoundHighlight] = Field(description="Words of the query in it; none where meaning alone found it")
 
 
-class FoundItems(BaseModel):
+class FoundItems(Page):
     """What was found, best first."""
 
     items: list[FoundItem]
@@ -139,13 +139,15 @@ class SearchRoutes:
         router = new_router()
         router.get(
             "/v1/search",
-            summary="Find by meaning, in any language, and by words what you hold and that has been read",
+            summary="Search your items",
+            operation_id="searchItems",
             responses=responses((200, FoundItems, "What was found")),
             tags=["search"],
         )(self.search)
         router.get(
             "/v1/items/<item_id>/similar",
-            summary="Find what resembles an item",
+            summary="List similar items",
+            operation_id="listSimilarItems",
             responses=responses((200, FoundItems, "What was found"), problems=(404,)),
             tags=["search"],
         )(self.similar)

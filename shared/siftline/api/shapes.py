@@ -1,9 +1,19 @@
 """What requests and answers of several resources share."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    StringConstraints,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from siftline.kit.lines import line
 
@@ -27,8 +37,39 @@ class Asked(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class Changes(Asked):
+    """What to change of something; what is left out stays, so that no field has a default."""
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError(f"Name at least one of {', '.join(type(self).model_fields)}")
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Describe it without the defaults that stand for what was left out: clients would send them."""
+        described = handler(schema)
+        whole = handler.resolve_ref_schema(described)
+        whole["minProperties"] = 1
+        for field in whole.get("properties", {}).values():
+            field.pop("default", None)
+        return described
+
+
 class NothingAsked(Asked):
     """The body of a request that has nothing to say: none, or an empty object."""
+
+
+class Page(BaseModel):
+    """The one envelope of lists."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    items: list[Any]
+    next: str | None = Field(
+        default=None, description="Pass it as `next` for the following page; null on the last, and where all is shown"
+    )
 
 
 class Cause(BaseModel):

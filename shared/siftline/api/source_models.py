@@ -9,18 +9,18 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    StrictInt,
     StringConstraints,
     ValidationInfo,
     field_validator,
-    model_validator,
 )
 
-from siftline.api.addresses import Kind
-from siftline.api.shapes import Asked, Cause, Label, Name
+from siftline.api.addresses import SourceKind
+from siftline.api.shapes import Asked, Cause, Changes, Label, Name, Page
 
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 
-Minutes = Annotated[int, Field(ge=5, le=10_080)]
+Minutes = Annotated[StrictInt, Field(ge=5, le=10_080)]
 _EXACTLY = (
     "Exactly how often you want it polled; the most frequent wish of all who follow it counts. Without any it follows "
     "the rhythm in which it brings something, within the limits"
@@ -66,7 +66,7 @@ class Subscribe(Asked):
         json_schema_extra={"maxLength": 8192},
         examples=["https://example.org/feed.xml"],
     )
-    kind: Kind | None = Field(
+    kind: SourceKind | None = Field(
         default=None,
         description="`rss` stands for RSS, Atom and JSON Feed, `web` for the article links of a page, `reddit` for a "
         "subreddit or a user; without it Reddit's listings are `reddit` and all else is `rss`",
@@ -90,7 +90,7 @@ class Subscribe(Asked):
     @field_validator("selector")
     @classmethod
     def _for_pages_only(cls, selector: str | None, info: ValidationInfo) -> str | None:
-        if selector is not None and info.data.get("kind") is not Kind.WEB:
+        if selector is not None and info.data.get("kind") is not SourceKind.WEB:
             raise ValueError("Only sources of the kind web have a selector")
         return selector
 
@@ -111,7 +111,7 @@ class Candidate(BaseModel):
     media_type: str | None = Field(examples=["application/rss+xml"])
 
 
-class ChangeSource(Asked):
+class ChangeSource(Changes):
     """What to change about your subscription; what is left out stays."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Local news", "refresh_minutes": 30}]})
@@ -121,12 +121,6 @@ class ChangeSource(Asked):
     refresh_minutes: Minutes | None = Field(default=None, description=_EXACTLY)
     refresh_min_minutes: Minutes | None = Field(default=None, description=_AT_MOST)
     refresh_max_minutes: Minutes | None = Field(default=None, description=_AT_LEAST)
-
-    @model_validator(mode="after")
-    def _something(self) -> "ChangeSource":
-        if not self.model_fields_set:
-            raise ValueError(f"Name at least one of {', '.join(type(self).model_fields)}")
-        return self
 
 
 class Subscribed(BaseModel):
@@ -178,8 +172,7 @@ class Source(BaseModel):
     subscribed_at: datetime
 
 
-class Sources(BaseModel):
+class Sources(Page):
     """A page of a list."""
 
-    sources: list[Source]
-    next: str | None = Field(description="Pass it as `next` for the following page; null on the last")
+    items: list[Source]

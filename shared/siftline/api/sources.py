@@ -60,53 +60,65 @@ class SourceRoutes:
         followed = (202, Subscribed, "Followed; it will be fetched"), (200, Subscribed, "You follow it already")
         router.post(
             "/v1/sources",
-            summary="Follow a feed, a site, a page's links or a subreddit",
+            summary="Follow a source",
+            operation_id="followSource",
             responses=responses(*followed, problems=(*BODY_PROBLEMS, 409), headers={200: LOCATION, 202: LOCATION}),
             tags=tags,
         )(self.subscribe)
         router.get(
             "/v1/sources",
-            summary="List what you follow, newest first",
+            summary="List your sources",
+            operation_id="listSources",
             responses=responses((200, Sources, "A page of the list")),
             tags=tags,
         )(self.browse)
         shown, there = (200, Source, "The source as it is now"), {404}
-        router.get(one, summary="Show a source and its health", responses=responses(shown, problems=(404,)), tags=tags)(
-            self.show
-        )
+        router.get(
+            one,
+            summary="Get a source",
+            operation_id="getSource",
+            responses=responses(shown, problems=(404,)),
+            tags=tags,
+        )(self.show)
         router.patch(
             one,
-            summary="Change your name, topics or frequency",
+            summary="Update a source",
+            operation_id="updateSource",
             responses=responses(shown, problems=(*BODY_PROBLEMS, *there)),
             tags=tags,
         )(self.change)
         router.delete(
             one,
-            summary="Follow a source no longer; what it brought stays yours",
+            summary="Unfollow a source",
+            operation_id="unfollowSource",
             responses=responses(NO_CONTENT, problems=(404,)),
             tags=tags,
         )(self.unsubscribe)
         router.post(
             f"{one}/choose",
-            summary="Follow one of the feeds that were found instead",
+            summary="Choose one of the feeds found",
+            operation_id="chooseFeed",
             responses=responses(*followed, problems=(*BODY_PROBLEMS, *there), headers={200: LOCATION, 202: LOCATION}),
             tags=tags,
         )(self.choose)
         router.post(
             f"{one}/refresh",
-            summary="Fetch now",
+            summary="Fetch a source now",
+            operation_id="refreshSource",
             responses=responses((202, Source, "It will be fetched"), problems=(404, 409)),
             tags=tags,
         )(self.refresh)
         router.post(
             f"{one}/reset-health",
-            summary="Forget failures and poll again, now",
+            summary="Reset a source's health",
+            operation_id="resetSourceHealth",
             responses=responses(shown, problems=(404,)),
             tags=tags,
         )(self.reset_health)
         router.post(
             f"{one}/deactivate",
-            summary="Poll no more, until its health is reset",
+            summary="Deactivate a source",
+            operation_id="deactivateSource",
             responses=responses(shown, problems=(404, 409)),
             tags=tags,
         )(self.deactivate)
@@ -159,7 +171,7 @@ class SourceRoutes:
             rows = store.list_sources(connection, caller.user_id, after=decode(next), limit=limit + 1, health=health)
             polls = details_store.live_polls(connection, [row.id for row in rows])
         shown, following = page(rows, limit, lambda row: Cursor(row.subscribed_at, row.subscription_id))
-        return Sources(sources=[source_of(row, polls.get(row.id)) for row in shown], next=following)
+        return Sources(items=[source_of(row, polls.get(row.id)) for row in shown], next=following)
 
     def show(self, source_id: UUID, caller: CurrentCaller) -> Source:
         """Show one source."""

@@ -15,7 +15,7 @@ from siftline.api.lineage_store import hold_parent, revoke_line
 from siftline.api.paging import DEFAULT_LIMIT, Cursor, Limit, Next, Time, decode, page
 from siftline.api.problems import Fault, conflict, faulty, not_found
 from siftline.api.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
-from siftline.api.shapes import Asked, Name
+from siftline.api.shapes import Asked, Name, Page
 from siftline.api.tokens import issue
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
@@ -52,11 +52,10 @@ class MadeToken(Token):
     token: str = Field(description="The secret: shown this once", examples=["sl_…"])
 
 
-class Tokens(BaseModel):
+class Tokens(Page):
     """A page of a list."""
 
-    tokens: list[Token]
-    next: str | None = Field(description="Pass it as `next` for the following page; null on the last")
+    items: list[Token]
 
 
 class TokenRoutes:
@@ -73,20 +72,23 @@ class TokenRoutes:
         router = new_router()
         router.post(
             "/v1/tokens",
-            summary="Make a token",
+            summary="Create an access token",
+            operation_id="createToken",
             status_code=201,
             responses=responses((201, MadeToken, "Made"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}),
             tags=["tokens"],
         )(self.make)
         router.get(
             "/v1/tokens",
-            summary="List your tokens, newest first",
+            summary="List your access tokens",
+            operation_id="listTokens",
             responses=responses((200, Tokens, "A page of the list")),
             tags=["tokens"],
         )(self.browse)
         router.delete(
             "/v1/tokens/<token_id>",
-            summary="Revoke a token and what it made; they stay in the list",
+            summary="Revoke an access token",
+            operation_id="revokeToken",
             responses=responses(NO_CONTENT, problems=(404,)),
             tags=["tokens"],
         )(self.revoke)
@@ -126,7 +128,7 @@ class TokenRoutes:
         with self._database.transaction() as connection:
             rows = tokens_store.list_tokens(connection, caller.user_id, decode(next), limit + 1)
         shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id))
-        return Tokens(tokens=[_view(row) for row in shown], next=following)
+        return Tokens(items=[_view(row) for row in shown], next=following)
 
     def revoke(self, token_id: UUID, caller: CurrentCaller) -> Response[None]:
         """Revoke one of the caller's tokens, and all that it made."""

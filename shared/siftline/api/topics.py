@@ -39,25 +39,32 @@ class TopicRoutes:
         router = new_router()
         own, of_source = "/v1/topics", "/v1/sources/<source_id>/topics"
         shown = (200, TopicsView, "The topics as they are now")
-        router.get(own, summary="Show the default topics and your own", responses=responses(shown), tags=["topics"])(
-            self.show
-        )
+        router.get(
+            own,
+            summary="Get the default topics and your own",
+            operation_id="getTopics",
+            responses=responses(shown),
+            tags=["topics"],
+        )(self.show)
         router.put(
             own,
-            summary="Replace your own topics; your items are compared with them in the background",
+            summary="Replace your own topics",
+            operation_id="replaceTopics",
             responses=responses(shown, problems=BODY_PROBLEMS),
             tags=["topics"],
         )(self.replace)
         of_one = (200, SourceTopicsView, "What counts for this source now")
         router.get(
             of_source,
-            summary="Show which topics count for a source",
+            summary="Get the topics of a source",
+            operation_id="getSourceTopics",
             responses=responses(of_one, problems=(404,)),
             tags=["topics"],
         )(self.show_source)
         router.put(
             of_source,
-            summary="Say which topics alone count for a source, and which of your own are for it only",
+            summary="Replace the topics of a source",
+            operation_id="replaceSourceTopics",
             responses=responses(of_one, problems=(*BODY_PROBLEMS, 404)),
             tags=["topics"],
         )(self.replace_source)

@@ -1,12 +1,13 @@
 """What was spent: money and credits, by day and model."""
 
+import re
 from dataclasses import asdict
 from datetime import date, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from siftline.api import usage_store
 from siftline.api.auth import CurrentCaller
@@ -20,8 +21,18 @@ _DAYS = 30
 _DAYS_MAX = 366
 _MICRO = 1_000_000
 
-Since = Annotated[date | None, Query(description="First day (UTC); by default 30 days before the last")]
-Until = Annotated[date | None, Query(description="Last day (UTC), by default today")]
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+
+
+def _written(day: Any) -> Any:
+    if isinstance(day, str) and not _DAY.fullmatch(day):
+        raise ValueError("must be a day (RFC 3339), such as 2026-11-28")
+    return day
+
+
+Day = Annotated[date, BeforeValidator(_written)]
+Since = Annotated[Day | None, Query(description="First day (UTC); by default 30 days before the last")]
+Until = Annotated[Day | None, Query(description="Last day (UTC), by default today")]
 
 
 class MoneySpent(BaseModel):
@@ -70,7 +81,8 @@ class UsageRoutes:
         router = new_router()
         router.get(
             "/v1/usage",
-            summary="Show what your analyses cost, by day and model",
+            summary="Get your usage",
+            operation_id="getUsage",
             responses=responses((200, Spent, "Money and credits")),
             tags=["me"],
         )(self.show)

@@ -33,13 +33,15 @@ class WalkRoutes:
         router = new_router()
         router.get(
             "/v1/items/<item_id>/timeline",
-            summary="Show every step of an item's walk: why is it not analysed yet?",
+            summary="Get an item's timeline",
+            operation_id="getItemTimeline",
             responses=responses((200, Timeline, "The timeline"), problems=(404,)),
             tags=["items"],
         )(self.timeline)
         router.post(
             "/v1/items/<item_id>/reprocess",
-            summary="Read an item again",
+            summary="Reprocess an item",
+            operation_id="reprocessItem",
             responses=responses(
                 (202, SavedItem, "It will be read again"),
                 problems=(*BODY_PROBLEMS, 402, 404, 409),
