@@ -58,7 +58,7 @@ def poller(database: Database, feed_reader: FeedReader) -> Poller:
 
 
 def entries(*dates: str) -> Answer:
-    return Answer(rss(*(item(number, pubDate=date) for number, date in enumerate(dates))))
+    return Answer(rss(*(item(number, link=f"/news/{number}", pubDate=date) for number, date in enumerate(dates))))
 
 
 def contents(database: Database) -> list[dict[str, Any]]:
