@@ -26,7 +26,7 @@ def authorizer(database: Database) -> Authorizer:
 
 def issued(database: Database, *scopes: Scope, expires_at: datetime | None = None) -> str:
     with database.transaction() as connection:
-        user_id = create_user(connection, "Ada", "Europe/Berlin")
+        user_id = create_user(connection, f"Ada {new_id()}", "Europe/Berlin")
         return issue_token(connection, user_id, "laptop", scopes or (Scope.READ,), expires_at)
 
 

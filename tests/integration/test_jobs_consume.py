@@ -292,9 +292,9 @@ def test_what_sqs_did_not_accept_waits_for_the_next_sweep(database: Database) ->
 def test_hand_out_stops_at_the_cap_of_outstanding_messages(database: Database) -> None:
     bench = Bench(database, succeed, job_outstanding_max=5)
     for _ in range(8):
-        make_job(database)
-    assert bench.publisher.hand_out(Queue.ANALYSIS) == 5
-    assert bench.publisher.hand_out(Queue.ANALYSIS) == 0
+        make_job(database, queue=Queue.ANALYSIS_BACKGROUND)
+    assert bench.publisher.hand_out(Queue.ANALYSIS_BACKGROUND) == 5
+    assert bench.publisher.hand_out(Queue.ANALYSIS_BACKGROUND) == 0
 
 
 def test_a_single_save_does_not_wait_behind_another_tenants_ten_thousand(database: Database) -> None:
@@ -308,7 +308,7 @@ def test_a_single_save_does_not_wait_behind_another_tenants_ten_thousand(databas
     bench.publisher.publish([single])
     claimed: list[str] = []
     while str(single) not in claimed:
-        waiting = bench.sender.sent[Queue.ANALYSIS]
+        waiting = bench.sender.sent[Queue.ANALYSIS_BACKGROUND]
         batch, waiting[:] = waiting[:5], waiting[5:]
         bench.knock(*[sent.body for sent in batch])
         claimed += [sent.key for sent in batch]
