@@ -117,7 +117,8 @@ class _Person:
     def import_feeds(self, over: threading.Event) -> None:
         """Follow feeds, one after the other, as fast as they are read."""
         while not over.wait(2.0):
-            if len(self.ask("list", "GET", "/v1/items", status="PENDING", limit=200).get("items", ())) < _BACKLOG:
+            waiting = self.ask("list", "GET", "/v1/items", status="PENDING", limit=200)
+            if len(waiting.get("items", range(_BACKLOG))) < _BACKLOG:
                 self.follow(f"import-{len(self._sources)}")
 
     def save(self, name: str) -> None:
