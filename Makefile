@@ -148,8 +148,8 @@ test-export: $(VENV)/.dev .local/export/.ready ## export a tiny model with torch
 	@$(PYTEST) tests/export
 
 .PHONY: bench
-bench: $(VENV)/.dev .local/ministack/.ready .local/model/manifest.json ## measure beside a floor of the same run: BENCH="poll walk"; QUICK=1 only shows that it runs; BENCH=kills RUNS=10
-	@PYTHONPATH=shared:. $(BIN)/python -m benchmarks $(BENCH) $(if $(RUNS),--runs $(RUNS)) $(if $(filter 1,$(QUICK)),--quick)
+bench: $(VENV)/.dev .local/ministack/.ready .local/model/manifest.json ## measure beside a floor of the same run: BENCH="poll walk"; QUICK=1 only shows that it runs; BENCH=kills RUNS=10, BENCH=mixed MINUTES=20
+	@PYTHONPATH=shared:. $(BIN)/python -m benchmarks $(BENCH) $(if $(RUNS),--runs $(RUNS)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(filter 1,$(QUICK)),--quick)
 
 SOAK ?= --fault-rounds $(or $(RUNS),10) --fault-items 20
 

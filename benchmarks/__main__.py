@@ -21,6 +21,7 @@ from benchmarks import (
     jobs,
     kills,
     million,
+    mixed,
     parse,
     poll,
     quality,
@@ -56,9 +57,18 @@ _ALL: Mapping[str, Callable[[], object]] = {
     "reindex": reindex.main,
     "quality": quality.main,
     "kills": kills.main,
+    "mixed": mixed.main,
 }
-_TAKES_OPTIONS: Mapping[str, Callable[[Sequence[str]], int | None]] = {"kills": kills.main, "fairness": fairness.main}
-_QUICK_OPTIONS = {"kills": ("--quick", "--runs", "1", "--peer-runs", "0"), "fairness": ("--quick",)}
+_TAKES_OPTIONS: Mapping[str, Callable[[Sequence[str]], int | None]] = {
+    "kills": kills.main,
+    "fairness": fairness.main,
+    "mixed": mixed.main,
+}
+_QUICK_OPTIONS = {
+    "kills": ("--quick", "--runs", "1", "--peer-runs", "0"),
+    "fairness": ("--quick",),
+    "mixed": ("--quick",),
+}
 
 
 def main() -> None:
@@ -82,7 +92,7 @@ def main() -> None:
 
 def _quickly(names: list[str]) -> None:
     for name in names:
-        if not SIZES[name] and name != _TAKES_OPTIONS:
+        if not SIZES[name] and name not in _TAKES_OPTIONS:
             print(f"\n== {name}: its small form stands among the tests")
             continue
         with tempfile.TemporaryDirectory(prefix="siftline-quick-") as results:

@@ -9,24 +9,18 @@ for the pace of hosts.
 
 import argparse
 import os
-import random
 import statistics
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
+from benchmarks.press import served, word
 from benchmarks.report import Report, durability
-from infra.local.sample_library import load_feeds
 from infra.local.user import make_user
 from siftline.kit.db import SingleConnection
 from tests.e2e.machine import Client, RunningMachine
@@ -34,7 +28,6 @@ from tests.e2e.machine import Client, RunningMachine
 _LOOK_EVERY_S = 0.1
 _PATIENCE_S = 300.0
 _REACH = {"found by words": 1.0, "READY": 10.0}
-_SENTENCES = 24
 _IMPORT_LEFT = """
 select count(*) filter (where status = 'READY')::int, count(*)::int
 from contents join items on items.content_id = contents.id where items.user_id = %s
@@ -44,82 +37,6 @@ select 1 from jobs join job_events on job_events.job_id = jobs.id
 where jobs.job_type = 'score_user' and jobs.subject_id = %s and job_events.event = 'completed' and job_events.at > %s
   and jobs.claimed_at >= %s
 """
-
-
-class _Press:
-    """Articles of the samples' sentences, no two alike, each with one word that stands in no other."""
-
-    def __init__(self) -> None:
-        articles = [article for feed in load_feeds(datetime.now(UTC)) for article in feed.articles]
-        self._sentences = [
-            sentence.strip() + "."
-            for article in articles
-            if article.language == "en"
-            for sentence in article.text.replace("\n", " ").split(". ")
-            if len(sentence) > 30
-        ]
-
-    def page(self, name: str) -> str:
-        """Return the page of a name: the same whenever it is asked for."""
-        chosen = random.Random(name)  # no secret
-        sentences = chosen.sample(self._sentences, min(_SENTENCES, len(self._sentences)))
-        title = " ".join(sentences[0].split()[:8])
-        paragraphs = "".join(f"<p>{' '.join(sentences[at : at + 4])}</p>" for at in range(0, len(sentences), 4))
-        return (
-            f"<!doctype html><html lang=en><head><title>{title}</title></head><body><nav><a href=/>Home</a></nav>"
-            f"<article><h1>{title}</h1>{paragraphs}<p>The reference of this article is {word(name)}.</p></article>"
-            "</body></html>"
-        )
-
-    def feed(self, name: str, entries: int) -> str:
-        """Return a feed whose entries link to pages and say their first words."""
-        now = datetime.now(UTC)
-        items = "".join(
-            f"<item><title>Article {at} of {name}</title><link>/page/{name}-{at}</link><guid>{name}-{at}</guid>"
-            f"<pubDate>{format_datetime(now - timedelta(minutes=at))}</pubDate></item>"
-            for at in range(entries)
-        )
-        return f"<?xml version='1.0'?><rss version='2.0'><channel><title>{name}</title>{items}</channel></rss>"
-
-
-def word(name: str) -> str:
-    """Return the word that stands in the article of a name alone."""
-    return "zq" + "".join(chr(97 + int(digit, 16)) for digit in name.encode().hex())
-
-
-@contextmanager
-def _served(entries: int) -> Iterator[int]:
-    """Serve feeds and pages on every loopback address; yields the port."""
-    press = _Press()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            _, kind, name = self.path.split("/", 2) if self.path.count("/") > 1 else ("", "", "")
-            body, content_type = "", "text/html; charset=utf-8"
-            if kind == "page":
-                body = press.page(name)
-            elif kind == "feed":
-                body, content_type = press.feed(name, entries), "application/rss+xml"
-            raw = body.encode()
-            self.send_response(200 if raw else 404)
-            self.send_header("Content-Type", content_type)
-            self.send_header("Content-Length", str(len(raw)))
-            self.end_headers()
-            self.wfile.write(raw)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("0.0.0.0", 0), Handler)  # noqa: S104  # all of 127/8; it serves invented pages
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield server.server_port
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 class _Reader:
@@ -173,7 +90,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     saves = options.saves or (2 if options.quick else 8)
     report = Report("fairness")
     report.open(f"a page is saved while another user imports {feeds} feeds of {entries} entries")
-    with tempfile.TemporaryDirectory(prefix="siftline-bench-") as folder, _served(entries) as port:
+    with tempfile.TemporaryDirectory(prefix="siftline-bench-") as folder, served(entries) as port:
         Path(folder).chmod(0o711)  # PostgreSQL runs as another user when this one is root
         with RunningMachine(Path(folder) / "machine") as machine:
             _measure(report, machine, port, feeds, saves)

@@ -64,6 +64,7 @@ SIZES: Mapping[str, Mapping[str, object]] = {
     "quality": {"quality.SETS": {}, "entities._LANGUAGES": ("en",), "entities._PEERS": {}},
     "kills": {},  # these have options of their own
     "fairness": {},
+    "mixed": {},
 }
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -44,19 +45,34 @@ def database(machine: "Machine") -> None:
     migrate(machine.postgres.url(machine.database))
 
 
-def free_leases(machine: "Machine") -> None:
-    """End the leases of the worker that is gone: here it is the only one, so nobody needs to wait for their time.
+class LostLeases:
+    """The leases of workers that are gone: here each was the only one, so nobody needs to wait for their time.
 
-    Where the database is away the leases end by themselves.
+    Where the database is away, perhaps by the same blow, they are ended once it is back.
     """
-    connection = SingleConnection(machine.postgres.url(machine.database))
-    try:
-        with connection.transaction() as transaction:
-            end_leases(transaction)
-    except DatabaseUnavailableError as error:
-        _log.warning("leases_not_freed", error_code=error.error_code)
-    finally:
-        connection.close()
+
+    def __init__(self, machine: "Machine") -> None:
+        self._url = machine.postgres.url(machine.database)
+        self._gone_at: datetime | None = None
+
+    def gone(self) -> None:
+        """Take it that no worker lives now."""
+        self._gone_at = datetime.now(UTC)
+        self.free()
+
+    def free(self) -> None:
+        """End what the gone ones held, unless that is done."""
+        if self._gone_at is None:
+            return
+        connection = SingleConnection(self._url)
+        try:
+            with connection.transaction() as transaction:
+                end_leases(transaction, self._gone_at)
+            self._gone_at = None
+        except DatabaseUnavailableError as error:
+            _log.warning("leases_not_freed", error_code=error.error_code)
+        finally:
+            connection.close()
 
 
 def queues(machine: "Machine") -> None:

@@ -131,7 +131,7 @@ class Run:
         from infra.local import furnish  # noqa: PLC0415  -- as the comment above says
 
         furnish.database(machine)
-        furnish.free_leases(machine)
+        furnish.LostLeases(machine).gone()
         self._serve_samples(machine, asked=samples)
         machine.services["aws"].wait_ready()
         furnish.queues(machine)
@@ -176,8 +176,9 @@ class Run:
 
         def on_end(name: str) -> None:
             if name == "worker":
-                furnish.free_leases(machine)
+                leases.gone()
 
+        leases = furnish.LostLeases(machine)
         watch = Watch(machine, _say, on_restart, on_end)
         make = Make.starter()
         news, look_at_s = self._news(machine), 0.0
@@ -190,6 +191,7 @@ class Run:
                 if time.monotonic() >= look_at_s:
                     look_at_s = time.monotonic() + _SAMPLES_EVERY_S
                     machine.keep_logs_short()
+                    leases.free()
                     for line in (*faults.news(), *breakers.news(), *queues.news(), next(news, None)):
                         if line:
                             _say(line)

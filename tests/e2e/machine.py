@@ -105,6 +105,10 @@ class RunningMachine:
         """The worker's process id, as the README tells people to find it."""
         return int((self.folder / "worker.pid").read_text())
 
+    def pid_of(self, part: str) -> int:
+        """Return the process id of a part, as the supervisor keeps it for its next start."""
+        return int(json.loads((self.folder / "processes.json").read_text())[part][0])
+
     @property
     def token(self) -> str:
         """The first user's token."""

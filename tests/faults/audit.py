@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from siftline.contracts import Queue
 from siftline.kit.db import Connection
+from siftline.kit.vectors import VectorIndex, open_collections
 from tests.credits import credit_violations
 
 Vector = NDArray[np.float32]
@@ -148,6 +149,22 @@ def violations(
 def restless(connection: Connection) -> list[str]:
     """Return the kinds and states of the jobs that are not at rest, for a person who waits for them."""
     return [row[0] for row in connection.execute(_LIVE).fetchall()]
+
+
+def stored_vectors(url: str, api_key: str | None = None) -> dict[str, dict[UUID, Vector]]:
+    """Return what the vector store at ``url`` holds, by content, by model version: ``vectors`` of ``violations``."""
+    indexes = open_collections(url, api_key=api_key)
+    return {index.collection.removeprefix("contents_"): _all_points(index) for index in indexes}
+
+
+def _all_points(index: VectorIndex) -> dict[UUID, Vector]:
+    points: dict[UUID, Vector] = {}
+    after = None
+    while True:
+        page, after = index.scroll(1_000, after)
+        points |= index.retrieve(page)
+        if after is None:
+            return points
 
 
 def _differences(connection: Connection, model_version: str, points: Mapping[UUID, Vector]) -> list[str]:

@@ -32,11 +32,11 @@ from siftline.jobs.credits_store import grant
 from siftline.jobs.model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.kit.db import Database, DatabaseUnavailableError
-from siftline.kit.vectors import Vector, VectorIndex, open_collections
+from siftline.kit.vectors import open_collections
 from siftline.rank.reconcile import remove_from
 from siftline.settings import JobSettings
 from tests.factories import make_source, make_user
-from tests.faults.audit import restless, violations
+from tests.faults.audit import restless, stored_vectors, violations
 from tests.faults.http_proxy import HttpProxy
 from tests.faults.nursery import Nursery, kill
 from tests.faults.pages import Site
@@ -265,8 +265,7 @@ class FaultMachine:
 
     def audit(self) -> None:
         """Fail unless every invariant holds."""
-        indexes = open_collections(self._vectors_url)
-        vectors = {index.collection.removeprefix("contents_"): _all_points(index) for index in indexes}
+        vectors = stored_vectors(self._vectors_url)
         depths = self.queues.depths()
         with self.database.transaction() as connection:
             assert violations(connection, depths, vectors=vectors, quiet_s=QUIET_S, away_s=60) == []
@@ -336,13 +335,3 @@ class FaultMachine:
 def _is_stopped(pid: int) -> bool:
     """Whether a process stands still by SIGSTOP (state ``T``, proc(5))."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
-
-
-def _all_points(index: VectorIndex) -> dict[UUID, Vector]:
-    points: dict[UUID, Vector] = {}
-    after = None
-    while True:
-        page, after = index.scroll(1_000, after)
-        points |= index.retrieve(page)
-        if after is None:
-            return points

@@ -1,7 +1,7 @@
 """What a machine is made of besides its processes: queues of its own, and the template as its two processes read it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,8 +50,7 @@ class MachineQueues:
 
     def depths(self) -> dict[Queue, int]:
         """Return the messages in each queue, those in flight and delayed included."""
-        counted = {queue: self.sender.depth(queue) for queue in self.urls}
-        return {queue: depth.visible + depth.in_flight + depth.delayed for queue, depth in counted.items()}
+        return outstanding(self.sender, self.urls)
 
     def dead(self, queue: Queue) -> list[dict[str, Any]]:
         """Take every message off a dead-letter queue and return them."""
@@ -63,6 +62,12 @@ class MachineQueues:
                 self._sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
                 found.append(dict(message))
         return found
+
+
+def outstanding(queues: SqsQueues, names: Iterable[Queue]) -> dict[Queue, int]:
+    """Return the messages in each queue, those in flight and delayed included."""
+    counted = {queue: queues.depth(queue) for queue in names}
+    return {queue: depth.visible + depth.in_flight + depth.delayed for queue, depth in counted.items()}
 
 
 def write_templates(folder: Path) -> Mapping[str, Path]:

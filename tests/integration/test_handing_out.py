@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from uuid import UUID
 
@@ -214,7 +215,7 @@ def test_who_changes_many_jobs_waits_for_them_in_one_order(
     change: dict[str, Callable[[Connection], object]] = {
         "not_sent": lambda connection: outbox_store.not_sent(connection, ids),
         "cancel": lambda connection: store.cancel(connection, subjects),
-        "end_leases": outbox_store.end_leases,
+        "end_leases": lambda connection: outbox_store.end_leases(connection, datetime.now(UTC)),
         "parked": lambda connection: outbox_store.parked(connection, parks),
         "redrive": lambda connection: store.redrive_all(connection, list(zip(ids, parks, strict=True))),
     }

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,7 +18,10 @@ from infra.local.machine import Watch
 from infra.local.processes import end_pid, started_at, wait_until
 from infra.local.programs import Program, answers, open_log
 from infra.local.state import State
-from tests.factories import make_content, make_source
+from siftline.contracts import JobType
+from siftline.jobs import lease_store
+from tests.factories import make_content, make_job, make_source
+from tests.faults.postgres_proxy import PostgresProxy
 
 ROOT = Path(__file__).resolve().parents[2]
 STUBBORN = (
@@ -234,6 +238,39 @@ def test_a_part_that_dies_while_it_starts_is_tried_again_and_not_for_ever():
         watch.look()
     assert len(machine.restarted) == 7
     assert told == []
+
+
+def test_what_a_gone_worker_held_is_free_once_the_database_is_back_and_the_next_ones_leases_stay(
+    database, database_url
+):
+    """GIVEN a worker and PostgreSQL that go at once THEN nobody waits ten minutes for what the worker held."""
+    held, next_held = make_job(database), make_job(database)
+
+    def claim(job_id):
+        with database.transaction() as connection:
+            assert lease_store.claim(connection, job_id, JobType.ANALYZE_CONTENT, lease_s=600, grace_s=1)
+
+    def has_lease(job_id):
+        with database.transaction() as connection:
+            query = "select lease_until > now() from jobs where id = %s"
+            return connection.execute(query, (job_id,)).fetchone()[0]
+
+    proxy = PostgresProxy(database_url)
+    machine = SimpleNamespace(database="any", postgres=SimpleNamespace(url=lambda _: proxy.url))
+    claim(held)
+    with proxy.running():
+        proxy.refusing = True
+        leases = furnish.LostLeases(machine)
+        leases.gone()
+        assert has_lease(held)
+        claim(next_held)
+        proxy.refusing = False
+        leases.free()
+        assert not has_lease(held)
+        assert has_lease(next_held)
+        claim(held)
+        leases.free()
+        assert has_lease(held)
 
 
 def _run(*arguments):

@@ -14,7 +14,8 @@ import psycopg
 import pytest
 
 from siftline.contracts import JobType
-from siftline.jobs.model import ClaimedJob, Done
+from siftline.jobs import store
+from siftline.jobs.model import ClaimedJob, Done, NewJob
 from siftline.kit.db import ConflictError, Connection, Database
 from tests.api_client import Answered, ApiClient, World
 from tests.bench import Bench
@@ -90,6 +91,31 @@ def test_a_request_waits_for_the_worker_that_has_the_job_and_holds_nothing_that_
         worker.commit()
         answer = asked.result(60)
     assert answer.status in {200, 202, 204}, answer.text
+
+
+def test_an_analysis_waits_for_who_stars_an_item_of_it_and_holds_nothing_that_they_need(
+    world: World, database_url: str
+) -> None:
+    """GIVEN a scoring that is being asked for, and not committed yet WHEN a reading ends that makes the item due."""
+    user = world.user()
+    key = item(world, user)
+    scoring = NewJob(SCORE, user.user_id, f"user:{user.user_id}")
+
+    def read_to_its_end(connection: Connection) -> None:
+        connection.execute("update contents set status = 'READY', topics = '[]' where id = %s", [key])
+
+    bench = Bench(world.database, lambda _: Done(read_to_its_end, [scoring]))
+    message = bench.message(make_job(world.database, job_type=JobType.ANALYZE_CONTENT, subject_id=key))
+    with ThreadPoolExecutor(1) as workers, psycopg.connect(database_url) as starring:
+        starring.execute("set local lock_timeout = '500ms'")
+        store.enqueue(starring, [scoring])
+        knocked = workers.submit(bench.knock, message)
+        until_one_waits(world)
+        starring.execute("update items set starred_at = now() where id = %s", [key])
+        starring.commit()
+        assert knocked.result(60) == []
+    assert world.sql("select state from jobs where job_type = 'analyze_content'") == [("completed",)]
+    assert world.sql("select score_wanted from items where id = %s", key) == [(2,)]
 
 
 def test_who_follows_what_is_polled_waits_for_its_poll(world: World, database_url: str) -> None:

@@ -5,7 +5,7 @@ They are left as they are and rung for; whatever else there is to do is done.
 
 import json
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -165,7 +165,7 @@ def test_publishing_claiming_and_ending_leases_leaves_them(database: Database, k
     with database.transaction() as connection:
         for job_id in left.values():
             assert lease_store.claim(connection, job_id, JobType.ANALYZE_CONTENT, lease_s=60, grace_s=1) is None
-        assert outbox_store.end_leases(connection) == 0
+        assert outbox_store.end_leases(connection, datetime.now(UTC)) == 0
     assert rows(database, list(left.values())) == before
     assert not sender.sent
 

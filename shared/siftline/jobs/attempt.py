@@ -174,14 +174,24 @@ class Attempts:
         return ended
 
     def _completed(self, connection: Connection, claim: Claim, done: Done, ended: Ended) -> list[UUID]:
-        """Write all that stands or falls with a job's completion; returns the jobs to publish."""
+        """Write all that stands or falls with a job's completion; returns the jobs to publish.
+
+        A job before its subject: scorings come before what is written, which makes the items of these people due, for
+        who stars an item asks for a scoring and then changes the item. All else follows from what is written.
+        """
+        job, again = claim.job, ended.follow_id
+        ahead = [one for one in done.follow if one.job_type is JobType.SCORE_USER]
+        fresh = self._enqueue(connection, job, ended, ahead)
         done.write(connection)
-        follow = [_as_urgent(one, claim.job, ended) for one in done.follow]
-        fresh, again = store.enqueue(connection, follow, max_attempts=self._settings.job_max_attempts), ended.follow_id
+        fresh += self._enqueue(connection, job, ended, [one for one in done.follow if one not in ahead])
         if claim.probes:
             breakers_store.closed(connection, claim.probes)
-        lease_store.finished(connection, claim.job, again)
+        lease_store.finished(connection, job, again)
         return fresh if again is None else [*fresh, again]
+
+    def _enqueue(self, connection: Connection, job: ClaimedJob, ended: Ended, follow: Sequence[NewJob]) -> list[UUID]:
+        urgent = [_as_urgent(one, job, ended) for one in follow]
+        return store.enqueue(connection, urgent, max_attempts=self._settings.job_max_attempts)
 
     def _failed_try(self, claim: Claim, error: SiftlineError, duration_ms: int) -> Sequence[UUID]:
         """Draw the arrow that this error asks for, with what it means for the subject, in one transaction."""

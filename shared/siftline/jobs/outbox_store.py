@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -180,6 +180,7 @@ from ended left join follow on follow.job_type = ended.job_type and follow.subje
 _END_LEASES = f"""
 with held as (
   select id from jobs where state = 'processing' and lease_until > now() and {known("jobs")}
+    and coalesce(claimed_at, updated_at) < %(claimed_before)s
   order by job_type, subject_id for no key update)
 update jobs set lease_until = now(), updated_at = now() from held where jobs.id = held.id
 """  # noqa: S608  -- constants of ours
@@ -288,12 +289,13 @@ def sweep_lost(connection: Connection, *, limit: int) -> Swept:
     return Swept(retried=len(rows) - len(failed), failed=len(failed), failed_types=failed)
 
 
-def end_leases(connection: Connection) -> int:
-    """End every lease now, for who knows that all workers are gone; the next sweep takes the jobs back.
+def end_leases(connection: Connection, claimed_before: datetime) -> int:
+    """End the leases of what was claimed before, for who knows that all workers of then are gone.
 
-    Returns how many there were. A worker that lives after all finds its finish refused: nothing is done twice.
+    The next sweep takes the jobs back. Returns how many there were. A worker that lives after all finds its finish
+    refused: nothing is done twice.
     """
-    return connection.execute(_END_LEASES).rowcount
+    return connection.execute(_END_LEASES, {"claimed_before": claimed_before}).rowcount
 
 
 def to_park(connection: Connection, *, quiet_s: float, limit: int) -> list[Outgoing]:
