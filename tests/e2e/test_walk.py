@@ -222,7 +222,8 @@ def test_another_user_sees_none_of_it(machine: RunningMachine, ready: list[Any],
         status, problem = other.call(method, f"/v1/items/{ready[0]['id']}{path}", body)
         assert (status, problem["code"]) == (404, "not_found"), (method, path)
     own = other.save(ready[0]["url"])
-    assert (own["content_id"], own["status"]) == (ready[0]["content_id"], "READY")
+    assert (own["content_id"], own["status"]) == (ready[0]["content_id"], "PENDING")  # as of a page that nobody had
+    assert other.get(f"/v1/items/{own['id']}")["status"] == "READY"
     assert [item["id"] for item in other.get("/v1/search", q="dentists")["items"]] == [own["id"]]
 
 

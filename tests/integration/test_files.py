@@ -21,7 +21,7 @@ def file(media_type: str, body: bytes = b"\xff\xfb" * 2_000_000) -> Answer:
 @pytest.mark.parametrize(
     ("path", "media_type", "kind", "title"),
     [
-        ("/pod/Harbour%20news%00.mp3?s=1", "audio/mpeg", "audio", "Harbour news .mp3"),
+        ("/pod/Harbour%20news%00.mp3?s=1", "audio/mpeg", "audio", "Harbour news.mp3"),
         ("/talk.mp4", "application/octet-stream", "video", "talk.mp4"),
         ("/stream", "video/webm", "video", "stream"),
         ("/pod/1.opus", "application/ogg", "audio", "1.opus"),

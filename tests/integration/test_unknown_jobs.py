@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from siftline.contracts import JobType, Queue, Tick
+from siftline.contracts import JobType, Priority, Queue, Tick
 from siftline.jobs import counts_store, lease_store, outbox_store, store
 from siftline.jobs.dead_letters import DeadLetters, Order
 from siftline.jobs.model import Done, NewJob
@@ -233,7 +233,9 @@ def test_what_is_asked_for_again_leaves_a_queue_that_nobody_here_works_off(datab
     job_id = leave(database, "analyze_content", "future-queue", "handed_out", priority=20)
     with database.transaction() as connection:
         [(subject_id,)] = connection.execute("select subject_id from jobs").fetchall()
-        ids = store.enqueue(connection, [NewJob(JobType.ANALYZE_CONTENT, subject_id, "user:b")])
+        ids = store.enqueue(
+            connection, [NewJob(JobType.ANALYZE_CONTENT, subject_id, "user:b", priority=Priority.SAVED)]
+        )
     sender = FakeSender()
     assert ids == [job_id]
     assert Publisher(database, sender, JobSettings()).publish(ids) == 1

@@ -70,11 +70,14 @@ order by url_key on conflict (url_key) do nothing
 """
 # What a newcomer's spelling adds: that it can be asked with https, and what they typed of this machine.
 _LEARN = """
+with held as (
+  select id from sources where url_key = any(%(keys)b::text[]) and typed_origin is null
+  order by url_key for no key update)
 update sources set typed_origin = coalesce(sources.typed_origin, new.typed_origin), updated_at = now(),
   url = case when sources.url like 'http://%%' and new.url like 'https://%%' and sources.typed_origin is null
     then new.url else sources.url end
-from unnest(%(keys)b::text[], %(urls)b::text[], %(typed)s::text[]) as new (url_key, url, typed_origin)
-where sources.url_key = new.url_key and sources.typed_origin is null
+from held, unnest(%(keys)b::text[], %(urls)b::text[], %(typed)s::text[]) as new (url_key, url, typed_origin)
+where sources.id = held.id and sources.url_key = new.url_key and sources.typed_origin is null
   and (new.typed_origin is not null or (sources.url like 'http://%%' and new.url like 'https://%%'))
 """
 _HOLD_POLLS = """

@@ -30,10 +30,13 @@ update access_tokens set revoked_at = coalesce(revoked_at, now()) where id = %(i
 returning id
 """
 _REVOKE_MADE = """
-update access_tokens set revoked_at = coalesce(revoked_at, now()) where made_by = any(%(ids)b::uuid[]) returning id
+with made as (select id from access_tokens where made_by = any(%(ids)b::uuid[]) order by id for update)
+update access_tokens set revoked_at = coalesce(revoked_at, now()) from made where access_tokens.id = made.id
+returning access_tokens.id
 """
 _REVOKE_FEEDS = """
-update feed_tokens set revoked_at = coalesce(revoked_at, now()) where made_by = any(%(ids)b::uuid[])
+with made as (select id from feed_tokens where made_by = any(%(ids)b::uuid[]) order by id for update)
+update feed_tokens set revoked_at = coalesce(revoked_at, now()) from made where feed_tokens.id = made.id
 """
 
 

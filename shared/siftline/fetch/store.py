@@ -108,8 +108,9 @@ _HOLD_CONTENTS = "select from contents where id = any(%(ids)b::uuid[]) order by 
 
 # Its key stays: it is the page that it was, and what was deleted under that stays deleted.
 _RELINK_CONTENTS = """
+with held as (select id from contents where id = any(%(ids)b::uuid[]) order by url_key for no key update)
 update contents set url = moved.url, updated_at = now()
-from unnest(%(ids)b::uuid[], %(urls)b::text[]) as moved (id, url) where contents.id = moved.id
+from held join unnest(%(ids)b::uuid[], %(urls)b::text[]) as moved (id, url) using (id) where contents.id = held.id
 """
 
 _EDIT_CONTENTS = """

@@ -105,10 +105,12 @@ def save_url(
 def ensure_content(connection: Connection, content_id: UUID, url: str) -> UUID:
     """Return the id of the content under ``url``, made with ``content_id`` when there is none.
 
-    Raises the leaves of ``siftline.kit.urls``.
+    Who puts a message on our queue runs this system, and so typed the address. Raises the leaves of
+    ``siftline.kit.urls``.
     """
     key = canonical_url(url)
-    return store.hold_contents(connection, [content_id], {key: SharedAddress(clean_url(url))})[key].id
+    address = SharedAddress(clean_url(url), typed_origin(validate_url(url)))
+    return store.hold_contents(connection, [content_id], {key: address})[key].id
 
 
 def _reading(content_id: UUID, user_id: UUID) -> NewJob:

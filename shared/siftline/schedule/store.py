@@ -125,8 +125,9 @@ update page_asks set again_at = null from due where page_asks.content_id = due.c
 """
 
 _OLD_COUNTS = """
-delete from request_counts where token_id in (
-  select token_id from request_counts where minute < extract(epoch from now() - %(age)s) / 60 limit %(limit)s)
+with old as (select token_id from request_counts where minute < extract(epoch from now() - %(age)s) / 60
+  limit %(limit)s for update skip locked)
+delete from request_counts using old where request_counts.token_id = old.token_id
 """
 
 _OLD_KEYS = """
