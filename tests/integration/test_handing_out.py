@@ -167,7 +167,7 @@ def _work_off(database: Database, publisher: Publisher, line: Line, done: list[U
         settled_after(
             database,
             lambda connection, job=job: lease_store.completing(connection, job, {}, 0),
-            lambda connection, again, job=job: lease_store.finished(connection, job, again),
+            lambda connection, ended, job=job: lease_store.finished(connection, job, ended.follow_id),
         )
         done.append(job_id)
     publisher.hand_out(Queue.CLUSTERING, limit=10)
