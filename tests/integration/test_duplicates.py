@@ -51,6 +51,8 @@ class Shelf:
             description=None,
             lang=None,
             published_at=None,
+            undated_code=None,
+            undated_claim=None,
             http_status=200,
             notice_code=None,
             url_keys=names,
