@@ -143,7 +143,7 @@ def _enqueue(connection: Connection, subject_id: UUID) -> object:
 def _health(connection: Connection, source_id: UUID) -> None:
     job_id = new_id()  # no job's: it counts no failure more, and writes all the same
     health_store.failed(
-        connection, source_id, job_id=job_id, code="http_500", detail="It broke.", wait_s=0, degraded_at=5
+        connection, source_id, job_id=job_id, code="http_500", detail="It broke.", at=None, wait_s=0, degraded_at=5
     )
 
 

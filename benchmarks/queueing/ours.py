@@ -10,7 +10,7 @@ from uuid import UUID
 from benchmarks.queueing.line import BATCH, Line
 from benchmarks.queueing.round import Work
 from infra.local.queues import sqs_client
-from siftline.contracts import QUEUE_OF, JobType
+from siftline.contracts import JobType, Priority, queue_of
 from siftline.jobs import lease_store, outbox_store, store, subjects_store
 from siftline.jobs.model import ClaimedJob, NewJob
 from siftline.kit.db import Database, open_database, settled_after
@@ -33,8 +33,10 @@ def work(url: str, job_type: JobType) -> Work:
     while True:
         taken = settled_after(
             database,
-            lambda connection: outbox_store.in_turn(connection, QUEUE_OF[job_type], counted_to=1_000),
-            lambda connection, _: outbox_store.take_turns(connection, QUEUE_OF[job_type], limit=BATCH, share=share),
+            lambda connection: outbox_store.in_turn(connection, queue_of(job_type, Priority.OLDER), counted_to=1_000),
+            lambda connection, _: outbox_store.take_turns(
+                connection, queue_of(job_type, Priority.OLDER), limit=BATCH, share=share
+            ),
         )
         if not taken:
             return Work(started, time.time(), spans)
@@ -77,7 +79,7 @@ def _make(database: Database, job_type: JobType, batch: Sequence[UUID]) -> list[
 
 @cache
 def _line(url: str, endpoint: str, queue_url: str, job_type: JobType) -> Line:
-    return Line(open_database(url, 1), sqs_client(endpoint), queue_url, QUEUE_OF[job_type], job_type)
+    return Line(open_database(url, 1), sqs_client(endpoint), queue_url, queue_of(job_type, Priority.OLDER), job_type)
 
 
 def enqueue_by_sqs(

@@ -14,7 +14,7 @@ from uuid import UUID
 from benchmarks.profile import Executed, Spent, Wire, executed, largest, parts, wire
 from benchmarks.queueing import loop
 from benchmarks.queueing.ours import complete
-from siftline.contracts import QUEUE_OF, JobType
+from siftline.contracts import JobType, Priority, queue_of
 from siftline.jobs import lease_store, outbox_store, store
 from siftline.jobs.model import NewJob
 from siftline.kit.db import Connection, Database, SingleConnection, settled_after
@@ -80,8 +80,10 @@ def _work_ours(way: _Way, database: Database) -> None:
         with way.step("hand out"):
             taken = settled_after(
                 database,
-                lambda connection: outbox_store.in_turn(connection, QUEUE_OF[_TYPE], counted_to=1_000),
-                lambda connection, _: outbox_store.take_turns(connection, QUEUE_OF[_TYPE], limit=HANDED, share=share),
+                lambda connection: outbox_store.in_turn(connection, queue_of(_TYPE, Priority.OLDER), counted_to=1_000),
+                lambda connection, _: outbox_store.take_turns(
+                    connection, queue_of(_TYPE, Priority.OLDER), limit=HANDED, share=share
+                ),
             )
         for each in taken:
             _one(way, database, each.id)

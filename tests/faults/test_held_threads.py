@@ -12,6 +12,10 @@ from uuid import UUID
 
 import pytest
 
+from siftline.contracts import JobType
+from siftline.jobs import store
+from siftline.jobs.model import NewJob, follower
+from tests.factories import make_content, make_item, make_user
 from tests.faults.machine import FaultMachine
 from tests.faults.pages import article
 from tests.servers import Answer, Script, drip
@@ -74,13 +78,23 @@ def held(machine: FaultMachine, request: pytest.FixtureRequest) -> Iterator[Held
 
 @pytest.fixture
 def feed(machine: FaultMachine) -> Callable[[list[str]], UUID]:
-    def follow(urls: list[str]) -> UUID:
-        items = "".join(f"<item><title>{url}</title><link>{url}</link><guid>{url}</guid></item>" for url in urls)
-        body = f'<rss version="2.0"><channel><title>News</title>{items}</channel></rss>'.encode()
-        path = f"/held-{abs(hash(tuple(urls)))}.xml"
-        return machine.follow(machine.site.put(path, Answer(body, headers={"Content-Type": "application/rss+xml"})))
+    """What a poll of one follower's feed leaves: its pages, and their jobs in that follower's turn.
 
-    return follow
+    As if the hosts were strangers' on the internet: a feed itself leads to one origin of this machine at most.
+    """
+
+    def bring(urls: list[str]) -> UUID:
+        with machine.database.transaction() as connection:
+            user_id = make_user(connection)
+            contents = [make_content(connection, url=url, title=url, status="PENDING") for url in urls]
+            for content_id in contents:
+                make_item(connection, user_id, content_id)
+            jobs = [NewJob(JobType.INGEST_CONTENT, content_id, follower(user_id)) for content_id in contents]
+            ids = store.enqueue(connection, jobs, max_attempts=machine.job_settings.job_max_attempts)
+        machine.publisher.publish(ids)
+        return user_id
+
+    return bring
 
 
 def places(machine: FaultMachine, queue: str = "content-background") -> set[str]:

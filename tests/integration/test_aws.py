@@ -66,7 +66,7 @@ def test_queues_that_are_missing_are_made_again_and_said_once(sqs):
     urls = create_queues(sqs, queues)
     keeper = MissingQueues(sqs, queues)
     assert list(keeper.news()) == []
-    gone = [queue for queue in queues if "analysis" in queue.name]
+    gone = [queue for queue in queues if "clustering" in queue.name]
     assert len(gone) == 2
     for queue in gone:
         sqs.delete_queue(QueueUrl=urls[queue.logical_id])

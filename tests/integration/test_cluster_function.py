@@ -63,7 +63,7 @@ def test_with_the_setting_new_clusters_are_handed_on_to_be_named(variables: dict
     with database.transaction() as connection:
         jobs = connection.execute("select job_type, queue from jobs where state = 'pending' order by 1").fetchall()
         assert connection.execute("select bool_and(label_wanted) from clusters").fetchone() == (True,)
-    assert jobs == [("join_stories", "clustering"), ("name_clusters", "analysis")]
+    assert jobs == [("join_stories", "clustering"), ("name_clusters", "analysis-background")]
 
 
 def test_a_message_about_stories_joins_what_has_none(variables: dict[str, str], database: Database) -> None:

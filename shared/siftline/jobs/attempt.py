@@ -288,7 +288,7 @@ class Attempts:
         event = "breaker_opened" if outcome.breaker_opened else "set_up_wrongly"
         _log.error(event, provider=provider, error_code=error.error_code, detail=error.detail)
         if outcome.breaker_opened:
-            dimensions = {"queue": self._names[job.queue]}
+            dimensions = {"queue": self._names.get(job.queue, job.queue.value)}
             emit({"BreakersOpened": (1, COUNT)}, dimensions, metadata={"provider": provider})
 
     def _since(self, started: float) -> int:
