@@ -150,8 +150,9 @@ class _Person:
             elif item["status"] != "READY" and not (item["status"] == "FAILED" and item["error"]):
                 yield f"{self.name} saved {name}, and it is {item['status']}"
             elif item["status"] == "READY":
-                found = self._client.get("/v1/search", q=word(name), limit=1)["items"]
-                if [one["id"] for one in found] != [item_id]:
+                # In which place it stands is another question than whether it is lost.
+                found = self._client.get("/v1/search", q=word(name), limit=20)["items"]
+                if item_id not in [one["id"] for one in found]:
                     yield f"{self.name} saved {name}, and it is not found by its word"
 
     def not_imported(self) -> Iterator[str]:
