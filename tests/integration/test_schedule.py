@@ -122,13 +122,13 @@ def test_every_tick_runs_on_an_empty_house(database: Database, tick: Tick) -> No
 
 def test_an_extra_run_hands_a_deep_queue_up_to_twice_its_cap_and_leaves_the_others(database: Database) -> None:
     for _ in range(6):
-        make_job(database)
+        make_job(database, queue=Queue.ANALYSIS_BACKGROUND)
     make_job(database, job_type=JobType.CLUSTER_USER)
     schedule, sender = make_schedule(database, job_outstanding_max=2, extra_run_pending=5)
     assert schedule.run(Tick.SWEEP)["handed_out"] == 3
     assert schedule.run(Tick.EXTRA_RUN) == {"handed_out": 2}
     assert schedule.run(Tick.EXTRA_RUN) == {"handed_out": 0}
-    assert (len(sender.sent[Queue.ANALYSIS]), len(sender.sent[Queue.CLUSTERING])) == (4, 1)
+    assert (len(sender.sent[Queue.ANALYSIS_BACKGROUND]), len(sender.sent[Queue.CLUSTERING])) == (4, 1)
 
 
 def test_an_extra_run_leaves_a_queue_alone_whose_jobs_are_put_off(database: Database) -> None:
