@@ -1,5 +1,6 @@
 """How much work a call is, told in lines of Python that it runs: the same on every machine, however busy."""
 
+import gc
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,11 +19,14 @@ def steps(call: Callable[[], object], *, passing: type[Exception] = Exception) -
         counted += event == "line"
         return trace
 
-    before = sys.gettrace()
+    before, collects = sys.gettrace(), gc.isenabled()
+    gc.disable()  # what others left behind is not this call's work
     sys.settrace(trace)
     try:
         with suppress(passing):
             call()
     finally:
         sys.settrace(before)
+        if collects:
+            gc.enable()
     return counted
