@@ -64,7 +64,7 @@ _ORDER = {
     "source_entries": "content_id",
     "items": "content_id",
     "jobs": "subject_id",
-    "job_events": "job_id",
+    "job_events": "(select subject_id from jobs where jobs.id = job_id)",
 }
 
 
@@ -89,7 +89,7 @@ class RawRows:
 
 
 def read_rows(database: Database, source_id: UUID) -> RawRows:
-    """Return what a source's poll left in every table. Ids grow with time, so all tables come in the entries' order."""
+    """Return what a source's poll left in every table, each in the order of its contents' ids."""
     tables = {}
     with database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
         for table, columns in _COLUMNS.items():

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from siftline.fetch.feed_places import is_page
 from siftline.fetch.feeds import Feed, NotAFeedError
@@ -41,6 +41,8 @@ class Reader(Protocol):
 
 class FeedFetcher:
     """Asks for a feed and reads it, unless it is the same as at the last poll."""
+
+    tells_pace: ClassVar[bool] = False
 
     def __init__(self, http: Http, reader: Reader, clock: Clock, *, max_bytes: int) -> None:
         self._http = http
