@@ -102,7 +102,7 @@ def _tell(report: Report, database_url: str, articles: int, start_s: float, read
         stories = connection.execute(_STORIES).fetchone() or {}
     with psycopg.connect(database_url) as plain:
         report.tell(durability(plain))
-    seconds = [row["poll_to_ready_s"] for row in rows]
+    seconds = [row["poll_to_ready_s"] for row in rows if row["poll_to_ready_s"] is not None]
     told = [row["poll_to_story_s"] for row in rows if row["poll_to_story_s"] is not None]
     row: Mapping[str, Any] = {
         "articles": articles,
