@@ -55,6 +55,7 @@ SIZES: Mapping[str, Mapping[str, object]] = {
     "search": {
         "search.ITEMS": 500,
         "search.ASKED": 14,
+        "search.WARM": 1,
         "search_filled.ITEMS": 500,
         "search_filled.ASKED": 14,
         "search._MODEL": _NOWHERE,
