@@ -103,7 +103,7 @@ def score(sentences: Sequence[Sentence], recognizer: Recognizer, language: str) 
 def main() -> None:
     """Print precision, recall and F1 of organisations a language."""
     recognizer = RuleRecognizer()
-    print(f"ORG, exact spans, recogniser {recognizer.model_id}-{recognizer.model_version}")
+    print(f"== entities: ORG, exact spans, recogniser {recognizer.model_id}-{recognizer.model_version}")
     for language in _LANGUAGES:
         file = _CORPORA / f"wikineural_{language}_test1000.csv"
         if not file.is_file():
