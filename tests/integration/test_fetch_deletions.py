@@ -112,8 +112,8 @@ def test_edits_of_the_same_pages_take_them_in_one_order(
     server.answers["/feed"] = Answer(rss(*own))
     source_id = follow(world.user(), server)
     poller.poll(source_id)
-    ids = [row["id"] for row in rows(world.database, "select id from contents order by id")]
-    titles = [row["title"] for row in rows(world.database, "select title from contents order by id desc")]
+    pages = rows(world.database, "select id, title from contents order by url_key")
+    ids, titles = [page["id"] for page in pages], [page["title"] for page in reversed(pages)]
     numbers = [title.removeprefix("Entry ") for title in titles]
     edited = rss(
         *(item(number, link=f"/{number}", description=f"Quite another text of {number}") for number in numbers)
