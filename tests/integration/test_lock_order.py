@@ -239,7 +239,7 @@ select t.relname, array_agg(a.attname::text)
 from pg_index i join pg_class t on t.oid = i.indrelid and t.relnamespace = 'public'::regnamespace
 cross join lateral unnest(i.indkey::int2[]) as column_number
 join pg_attribute a on a.attrelid = t.oid and a.attnum = column_number
-where i.indisunique and i.indpred is null group by t.relname, i.indexrelid
+where i.indisunique and i.indpred is null and i.indexprs is null group by t.relname, i.indexrelid
 """
 
 
