@@ -19,7 +19,7 @@ SHARED_FEED, OWN_FEED = "https://feeds.example/shared.xml", "https://feeds.examp
 MARKS = (
     "Adalovelace", "adas-note", "adas-tag", "adas-interest", "adas-briefing", "adas-topic", "adas-title", "SpeltByAda",
     "ada.mail@post.example", "adas-other@post.example", "K3yOfMine", "mine-alone", "adas-device", "adas-reader",
-    "adas-hook",
+    "adas-hook", "adas-folder",
 )  # fmt: skip
 
 
@@ -48,9 +48,10 @@ def household(world: World) -> Household:
         own = {"note": "adas-note", "tags": ["adas-tag"]} if user is ada else {}
         answered = _well(user.post("/v1/items", {"url": url, **own}, {"Idempotency-Key": f"key-{number}"}))
         pages[url] = UUID(answered.json["content_id"])
+    folder = _well(ada.post("/v1/folders", {"name": "adas-folder"})).json["id"]
     feeds = {}
     for user, url in ((ada, SHARED_FEED), (neighbour, SHARED_FEED), (ada, OWN_FEED)):
-        own = {"title": "adas-title", "refresh_minutes": 5} if user is ada else {}
+        own = {"title": "adas-title", "refresh_minutes": 5, "folder_ids": [folder]} if user is ada else {}
         feeds[url] = UUID(_well(user.post("/v1/sources", {"url": url, **own})).json["id"])
     topics = {"topics": [{"id": "adas-topic", "descriptions": {"en": "About an adas-topic of hers"}}]}
     _well(ada.put("/v1/topics", topics))

@@ -26,4 +26,5 @@ class HoldingSettings(Settings):
 
     tokens_per_user: int = Field(default=100, ge=1, le=10_000, description="live access tokens of a user")
     sources_per_user: int = Field(default=10_000, ge=1, description="sources that a user may follow")
+    folders_per_user: int = Field(default=500, ge=1, le=10_000, description="folders that a user may have")
     saved_items_per_user: int = Field(default=200_000, ge=1, description="pages that a user may save by hand")

@@ -189,6 +189,32 @@ def test_of_a_list_as_much_is_followed_as_there_is_room_for(database: Database) 
     assert world.sql("select count(*) from subscriptions") == [(3,)]
 
 
+def test_a_user_has_so_many_folders(database: Database) -> None:
+    world = limited(database, folders=2)
+    user = world.user()
+    assert user.post("/v1/folders", {"name": "News"}).status == 201
+
+    def imported(*names: str) -> Answered:
+        outlines = "".join(
+            f'<outline text="{name}"><outline xmlUrl="https://{name}.example/feed"/></outline>' for name in names
+        )
+        body = f'<opml version="2.0"><body>{outlines}</body></opml>'
+        return user.send("POST", "/v1/opml", body=body, headers={"content-type": "text/x-opml"})
+
+    refused = imported("news", "sea", "air")
+    assert (refused.status, refused.code) == (409, "too_many_folders")
+    assert world.sql("select name from folders") == [("News",)]
+    assert world.sql("select count(*) from sources") == world.sql("select count(*) from jobs") == [(0,)]
+    assert imported("news", "sea").json["subscribed"] == 2
+    refused = user.post("/v1/folders", {"name": "More"})
+    assert (refused.status, refused.code) == (409, "too_many_folders")
+    assert user.post("/v1/folders", {"name": "NEWS"}).code == "folder_exists"
+    # What needs no new folder goes on, also where a lower limit was set since.
+    user = limited(database, folders=1).client(user.user_id)
+    assert imported("SEA", "News").json["already"] == 2
+    assert user.post("/v1/sources", {"url": "https://x.example/feed", "folder_ids": []}).status == 202
+
+
 # Wrong tokens -----------------------------------------------------------------------------------------------------
 
 

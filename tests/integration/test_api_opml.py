@@ -36,8 +36,8 @@ def outcomes(answer: Answered) -> list[str]:
 
 
 def state(world: World) -> list[Any]:
-    tables = ("sources", "subscriptions", "jobs", "items")
-    return [world.sql(f"select * from {table} order by id") for table in tables]
+    tables = ("sources", "subscriptions", "jobs", "items", "folders", "folder_sources")
+    return [world.sql(f"select * from {table} order by 1, 2, 3") for table in tables]
 
 
 def test_each_outline_is_answered_on_its_own(world: World) -> None:
@@ -70,15 +70,22 @@ def test_each_outline_is_answered_on_its_own(world: World) -> None:
     assert listed[answer.json["outlines"][9]["source_id"]]["kind"] == "reddit"
 
 
-def test_folders_become_topics_and_those_of_duplicates_are_joined(world: World) -> None:
+def test_folders_are_folders_and_those_of_duplicates_are_joined_like_their_topics(world: World) -> None:
     user = world.user()
     body = opml(
-        f'<outline text="News">{feed("a")}{feed("a")}</outline><outline text="World">{feed("a")}{feed("b")}</outline>'
+        f'<outline text="News">{feed("a")}{feed("a")}<outline text="Sea">{feed("c")}</outline></outline>',
+        f'<outline text="World">{feed("a")}{feed("b")}</outline><outline text="NEWS">{feed("a")}{feed("b")}</outline>',
+        feed("a", more=' category="Ships"'),
     )
-    assert outcomes(sent(user, body)) == ["subscribed", "duplicate", "merged", "subscribed"]
-    assert outcomes(sent(user, body)) == ["already", "duplicate", "already", "already"]
-    topics = {source["title"]: source["topics"] for source in user.get("/v1/sources").json["items"]}
-    assert topics == {"a": ["News", "World"], "b": ["World"]}
+    found = ["subscribed", "duplicate", "subscribed", "merged", "subscribed", "duplicate", "merged", "merged"]
+    assert outcomes(sent(user, body)) == found
+    again = ["already", "duplicate", "already", "already", "already", "duplicate", "already", "already"]
+    assert outcomes(sent(user, body)) == again
+    within = {
+        source["title"]: ([folder["name"] for folder in source["folders"]], source["topics"])
+        for source in user.get("/v1/sources").json["items"]
+    }
+    assert within == {"a": (["News", "World"], ["Ships"]), "b": (["News", "World"], []), "c": (["News", "Sea"], [])}
 
 
 def test_the_same_file_twice_changes_nothing(world: World) -> None:
@@ -106,7 +113,7 @@ def test_a_hundred_thousand_outlines_make_nothing(
     world = World(database, opml_limits=limits)
     answer = sent(world.user(), opml(*(feed(f"s{number}") for number in range(100_000))))
     assert (answer.status, answer.code) == (status, code)
-    assert [len(rows) for rows in state(world)] == [0, 0, 0, 0]
+    assert [len(rows) for rows in state(world)] == [0] * 6
     assert world.sender.sent[Queue.FETCH] == []
 
 
@@ -151,13 +158,15 @@ def test_what_was_switched_off_when_nobody_followed_it_wakes(world: World) -> No
 
 def test_what_goes_out_comes_back_as_it_was(world: World) -> None:
     first, second = world.user(), world.user()
-    first.post(
-        "/v1/sources",
-        {"url": "https://a.example/feed", "title": "A & B", "topics": ["News", "R&D"], "refresh_minutes": 30},
-    )
+    names = ["News, all/most", 'R&D "<x>"', "=?utf-8?q?a?=", "Zoë \U0001f468\u200d\U0001f469", "x" * 200]
+    ids = [first.post("/v1/folders", {"name": name}).json["id"] for name in names]
+    own = {"title": "A & B", "topics": ["News", "R&D, a/b"], "refresh_minutes": 30, "folder_ids": ids}
+    first.post("/v1/sources", {"url": "https://a.example/feed", **own})
     first.post("/v1/sources", {"url": "https://site.example/"})
     world.sql("update sources set feed_url = 'https://site.example/rss', title = 'Site' where url like '%%site%%'")
-    first.post("/v1/sources", {"url": "https://page.example/", "kind": "web", "selector": "h2 a", "topics": ["News"]})
+    first.post(
+        "/v1/sources", {"url": "https://page.example/", "kind": "web", "selector": "h2 a", "folder_ids": ids[:1]}
+    )
     first.post("/v1/sources", {"url": "r/python/top"})
     first.post("/v1/sources", {"url": "https://www.reddit.com/r/rust/.rss", "kind": "rss"})
     written = first.send("GET", "/v1/opml")
@@ -166,7 +175,7 @@ def test_what_goes_out_comes_back_as_it_was(world: World) -> None:
     assert "https://site.example/rss" in written.text
     # WHEN it comes back to whom it is of, nothing changes
     assert set(outcomes(sent(first, written.text))) == {"already"}
-    # AND WHEN it comes to another, they follow the same, by the same names and topics
+    # AND WHEN it comes to another, they follow the same, by the same names and topics in the same folders
     assert "refused" not in outcomes(sent(second, written.text))
     assert subscriptions(first) == subscriptions(second)
     assert second.send("GET", "/v1/opml").text.count("<outline") == written.text.count("<outline")
@@ -175,7 +184,11 @@ def test_what_goes_out_comes_back_as_it_was(world: World) -> None:
 def subscriptions(user: ApiClient) -> set[tuple[Any, ...]]:
     sources = user.get("/v1/sources").json["items"]
     return {
-        (one["id"], one["title"] or one["url"], one["own_refresh_minutes"], *sorted(one["topics"])) for one in sources
+        (
+            *(one["id"], one["title"] or one["url"], one["own_refresh_minutes"], *one["topics"]),
+            *(folder["name"] for folder in one["folders"]),
+        )
+        for one in sources
     }
 
 

@@ -17,6 +17,7 @@ from tests.factories import make_content, make_item, make_source
 BODIES = {
     ("PATCH", "/v1/items/{item_id}"): {"starred": True},
     ("PATCH", "/v1/sources/{source_id}"): {"title": "Mine"},
+    ("PATCH", "/v1/folders/{folder_id}"): {"name": "Mine"},
     ("PUT", "/v1/sources/{source_id}/topics"): {"topics": []},
     ("POST", "/v1/sources/{source_id}/choose"): {"url": "https://example.org/feed.xml"},
     ("PATCH", "/v1/briefings/{briefing_id}"): {"name": "Mine"},
@@ -37,6 +38,7 @@ def things(world: World, user: ApiClient) -> dict[str, UUID | str]:
         for name in (
             *("cluster_id", "token_id", "feed_token_id", "subscription", "run", "entity", "briefing_id", "edition_id"),
             "address_id",
+            "folder_id",
         )
     }
     with world.database.transaction() as connection:
@@ -46,6 +48,13 @@ def things(world: World, user: ApiClient) -> dict[str, UUID | str]:
         connection.execute(
             "insert into subscriptions (id, user_id, source_id) values (%s, %s, %s)",
             (ids["subscription"], user.user_id, ids["source_id"]),
+        )
+        connection.execute(
+            "insert into folders (id, user_id, name) values (%s, %s, 'News')", (ids["folder_id"], user.user_id)
+        )
+        connection.execute(
+            "insert into folder_sources (folder_id, user_id, source_id) values (%s, %s, %s)",
+            (ids["folder_id"], user.user_id, ids["source_id"]),
         )
         connection.execute(
             "insert into access_tokens (id, user_id, name, token_sha256, scopes) values (%s, %s, 'own', %s, '{read}')",
@@ -95,7 +104,7 @@ def things(world: World, user: ApiClient) -> dict[str, UUID | str]:
 
 def stored(world: World) -> list[object]:
     tables = ("items", "contents", "sources", "subscriptions", "access_tokens", "clusters", "jobs", "item_tombstones")
-    tables += ("briefings", "editions", "feed_tokens", "mail_addresses")
+    tables += ("briefings", "editions", "feed_tokens", "mail_addresses", "folders", "folder_sources")
     return [world.sql(f"select * from {table} order by 1, 2") for table in tables]
 
 
@@ -115,6 +124,7 @@ def test_another_users_thing_is_not_there_on_any_route_that_takes_an_id(world: W
         "briefing_id",
         "edition_id",
         "address_id",
+        "folder_id",
     }
     answers = {
         (method, path): other.send(method, path.format(**ids), body=BODIES.get((method, path)))

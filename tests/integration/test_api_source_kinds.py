@@ -112,13 +112,16 @@ def test_the_feeds_to_choose_from_are_shown(world: World) -> None:
 def test_choosing_moves_the_subscription_with_all_its_wishes(world: World) -> None:
     """Case F31: ask when unsure."""
     user = world.user()
+    folder = user.post("/v1/folders", {"name": "News"}).json
     wishes = {"title": "Mine", "topics": ["World"], "refresh_minutes": 30, "first_import": "newest:3"}
+    wishes["folder_ids"] = [folder["id"]]
     source_id = undecided(world, user, **wishes)
     answer = user.post(f"/v1/sources/{source_id}/choose", {"url": WORLD_FEED})
     assert (answer.status, answer.json["status"]) == (202, "QUEUED")
     source = user.get(answer.headers["location"]).json
     assert (source["url"], source["title"], source["topics"]) == (WORLD_FEED, "Mine", ["World"])
     assert (source["refresh_minutes"], source["own_refresh_minutes"]) == (30, 30)
+    assert source["folders"] == [{"id": folder["id"], "name": "News"}]
     assert world.sql("select first_import from sources where url = %s", WORLD_FEED) == [("newest:3",)]
     # AND the site is followed no longer, nor polled
     assert user.get(f"/v1/sources/{source_id}").status == 404

@@ -54,6 +54,7 @@ def shown(user: ApiClient) -> dict[str, Any]:
         "me": user.get("/v1/me").json,
         "items": {one["id"]: one for one in items},
         "sources": {one["id"]: one for one in user.get("/v1/sources").json["items"]},
+        "folders": user.get("/v1/folders").json["items"],
         "topics": user.get("/v1/topics").json["own"],
         "briefings": {one["id"]: one for one in user.get("/v1/briefings").json["items"]},
         "editions": [user.get(f"/v1/editions/{one['id']}").json for one in user.get("/v1/editions").json["items"]],
@@ -82,6 +83,10 @@ def test_what_is_exported_before_an_account_is_deleted_is_what_the_api_showed(wo
     assert {one["source_id"]: [one[name] for name in followed] for one in kinds["source"]} == {
         id_: [one[name] for name in followed] for id_, one in before["sources"].items()
     }
+    assert [(one["id"], one["name"]) for one in kinds["folder"]] == [
+        (one["id"], one["name"]) for one in before["folders"]
+    ]
+    assert [one["folders"] for one in kinds["source"]] == [["adas-folder"]] * 2
     assert OWN_FEED in {one["url"] for one in kinds["source"]}
     assert [one["id"] for set_ in kinds["topic_set"] for one in set_["topics"]] == [
         one["id"] for one in before["topics"]

@@ -204,6 +204,11 @@ def test_filters_hold_back_what_does_not_match(library: Library):
     with library.database.transaction() as connection:
         source = make_source(connection)
     library.sql("update items set source_id = %s where id = %s", source, items[2])
+    library.sql("insert into subscriptions (id, user_id, source_id) values (%s, %s, %s)", source, user.user_id, source)
+    folder, other = new_id(), new_id()
+    for id_, name in ((folder, "News"), (other, "Empty")):
+        library.sql("insert into folders (id, user_id, name) values (%s, %s, %s)", id_, user.user_id, name)
+    library.sql("insert into folder_sources values (%s, %s, %s)", folder, user.user_id, source)
     week_ago = (datetime.now(UTC) - timedelta(days=7)).isoformat()
 
     def found(**filters: Any) -> set[int]:
@@ -214,7 +219,8 @@ def test_filters_hold_back_what_does_not_match(library: Library):
     assert found() == {0, 1, 2}
     assert found(lang="fr") == found(topic="trade") == found(unread="false") == {0}
     assert found(tag="ships") == found(tag="mine") == found(starred="true") == found(until=week_ago) == {1}
-    assert found(source_id=source) == {2}
+    assert found(source_id=source) == found(folder_id=folder) == {2}
+    assert found(folder_id=other) == found(folder_id=new_id()) == set()
     assert found(since=week_ago, unread="true") == {2}
     assert found(lang="de") == set()
     assert user.get("/v1/search", q="port", lang="deutsch").code == "invalid_request"

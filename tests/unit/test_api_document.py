@@ -45,6 +45,11 @@ OPERATIONS = {
     "POST /v1/feed-tokens": "createFeedToken",
     "DELETE /v1/feed-tokens/{feed_token_id}": "revokeFeedToken",
     "GET /v1/feed.atom": "getFeedAtom",
+    "GET /v1/folders": "listFolders",
+    "POST /v1/folders": "createFolder",
+    "DELETE /v1/folders/{folder_id}": "deleteFolder",
+    "GET /v1/folders/{folder_id}": "getFolder",
+    "PATCH /v1/folders/{folder_id}": "updateFolder",
     "GET /v1/items": "listItems",
     "POST /v1/items": "saveItem",
     "POST /v1/items/batch": "saveItems",
@@ -229,7 +234,7 @@ def test_every_list_is_in_the_one_envelope(document: dict[str, Any]) -> None:
         and "application/json" in operation["responses"]["200"].get("content", {})
         and operation["operationId"] != "getClusterMap"
     ]
-    assert len(lists) == 16
+    assert len(lists) == 17
     for operation in lists:
         name = operation["operationId"]
         reference = operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"]

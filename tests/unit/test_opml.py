@@ -17,11 +17,16 @@ class Source:
     feed_url: str | None = None
     site_url: str | None = None
     title: str | None = "Site"
+    folders: list[dict[str, str]] = field(default_factory=list)
     topics: list[str] = field(default_factory=list)
     selector: str | None = None
     own_refresh_minutes: int | None = None
     own_refresh_min_minutes: int | None = None
     own_refresh_max_minutes: int | None = None
+
+
+def named(*names: str) -> list[dict[str, str]]:
+    return [{"name": name} for name in names]
 
 
 def opml(body: str, head: str = '<?xml version="1.0" encoding="UTF-8"?>') -> bytes:
@@ -52,31 +57,32 @@ class TestReading:
     def test_a_subscription_is_known_in_every_spelling(self, outline: str) -> None:
         assert outlines(outline) == [Outline(FEED, "Site")]
 
-    def test_names_of_folders_are_topics_of_what_stands_in_them(self) -> None:
+    def test_what_holds_others_is_a_folder_of_all_that_stands_in_it(self) -> None:
         found = outlines(
             f"""<outline text="News"><outline title="World"><outline xmlUrl="{FEED}" text="A"/></outline>
             <outline xmlUrl="{FEED}2"/></outline><outline xmlUrl="{FEED}3" text="C"/><outline><outline text="x"
             xmlUrl="{FEED}4"/></outline>"""
         )
-        assert [(outline.title, outline.topics) for outline in found] == [
+        assert {outline.topics for outline in found} == {()}
+        assert [(outline.title, outline.folders) for outline in found] == [
             ("A", ("News", "World")),
             (None, ("News",)),
             ("C", ()),
             ("x", ()),
         ]
 
-    def test_categories_are_topics_too(self) -> None:
+    def test_categories_are_topics(self) -> None:
         [found] = outlines(
             f'<outline text="News"><outline xmlUrl="{FEED}" category="/World/Weather, Weather,Sea "/></outline>'
         )
-        assert found.topics == ("News", "World", "Weather", "Sea")
+        assert (found.folders, found.topics) == (("News",), ("World", "Weather", "Sea"))
 
     def test_a_subscription_without_an_address_is_named_and_a_folder_with_empty_attributes_is_one(self) -> None:
         found = outlines(
             f"""<outline text="lost" xmlUrl=""/><outline text="News" xmlUrl=" "><outline text="A" xmlUrl="{FEED}"/>
             <outline text="Deep" url=""><outline xmlUrl="{FEED}2"/><outline xmlUrl=""/></outline></outline>"""
         )
-        assert [(one.title, one.url, one.topics) for one in found] == [
+        assert [(one.title, one.url, one.folders) for one in found] == [
             ("lost", "", ()),
             ("A", FEED, ("News",)),
             (None, f"{FEED}2", ("News", "Deep")),
@@ -96,11 +102,13 @@ class TestReading:
         [found] = outlines(body.encode())
         assert (found.refresh_minutes, found.refresh_min_minutes, found.refresh_max_minutes) == (30, None, None)
 
-    def test_long_names_are_cut_and_deep_folders_give_twenty_topics(self) -> None:
-        nested = "".join(f'<outline text="{number} {"x" * 99}">' for number in range(25))
-        [found] = outlines(f'{nested}<outline text="{"y" * 999}" xmlUrl="{FEED}"/>{"</outline>" * 25}')
-        assert len(found.topics) == 20
-        assert {len(topic) for topic in found.topics} == {64}
+    def test_long_names_are_cut_and_many_categories_give_twenty_topics(self) -> None:
+        nested = "".join(f'<outline text="{number} {"x" * 999}">' for number in range(25))
+        category = ",".join(f"{number} {'z' * 99}" for number in range(25))
+        line = f'<outline text="{"y" * 999}" xmlUrl="{FEED}" category="{category}"/>'
+        [found] = outlines(f"{nested}{line}{'</outline>' * 25}")
+        assert (len(found.folders), len(found.topics)) == (25, 20)
+        assert ({len(name) for name in found.folders}, {len(topic) for topic in found.topics}) == ({200}, {64})
         assert len(found.title or "") == 200
 
     def test_bare_ampersands_and_names_of_html_do_not_spoil_a_file(self) -> None:
@@ -214,7 +222,7 @@ class TestDamaged:
         <outline text="Less < more" xmlUrl="{FEED}2"/></outline>
         <outline text="Loose" xmlUrl="{FEED}3"/></body></opml>"""
         found = outlines(body.encode())
-        assert [(one.title, one.topics) for one in found] == [
+        assert [(one.title, one.folders) for one in found] == [
             ("Café", ("R&D", "Sea & coast")),
             ("Less < more", ("R&D",)),
             ("Loose", ()),
@@ -223,7 +231,7 @@ class TestDamaged:
     def test_subscriptions_without_ends_are_beside_each_other(self) -> None:
         lines = "".join(f'<outline text="{number}" xmlUrl="{FEED}{number}">' for number in range(99))
         found = outlines(plain(f'<outline text="News">{lines}'))
-        assert [(one.title, one.topics) for one in found] == [(str(number), ("News",)) for number in range(99)]
+        assert [(one.title, one.folders) for one in found] == [(str(number), ("News",)) for number in range(99)]
 
     @pytest.mark.parametrize(
         "body",
@@ -279,22 +287,31 @@ class TestLimits:
 class TestWriting:
     def test_it_reads_back_as_it_was(self) -> None:
         sources = [
-            Source(title='A & "B" <c>\n', topics=["News", "R&D"]),
+            Source(title='A & "B" <c>\n', folders=named("News", "R&D, all/most"), topics=["Sea", "R&D, all/most"]),
             Source(url="https://x.example/", feed_url="https://x.example/feed", site_url="https://x.example/"),
-            Source(kind="web", url="https://y.example/", selector="main > a[href^='/'], h2 a", topics=["News"]),
-            Source(kind="reddit", url="https://www.reddit.com/r/python/top/?t=week", title="r/Python"),
-            Source(url="https://z.example/feed", topics=["Z"], own_refresh_minutes=30),
-            Source(url="https://w.example/feed", topics=["Z"], own_refresh_min_minutes=60, own_refresh_max_minutes=120),
+            Source(kind="web", url="https://y.example/", selector="main > a[href^='/'], h2 a", folders=named("News")),
+            Source(
+                kind="reddit", url="https://www.reddit.com/r/python/top/?t=week", title="r/Python", topics=["Z", "R&D"]
+            ),
+            Source(url="https://z.example/feed", folders=named("Z"), own_refresh_minutes=30),
+            Source(
+                url="https://w.example/feed",
+                folders=named("Z"),
+                own_refresh_min_minutes=60,
+                own_refresh_max_minutes=120,
+            ),
         ]
         text = write(sources, title="Mine")
         assert read(text.encode(), encoding=None, most=100) == [
-            Outline("https://x.example/", "Site", (), "rss"),
-            Outline("https://www.reddit.com/r/python/top/.rss?t=week", "r/Python", (), "reddit"),
-            Outline(FEED, 'A & "B" <c>', ("News",), "rss"),
-            Outline("https://y.example/", "Site", ("News",), "web", "main > a[href^='/'], h2 a"),
-            Outline(FEED, 'A & "B" <c>', ("R&D",), "rss"),
-            Outline("https://z.example/feed", "Site", ("Z",), "rss", refresh_minutes=30),
-            Outline("https://w.example/feed", "Site", ("Z",), "rss", refresh_min_minutes=60, refresh_max_minutes=120),
+            Outline("https://x.example/", "Site", (), (), "rss"),
+            Outline("https://www.reddit.com/r/python/top/.rss?t=week", "r/Python", (), ("Z", "R&D"), "reddit"),
+            Outline(FEED, 'A & "B" <c>', ("News",), ("Sea", "R&D, all/most"), "rss"),
+            Outline("https://y.example/", "Site", ("News",), (), "web", "main > a[href^='/'], h2 a"),
+            Outline(FEED, 'A & "B" <c>', ("R&D, all/most",), ("Sea", "R&D, all/most"), "rss"),
+            Outline("https://z.example/feed", "Site", ("Z",), (), "rss", refresh_minutes=30),
+            Outline(
+                "https://w.example/feed", "Site", ("Z",), (), "rss", refresh_min_minutes=60, refresh_max_minutes=120
+            ),
         ]
 
     def test_other_readers_find_a_feed_wherever_there_is_one(self) -> None:
@@ -304,6 +321,11 @@ class TestWriting:
         assert 'htmlUrl="https://y.example/"' in page
         assert "xmlUrl" not in page
 
+    def test_other_readers_find_topics_as_categories(self) -> None:
+        text = write([Source(topics=["News", "R&D"]), Source(topics=["Either/or"])], title="x")
+        assert 'category="News,R&amp;D"' in text
+        assert text.count("siftline:topics=") == 1
+
     def test_what_xml_cannot_say_is_left_out(self) -> None:
-        text = write([Source(title="a\x01b\ufffe", topics=["t\x0b"])], title="<&>")
+        text = write([Source(title="a\x01b\ufffe", folders=named("f\x0b"), topics=["t\x0b"])], title="<&>")
         assert [outline.title for outline in read(text.encode(), encoding=None, most=9)] == ["ab"]

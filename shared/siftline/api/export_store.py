@@ -33,7 +33,10 @@ select id::text as key, to_jsonb(own) as data from users own where id = %(user_i
 _SOURCES = """
 select b.id::text as key, to_jsonb(b) - array['user_id'] || jsonb_build_object('kind', s.kind,
   'url', coalesce(b.url, s.url), 'selector', s.options ->> 'selector', 'feed_url', s.feed_url, 'site_url', s.site_url,
-  'title', coalesce(b.title, s.title), 'own_title', b.title) as data
+  'title', coalesce(b.title, s.title), 'own_title', b.title,
+  'folders', coalesce((select jsonb_agg(f.name order by lower(f.name)) from folder_sources placed
+    join folders f on f.id = placed.folder_id
+    where placed.user_id = b.user_id and placed.source_id = b.source_id), '[]')) as data
 from subscriptions b join sources s on s.id = b.source_id where b.user_id = %(user_id)s
 """
 _ITEMS = """
@@ -53,6 +56,7 @@ from editions own where user_id = %(user_id)s
 """
 SECTIONS = {
     "profile": _PROFILE,
+    "folder": _OWN.format(table="folders", key="id", without=""),
     "source": _SOURCES,
     "topic_set": _OWN.format(table="topic_sets", key="id", without=""),
     "item": _ITEMS,

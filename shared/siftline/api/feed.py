@@ -9,7 +9,7 @@ from siftline.api.auth import CurrentCaller
 from siftline.api.feed_desk import FeedDesk, Stretch
 from siftline.api.feed_models import Feed
 from siftline.api.feed_views import feed_item_of
-from siftline.api.filters import ByEntity, BySince, BySource, ByStarred, ByTag, ByTopic, ByUntil
+from siftline.api.filters import ByEntity, ByFolder, BySince, BySource, ByStarred, ByTag, ByTopic, ByUntil
 from siftline.api.listing_store import Listed
 from siftline.api.paging import DEFAULT_LIMIT, Limit, Next, OrderCursor, decode_order
 from siftline.api.routing import new_router, responses
@@ -41,6 +41,7 @@ class FeedRoutes:
         topic: ByTopic = None,
         tag: ByTag = None,
         source_id: BySource = None,
+        folder_id: ByFolder = None,
         entity: ByEntity = None,
         since: BySince = None,
         until: ByUntil = None,
@@ -51,7 +52,7 @@ class FeedRoutes:
         """Show a page of the feed. Later pages are of the first one's order, whatever was read or came in since."""
         after = decode_order(next)
         if after is None:
-            filters = Listed(topic, tag, source_id, since, until, None if all else True, starred)
+            filters = Listed(topic, tag, source_id, folder_id, since, until, None if all else True, starred)
             return self._page(self._desk.first(caller.user_id, filters, limit, entity=entity), limit)
         stretch = self._desk.following(caller.user_id, after.order_id, after.place, limit)
         return self._page(stretch, after.place + limit)

@@ -26,6 +26,7 @@ ByEntity = Annotated[
 BySource = Annotated[
     UUID | None, Query(description="The source that brought it, or one that you follow and that lists it too")
 ]
+ByFolder = Annotated[UUID | None, Query(description="A folder of yours: a source in it brought it, or lists it too")]
 BySince = Annotated[Time | None, Query(description="Not older than this (`sort_at`)")]
 ByUntil = Annotated[Time | None, Query(description="Older than this (`sort_at`)")]
 ByUnread = Annotated[bool | None, Query(description="Only unread ones, or only read ones")]
@@ -39,6 +40,7 @@ class Filters:
     topic: str | None = None
     tag: str | None = None
     source_id: UUID | None = None
+    folder_id: UUID | None = None
     since: datetime | None = None
     until: datetime | None = None
     unread: bool | None = None

@@ -9,7 +9,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from siftline.api import details_store, entities_store, items_store, listing_store
 from siftline.api.auth import CurrentCaller
-from siftline.api.filters import ByEntity, BySince, BySource, ByStarred, ByTag, ByTopic, ByUnread, ByUntil
+from siftline.api.filters import ByEntity, ByFolder, BySince, BySource, ByStarred, ByTag, ByTopic, ByUnread, ByUntil
 from siftline.api.item_models import ChangeItem, ItemDetail, Items, Status
 from siftline.api.item_views import detail_of, item_of
 from siftline.api.items_store import ItemRow
@@ -75,6 +75,7 @@ class ItemRoutes:
         topic: ByTopic = None,
         tag: ByTag = None,
         source_id: BySource = None,
+        folder_id: ByFolder = None,
         entity: ByEntity = None,
         since: BySince = None,
         until: ByUntil = None,
@@ -89,7 +90,9 @@ class ItemRoutes:
         """List items."""
         with self._database.transaction() as connection:
             entity_ids = None if entity is None else entities_store.ids_of(connection, entity)
-            filters = Listed(topic, tag, source_id, since, until, unread, starred, status, entity_ids=entity_ids)
+            filters = Listed(
+                topic, tag, source_id, folder_id, since, until, unread, starred, status, entity_ids=entity_ids
+            )
             if sort == "score":
                 return self._best(connection, caller.user_id, filters, decode_ranked(next), limit)
             freshness = self._scores.freshness(connection)

@@ -27,6 +27,7 @@ class Holdings:
     tokens: int = 100
     sources: int = 10_000
     saved_items: int = 200_000
+    folders: int = 500
 
 
 class RequestLimit:

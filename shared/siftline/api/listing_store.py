@@ -38,6 +38,10 @@ i.user_id = %(user_id)s
   and (%(source_id)s::uuid is null or i.source_id = %(source_id)s or i.content_id in (
     select e.content_id from source_entries e join subscriptions b on b.source_id = e.source_id
     where e.source_id = %(source_id)s and b.user_id = %(user_id)s and e.content_id is not null))
+  and (%(folder_id)s::uuid is null or exists (select from folder_sources f
+    where f.folder_id = %(folder_id)s and f.user_id = %(user_id)s and f.source_id = i.source_id) or exists (
+      select from source_entries e join folder_sources f on f.source_id = e.source_id
+      where e.content_id = i.content_id and f.folder_id = %(folder_id)s and f.user_id = %(user_id)s))
   and (%(entity_ids)s::uuid[] is null or exists (select from content_entities named
     where named.content_id = c.id and named.entity_id = any(%(entity_ids)s)))
   and (%(since)s::timestamptz is null or c.sort_at >= %(since)s)

@@ -3,9 +3,10 @@
 Sound files are read as XML. Others are read tag by tag: what stands before the XML, another character set than is
 named, bare ampersands, names of HTML's characters, control characters and missing ends cost nothing.
 
-A folder's name is a topic of what stands in it, and so is each part of an outline's ``category``; what stands in
-several folders has several topics. What other readers have no word for (a page whose links are followed, by which
-selector, how often) stands in attributes of our own namespace.
+What holds others is a folder of all that stands in it, at any depth, and each part of an outline's ``category`` is a
+topic; what stands in several places is in several folders. What other readers have no word for (a page whose links are
+followed, by which selector, how often, topics with signs that part categories) stands in attributes of our own
+namespace.
 """
 
 import codecs
@@ -13,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html.entities import html5
-from typing import Protocol
+from typing import Any, Protocol
 from xml.parsers import expat
 
 from siftline.api.problems import ProblemError
@@ -57,6 +58,7 @@ class Outline:
 
     url: str
     title: str | None = None
+    folders: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
     kind: str | None = None
     selector: str | None = None
@@ -98,6 +100,11 @@ class Followed(Protocol):
     @property
     def topics(self) -> Sequence[str]:
         """The follower's own."""
+        ...
+
+    @property
+    def folders(self) -> Sequence[Mapping[str, Any]]:
+        """The follower's own that it is in, each with its ``name``."""
         ...
 
     @property
@@ -164,19 +171,19 @@ def _character(reference: re.Match[str]) -> str:
 
 
 def write(sources: Iterable[Followed], *, title: str) -> str:
-    """Return OPML 2.0: what has no topic first, then a folder for each topic, in the order of the sources."""
+    """Return OPML 2.0: what is in no folder first, then each folder with what is in it, in the order of the sources."""
     folders: dict[str, list[str]] = {}
     loose: list[str] = []
     for source in sources:
         outline = _outline(source)
-        for topic in source.topics:
-            folders.setdefault(topic, []).append(f"  {outline}")
-        if not source.topics:
+        for folder in source.folders:
+            folders.setdefault(folder["name"], []).append(f"  {outline}")
+        if not source.folders:
             loose.append(outline)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<opml version="2.0" xmlns:siftline="{NAMESPACE}">']
     lines += [f"  <head><title>{escaped(title)}</title></head>", "  <body>", *loose]
-    for topic, inside in folders.items():
-        lines += [f"    <outline{attributes({'text': line(topic)})}>", *inside, "    </outline>"]
+    for name, inside in folders.items():
+        lines += [f"    <outline{attributes({'text': line(name)})}>", *inside, "    </outline>"]
     return "\n".join([*lines, "  </body>", "</opml>", ""])
 
 
@@ -287,22 +294,23 @@ class _Reading:
         above = self._open[-1] if self._open else None
         if above is not None and not self._found[above].url:
             # What names no address and holds others is a folder, whatever empty attributes it has.
-            self._folders[-1] = _topic(self._found.pop(above).title or "")
+            self._folders[-1] = self._found.pop(above).title
             self._open[-1] = None
         if address is None:
-            self._folders.append(_topic(title))
+            self._folders.append(title or None)
             self._open.append(None)
             return
         if len(self._found) == self._most:
             raise ProblemError(422, "too_many_outlines", f"The file holds more than {self._most} subscriptions.")
-        topics = dict.fromkeys(topic for topic in [*self._folders, *_categories(said.get("category", ""))] if topic)
+        folders = dict.fromkeys(folder for folder in self._folders if folder)
         self._folders.append(None)
         self._open.append(len(self._found))
         self._found.append(
             Outline(
                 address,
                 title or None,
-                tuple(topics)[:TOPICS_MAX],
+                tuple(folders),
+                _topics(said),
                 said.get("siftline:kind"),
                 said.get("siftline:selector"),
                 bookmark=not feed and not page and said.get("type", "").lower() in _BOOKMARKS,
@@ -313,13 +321,12 @@ class _Reading:
         )
 
 
-def _topic(name: str) -> str | None:
-    return line(name, TOPIC_MAX_CHARS) or None
-
-
-def _categories(said: str) -> list[str | None]:
-    """Return the parts of what OPML calls slash-delimited strings, separated by commas."""
-    return [_topic(part) for part in re.split("[/,]", said)[: 2 * TOPICS_MAX]]
+def _topics(said: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the parts of what OPML calls slash-delimited strings, separated by commas, or our own lines of topics."""
+    own = said.get("siftline:topics")
+    parts = own.split("\n") if own else re.split("[/,]", said.get("category", ""))
+    topics = dict.fromkeys(line(part, TOPIC_MAX_CHARS) for part in parts[: 2 * TOPICS_MAX])
+    return tuple(topic for topic in topics if topic)[:TOPICS_MAX]
 
 
 def _minutes(said: str | None) -> int | None:
@@ -345,6 +352,8 @@ def _outline(source: Followed) -> str:
         "title": title,
         "xmlUrl": feed if source.kind != "reddit" else _feed_of_reddit(source.url),
         "htmlUrl": source.url if source.kind == "web" else source.site_url,
+        "category": ",".join(source.topics),
+        "siftline:topics": "\n".join(source.topics) if re.search("[/,]", "".join(source.topics)) else None,
         "siftline:url": source.url if source.feed_url else None,
         "siftline:kind": source.kind,
         "siftline:selector": source.selector,

@@ -12,7 +12,7 @@ from aws_lambda_powertools.event_handler import Request, Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.depends import Depends
 
-from siftline.api import opml, sources_store
+from siftline.api import folders_store, opml, sources_store
 from siftline.api.addresses import Address, SourceKind, address_of
 from siftline.api.auth import CurrentCaller
 from siftline.api.following import Followed, Following
@@ -20,7 +20,7 @@ from siftline.api.following_store import Wish
 from siftline.api.hand_out import HandOut
 from siftline.api.opml import Outline
 from siftline.api.opml_models import OpmlAnswer, Outcome, OutlineAnswer
-from siftline.api.problems import ProblemError
+from siftline.api.problems import ProblemError, conflict
 from siftline.api.routing import BODY_PROBLEMS, new_router, responses
 from siftline.api.shapes import Cause
 from siftline.contracts import Priority
@@ -64,12 +64,20 @@ class OpmlRoutes:
     """``/v1/opml``."""
 
     def __init__(
-        self, database: Database, hand_out: HandOut, limits: OpmlLimits, *, max_attempts: int, at_most: int
+        self,
+        database: Database,
+        hand_out: HandOut,
+        limits: OpmlLimits,
+        *,
+        max_attempts: int,
+        at_most: int,
+        folders_at_most: int,
     ) -> None:
-        """``at_most``: so many sources a user may follow."""
+        """``at_most``: so many sources a user may follow; ``folders_at_most``: so many folders they may have."""
         self._database = database
         self._hand_out = hand_out
         self._limits = limits
+        self._folders_at_most = folders_at_most
         self._following = Following(max_attempts=max_attempts, at_most=at_most)
 
     def router(self) -> Router:
@@ -79,14 +87,14 @@ class OpmlRoutes:
             "/v1/opml",
             summary="Export your sources as OPML",
             operation_id="exportOpml",
-            responses=responses((200, "text/x-opml", "OPML 2.0, a folder for each topic")),
+            responses=responses((200, "text/x-opml", "OPML 2.0, with your folders")),
             tags=["sources"],
         )(self.export)
         router.post(
             "/v1/opml",
             summary="Import an OPML file",
             operation_id="importOpml",
-            responses=responses((200, OpmlAnswer, "What became of each outline"), problems=BODY_PROBLEMS),
+            responses=responses((200, OpmlAnswer, "What became of each outline"), problems=(*BODY_PROBLEMS, 409)),
             tags=["sources"],
         )(self.take_in)
         return router
@@ -107,7 +115,7 @@ class OpmlRoutes:
         body, encoding = self._bytes(upload)
         outlines = opml.read(body, encoding=encoding, most=self._limits.max_outlines)
         checked = [self._checked(outline) for outline in outlines]
-        wishes = _merged(outlines, checked)
+        wishes, folders = _merged(outlines, checked)
         with self._database.transaction() as connection:
             beyond = set(self._following.beyond(connection, caller.user_id, list(wishes)))
             checked = [self._beyond() if isinstance(one, Address) and one.key in beyond else one for one in checked]
@@ -120,6 +128,10 @@ class OpmlRoutes:
                 backfill=_BACKFILL,
                 priority=Priority.UNDER_72_HOURS,
             )
+            fresh = {one.source_id: list(folders[key]) for key, one in zip(wishes, followed, strict=True) if one.fresh}
+            if not folders_store.put_by_name(connection, caller.user_id, fresh, at_most=self._folders_at_most):
+                detail = f"You may have {self._folders_at_most} folders; with those of this file there would be more."
+                raise conflict("too_many_folders", detail)
         self._hand_out(job_ids)
         return _answered(outlines, checked, dict(zip(wishes, followed, strict=True)))
 
@@ -160,9 +172,12 @@ class OpmlRoutes:
             return Cause(code=error.error_code, detail=error.detail)
 
 
-def _merged(outlines: Sequence[Outline], checked: Sequence[Address | Cause]) -> dict[str, Wish]:
-    """Return one wish for each source: as its first outline has it, with the folders of all."""
+def _merged(
+    outlines: Sequence[Outline], checked: Sequence[Address | Cause]
+) -> tuple[dict[str, Wish], dict[str, dict[str, None]]]:
+    """Return one wish for each source, as its first outline has it with the topics of all, and the folders of all."""
     found: dict[str, Wish] = {}
+    folders: dict[str, dict[str, None]] = {}
     for outline, address in zip(outlines, checked, strict=True):
         if isinstance(address, Cause):
             continue
@@ -177,25 +192,27 @@ def _merged(outlines: Sequence[Outline], checked: Sequence[Address | Cause]) -> 
             refresh_max_minutes=outline.refresh_max_minutes,
         )
         found[address.key] = replace(first, topics=topics)
-    return found
+        folders.setdefault(address.key, {}).update(dict.fromkeys(outline.folders))
+    return found, folders
 
 
 def _answered(
     outlines: Sequence[Outline], checked: Sequence[Address | Cause], followed: Mapping[str, Followed]
 ) -> OpmlAnswer:
     answers: list[OutlineAnswer] = []
-    seen: dict[str, set[str]] = {}
+    seen: dict[str, set[tuple[str, str]]] = {}
     for outline, address in zip(outlines, checked, strict=True):
         if isinstance(address, Cause):
             answers.append(OutlineAnswer(outcome=Outcome.REFUSED, title=outline.title, error=address))
             continue
         source = followed[address.key]
         outcome = Outcome.SUBSCRIBED if source.fresh else Outcome.ALREADY
-        if address.key in seen and seen[address.key].issuperset(outline.topics):
+        within = {("folder", name.lower()) for name in outline.folders} | {("topic", one) for one in outline.topics}
+        if address.key in seen and seen[address.key].issuperset(within):
             outcome = Outcome.DUPLICATE
         elif address.key in seen and source.fresh:
             outcome = Outcome.MERGED
-        seen.setdefault(address.key, set()).update(outline.topics)
+        seen.setdefault(address.key, set()).update(within)
         answers.append(OutlineAnswer(outcome=outcome, title=outline.title, source_id=source.source_id))
     counted = Counter(answer.outcome for answer in answers)
     return OpmlAnswer(outlines=answers, **{outcome.value: counted[outcome] for outcome in Outcome})

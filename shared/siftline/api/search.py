@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from siftline.api.auth import CurrentCaller
 from siftline.api.filters import (
     ByEntity,
+    ByFolder,
     ByLang,
     BySince,
     BySource,
@@ -162,6 +163,7 @@ class SearchRoutes:
         topic: ByTopic = None,
         tag: ByTag = None,
         source_id: BySource = None,
+        folder_id: ByFolder = None,
         entity: ByEntity = None,
         since: BySince = None,
         until: ByUntil = None,
@@ -170,7 +172,7 @@ class SearchRoutes:
         limit: Limit = DEFAULT_LIMIT,
     ) -> FoundItems:
         """Find what is nearest to a query in meaning, and what holds its words."""
-        wanted = Wanted(topic, tag, source_id, since, until, unread, starred, lang, entity)
+        wanted = Wanted(topic, tag, source_id, folder_id, since, until, unread, starred, lang, entity)
         found = self._finder.search(caller.user_id, q, wanted, limit=limit)
         return FoundItems.model_validate(found, from_attributes=True)
 

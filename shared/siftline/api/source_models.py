@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from siftline.api.addresses import SourceKind
+from siftline.api.folder_models import FolderIds, FolderName
 from siftline.api.shapes import Asked, Cause, Changes, Label, Name, Page
 
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
@@ -78,6 +79,7 @@ class Subscribe(Asked):
     )
     title: Name | None = Field(default=None, description="Your own name for it")
     topics: Topics = Field(default=[], description="Your own topics, for items that have none yet")
+    folder_ids: FolderIds = Field(default=[], description="Folders of yours to put it in")
     refresh_minutes: Minutes | None = Field(default=None, description=_EXACTLY)
     refresh_min_minutes: Minutes | None = Field(default=None, description=_AT_MOST)
     refresh_max_minutes: Minutes | None = Field(default=None, description=_AT_LEAST)
@@ -118,6 +120,7 @@ class ChangeSource(Changes):
 
     title: Name | None = Field(default=None, description="Your own name for it; null takes the feed's")
     topics: Topics = Field(default=[], description="Your own topics, replacing those before")
+    folder_ids: FolderIds = Field(default=[], description="The folders that it is in, replacing those before")
     refresh_minutes: Minutes | None = Field(default=None, description=_EXACTLY)
     refresh_min_minutes: Minutes | None = Field(default=None, description=_AT_MOST)
     refresh_max_minutes: Minutes | None = Field(default=None, description=_AT_LEAST)
@@ -148,6 +151,7 @@ class Source(BaseModel):
     site_url: str | None
     title: str | None = Field(description="The caller's name for it, else the feed's")
     topics: list[str] = Field(description="The caller's own")
+    folders: list[FolderName] = Field(description="The caller's folders that it is in, by name")
     refresh_minutes: int = Field(description="How often it is polled")
     own_refresh_minutes: int | None = Field(description="How often the caller wants it polled")
     own_refresh_min_minutes: int | None = Field(description="The caller's limits of it")

@@ -4,6 +4,7 @@ A source is shared by all who follow it. What is a subscriber's own (name, topic
 change; what touches everybody (switching it off) only its sole subscriber, or an operator.
 """
 
+from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
@@ -11,7 +12,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from siftline.api import details_store, following_store
+from siftline.api import details_store, folders_store, following_store
 from siftline.api import sources_store as store
 from siftline.api.addresses import address_of
 from siftline.api.auth import CurrentCaller
@@ -128,13 +129,15 @@ class SourceRoutes:
         """Follow a feed; what it has brought before for others is there at once."""
         wish = Wish(
             address_of(body.url, kind=body.kind, selector=body.selector, allow_loopback=self._allow_loopback),
-            **body.model_dump(exclude={"url", "kind", "selector"}),
+            **body.model_dump(exclude={"url", "kind", "selector", "folder_ids"}),
         )
         with self._database.transaction() as connection:
             if self._following.beyond(connection, caller.user_id, [wish.address.key]):
                 detail = f"You follow {self._following.at_most} sources, which is the most: leave one first."
                 raise conflict("too_many_sources", detail)
             followed, job_ids = self._follow(connection, caller, wish)
+            if followed.fresh and body.folder_ids:
+                _put(connection, caller, followed.source_id, body.folder_ids)
             row = self._find(connection, caller, followed.source_id)
         self._hand_out(job_ids)
         return _followed(followed, row)
@@ -143,7 +146,8 @@ class SourceRoutes:
         """Follow one of the feeds that a site's page names in the site's place, with all wishes for it."""
         with self._database.transaction() as connection:
             jobs.hold(connection, [source_id], JobType.FETCH_SOURCE)
-            if body.url not in [candidate.url for candidate in self._find(connection, caller, source_id).candidates]:
+            site = self._find(connection, caller, source_id)
+            if body.url not in [candidate.url for candidate in site.candidates]:
                 detail = "This is none of the source's candidates."
                 raise faulty([Fault(code="not_a_candidate", detail=detail, pointer="#/url")], "not_a_candidate")
             # The page named it: on this machine it may stay at the very origin that was typed.
@@ -154,6 +158,9 @@ class SourceRoutes:
             followed, job_ids = self._follow(connection, caller, wish)
             if followed.source_id != source_id:
                 self._following.leave(connection, caller.user_id, self._take(connection, caller, source_id))
+            if followed.fresh:
+                folder_ids = [folder.id for folder in site.folders]
+                folders_store.put_source(connection, caller.user_id, followed.source_id, folder_ids)
             row = self._find(connection, caller, followed.source_id)
         self._hand_out(job_ids)
         return _followed(followed, row)
@@ -163,12 +170,15 @@ class SourceRoutes:
         caller: CurrentCaller,
         *,
         health: Annotated[Health | None, Query(description="Only sources of this health")] = None,
+        folder_id: Annotated[UUID | None, Query(description="Only sources in this folder of yours")] = None,
         limit: Limit = DEFAULT_LIMIT,
         next: Next = None,  # noqa: A002  # the parameter's name in the API
     ) -> Sources:
         """List what the caller follows."""
         with self._database.transaction() as connection:
-            rows = store.list_sources(connection, caller.user_id, after=decode(next), limit=limit + 1, health=health)
+            rows = store.list_sources(
+                connection, caller.user_id, after=decode(next), limit=limit + 1, health=health, folder_id=folder_id
+            )
             polls = details_store.live_polls(connection, [row.id for row in rows])
         shown, following = page(rows, limit, lambda row: Cursor(row.subscribed_at, row.subscription_id))
         return Sources(items=[source_of(row, polls.get(row.id)) for row in shown], next=following)
@@ -182,9 +192,11 @@ class SourceRoutes:
         """Change what is the caller's own."""
         with self._database.transaction() as connection:
             self._take(connection, caller, source_id)
-            changes = body.model_dump(include=body.model_fields_set)
+            changes = body.model_dump(include=body.model_fields_set - {"folder_ids"})
             store.change_subscription(connection, caller.user_id, source_id, changes)
             self._following.settle(connection, [source_id])
+            if "folder_ids" in body.model_fields_set:
+                _put(connection, caller, source_id, body.folder_ids)
             return self._find(connection, caller, source_id)
 
     def unsubscribe(self, source_id: UUID, caller: CurrentCaller) -> Response[None]:
@@ -253,6 +265,18 @@ class SourceRoutes:
         if not rows:
             raise not_found("source")
         return source_of(rows[0], details_store.live_polls(connection, [source_id]).get(source_id))
+
+
+def _put(connection: Connection, caller: Caller, source_id: UUID, folder_ids: Sequence[UUID]) -> None:
+    own = folders_store.put_source(connection, caller.user_id, source_id, folder_ids)
+    detail = "There is no such folder among yours"
+    faults = [
+        Fault(code="unknown_folder", detail=detail, pointer=f"#/folder_ids/{place}")
+        for place, folder_id in enumerate(folder_ids)
+        if folder_id not in own
+    ]
+    if faults:
+        raise faulty(faults)
 
 
 def _followed(followed: Followed, row: Source) -> Response[Subscribed]:

@@ -32,6 +32,7 @@ class SourceRow:
     site_url: str | None
     title: str | None
     topics: list[str]
+    folders: list[dict[str, Any]]
     refresh_minutes: int
     own_refresh_minutes: int | None
     own_refresh_min_minutes: int | None
@@ -99,6 +100,8 @@ with shown as materialized (
   where b.user_id = %(user_id)s
     and (%(source_id)s::uuid is null or s.id = %(source_id)s)
     and (%(health)s::text is null or s.health = %(health)s)
+    and (%(folder_id)s::uuid is null or exists (select from folder_sources f
+      where f.folder_id = %(folder_id)s and f.user_id = b.user_id and f.source_id = b.source_id))
     and (%(after_at)s::timestamptz is null or (b.created_at, b.id) < (%(after_at)s, %(after_id)s::uuid))
   order by b.created_at desc, b.id desc limit %(limit)s),
 listed as materialized (
@@ -113,6 +116,9 @@ listed as materialized (
   group by source_id)
 select b.id as subscription_id, s.id, s.kind, coalesce(b.url, s.url) as url, s.options ->> 'selector' as selector,
   s.feed_url, s.candidates, s.resolved_url, s.site_url, coalesce(b.title, s.title) as title, b.topics,
+  coalesce((select jsonb_agg(jsonb_build_object('id', f.id, 'name', f.name) order by lower(f.name))
+    from folder_sources placed join folders f on f.id = placed.folder_id
+    where placed.user_id = b.user_id and placed.source_id = b.source_id), '[]') as folders,
   s.refresh_minutes, b.refresh_minutes as own_refresh_minutes,
   b.refresh_min_minutes as own_refresh_min_minutes, b.refresh_max_minutes as own_refresh_max_minutes,
   s.fetch_status as status, s.health,
@@ -172,11 +178,13 @@ def list_sources(
     after: Cursor | None = None,
     health: str | None = None,
     source_id: UUID | None = None,
+    folder_id: UUID | None = None,
 ) -> list[SourceRow]:
     """Return what a user follows, newest subscription first, at most ``limit``, beginning behind ``after``."""
     values = {
         "user_id": user_id,
         "source_id": source_id,
+        "folder_id": folder_id,
         "health": health,
         "after_at": after.at if after else None,
         "after_id": after.id if after else None,

@@ -17,6 +17,7 @@ from siftline.api.export import ExportRoutes
 from siftline.api.feed import FeedRoutes
 from siftline.api.feed_desk import FeedDesk, FeedRule
 from siftline.api.feed_token_routes import FeedTokenRoutes
+from siftline.api.folders import FolderRoutes
 from siftline.api.hand_out import HandOut, Publisher
 from siftline.api.health import Check, HealthRoutes
 from siftline.api.items import ItemRoutes
@@ -116,12 +117,14 @@ def http_api(
             max_attempts=max_attempts,
             at_most=holdings.sources,
         ),
+        FolderRoutes(parts.database, at_most=holdings.folders),
         OpmlRoutes(
             parts.database,
             hand_out,
             opml_limits or OpmlLimits(),
             max_attempts=max_attempts,
             at_most=holdings.sources,
+            folders_at_most=holdings.folders,
         ),
         ClusterRoutes(parts.database, hand_out, max_attempts=max_attempts),
         EntityRoutes(parts.database),
@@ -191,7 +194,12 @@ def open_api(settings: ApiSettings, save_urls: SaveUrls, log: Logger) -> HttpApi
         public_url=settings.public_url,
         worker_health_url=settings.worker_health_url,
         worker_health_token=settings.worker_health_token.get_secret_value(),
-        holdings=Holdings(settings.tokens_per_user, settings.sources_per_user, settings.saved_items_per_user),
+        holdings=Holdings(
+            settings.tokens_per_user,
+            settings.sources_per_user,
+            settings.saved_items_per_user,
+            settings.folders_per_user,
+        ),
         requests_per_minute=settings.requests_per_minute,
         wrong_tokens_per_minute=settings.wrong_tokens_per_minute,
     )

@@ -7,7 +7,7 @@ from siftline.kit.db import Database
 from siftline.rank import store
 from siftline.rank.store import UNBOUND, Bounds, Filters
 
-_NAMES = ("lang", "topic", "tag", "entity", "source_id", "since", "until", "unread", "starred")
+_NAMES = ("lang", "topic", "tag", "entity", "source_id", "folder_id", "since", "until", "unread", "starred")
 
 
 class Held:

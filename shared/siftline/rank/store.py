@@ -46,6 +46,11 @@ class Filters(Protocol):
         ...
 
     @property
+    def folder_id(self) -> UUID | None:
+        """Brought by a source in this folder of the user's."""
+        ...
+
+    @property
     def since(self) -> datetime | None:
         """Not older than this."""
         ...
@@ -121,6 +126,10 @@ _FILTERS = {
     "source_id": """(i.source_id = %(source_id)s or i.content_id in (
       select e.content_id from source_entries e join subscriptions b on b.source_id = e.source_id
       where e.source_id = %(source_id)s and b.user_id = %(user_id)s and e.content_id is not null))""",
+    "folder_id": """(exists (select from folder_sources f
+      where f.folder_id = %(folder_id)s and f.user_id = %(user_id)s and f.source_id = i.source_id) or exists (
+        select from source_entries e join folder_sources f on f.source_id = e.source_id
+        where e.content_id = i.content_id and f.folder_id = %(folder_id)s and f.user_id = %(user_id)s))""",
     "entity": """exists (select from content_entities named
       where named.content_id = c.id and named.entity_id in (
         select id from entities where canonical_id = %(entity)s
@@ -267,6 +276,7 @@ def values_of(filters: Filters, bounds: Bounds) -> dict[str, Any]:
         "topic": Jsonb([{"topic": filters.topic}]) if filters.topic is not None else None,
         "tag": filters.tag,
         "source_id": filters.source_id,
+        "folder_id": filters.folder_id,
         "entity": filters.entity,
         "since": filters.since,
         "until": filters.until,
