@@ -10,8 +10,9 @@ from psycopg.errors import ForeignKeyViolation
 
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
-from tests.api_client import Answered, ApiClient, World
+from tests.api_client import Answered, ApiClient, World, sent
 from tests.factories import make_content, make_item
+from tests.http_events import http_event
 
 XML = {"content-type": "text/x-opml"}
 
@@ -173,6 +174,34 @@ def held(world: World, user: ApiClient, source_id: str) -> str:
         item_id = make_item(connection, user.user_id, content_id)
         connection.execute("update items set source_id = %s, saved = false where id = %s", (source_id, item_id))
     return str(item_id)
+
+
+def test_a_feed_reader_follows_one_folder(world: World) -> None:
+    user, other = world.user(), world.user()
+    news, theirs = folder(user, "News & <more>"), folder(other, "Theirs")
+    inside, _ = held(world, user, follow(user, "a", news)), held(world, user, follow(user, "b"))
+    token = user.post("/v1/feed-tokens", {"name": "phone"}).json["token"]
+
+    def read(**query: str) -> Answered:
+        return sent(world.api, http_event("GET", "/v1/feed.atom", query={"token": token, **query}))
+
+    whole, narrowed = read(), read(folder_id=news)
+    root = parsed(narrowed)
+    atom = "{http://www.w3.org/2005/Atom}"
+    assert root.findtext(f"{atom}title") == "Siftline: News & <more>"
+    assert [one.text for one in root.findall(f"{atom}entry/{atom}id")] == [f"urn:uuid:{inside}"]
+    assert root.findtext(f"{atom}id") != parsed(whole).findtext(f"{atom}id")
+    [itself] = [link.get("href") for link in root.findall(f"{atom}link") if link.get("rel") == "self"]
+    assert str(itself).endswith(f"/v1/feed.atom?token={token}&folder_id={news}")
+    # THEN each says by itself when it changed
+    world.sql("update feed_states set changed_at = changed_at - interval '1 hour' where kind = 'feed'")
+    again, changed = read(folder_id=news), read()
+    assert again.headers["last-modified"] == narrowed.headers["last-modified"]
+    assert changed.headers["last-modified"] < whole.headers["last-modified"]
+    assert world.sql("select count(*) from feed_states") == [(2,)]
+    for none in (theirs, str(new_id())):
+        assert (read(folder_id=none).status, read(folder_id=none).code) == (404, "not_found")
+    assert world.sql("select count(*) from feed_states") == [(2,)]
 
 
 def test_nobody_sees_names_deletes_or_fills_anothers_folder(world: World) -> None:

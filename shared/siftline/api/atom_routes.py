@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 from typing import Annotated, Any
-from uuid import uuid5
+from uuid import UUID, uuid5
 
 from aws_lambda_powertools.event_handler import Request, Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
@@ -19,12 +19,15 @@ from aws_lambda_powertools.event_handler.depends import Depends
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from siftline.api import feed_tokens_store as store
+from siftline.api import folders_store
 from siftline.api.atom import MEDIA_TYPE, Entry, Head, Related, document, entries_xml
 from siftline.api.bearer import is_feed_token, token_sha256
 from siftline.api.edition_links import for_reader, link_of
 from siftline.api.feed_desk import FeedDesk, Shown
 from siftline.api.feed_token_routes import PATHS, FeedKind, address
 from siftline.api.feed_tokens_store import EditionRow, FeedHolder
+from siftline.api.filters import ByFolder
+from siftline.api.folders_store import FolderRow
 from siftline.api.limits import RequestLimit
 from siftline.api.listing_store import Listed
 from siftline.api.problems import not_found
@@ -110,12 +113,19 @@ class AtomRoutes:
             router.head(PATHS[kind], include_in_schema=False)(handler)
         return router
 
-    def feed(self, known: Known, token: Token = None) -> Response[str | None]:
-        """Return the first places of the ranked feed of what is unread."""
-        holder = self._holder(token, FeedKind.FEED, known.source_ip)
-        listed = Listed(unread=True)
+    def feed(self, known: Known, token: Token = None, folder_id: ByFolder = None) -> Response[str | None]:
+        """Return the first places of the ranked feed of what is unread, all of it or what a folder brings."""
+        holder = self._holder(token, FeedKind.FEED, known.source_ip, folder_id)
+        folder = None
+        if folder_id is not None:
+            with self._database.transaction() as connection:
+                folder = folders_store.find_folder(connection, holder.user_id, folder_id)
+            if folder is None:
+                raise not_found("feed")
+        listed = Listed(unread=True, folder_id=folder_id)
         stretch = self._desk.first(holder.user_id, listed, self._desk.rule.entries_max, keep=False)
-        return self._answer(holder, FeedKind.FEED, str(token), [_story(shown) for shown in stretch.shown], known)
+        entries = [_story(shown) for shown in stretch.shown]
+        return self._answer(holder, FeedKind.FEED, str(token), entries, known, folder)
 
     def editions(self, known: Known, token: Token = None) -> Response[str | None]:
         """Return the newest editions, as they were frozen."""
@@ -125,11 +135,11 @@ class AtomRoutes:
         entries = [self._edition(row, holder) for row in rows]
         return self._answer(holder, FeedKind.EDITIONS, str(token), entries, known)
 
-    def _holder(self, token: str | None, kind: FeedKind, source_ip: str) -> FeedHolder:
+    def _holder(self, token: str | None, kind: FeedKind, source_ip: str, folder_id: UUID | None = None) -> FeedHolder:
         holder = None
         if token is not None and is_feed_token(token):
             with self._database.transaction() as connection:
-                holder = store.find(connection, token_sha256(token), kind.value)
+                holder = store.find(connection, token_sha256(token), kind.value, _state(kind, folder_id))
         if holder is None:
             self._wrong_tokens.note(source_ip)
             raise not_found("feed")
@@ -138,20 +148,28 @@ class AtomRoutes:
         return holder
 
     def _answer(
-        self, holder: FeedHolder, kind: FeedKind, token: str, entries: Sequence[Entry], known: Conditions
+        self,
+        holder: FeedHolder,
+        kind: FeedKind,
+        token: str,
+        entries: Sequence[Entry],
+        known: Conditions,
+        folder: FolderRow | None = None,
     ) -> Response[str | None]:
+        state = _state(kind, folder.id if folder else None)
+        place = address(self._public_url, kind, token)
         written = entries_xml(entries, max_bytes=self._desk.rule.max_bytes)
         head = Head(
-            id=uuid5(holder.user_id, kind.value),
-            title=_TITLES[kind],
+            id=uuid5(holder.user_id, state),
+            title=f"Siftline: {folder.name}" if folder else _TITLES[kind],
             url=f"{self._public_url}/",
-            self_url=address(self._public_url, kind, token),
+            self_url=f"{place}&folder_id={folder.id}" if folder else place,
         )
         digest = hashlib.sha256(f"{head}\n{written}".encode()).digest()
         changed_at = holder.changed_at
         if changed_at is None or holder.digest != digest:
             with self._database.transaction() as connection:
-                changed_at = store.note(connection, holder.token_id, kind.value, digest)
+                changed_at = store.note(connection, holder.token_id, state, digest)
             if changed_at is None:
                 raise not_found("feed")
         etag = f'W/"{digest.hex()[:32]}"'
@@ -178,6 +196,10 @@ class AtomRoutes:
             summary=f"{_stories(row.stories)}{': ' if row.lead_titles else ''}{'; '.join(row.lead_titles)}",
             html=_body(for_reader(row.html, row.read_token, link)),
         )
+
+
+def _state(kind: FeedKind, folder_id: UUID | None) -> str:
+    return kind.value if folder_id is None else f"{kind.value}:{folder_id}"
 
 
 def _story(shown: Shown) -> Entry:

@@ -71,14 +71,14 @@ returning id
 """
 _FIND = """
 select t.id as token_id, t.user_id, s.digest, s.changed_at
-from feed_tokens t left join feed_states s on s.token_id = t.id and s.kind = %(kind)s
+from feed_tokens t left join feed_states s on s.token_id = t.id and s.kind = %(state)s
 where t.token_sha256 = %(sha256)b and t.revoked_at is null and (t.expires_at is null or t.expires_at > now())
   and (t.kind is null or t.kind = %(kind)s)
 """
 # HTTP's dates have whole seconds: two changes never share one. Who reads twice at once is told the same.
 _NOTE = """
 insert into feed_states (token_id, kind, digest, changed_at)
-select id, %(kind)s, %(digest)b, date_trunc('second', now()) from feed_tokens
+select id, %(state)s, %(digest)b, date_trunc('second', now()) from feed_tokens
 where id = %(token_id)s and revoked_at is null for key share
 on conflict (token_id, kind) do update set digest = excluded.digest, changed_at = case
   when feed_states.digest = excluded.digest then feed_states.changed_at
@@ -124,17 +124,17 @@ def revoke(connection: Connection, user_id: UUID, token_id: UUID) -> bool:
     return connection.execute(_REVOKE, {"id": token_id, "user_id": user_id}).fetchone() is not None
 
 
-def find(connection: Connection, sha256: bytes, kind: str) -> FeedHolder | None:
-    """Return the holder of a live token that opens a feed of this kind."""
+def find(connection: Connection, sha256: bytes, kind: str, state: str) -> FeedHolder | None:
+    """Return the holder of a live token that opens a feed of this kind; ``state`` names what of it is read."""
     with connection.cursor(row_factory=class_row(FeedHolder)) as cursor:
-        return cursor.execute(_FIND, {"sha256": sha256, "kind": kind}).fetchone()
+        return cursor.execute(_FIND, {"sha256": sha256, "kind": kind, "state": state}).fetchone()
 
 
-def note(connection: Connection, token_id: UUID, kind: str, digest: bytes) -> datetime | None:
+def note(connection: Connection, token_id: UUID, state: str, digest: bytes) -> datetime | None:
     """Note what a feed holds now and return since when; ``None`` where the token was revoked meanwhile."""
     with connection.cursor(row_factory=scalar_row) as cursor:
         changed_at: datetime | None = cursor.execute(
-            _NOTE, {"token_id": token_id, "kind": kind, "digest": digest}
+            _NOTE, {"token_id": token_id, "state": state, "digest": digest}
         ).fetchone()
     return changed_at
 
