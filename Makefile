@@ -118,6 +118,8 @@ invoke: $(VENV)/.local ## one handler, one event: FUNCTION=ingest EVENT=events/i
 # --- gates --------------------------------------------------------------------------------------------------------
 
 PYTEST := PYTHONPATH=shared:. $(BIN)/python -m pytest
+# Three for two cores: many tests wait for something that another process does. In the order of tests/conftest.py.
+PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 
 .PHONY: format
 format: $(VENV)/.dev ## write the code as the house writes it
@@ -136,12 +138,12 @@ check: lint .local/tools/.ready ## the fast gate: format, lint, types, unit and 
 
 .PHONY: test
 test: lint .local/ministack/.ready .local/tools/.ready .local/contract/.ready .local/chromium.ready .local/model/manifest.json ## set everything up and run all tests
-	@$(PYTEST) -n 2 --dist loadfile --ignore=tests/export
+	@$(PYTEST) $(PARALLEL) --ignore=tests/export
 
 # Apart from test: following every line takes as long again as most tests do.
 .PHONY: coverage
 coverage: lint .local/ministack/.ready .local/tools/.ready .local/contract/.ready .local/chromium.ready .local/model/manifest.json ## all tests, and which lines they reach: at least 90 in 100
-	@$(PYTEST) -n 2 --dist loadfile --ignore=tests/export --cov --cov-report=term
+	@$(PYTEST) $(PARALLEL) --ignore=tests/export --cov --cov-report=term
 
 .PHONY: test-export
 test-export: $(VENV)/.dev .local/export/.ready ## export a tiny model with torch and read it as the product does; not part of make test

@@ -82,12 +82,12 @@ class _Reader:
 def main(arguments: Sequence[str] = ()) -> None:
     """Run it and keep the report."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks fairness")
-    parser.add_argument("--quick", action="store_true", help="a small import: under two minutes")
+    parser.add_argument("--quick", action="store_true", help="a small import")
     parser.add_argument("--feeds", type=int)
     parser.add_argument("--saves", type=int, help="during the import")
     options = parser.parse_args(arguments)
-    feeds, entries = options.feeds or (10 if options.quick else 200), 5 if options.quick else 20
-    saves = options.saves or (2 if options.quick else 8)
+    feeds, entries = options.feeds or (4 if options.quick else 200), 5 if options.quick else 20
+    saves = options.saves or (1 if options.quick else 8)
     report = Report("fairness")
     report.open(f"a page is saved while another user imports {feeds} feeds of {entries} entries")
     with tempfile.TemporaryDirectory(prefix="siftline-bench-") as folder, served(entries) as port:

@@ -13,8 +13,7 @@ from siftline.settings import process_environment
 ROOT = Path(__file__).resolve().parents[2]
 _MINILM = ROOT / ".local" / "model-minilm" / "manifest.json"
 # These have small forms of their own, with what must hold: tests/faults/test_kills.py, test_bench_jobs.py.
-# A mixed load ends once all is quiet, which takes as long as the machine needs: make bench BENCH=mixed QUICK=1.
-NAMES = [name for name in SIZES if name not in ("kills", "jobs", "mixed")]
+NAMES = [name for name in SIZES if name not in ("kills", "jobs")]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 

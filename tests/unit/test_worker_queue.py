@@ -79,3 +79,11 @@ def test_a_visibility_that_cannot_be_changed_is_no_error():
     _queue(sqs).release(_messages(1))
     _queue(sqs).release(_messages(1))
     assert len(sqs.hidden) == 2
+
+
+def test_what_could_not_be_settled_comes_again_soon_then_ever_later_up_to_the_queues_own_time():
+    sqs = FakeSqs()
+    queue = Queue(sqs, "http://127.0.0.1/q", ARN, visibility_s=300, hold_s=30)
+    for received in (1, 2, 3, 4, 5, 10):
+        queue.postpone({"ReceiptHandle": "r", "Attributes": {"ApproximateReceiveCount": str(received)}})
+    assert [hidden for [(_, hidden)] in sqs.hidden] == [30, 60, 120, 240, 300, 300]

@@ -169,7 +169,7 @@ class Poller:
             if not failed:
                 queue.delete([held.message])
         if failed:
-            queue.hide([held.message], queue.visibility_s)
+            queue.postpone(held.message)
 
     def _invoke(self, event: Mapping[str, Any]) -> set[str]:
         ids = [record["messageId"] for record in event["Records"]]

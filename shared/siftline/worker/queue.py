@@ -32,7 +32,7 @@ class Queue:
     """A queue as its owner describes it. Every method but ``delete`` and ``release`` raises ``QueueAwayError``.
 
     ``hold_s`` is how long a received message stays invisible unless it is hidden again: short, so that what a killed
-    worker held comes back soon. ``visibility_s`` is the queue's own, for what could not be settled.
+    worker held comes back soon. ``visibility_s`` is the queue's own, the longest that what could not be settled waits.
     """
 
     sqs: "SQSClient"
@@ -81,6 +81,11 @@ class Queue:
     def release(self, messages: Sequence[Message]) -> None:
         """Make messages visible again at once, for whoever polls next."""
         self.hide(messages, 0)
+
+    def postpone(self, message: Message) -> None:
+        """Let a message that could not be settled come again, each time after twice as long."""
+        received = int(message["Attributes"]["ApproximateReceiveCount"])
+        self.hide([message], min(self.hold_s * 2 ** (received - 1), self.visibility_s))
 
     def hide(self, messages: Sequence[Message], visibility_s: int) -> None:
         """Set how much longer messages stay invisible; a failure is logged, for SQS then redelivers by itself."""
