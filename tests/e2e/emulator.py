@@ -24,7 +24,7 @@ class Emulator:
     def __init__(self, port: int) -> None:
         self._url = f"http://127.0.0.1:{port}/2015-03-31/functions/function/invocations"
 
-    def invoke(self, event: Mapping[str, Any], *, timeout_s: float = 120.0) -> Any:
+    def invoke(self, event: Mapping[str, Any], *, timeout_s: float = 600.0) -> Any:
         """Return what the handler answers, or the error document of the runtime."""
         response = httpx.post(self._url, json=event, timeout=timeout_s)
         response.raise_for_status()

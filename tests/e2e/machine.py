@@ -156,7 +156,7 @@ class Client:
         self, method: str, path: str, body: Any = None, *, content_type: str = "application/json", **query: Any
     ) -> tuple[int, Any]:
         """Return the status and the JSON of an answer; a body of text goes as it is."""
-        connection = HTTPConnection(self._host, timeout=60)
+        connection = HTTPConnection(self._host, timeout=300)
         target = path + ("?" + urllib.parse.urlencode(query) if query else "")
         headers = {"Authorization": f"Bearer {self._token}"}
         if body is not None:
