@@ -26,7 +26,7 @@ QUEUE_OF = {
     "resolve": Queue.RESOLUTION,
     "cluster": Queue.CLUSTERING,
 }
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,6 @@ QUIET += ["--disable-component-update", "--disable-sync", f"--host-resolver-rule
 OWNED = ("users", "access_tokens", "items", "contents", "sources", "subscriptions", "briefings")
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(900),
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here: apt-get install chromium"),
 ]
 

@@ -264,7 +264,6 @@ def feed_of(base: str, entries: int) -> bytes:
     return f'<?xml version="1.0"?><rss version="2.0"><channel>{head}{items}</channel></rss>'.encode()
 
 
-@pytest.mark.timeout(600)  # two starts, and a lease and a sweep between them
 def test_a_worker_killed_in_mid_work_and_a_second_start_lose_nothing_and_do_nothing_twice(tmp_path: Path) -> None:
     folder = tmp_path / "killed"
     # What MiniStack had not kept when it was killed is knocked for again, by default after two minutes.

@@ -15,7 +15,7 @@ from tests.packing import build, packed
 
 # Code and layers of a function, unzipped (AWS Lambda quotas).
 UNZIPPED_MAX_BYTES = 250 * 1024 * 1024
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

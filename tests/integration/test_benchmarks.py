@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _MINILM = ROOT / ".local" / "model-minilm" / "manifest.json"
 # These have small forms of their own, with what must hold: tests/faults/test_kills.py, test_bench_jobs.py.
 NAMES = [name for name in SIZES if name not in ("kills", "jobs")]
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("name", NAMES)

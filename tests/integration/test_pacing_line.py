@@ -24,7 +24,7 @@ from tests.fakes import FakeSender
 from tests.polling import PaceOptions, rows
 from tests.simulated_time import SimulatedTime, simulated_time
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 JOBS, SHARE, EVERY_S, BURST = 300, 40, 0.5, 10
 WORK_S, SWEEP_EVERY_S = 0.05, 300.0

@@ -11,7 +11,7 @@ from siftline.kit.db import Database
 from tests.polling import rows
 from tests.reddit_day import ALLOWED_EVERY_S, SUBREDDITS, Reddit, reddit_day
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 HOURS = 24
 

@@ -8,7 +8,7 @@ from siftline.fetch.reader import FeedReader
 from tests.polling import rows
 from tests.reddit_day import SUBREDDITS, reddit_day
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("status", [403, 503])

@@ -27,7 +27,6 @@ from tests.walls.passage import outlets
 from tests.walls.recorded import watched
 from tests.walls.spellings import SPELLINGS
 
-pytestmark = pytest.mark.timeout(900)  # about a minute; more than a thousand jobs, where others are at work too
 _ENTER = ["unshare", "--net", "--mount", "--map-root-user"]
 _SOME = 7
 """Of so many spellings one is walked by recorded connects where the namespace has walked them all."""
