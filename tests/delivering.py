@@ -54,8 +54,12 @@ class FakeSes:
         self.answers += [Answer(body, status, headers)] * times
 
     def lose(self, *, times: int = 1) -> None:
-        """Take the next mails and break off before the answer."""
+        """Take the next mails and hang up without an answer."""
         self.answers += [None] * times
+
+    def cut_off(self) -> None:
+        """Take the next mail and break off in the answer."""
+        self.answers.append(Answer(b"", content_length=100))
 
     def _answer(self, request: Request) -> Answer:
         asked = json.loads(request.body)
@@ -65,8 +69,8 @@ class FakeSes:
             raw = base64.b64decode(asked["Content"]["Raw"]["Data"])
             self.taken.append(message_from_bytes(raw, policy=policy.default))
         if told is None:
-            return Answer(b"", content_length=100)
-        if told.status != 200:
+            raise ConnectionAbortedError("as asked")
+        if told.status != 200 or told.content_length is not None:
             return told
         body = json.dumps({"MessageId": f"ses-{len(self.taken)}"}).encode()
         return Answer(body, headers={"Content-Type": "application/json"})

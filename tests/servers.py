@@ -25,8 +25,9 @@ class Answer:
     """What a path answers.
 
     An iterable ``body`` is sent chunk by chunk as it comes (a generator may sleep); ``content_length`` overrides the
-    true length, and ``None`` with an iterable body ends the answer by closing the connection. A header whose value has
-    NULs is sent once for each part.
+    true length, and ``None`` with an iterable body ends the answer by closing the connection, as does a body that is
+    shorter than announced: the rest is lost at once, and nobody waits for it. A header whose value has NULs is sent
+    once for each part.
     """
 
     body: bytes | Iterable[bytes] = b""
@@ -149,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
             length = len(answer.body)
         if answer.status != 304 and length is not None and "transfer-encoding" not in names:
             self.send_header("Content-Length", str(length))
-        if not isinstance(answer.body, bytes):
+        if not isinstance(answer.body, bytes) or (length or 0) > len(answer.body):
             self.send_header("Connection", "close")
             self.close_connection = True
         self.end_headers()

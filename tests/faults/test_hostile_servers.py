@@ -20,6 +20,7 @@ from tests.servers import Answer, Script, drip, redirect
 
 _MEMORY_BYTES = 150_000_000
 _PATIENCE = {"HTTP_TOTAL_S": "6", "HTTP_READ_S": "4", "FEED_PARSE_S": "20", "PAGE_READ_S": "20"}
+_LESS = {"HTTP_TOTAL_S": "4", "HTTP_READ_S": "3"}
 _GZIP = {"Content-Encoding": "gzip"}
 
 
@@ -99,11 +100,13 @@ def endless() -> Iterator[bytes]:
 
 def test_a_server_that_drips_is_given_up(endurance: Endurance, fault_round: int) -> None:
     """Fault 20: one byte now and then, in the body and in no hurry ever; the deadline of the whole request ends it."""
+    endurance.machine.restart_worker(**_PATIENCE | _LESS)
     answers = {
         "body": afresh(lambda: drip(b"<rss>" + b" " * 100_000, 0.05)),
-        "late": afresh(lambda: drip(b"xx", 5), content_length=2),
+        "late": afresh(lambda: drip(b"xx", 4), content_length=2),
     }
     assert endurance.meet("20 drip", answers) == both("timed_out", "body", "late")
+    endurance.machine.restart_worker(**_PATIENCE)
 
 
 def test_a_body_without_end_and_a_false_length_are_refused(endurance: Endurance, fault_round: int) -> None:

@@ -257,9 +257,10 @@ def test_the_embedded_provider_refuses_an_unknown_sender_and_takes_the_mail_once
         desk.close()
 
 
-def test_an_answer_that_is_lost_is_repeated_once_under_the_same_id(desk, ses):
+@pytest.mark.parametrize("lose", [FakeSes.lose, FakeSes.cut_off], ids=["whole", "its end"])
+def test_an_answer_that_is_lost_is_repeated_once_under_the_same_id(desk, ses, lose):
     """Fault 32."""
-    ses.lose()
+    lose(ses)
     edition = desk.mailed()
     [job] = desk.deliver_due()
     assert (job["state"], job["error_code"]) == ("pending", "unanswered")

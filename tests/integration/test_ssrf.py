@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -25,11 +25,13 @@ from tests.functions import make_queues
 from tests.house.reading import ROOT
 from tests.walls.passage import outlets
 from tests.walls.recorded import watched
-from tests.walls.spellings import SPELLINGS
+from tests.walls.spellings import HANDS, SPELLINGS
 
 _ENTER = ["unshare", "--net", "--mount", "--map-root-user"]
 _SOME = 7
 """Of so many spellings one is walked by recorded connects where the namespace has walked them all."""
+_NO_PACE = {"HOST_REQUESTS_PER_S": "100", "HOST_BURST": "1000", "HOST_AT_ONCE": "100", "JOB_TENANT_THREADS": "100"}
+"""Spellings are taken side by side, and many are of one host: none is put off for the others."""
 _REFUSED = {"address_refused", "invalid_url", "unsupported_scheme"}
 # In a Location header these mean a path of the public server that sent it (RFC 3986, section 5.2).
 _RELATIVE = {"http:127.0.0.1/", "http:/127.0.0.1/", "http:///127.0.0.1/", "http:\\\\127.0.0.1\\", "ht\ntp://127.0.0.1/"}
@@ -42,6 +44,12 @@ def _namespaces_are_refused() -> str:
     except FileNotFoundError:
         return "unshare is not installed"
     return tried.stderr.strip() if tried.returncode else ""
+
+
+def _by_unix_socket(url: str, folder: Path) -> str:
+    """Return a database's URL whose port is that of a Unix socket in a folder: thirty thousand statements go there."""
+    there = urlsplit(url)
+    return there._replace(netloc=there.netloc.replace("127.0.0.1", ""), query=f"host={quote(str(folder))}").geturl()
 
 
 @pytest.fixture(scope="module", params=["walled", "walled, typed", "recorded", "recorded, typed"])
@@ -65,11 +73,13 @@ def walked(
         **queues,
         "AWS_ENDPOINT_URL": sqs_endpoint,
         "DATABASE_URL": make_database(),
+        "DATABASE_POOL_SIZE": str(HANDS),
         "QDRANT_URL": "http://127.0.0.1:1",
         "HTTP_RETRIES": "0",
         "JOB_MAX_ATTEMPTS": "1",
         "SIFTLINE_ANALYSIS_ENABLED": "0",
         "FIRST_IMPORT": "all",
+        **_NO_PACE,
         **({"HTTP_ALLOW_LOOPBACK": "true"} if typed else {}),
     }
     every = 1 if refused or around == "walled" else _SOME
@@ -79,6 +89,7 @@ def walked(
             folder, before = reachable_folder, _ENTER
             ports = [urlsplit(variables[name]).port or 0 for name in ("DATABASE_URL", "AWS_ENDPOINT_URL")]
             stack.enter_context(outlets(folder, ports))
+            variables["DATABASE_URL"] = _by_unix_socket(variables["DATABASE_URL"], folder)
         else:
             folder, before = tmp_path_factory.mktemp("recorded"), []
             paths = f"{watched(folder)}:{paths}"

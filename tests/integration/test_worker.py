@@ -245,7 +245,7 @@ def test_nothing_waits_behind_a_message_that_hangs_while_another_thread_is_free(
 
 def test_what_waits_in_hand_for_longer_than_the_visibility_is_received_once(make_toy):
     toy = make_toy(visibility_s=5)
-    toy.send("sleep 12", "sleep 12.5", "after")
+    toy.send("sleep 7", "sleep 7.5", "after")
     toy.start("--no-ticks")
     assert wait_until(lambda: toy.times("done", "after"), 60)
     assert wait_until(toy.empty, 60)
@@ -266,11 +266,11 @@ def test_a_worker_that_is_told_to_stop_puts_what_waits_in_hand_back_for_the_next
 
 def test_work_longer_than_the_visibility_is_done_once(make_toy):
     toy = make_toy(visibility_s=5)
-    toy.send("sleep 12")
+    toy.send("sleep 7")
     toy.start("--no-ticks")
     assert wait_until(lambda: toy.notes("done"), 60)
     assert wait_until(toy.empty, 60)
-    assert toy.times("batch", "sleep 12") == 1
+    assert toy.times("batch", "sleep 7") == 1
 
 
 def test_what_a_killed_worker_had_received_comes_back_long_before_the_queues_own_visibility_ends(make_toy):

@@ -1,7 +1,8 @@
 """A passage through the wall of a network namespace: Unix sockets are of the file system and go through, TCP does not.
 
 Outside, ``outlets`` hands what comes over a Unix socket to a TCP port of loopback; inside, ``inlets`` listens on the
-very same port and hands to the Unix socket. Programs inside find the run's servers where they are told they are.
+very same port and hands to the Unix socket. Programs inside find the run's servers where they are told they are; the
+Unix sockets are named as PostgreSQL's are, for its clients can do without the way by a port.
 """
 
 import asyncio
@@ -17,11 +18,11 @@ _Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @contextmanager
 def outlets(folder: Path, ports: Sequence[int]) -> Iterator[None]:
-    """Serve each port's Unix socket for the length of a block."""
+    """Serve each port's Unix socket in a folder for the length of a block."""
     with _serving(
         [
             lambda port=port: asyncio.start_unix_server(
-                _forward(lambda: asyncio.open_connection("127.0.0.1", port)), folder / str(port)
+                _forward(lambda: asyncio.open_connection("127.0.0.1", port)), _socket(folder, port)
             )
             for port in ports
         ]
@@ -35,12 +36,17 @@ def inlets(folder: Path, ports: Sequence[int]) -> Iterator[None]:
     with _serving(
         [
             lambda port=port: asyncio.start_server(
-                _forward(lambda: asyncio.open_unix_connection(folder / str(port))), "127.0.0.1", port
+                _forward(lambda: asyncio.open_unix_connection(_socket(folder, port))), "127.0.0.1", port
             )
             for port in ports
         ]
     ):
         yield
+
+
+def _socket(folder: Path, port: int) -> Path:
+    """Return where libpq looks for a server that is in a folder, so to speak, at this port."""
+    return folder / f".s.PGSQL.{port}"
 
 
 @contextmanager

@@ -65,3 +65,6 @@ _TRICKS = (
     "http://[::ffff:127.0.0.1%25lo]/",
 )  # fmt: skip
 SPELLINGS = (*(f"http://{host}/" for host in HOSTS), *_TRICKS)
+
+HANDS = 4
+"""So many spellings are taken at a time: most of the time goes into waiting for the database."""

@@ -8,8 +8,10 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from html import escape
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -44,7 +46,7 @@ from tests.walls.inside import (
 )
 from tests.walls.passage import inlets
 from tests.walls.recorded import let_through, recording
-from tests.walls.spellings import HOSTS, NAMES, SPELLINGS
+from tests.walls.spellings import HANDS, HOSTS, NAMES, SPELLINGS
 
 _POLLS_MAX = 3
 _HTML = {"Content-Type": "text/html; charset=utf-8"}
@@ -134,7 +136,7 @@ class Rooms:
         """Take a connection that commits each statement by itself."""
         self._connection = connection
         self._variables = variables
-        self._count = 0
+        self._numbers = count(1)
         self.typed: str | None = None
         """The origin of this machine that the user typed; what stands at ``at`` is there then."""
         self.user_id: UUID = make_user(connection)
@@ -145,8 +147,7 @@ class Rooms:
 
     def public(self, what: str, url: str) -> str:
         """Return a public address that answers so; each is of a host of its own, for hosts are paced."""
-        self._count += 1
-        return f"http://p{self._count}.public.test/{what}?{quote(url, safe='')}"
+        return f"http://p{next(self._numbers)}.public.test/{what}?{quote(url, safe='')}"
 
     def poll(self, urls: Sequence[str], kind: str = "rss") -> list[list[str]]:
         """Follow addresses as sources, and read what comes of them; returns the codes that each ended with."""
@@ -303,7 +304,10 @@ def walk(rooms: Rooms, inside: Reached, spellings: Sequence[str]) -> list[dict[s
             rooms.forget()
             began, before = time.monotonic(), len(inside.reached)
             urls = spellings if kind == "way" else spellings[number % 3 :: 3]
-            ends = dict(zip(urls, go(rooms, urls), strict=True))
+            parts = [urls[hand::HANDS] for hand in range(HANDS)]
+            with ThreadPoolExecutor(HANDS) as pool:
+                codes = pool.map(go, [rooms] * HANDS, parts)
+                ends = dict(zip(chain(*parts), chain(*codes), strict=True))
             seconds = round(time.monotonic() - began, 1)
             found.append(
                 {"kind": kind, "way": way, "ends": ends, "reached": inside.reached[before:], "seconds": seconds}

@@ -84,6 +84,8 @@ class SesMailer:
             raise MailUnavailableError("The mail service could not be reached.") from error
         except BotoCoreError as error:
             raise UnansweredError("The mail service gave no answer.") from error
+        if "MessageId" not in answer:  # botocore reads an answer that breaks off as one that says nothing
+            raise UnansweredError("The mail service's answer broke off.")
         return str(answer["MessageId"])
 
     def _refused(self, error: ClientError) -> NoReturn:
