@@ -59,7 +59,7 @@ def emulated(name: str, paths: Sequence[Path], environment: Mapping[str, str], l
             stderr=output,
         )
         try:
-            wait_until(lambda: process.poll() is not None or _listens(port), 30.0)
+            wait_until(lambda: process.poll() is not None or _listens(port), 300)
             assert process.poll() is None, log.read_text(errors="replace")
             yield Emulator(port)
         finally:

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _T = TypeVar("_T")
 
 
-def wait_for(what: str, look: Callable[[], _T | None], *, patience_s: float = 300.0) -> _T:
+def wait_for(what: str, look: Callable[[], _T | None], *, patience_s: float = 800.0) -> _T:
     """Return the first truthy answer of ``look``; fail with ``what`` when patience ends."""
     until = time.monotonic() + patience_s
     last: _T | None = None
@@ -193,7 +193,7 @@ class Client:
             if not cursor:
                 return found
 
-    def settled(self, item_id: str, *, patience_s: float = 300.0) -> Any:
+    def settled(self, item_id: str, *, patience_s: float = 800.0) -> Any:
         """Return an item once it is READY or FAILED."""
 
         def look() -> Any:

@@ -247,7 +247,7 @@ def test_the_system_itself_goes_on(machine: RunningMachine, owned: dict[str, Any
         body = f"<html lang=en><title>Ferry</title><article><h1>Ferry</h1><p>{text}</p></article>"
         site.answers["/a"] = Answer(body.encode(), headers={"Content-Type": "text/html"})
         client = machine.client()
-        item = client.settled(client.save(site.url("/a"))["id"], patience_s=240)
+        item = client.settled(client.save(site.url("/a"))["id"], patience_s=800)
         assert item["status"] == "READY"
     deep = wait_for("all parts are well", lambda: client.call("GET", "/health", deep=1)[0] == 200)
     assert deep

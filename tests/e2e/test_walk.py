@@ -48,7 +48,7 @@ def ready(machine: RunningMachine, articles: int) -> list[Any]:
         done = [item for item in found if item["status"] == "READY" and item["source_id"]]
         return done if len(done) == articles else None
 
-    return wait_for(f"{articles} sample articles are READY", look, patience_s=240)
+    return wait_for(f"{articles} sample articles are READY", look, patience_s=800)
 
 
 def test_all_samples_become_ready_with_all_that_reading_gives(machine: RunningMachine, ready: list[Any]) -> None:
@@ -270,7 +270,7 @@ def test_a_worker_killed_in_mid_work_and_a_second_start_lose_nothing_and_do_noth
     settings = {"JOB_LEASE_S": "20", "JOB_QUIET_S": "20"}
     with RunningMachine(folder, samples=True, settings=settings) as machine:
         client = machine.client()
-        wait_for("some are ready", lambda: any(item["status"] == "READY" for item in client.items()), patience_s=180)
+        wait_for("some are ready", lambda: any(item["status"] == "READY" for item in client.items()), patience_s=800)
         os.kill(machine.worker_pid, signal.SIGKILL)
         time.sleep(0.5)
         machine.kill()
@@ -281,7 +281,7 @@ def test_a_worker_killed_in_mid_work_and_a_second_start_lose_nothing_and_do_noth
             items = client.items()
             return items if items and {item["status"] for item in items} == {"READY"} else None
 
-        items = wait_for("all items are READY", look, patience_s=300)
+        items = wait_for("all items are READY", look, patience_s=800)
         assert len({item["url"] for item in items}) == len(items) >= 55
         with psycopg.connect(machine.environment["DATABASE_URL"]) as connection:
             doubled = connection.execute(
@@ -301,7 +301,7 @@ def test_a_first_briefing_tells_ten_stories_of_the_samples_each_once(machine: Ru
         found = client.get("/v1/editions")["items"]
         return found[0] if found else None
 
-    listed = wait_for("a first edition", look, patience_s=60)
+    listed = wait_for("a first edition", look, patience_s=800)
     edition = client.get(f"/v1/editions/{listed['id']}")
     stories = edition["document"]["stories"]
     titles = {item["title"] for item in ready}

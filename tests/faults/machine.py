@@ -60,7 +60,7 @@ SHORT = {
     "WORKER_DRAIN_S": "5",
 }
 VISIBILITY_S = 6
-_PATIENCE_S = 120.0
+_PATIENCE_S = 600.0
 _LAPSE = """
 update jobs set lease_until = now()
 where id in (select id from jobs where state = 'processing' and claimed_at < %s and lease_until > now()

@@ -61,7 +61,7 @@ class Nursery:
 def kill(pid: int) -> None:
     """SIGKILL a worker and wait until it is gone."""
     os.kill(pid, signal.SIGKILL)
-    assert wait_until(lambda: started_at(pid) is None, 60)
+    assert wait_until(lambda: started_at(pid) is None, 300)
 
 
 def _child(wanted: dict[str, Any]) -> int:

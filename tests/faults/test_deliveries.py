@@ -358,7 +358,7 @@ def test_an_account_deleted_in_mid_pipeline_goes_whole_and_what_is_shared_is_rea
     machine.rest()
     machine.remove_ghosts()
     healing("38 the account is deleted in mid-pipeline", machine.heal(started))
-    assert wait_until(lambda: machine.ask("select count(*) from users where id = %s", user_id) == [0], 60)
+    assert wait_until(lambda: machine.ask("select count(*) from users where id = %s", user_id) == [0], 300)
     assert machine.ask("select id from contents where id = any(%s)", contents) == [contents[0]]
     assert machine.ask("select status from contents where id = %s", contents[0]) == ["READY"]
     with machine.database.transaction() as connection:

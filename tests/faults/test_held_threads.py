@@ -152,7 +152,7 @@ def test_one_host_holds_two_threads_and_anothers_feed_is_read(
     assert waits
     assert all("wait for an answer already" in why or "wait for slow servers already" in why for why in waits)
     held.let_go()
-    machine.see(lambda: ready(machine, pages) == _ENTRIES, patience_s=240)
+    machine.see(lambda: ready(machine, pages) == _ENTRIES)
     machine.heal(0)
 
 
@@ -168,7 +168,7 @@ def test_a_feed_of_many_hosts_that_never_answer_holds_two_threads(
         read_meanwhile(machine)
         machine.see(lambda: len(places(machine)) == 2)
         assert all(attempts == claimed - put_off for attempts, claimed, put_off in tries(machine, urls))
-    machine.heal(0, patience_s=240)
+    machine.heal(0)
     assert machine.ask("select distinct status from contents where url = any(%s)", urls) == ["FAILED"]
 
 
@@ -205,7 +205,7 @@ def test_a_killed_workers_places_come_back(
     machine.see(lambda: len(places(machine)) == 2)
     killed = places(machine)
     machine.restart_worker(**_PATIENT, HOST_LEASE_S="8")  # by SIGKILL
-    machine.see(lambda: len(places(machine)) == 2 and not places(machine) & killed, patience_s=200)
+    machine.see(lambda: len(places(machine)) == 2 and not places(machine) & killed)
     held.let_go()
-    machine.heal(0, patience_s=120)
+    machine.heal(0)
     machine.restart_worker(**_PATIENT)

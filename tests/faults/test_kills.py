@@ -15,7 +15,9 @@ def test_killed_workers_strand_no_job_and_no_effect_comes_twice(
     tmp_path: Path, make_database: Callable[[], str], sqs_endpoint: str
 ) -> None:
     """GIVEN 40 saved pages WHEN two workers are killed in mid-work THEN each page is read to its end, once."""
-    outcome = run(Siftline(sqs_endpoint), replace(SMALL, slow_s=(0.3, 0.6), patience_s=90.0), tmp_path, make_database())
+    outcome = run(
+        Siftline(sqs_endpoint), replace(SMALL, slow_s=(0.3, 0.6), patience_s=600.0), tmp_path, make_database()
+    )
 
     assert outcome.kills == 2
     assert outcome.completed == 40

@@ -56,7 +56,7 @@ def test_a_vector_store_in_trouble_costs_time_and_no_item(
     trap = machine.qdrant_wire.trap(upserts, before=before, after=after, times=times)
     contents = machine.save(pages)
     trap.await_sprung()
-    healing(f"16 Qdrant {fault}", machine.heal(trap.at, patience_s=120))
+    healing(f"16 Qdrant {fault}", machine.heal(trap.at))
     OVER.set()
     assert machine.statuses(contents) == ["READY"] * len(contents)
     machine.audit()

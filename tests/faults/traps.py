@@ -39,7 +39,7 @@ class Trap(Generic[_T]):
         with self._lock:
             self._left = 0
 
-    def await_sprung(self, patience_s: float = 60.0) -> None:
+    def await_sprung(self, patience_s: float = 600.0) -> None:
         """Wait for the moment; fails when it does not come."""
         assert self.sprung.wait(patience_s), "the fault's moment never came"
 

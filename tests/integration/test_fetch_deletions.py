@@ -16,7 +16,7 @@ from tests.api_client import World
 from tests.polling import Poller, follow, held, item, rows, rss
 from tests.servers import Answer, LoopbackServer, serving
 
-PATIENCE_S = 60
+PATIENCE_S = 300
 WAITING = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 TWO = rss(item(0), item(1))
 

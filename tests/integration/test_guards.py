@@ -58,7 +58,7 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [sys.executable, "-m", "infra.local.vectors", "--folder", str(folder), "--port", str(port)]
     environment = {**process_environment(), "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}", "QDRANT_API_KEY": KEY}
     with subprocess.Popen(command, cwd=ROOT, env=environment) as process:
-        assert wait_until(lambda: answers(port, "/healthz", KEY), 60)
+        assert wait_until(lambda: answers(port, "/healthz", KEY), 300)
         made = httpx.put(
             f"http://127.0.0.1:{port}/collections/contents_m",
             json={"vectors": {"size": 4, "distance": "Cosine"}},

@@ -53,7 +53,7 @@ def test_data_survive_stops_and_kills_and_a_restart_right_after_a_kill_works(hom
     server.start()
     assert _ask(server.url("kept"), "select x from t") == [(1,)]
     os.kill(server.pid, signal.SIGKILL)
-    assert wait_until(lambda: server.exit_code is not None, 10)
+    assert wait_until(lambda: server.exit_code is not None, 300)
     assert server.exit_code == -signal.SIGKILL
     server.start()
     assert _ask(server.url("kept"), "select x from t") == [(1,)]

@@ -260,7 +260,7 @@ def test_a_killed_service_keeps_every_point_it_acknowledged_and_listens_on_loopb
     client = QdrantClient(url=f"http://127.0.0.1:{port}", check_compatibility=False)
     for round_ in range(2):
         with subprocess.Popen(command, cwd=ROOT) as process:
-            assert wait_until(lambda: _healthy(port), 30)
+            assert wait_until(lambda: _healthy(port), 300)
             if round_ == 0:
                 _filled("c", client)
                 listening = [

@@ -189,8 +189,8 @@ def test_batches_reach_the_handler_as_lambdas_events_and_what_is_done_is_deleted
     toy = make_toy()
     toy.send(*[f"m{n}" for n in range(10)])
     process = toy.start("--no-ticks")
-    assert wait_until(lambda: sum(len(note["bodies"]) for note in toy.notes("done")) == 10, 60)
-    assert wait_until(toy.empty, 60)
+    assert wait_until(lambda: sum(len(note["bodies"]) for note in toy.notes("done")) == 10, 300)
+    assert wait_until(toy.empty, 300)
     process.terminate()
     assert process.wait(120) == 0
     batch = toy.notes("batch")[0]
@@ -205,7 +205,7 @@ def test_batches_reach_the_handler_as_lambdas_events_and_what_is_done_is_deleted
 def test_the_functions_environment_is_the_templates_unless_the_process_was_given_another(make_toy):
     toy = make_toy()
     toy.start("--no-ticks")
-    assert wait_until(lambda: toy.notes("built"), 60)
+    assert wait_until(lambda: toy.notes("built"), 300)
     assert toy.notes("built") == [{"kind": "built", "word": "from the template", "given": "the process"}]
 
 
@@ -213,7 +213,7 @@ def test_a_failed_message_comes_again_until_it_is_dead_and_its_neighbours_do_not
     toy = make_toy(visibility_s=3)
     toy.send("good", "fail", "also good")
     toy.start("--no-ticks")
-    assert wait_until(lambda: toy.depth(toy.dead_url) == 1, 60)
+    assert wait_until(lambda: toy.depth(toy.dead_url) == 1, 300)
     assert toy.times("done", "good") == toy.times("done", "also good") == 1
     assert toy.times("done", "fail") == 2
 
@@ -222,7 +222,7 @@ def test_a_handler_that_raises_gets_the_whole_batch_again(make_toy):
     toy = make_toy(visibility_s=3)
     toy.send("raise")
     toy.start("--no-ticks")
-    assert wait_until(lambda: toy.depth(toy.dead_url) == 1, 60)
+    assert wait_until(lambda: toy.depth(toy.dead_url) == 1, 300)
     assert toy.times("batch", "raise") == 2
     assert "function_failed" in toy.log()
 
@@ -231,15 +231,15 @@ def test_nothing_waits_behind_a_message_that_hangs_while_another_thread_is_free(
     toy = make_toy()
     toy.start("--no-ticks")
     toy.send("hang first")
-    assert wait_until(lambda: toy.times("batch", "hang first"), 60)
+    assert wait_until(lambda: toy.times("batch", "hang first"), 300)
     quick = [f"quick {n}" for n in range(8)]
     toy.send("hang second", *quick)  # they meet one free thread
-    assert wait_until(lambda: toy.times("batch", "hang second"), 60)
+    assert wait_until(lambda: toy.times("batch", "hang second"), 300)
     toy.let_go("hang first")
-    assert wait_until(lambda: all(toy.times("done", body) for body in quick), 60)
+    assert wait_until(lambda: all(toy.times("done", body) for body in quick), 300)
     assert not toy.times("done", "hang second")
     toy.let_go("hang second")
-    assert wait_until(toy.empty, 60)
+    assert wait_until(toy.empty, 300)
     assert all(toy.times("batch", body) == 1 for body in ["hang first", "hang second", *quick])
 
 
@@ -247,8 +247,8 @@ def test_what_waits_in_hand_for_longer_than_the_visibility_is_received_once(make
     toy = make_toy(visibility_s=5)
     toy.send("sleep 7", "sleep 7.5", "after")
     toy.start("--no-ticks")
-    assert wait_until(lambda: toy.times("done", "after"), 60)
-    assert wait_until(toy.empty, 60)
+    assert wait_until(lambda: toy.times("done", "after"), 300)
+    assert wait_until(toy.empty, 300)
     [after] = [note["record"] for note in toy.notes("batch") if note["bodies"] == ["after"]]
     assert after["attributes"]["ApproximateReceiveCount"] == "1"
 
@@ -257,19 +257,19 @@ def test_a_worker_that_is_told_to_stop_puts_what_waits_in_hand_back_for_the_next
     toy = make_toy(visibility_s=3_600)
     toy.send("hang 0", "hang 1", "after")
     first = toy.start("--no-ticks", WORKER_HOLD_S="3600")
-    assert wait_until(lambda: len(toy.notes("batch")) == 2 and toy.visible_and_not(toy.url) == (0, 3), 60)
+    assert wait_until(lambda: len(toy.notes("batch")) == 2 and toy.visible_and_not(toy.url) == (0, 3), 300)
     first.terminate()
-    assert wait_until(lambda: toy.visible_and_not(toy.url) == (1, 2), 60)
+    assert wait_until(lambda: toy.visible_and_not(toy.url) == (1, 2), 300)
     toy.start("--no-ticks")
-    assert wait_until(lambda: toy.times("done", "after") == 1, 60)
+    assert wait_until(lambda: toy.times("done", "after") == 1, 300)
 
 
 def test_work_longer_than_the_visibility_is_done_once(make_toy):
     toy = make_toy(visibility_s=5)
     toy.send("sleep 7")
     toy.start("--no-ticks")
-    assert wait_until(lambda: toy.notes("done"), 60)
-    assert wait_until(toy.empty, 60)
+    assert wait_until(lambda: toy.notes("done"), 300)
+    assert wait_until(toy.empty, 300)
     assert toy.times("batch", "sleep 7") == 1
 
 
@@ -277,11 +277,11 @@ def test_what_a_killed_worker_had_received_comes_back_long_before_the_queues_own
     toy = make_toy(visibility_s=3_600)
     toy.send("sleep 600")
     first = toy.start("--no-ticks", WORKER_HOLD_S="3")
-    assert wait_until(lambda: toy.notes("batch"), 60)
+    assert wait_until(lambda: toy.notes("batch"), 300)
     first.kill()
     first.wait()
     toy.start("--no-ticks", WORKER_HOLD_S="3")
-    assert wait_until(lambda: toy.times("batch", "sleep 600") == 2, 60)
+    assert wait_until(lambda: toy.times("batch", "sleep 600") == 2, 300)
 
 
 def test_a_signal_lets_work_under_way_end_and_leaves_the_rest_for_the_next_worker(make_toy):
@@ -289,24 +289,24 @@ def test_a_signal_lets_work_under_way_end_and_leaves_the_rest_for_the_next_worke
     toy.send("hang")
     port = free_port()
     first = toy.start("--no-ticks", "--pid-file", str(toy.folder / "worker.pid"), "--health-port", str(port))
-    assert wait_until(lambda: toy.notes("batch"), 60)
+    assert wait_until(lambda: toy.notes("batch"), 300)
     assert (toy.folder / "worker.pid").read_text() == f"{first.pid}\n"
     first.send_signal(signal.SIGINT)
-    assert wait_until(lambda: "poll-ToyQueue" in health(port)["threads_ended"], 60)
+    assert wait_until(lambda: "poll-ToyQueue" in health(port)["threads_ended"], 300)
     toy.send("later")
     toy.let_go("hang")
     assert first.wait(120) == 0
     assert not (toy.folder / "worker.pid").exists()
     assert [note["bodies"] for note in toy.notes("done")] == [["hang"]]
     toy.start("--no-ticks")
-    assert wait_until(lambda: toy.times("done", "later") == 1, 60)
+    assert wait_until(lambda: toy.times("done", "later") == 1, 300)
 
 
 def test_work_that_outlasts_the_drain_is_left_and_the_worker_still_ends_well(make_toy):
     toy = make_toy()
     toy.send("sleep 60")
     process = toy.start("--no-ticks", WORKER_DRAIN_S="1")
-    assert wait_until(lambda: toy.notes("batch"), 60)
+    assert wait_until(lambda: toy.notes("batch"), 300)
     process.terminate()
     assert process.wait(120) == 0
     assert toy.depth(toy.url) == 1
@@ -319,7 +319,7 @@ def test_schedules_tick_side_by_side_without_overlap_and_a_failing_one_goes_on(m
     def ticks(name):
         return sum(note["tick"] == name for note in toy.notes("tick"))
 
-    assert wait_until(lambda: min(ticks("good"), ticks("bad")) >= 4 and ticks("slow") >= 2, 60)
+    assert wait_until(lambda: min(ticks("good"), ticks("bad")) >= 4 and ticks("slow") >= 2, 300)
     process.terminate()
     assert process.wait(120) == 0
     slow = [note["kind"] for note in toy.notes("tick") + toy.notes("tick_done") if note["tick"] == "slow"]
@@ -332,7 +332,7 @@ def test_health_tells_what_is_in_work_on_loopback_only(make_toy):
     port = free_port()
     process = toy.start("--no-ticks", "--health-port", str(port))
     toy.send("hang")
-    assert wait_until(lambda: toy.notes("batch"), 60)
+    assert wait_until(lambda: toy.notes("batch"), 300)
     answer = httpx.get(f"http://127.0.0.1:{port}/health")
     assert (answer.status_code, answer.json()["healthy"]) == (200, True)
     assert answer.json()["queues"]["toy"]["busy"] == 1
@@ -349,7 +349,7 @@ def test_health_is_told_to_no_page_and_only_to_who_has_the_token_where_there_is_
     port = free_port()
     toy.start("--no-ticks", "--health-port", str(port), WORKER_HEALTH_TOKEN="secret")
     url, known = f"http://127.0.0.1:{port}", {"Authorization": "Bearer secret"}
-    assert wait_until(lambda: answers(port, "/health", "secret"), 60)
+    assert wait_until(lambda: answers(port, "/health", "secret"), 300)
     for path in ("/health", "/ready", "/metrics"):
         assert httpx.get(url + path).status_code == 403
         assert httpx.get(url + path, headers={"Authorization": "Bearer other"}).status_code == 403
@@ -375,8 +375,8 @@ def test_metrics_count_messages_batches_and_ticks_as_prometheus_reads_them(make_
     port = free_port()
     toy.start("--health-port", str(port))
     toy.send("good", "fail")
-    assert wait_until(lambda: toy.depth(toy.dead_url) == 1 and toy.notes("tick_done"), 60)
-    assert wait_until(lambda: metrics(port).get('ticks_total{schedule="Slow",outcome="done"}', 0) >= 1, 60)
+    assert wait_until(lambda: toy.depth(toy.dead_url) == 1 and toy.notes("tick_done"), 300)
+    assert wait_until(lambda: metrics(port).get('ticks_total{schedule="Slow",outcome="done"}', 0) >= 1, 300)
     found = metrics(port)
     assert found['messages_total{queue="toy",outcome="done"}'] == 1
     assert found['messages_total{queue="toy",outcome="failed"}'] == 2
@@ -390,8 +390,8 @@ def test_a_worker_whose_database_is_away_is_alive_but_not_ready(make_toy):
     toy = make_toy()
     port = free_port()
     toy.start("--no-ticks", "--health-port", str(port), DATABASE_URL=f"postgresql://127.0.0.1:{free_port()}/none")
-    assert wait_until(lambda: answers(port, "/health"), 60)
-    assert wait_until(lambda: httpx.get(f"http://127.0.0.1:{port}/ready").json()["queues"]["toy"]["fault"] is None, 60)
+    assert wait_until(lambda: answers(port, "/health"), 300)
+    assert wait_until(lambda: httpx.get(f"http://127.0.0.1:{port}/ready").json()["queues"]["toy"]["fault"] is None, 300)
     ready = httpx.get(f"http://127.0.0.1:{port}/ready")
     assert (ready.status_code, ready.json()["parts"]["database"]) == (503, "database_unavailable")
 
@@ -401,7 +401,7 @@ def test_a_queue_that_is_away_is_waited_for(make_toy):
     port = free_port()
     away = f"http://127.0.0.1:{free_port()}"
     process = toy.start("--no-ticks", "--health-port", str(port), AWS_ENDPOINT_URL=away)
-    assert wait_until(lambda: "poll_failed" in toy.log(), 60)
+    assert wait_until(lambda: "poll_failed" in toy.log(), 300)
     assert httpx.get(f"http://127.0.0.1:{port}/health").status_code == 200
     ready = httpx.get(f"http://127.0.0.1:{port}/ready")
     assert (ready.status_code, ready.json()["parts"]) == (503, {"queue toy": "queue_unavailable"})
@@ -414,7 +414,7 @@ def test_a_function_that_cannot_be_built_is_named_with_the_reason_wherever_one_l
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     toy.start("--no-ticks", "--health-port", str(port), TOY_BROKEN="1")
-    assert wait_until(lambda: answers(port, "/health") and httpx.get(f"{url}/health").json()["unbuildable"], 60)
+    assert wait_until(lambda: answers(port, "/health") and httpx.get(f"{url}/health").json()["unbuildable"], 300)
     (name,) = unbuildable(url)
 
     ready = httpx.get(f"{url}/ready")
