@@ -111,8 +111,31 @@ def test_the_token_that_asked_is_dead_at_once(database: Database) -> None:
     assert Authorizer(database).identify(f"Bearer {made.token}") is None
 
 
-def test_what_comes_in_while_a_user_is_deleted_goes_too(world: World, home: Household) -> None:
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/v1/items", {"url": "https://pages.example/late"}),
+        ("POST", "/v1/folders", {"name": "Late"}),
+        ("POST", "/v1/sources", {"url": "https://feeds.example/late.xml"}),
+        ("PATCH", "/v1/me", {"name": "Adalovelace"}),
+        ("DELETE", "/v1/me", {"name": "Adalovelace"}),
+        ("POST", "/v1/tokens", {"name": "late", "scopes": ["read"]}),
+    ],
+)
+def test_who_is_being_deleted_changes_nothing_though_the_gateway_lets_them_in(
+    world: World, home: Household, method: str, path: str, body: dict[str, object]
+) -> None:
     """The gateway keeps an authorizer's answer for a minute: who asks meanwhile is still taken for the user."""
+    assert home.ada.send("DELETE", "/v1/me", body={"name": "Adalovelace"}).status == 202
+    answer = home.ada.send(method, path, body=body)
+    assert (answer.status, answer.code) == (403, "unknown_user")
+    assert world.sql("select name from users where id = %s", home.ada.user_id) == [(f"deleted {home.ada.user_id}",)]
+    assert home.neighbour.post("/v1/folders", {"name": "Mine"}).status == 201
+
+
+def test_what_comes_in_while_a_user_is_deleted_goes_too(world: World, home: Household) -> None:
+    """What was let in just before the account was given up is written after it."""
+    home.ada._api._limit = None
     with world.database.transaction() as connection:
         deletions.begin(connection, home.ada.user_id)
     while deletions.work_on(world.database, home.ada.user_id):

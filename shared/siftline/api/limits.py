@@ -1,4 +1,4 @@
-"""What one token may ask in a minute, wherever it asks, and how much one user may have.
+"""What one token may ask in a minute, wherever it asks, how much one user may have, and who may change nothing more.
 
 API Gateway's own throttling is for everybody together, and there is none on one machine; this counts each token, in
 PostgreSQL, which all functions share. So that no request waits for it, a process takes a handful of requests at a time.
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from siftline.api import limits_store as store
-from siftline.api.problems import ProblemError
+from siftline.api.problems import ProblemError, unknown_user
 from siftline.kit.aws import secret
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database, DatabaseUnavailableError, open_database
@@ -58,6 +58,19 @@ class RequestLimit:
         with self._lock:
             if minute == self._minute:
                 self._left[token_id] = self._left.get(token_id, 0) + granted - 1
+
+    def refuse_leaving(self, user_id: UUID) -> None:
+        """Raise 403 for a user whose account is being deleted: the gateway still keeps the authorizer's answer.
+
+        Only changes ask this: one look into a table that is nearly always empty, so nobody who reads pays for it.
+        """
+        try:
+            with self._database.statement() as connection:
+                leaving = store.is_leaving(connection, user_id)
+        except DatabaseUnavailableError:
+            return  # as above: nothing can be changed without the database
+        if leaving:
+            raise unknown_user()
 
     def _from_hand(self, token_id: UUID, minute: int) -> bool:
         with self._lock:

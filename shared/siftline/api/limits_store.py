@@ -1,4 +1,4 @@
-"""Requests counted by token and minute, in PostgreSQL."""
+"""Requests counted by token and minute, and accounts that are being deleted, in PostgreSQL."""
 
 from uuid import UUID
 
@@ -15,6 +15,7 @@ on conflict (token_id) do update set
 where excluded.minute > counts.minute or counts.taken + excluded.taken <= %(at_most)s
 returning taken
 """
+_IS_LEAVING = "select from user_deletions where user_id = %(user_id)s"
 
 
 def take(connection: Connection, token_id: UUID, minute: int, wanted: int, *, at_most: int) -> int:
@@ -25,3 +26,8 @@ def take(connection: Connection, token_id: UUID, minute: int, wanted: int, *, at
             if cursor.execute(_TAKE, values).fetchone() is not None:
                 return granted
     return 0
+
+
+def is_leaving(connection: Connection, user_id: UUID) -> bool:
+    """Say whether a user's account is being deleted."""
+    return connection.execute(_IS_LEAVING, {"user_id": user_id}).fetchone() is not None

@@ -124,6 +124,11 @@ def not_found(what: str) -> ProblemError:
     return ProblemError(404, "not_found", f"There is no such {what}.")
 
 
+def unknown_user() -> ProblemError:
+    """Return the answer for a caller whose account was deleted: an authorizer's answer lives on for its stated time."""
+    return ProblemError(403, "unknown_user", "There is no such account any more.")
+
+
 def conflict(code: str, detail: str) -> ProblemError:
     """Return the answer for a request that does not fit the present state."""
     return ProblemError(409, code, detail)

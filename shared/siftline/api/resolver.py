@@ -29,6 +29,7 @@ from siftline.api.problems import (
     not_found,
     title,
     to_json,
+    unknown_user,
 )
 from siftline.api.routing import Resource
 from siftline.kit.clock import Clock, SystemClock
@@ -79,6 +80,8 @@ class HttpApi:
             caller = admit(wrapped, self._clock.now())
             if caller is not None and self._limit is not None:
                 self._limit.take(caller.token_id)
+                if wrapped.http_method.upper() not in {"GET", "HEAD"}:
+                    self._limit.refuse_leaving(caller.user_id)
             refuse_unstorable(wrapped)
         except ProblemError as error:
             return _raw(answer(error.problem(), error.headers))
@@ -121,10 +124,10 @@ class HttpApi:
         return answer(problem, {"Allow": ", ".join(allowed)})
 
     def _broken_reference(self, error: ForeignKeyViolation) -> Response[str]:
-        """Answer a caller whose account was deleted: an authorizer's answer lives on for its stated time."""
+        """Answer a caller whose account was deleted between the look at it and the write."""
         if not (error.diag.constraint_name or "").endswith("_user_id_fkey"):
             return self._unexpected(error)
-        return answer(ProblemError(403, "unknown_user", "There is no such account any more.").problem())
+        return answer(unknown_user().problem())
 
     def _transient(self, error: TransientError) -> Response[str]:
         self._log.warning("request_failed", error_code=error.error_code, exc_info=error)
