@@ -8,6 +8,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from siftline.fetch import same_feed_store
 from siftline.fetch.feed_places import Candidate
 from siftline.kit.db import Connection
 
@@ -38,8 +39,13 @@ where id = %(source_id)s
 
 
 def found(connection: Connection, source_id: UUID, feed_url: str, *, degraded_at: int) -> None:
-    """Let a source be polled at ``feed_url``; nothing is known of that feed yet."""
+    """Let a source be polled at ``feed_url``, of which nothing is known yet.
+
+    Who follows that feed already follows it once from now on (``siftline.fetch.same_feed_store``).
+    """
+    same = same_feed_store.hold(connection, source_id, feed_url)
     connection.execute(_FOUND, {"source_id": source_id, "feed_url": feed_url, "degraded_at": degraded_at})
+    same_feed_store.merge(connection, source_id, same)
 
 
 def asked_otherwise(connection: Connection, source_id: UUID, options: Mapping[str, Any]) -> None:
