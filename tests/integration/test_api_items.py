@@ -96,6 +96,7 @@ def test_two_users_hold_one_content_by_items_of_their_own(world: World) -> None:
 def test_an_address_that_cannot_be_read_is_refused_at_once(world: World, url: str, code: str) -> None:
     answer = world.user().post("/v1/items", {"url": url})
     assert (answer.status, answer.code) == (422, code)
+    assert answer.json["errors"] == [{"code": code, "detail": answer.json["detail"], "pointer": "#/url"}]
     assert world.sql("select count(*) from contents") == [(0,)]
 
 

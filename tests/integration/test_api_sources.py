@@ -184,6 +184,20 @@ def test_what_cannot_be_followed_is_refused(world: World, body: dict[str, Any], 
     assert world.sql("select count(*) from sources") == [(0,)]
 
 
+def test_limits_that_cross_are_refused_also_with_the_one_that_is_kept(world: World) -> None:
+    user = world.user()
+    crossed = {"refresh_min_minutes": 60, "refresh_max_minutes": 30}
+    refused = user.post("/v1/sources", {"url": URL, **crossed})
+    path = f"/v1/sources/{follow(user, refresh_min_minutes=60)}"
+    for answer in (refused, user.patch(path, crossed), user.patch(path, {"refresh_max_minutes": 59})):
+        assert (answer.status, answer.code) == (422, "invalid_request")
+        [fault] = answer.json["errors"]
+        assert (fault["code"], fault["pointer"]) == ("limits_crossed", "#/refresh_min_minutes")
+    assert user.get(path).json["own_refresh_max_minutes"] is None
+    assert user.patch(path, {"refresh_max_minutes": 60}).status == 200
+    assert user.patch(path, {"refresh_min_minutes": None, "refresh_max_minutes": 30}).status == 200
+
+
 def test_the_most_frequent_wish_decides_how_often_a_source_is_polled(world: World) -> None:
     first, second = world.user(), world.user()
     source_id = follow(first, refresh_minutes=240)

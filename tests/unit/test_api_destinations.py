@@ -57,6 +57,9 @@ def test_any_other_address_passes_without_a_name_being_looked_up(url: str) -> No
         ("EXAMPLE.org", "https://example.org/"),
         ("bücher.example", "https://xn--bcher-kva.example/"),
         ("example.org?id=7", "https://example.org/?id=7"),
+        ("example.org:8080/x", "https://example.org:8080/x"),
+        ("8.8.8.8:8080/x", "https://8.8.8.8:8080/x"),
+        ("[2606:4700::1111]:8080/x", "https://[2606:4700::1111]:8080/x"),
     ],
 )
 def test_what_has_no_scheme_is_taken_as_https(typed: str, meant: str) -> None:
@@ -64,16 +67,41 @@ def test_what_has_no_scheme_is_taken_as_https(typed: str, meant: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "typed", ["news", "mailto:a@b.example", "javascript:alert(1)", "user:pw@example.org", "a b.example"]
+    "typed", ["news", "mailto:a@b.example", "javascript:alert(1)", "user:pw@example.org", "a b.example", "tel:123456"]
 )
 def test_what_only_looks_like_a_host_gets_no_scheme(typed: str) -> None:
     with pytest.raises((InvalidUrlError, UnsupportedSchemeError)):
         check_destination(typed, allow_loopback=False)
 
 
-def test_no_scheme_opens_no_private_address() -> None:
+@pytest.mark.parametrize(
+    "typed", ["169.254.169.254/latest", "intranet:8080/x", "localhost:18931/a", "127.0.0.1:18931/a", "[::1]:80"]
+)
+def test_no_scheme_opens_no_private_address(typed: str) -> None:
     with pytest.raises(AddressRefusedError):
-        check_destination("169.254.169.254/latest", allow_loopback=False)
+        check_destination(typed, allow_loopback=False)
+
+
+@pytest.mark.parametrize("typed", ["localhost:18931/a", "localhost", "127.0.0.1:18931/a", "[::1]:18931"])
+def test_loopback_is_typed_with_its_scheme(typed: str) -> None:
+    with pytest.raises(InvalidUrlError, match="type http:// in front of it"):
+        check_destination(typed, allow_loopback=True)
+    assert check_destination(f"http://{typed}", allow_loopback=True).startswith(f"http://{typed}")
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("", "There is no address"),
+        (" ", "There is no address"),
+        ("example", "not a host name"),
+        ("example/page", "not a host name"),
+        ("user@example.org", "a mail address"),
+    ],
+)
+def test_what_is_no_address_is_told_in_words_that_fit(typed: str, said: str) -> None:
+    with pytest.raises(InvalidUrlError, match=said):
+        check_destination(typed, allow_loopback=False)
 
 
 def test_what_is_no_address_is_refused_as_such() -> None:

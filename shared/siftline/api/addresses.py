@@ -52,8 +52,8 @@ def address_of(url: str, *, kind: SourceKind | None, selector: str | None = None
     """
     if len(url) > MAX_URL_LENGTH:
         raise InvalidUrlError(f"The address is longer than {MAX_URL_LENGTH} characters.")
-    url = with_scheme(_FEED.sub("http:", _WITH_FEED.sub("", url)))
-    listing = listing_of(url) if kind in {None, SourceKind.REDDIT} else None
+    url = _FEED.sub("http:", _WITH_FEED.sub("", url))
+    listing = listing_of(with_scheme(url)) if kind in {None, SourceKind.REDDIT} else None
     if listing is not None:
         return _of_reddit(listing)
     if kind is SourceKind.REDDIT:

@@ -5,14 +5,20 @@ from urllib.parse import urlsplit
 
 from siftline.kit.addresses import literal_address, name_refusal, refusal
 from siftline.kit.errors import PermanentError
+from siftline.kit.http_typed import typed_origin
 from siftline.kit.urls import InvalidUrlError, validate_url
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _AUTHORITY = re.compile(r"[^:/?#]*:[/\\]*([^/\\?#]*)")
 
 
-# A host as people type it, by its dot and its last label; what has a user, a password or a scheme is none.
-_WITHOUT_SCHEME = re.compile(r"\s*(?://)?(?=(?:[^\s/?#@:.]+\.)+[^\s/?#@:.]{2,}\.?(?::\d{1,5})?(?:[/?#]|\s*$))")
+# A host as people type it: by its dot and its last label, as an IP address, or by its port; what has a user, a password
+# or a scheme is none.
+_WITHOUT_SCHEME = re.compile(
+    r"\s*(?://)?(?=(?:(?:[^\s/?#@:.]+\.)+[^\s/?#@:.]{2,}\.?|\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]+\]|localhost"
+    r"|(?!(?:callto|fax|sms|tel):)[^\s/?#@:.]+(?=:\d))(?::\d{1,5})?(?:[/?#]|\s*$))",
+    re.IGNORECASE,
+)
 
 
 class AddressRefusedError(PermanentError):
@@ -34,9 +40,11 @@ def check_destination(url: str, *, allow_loopback: bool) -> str:
     """Return what a user typed in fetchable form, https where no scheme was typed; no name is looked up.
 
     Raises ``InvalidUrlError`` and ``UnsupportedSchemeError``, and ``AddressRefusedError`` for a host that is a private
-    address in any spelling, or a name that no public host has.
+    address in any spelling, or a name that no public host has. Where loopback is open it has to be typed with its
+    scheme: what serves there hardly ever speaks https.
     """
-    valid = validate_url(with_scheme(url))
+    whole = with_scheme(url)
+    valid = validate_url(whole)
     host = (urlsplit(valid).hostname or "").rstrip(".")
     try:
         address = literal_address(host)
@@ -48,6 +56,8 @@ def check_destination(url: str, *, allow_loopback: bool) -> str:
         reason = refusal(address, allow_loopback=allow_loopback)
     if reason is not None:
         raise AddressRefusedError(f"Addresses of this kind are not visited ({reason}).")
+    if whole != url and typed_origin(valid) is not None:
+        raise InvalidUrlError("The address is one of this machine: type http:// in front of it.")
     return valid
 
 

@@ -40,6 +40,13 @@ from siftline.kit.lines import line
 _RETRY_AFTER_S = 5.0
 _CONFLICT_TRIES = 5
 _NAME_MAX_CHARS = 100
+_POINTERS = {
+    "address_refused": "#/url",
+    "invalid_selector": "#/selector",
+    "invalid_url": "#/url",
+    "unsupported_scheme": "#/url",
+}
+"""Where in a body stands what these refuse."""
 
 
 class HttpApi:
@@ -148,7 +155,10 @@ class HttpApi:
 
 
 def _permanent(error: PermanentError) -> Response[str]:
-    return answer(ProblemError(422, error.error_code, error.detail).problem())
+    """Answer why an address, or what goes with it, is refused; routes with other fields word such faults themselves."""
+    pointer = _POINTERS.get(error.error_code)
+    faults = [Fault(code=error.error_code, detail=error.detail, pointer=pointer)] if pointer else []
+    return answer(ProblemError(422, error.error_code, error.detail, faults).problem())
 
 
 def _safe_headers(app: Dispatcher, next_middleware: Any) -> Response[Any]:

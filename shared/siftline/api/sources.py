@@ -127,6 +127,7 @@ class SourceRoutes:
 
     def subscribe(self, body: Subscribe, caller: CurrentCaller) -> Response[Subscribed]:
         """Follow a feed; what it has brought before for others is there at once."""
+        _check_limits(body.refresh_min_minutes, body.refresh_max_minutes)
         wish = Wish(
             address_of(body.url, kind=body.kind, selector=body.selector, allow_loopback=self._allow_loopback),
             **body.model_dump(exclude={"url", "kind", "selector", "folder_ids"}),
@@ -197,7 +198,9 @@ class SourceRoutes:
             self._following.settle(connection, [source_id])
             if "folder_ids" in body.model_fields_set:
                 _put(connection, caller, source_id, body.folder_ids)
-            return self._find(connection, caller, source_id)
+            changed = self._find(connection, caller, source_id)
+            _check_limits(changed.own_refresh_min_minutes, changed.own_refresh_max_minutes)
+        return changed
 
     def unsubscribe(self, source_id: UUID, caller: CurrentCaller) -> Response[None]:
         """Follow it no longer; a source that nobody follows is kept, but not polled."""
@@ -265,6 +268,13 @@ class SourceRoutes:
         if not rows:
             raise not_found("source")
         return source_of(rows[0], details_store.live_polls(connection, [source_id]).get(source_id))
+
+
+def _check_limits(least: int | None, most: int | None) -> None:
+    """Refuse limits of which the lower is above the upper."""
+    if least is not None and most is not None and least > most:
+        detail = f"refresh_min_minutes ({least}) must not be greater than refresh_max_minutes ({most})"
+        raise faulty([Fault(code="limits_crossed", detail=detail, pointer="#/refresh_min_minutes")])
 
 
 def _put(connection: Connection, caller: Caller, source_id: UUID, folder_ids: Sequence[UUID]) -> None:

@@ -30,6 +30,7 @@ _LABEL = re.compile(r"[a-z0-9_-]{1,63}")
 # RFC 1035, section 2.3.4: what is longer names no host, in whatever letters.
 LABEL_MAX_CHARS = 63
 HOST_MAX_CHARS = 253
+_MAIL = re.compile(r"[^\s/?#@:]+@[^\s/?#@:]+")
 _DOT = re.compile("[.\u3002\uff0e\uff61]")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})|[^!$&'()*+,;=:@/?\[\]A-Za-z0-9._~-]")
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
@@ -184,7 +185,7 @@ def _parse(url: str) -> _Parts:
         raise InvalidUrlError(f"The address is longer than {MAX_URL_LENGTH} characters.")
     scheme = _SCHEME.match(url)
     if scheme is None:
-        raise InvalidUrlError("The address must start with http:// or https://.")
+        raise _no_scheme(url)
     name = scheme[1].lower()
     if name not in _DEFAULT_PORT:
         raise UnsupportedSchemeError(f"Only http and https addresses can be read, not {name[:20]}.")
@@ -231,6 +232,16 @@ def _host_and_port(authority: str) -> tuple[str, int | None]:
     if port is not None and not 0 < port < 65_536:
         raise InvalidUrlError("The address names a port that does not exist.")
     return (_ipv6(match[1][1:-1]) if match[1].startswith("[") else _ascii_host(match[1])), port
+
+
+def _no_scheme(text: str) -> InvalidUrlError:
+    if not text:
+        return InvalidUrlError("There is no address.")
+    if _MAIL.fullmatch(text):
+        return InvalidUrlError("This is a mail address, and not the address of a page.")
+    if "." not in re.split("[/?#]", text.lstrip("/"), maxsplit=1)[0]:
+        return InvalidUrlError("This is not a host name: an address is such as example.org/page.")
+    return InvalidUrlError("The address must start with http:// or https://.")
 
 
 def _no_host() -> InvalidUrlError:
