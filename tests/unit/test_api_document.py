@@ -12,6 +12,7 @@ from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 from siftline.api.auth import OPEN_BY_TOKEN, OPEN_FEEDS, required_scope
+from siftline.api.problems import PATTERNS
 from siftline.api.resolver import HttpApi
 from siftline.api.search import SearchRoutes
 from siftline.kit.db import SingleConnection
@@ -269,6 +270,27 @@ def test_a_time_of_the_wall_clock_has_no_zone_in_its_schema_either(document: dic
     assert "format" not in at
     assert re.fullmatch(at["pattern"], "07:00")
     assert not re.fullmatch(at["pattern"], "07:00:00Z")
+
+
+def patterned(node: Any, name: str = "") -> Iterator[str]:
+    """Yield the names of the fields and parameters that have a regular expression."""
+    if isinstance(node, dict):
+        name = node["name"] if "in" in node else name
+        if isinstance(node.get("pattern"), str):
+            yield name
+        for key, value in node.items():
+            for field, schema in value.items() if key == "properties" else ():
+                yield from patterned(schema, field)
+            if key != "properties":
+                yield from patterned(value, name)
+    elif isinstance(node, list):
+        for part in node:
+            yield from patterned(part, name)
+
+
+def test_what_a_regular_expression_asks_for_is_told_in_words(document: dict[str, Any]) -> None:
+    # A wall clock is read as a time, whose faults have a sentence of their own.
+    assert {name.lower() for name in patterned(document)} - {"at"} == set(PATTERNS)
 
 
 def test_whoever_comes_to_the_bare_address_finds_the_page(api: HttpApi) -> None:

@@ -1,8 +1,12 @@
 import json
+from datetime import datetime, time
+from typing import Literal
+from uuid import UUID
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
+from siftline.api.briefing_models import Delivery
 from siftline.api.problems import (
     FAULTS_MAX,
     Fault,
@@ -32,13 +36,86 @@ def test_a_place_becomes_a_json_pointer(path: list[str | int], expected: str) ->
 
 def test_a_fault_of_the_body_has_a_pointer_and_one_of_the_query_a_parameter() -> None:
     body = fault_of({"type": "missing", "loc": ("body", "url"), "msg": "Field required"})
-    assert (body.code, body.detail, body.pointer, body.parameter) == ("missing", "Field required", "#/url", None)
+    assert (body.code, body.detail, body.pointer, body.parameter) == ("missing", "Missing", "#/url", None)
     query = fault_of({"type": "int_parsing", "loc": ("query", "limit"), "msg": "Not a number"})
     assert (query.pointer, query.parameter) == (None, "limit")
 
 
 def test_an_own_validators_sentence_is_shown_without_pydantics_prefix() -> None:
     assert fault_of({"type": "value_error", "loc": ("body",), "msg": "Value error, Name one"}).detail == "Name one"
+
+
+class _Part(BaseModel):
+    at: str = Field(default="", alias="when")
+
+
+class _Told(BaseModel):
+    name: str = Field(min_length=1, max_length=3)
+    tags: list[str] = Field(default=[], max_length=1)
+    words: dict[str, str] = Field(default={"a": "b"}, min_length=1)
+    first_import: str = Field(default="all", pattern="^all$")
+    other: str = Field(default="x", pattern="^x$")
+    many: int = Field(default=1, ge=1, le=5)
+    at: time = time(7)
+    since: datetime | None = None
+    kind: Literal["rss", "web"] = "rss"
+    key: UUID | None = None
+    on: bool = True
+    nothing: None = None
+    part: _Part | None = None
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "Missing"),
+        ({"name": ""}, "Must not be empty"),
+        ({"name": "long"}, "At most 3 characters"),
+        ({"name": 3}, "Must be text"),
+        ({"tags": ["a", "b"]}, "At most 1 entries"),
+        ({"tags": "a"}, "Must be a list"),
+        ({"words": {}}, "Must not be empty"),
+        ({"words": []}, "Must be a JSON object"),
+        ({"first_import": "none"}, "Must be skip, all or newest:N, such as newest:10"),
+        ({"other": "y"}, "Not in the form that is asked for here"),
+        ({"many": 0}, "At least 1"),
+        ({"many": 6}, "At most 5"),
+        ({"many": "x"}, "Must be a whole number"),
+        ({"at": "7:00"}, 'Write the time of the wall clock as "HH:MM", such as "07:00"'),
+        ({"since": "2026-13-01T00:00:00Z"}, "Must be a time with date and offset"),
+        ({"kind": "atom"}, "Must be rss or web"),
+        ({"key": "x"}, "Must be an id (a UUID)"),
+        ({"on": "perhaps"}, "Must be true or false"),
+        ({"nothing": 1}, "Must be left out here, or null"),
+        ({"part": 1}, "Must be a JSON object"),
+    ],
+)
+def test_what_pydantic_finds_is_told_in_our_words(given: dict[str, object], said: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        _Told.model_validate({"name": "a"} | given if given else {})
+    [error] = caught.value.errors()
+    told = fault_of({**error, "loc": ("body", *error["loc"])}, _Told)
+    assert told.detail.startswith(said)
+
+
+def test_a_member_of_a_union_is_told_among_all() -> None:
+    faults = []
+    for given in ({"channel": "fax"}, {}):
+        with pytest.raises(ValidationError) as caught:
+            TypeAdapter(Delivery).validate_python(given)
+        [error] = caught.value.errors()
+        faults.append(fault_of({**error, "loc": ("body", "delivery")}))
+    assert [fault.pointer for fault in faults] == ["#/delivery/channel"] * 2
+    assert [fault.detail for fault in faults] == [
+        "channel must be one of none, email, webhook",
+        "channel is missing",
+    ]
+
+
+def test_a_text_that_is_too_long_after_it_was_read_is_counted_by_characters() -> None:
+    context = {"field_type": "Value", "max_length": 64, "actual_length": 1000}
+    error = {"type": "too_long", "loc": ("query", "tag"), "msg": "Value should have at most 64 items", "ctx": context}
+    assert fault_of(error).detail == "At most 64 characters"
 
 
 def test_a_problem_is_a_document_of_its_own_media_type() -> None:
@@ -85,10 +162,6 @@ def test_numbers_that_json_does_not_know_are_no_answer() -> None:
         to_json({"score": float("nan")})
 
 
-class _Part(BaseModel):
-    at: str = Field(default="", alias="when")
-
-
 class _Whole(BaseModel):
     name: str
     parts: list[_Part] | None = None
@@ -115,7 +188,7 @@ def test_of_many_faults_the_first_hundred_are_listed_and_all_are_counted() -> No
 def test_of_an_unknown_field_the_known_ones_are_told(path: list[str | int], known: str | None) -> None:
     error = {"type": "extra_forbidden", "loc": ("body", *path), "msg": "Extra inputs are not permitted"}
     told = fault_of(error, _Whole).detail
-    assert told == (f"Unknown. Known here: {known}." if known else "Extra inputs are not permitted")
+    assert told == (f"Unknown. Known here: {known}." if known else "Unknown here")
 
 
 def test_a_place_or_a_parameter_as_long_as_a_body_is_told_by_its_beginning() -> None:

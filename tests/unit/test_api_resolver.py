@@ -107,6 +107,38 @@ def test_what_is_not_json_is_a_bad_request(user: ApiClient, body: str) -> None:
     assert (answer.status, answer.code) == (400, "invalid_json")
 
 
+@pytest.mark.parametrize("body", ["[1]", "3", '"text"', "true", "1.5", "null"])
+def test_a_body_that_is_no_object_is_told_so(user: ApiClient, body: str) -> None:
+    answer = user.send("POST", "/v1/words", body=body)
+    [fault] = answer.json["errors"]
+    assert (answer.status, fault["pointer"], fault["detail"]) == (422, "#", "The body must be a JSON object.")
+
+
+def test_a_route_without_a_body_refuses_one_that_says_something(user: ApiClient) -> None:
+    path = f"/v1/words/{new_id()}"
+    answer = user.patch(path, {"x": 1})
+    [fault] = answer.json["errors"]
+    assert (answer.status, fault["code"], fault["pointer"]) == (422, "extra_forbidden", "#/x")
+    assert user.send("PATCH", path, body="[1]").json["errors"][0]["code"] == "not_an_object"
+    assert user.send("PATCH", path, body="{").code == "invalid_json"
+    assert [user.send("PATCH", path, body=body).status for body in ("", "{}", "null")] == [200] * 3
+
+
+def test_a_parameter_that_is_given_twice_is_refused(user: ApiClient) -> None:
+    event = http_event(
+        "GET", f"/v1/words/{new_id()}", query={"count": "1,2"}, context=caller_context(new_id(), new_id())
+    )
+    answer = sent(user._api, event | {"rawQueryString": "count=1&co%75nt=2"})
+    [fault] = answer.json["errors"]
+    assert (answer.status, fault["code"], fault["parameter"]) == (422, "given_twice", "count")
+
+
+def test_an_unknown_parameter_is_told_beside_another_fault(user: ApiClient) -> None:
+    answer = user.get(f"/v1/words/{new_id()}", count=0, cuont=1)
+    told = [(fault["code"], fault["parameter"]) for fault in answer.json["errors"]]
+    assert told == [("unknown_parameter", "cuont"), ("greater_than_equal", "count")]
+
+
 def test_bytes_that_are_not_text_are_a_bad_request(user: ApiClient) -> None:
     for body in ("/w==", "!"):
         event = http_event("POST", "/v1/words", body=body, context=caller_context(new_id(), new_id()))

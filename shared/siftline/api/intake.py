@@ -4,6 +4,7 @@ import base64
 import binascii
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -42,7 +43,7 @@ def plain_request(event: Mapping[str, Any]) -> dict[str, Any]:
     request = dict(event)
     if is_by_token(str(request.get("rawPath"))):
         return request | {"body": None, "isBase64Encoded": False}
-    if request.get("rawPath") in _FILES:
+    if takes_file(str(request.get("rawPath"))):
         return request
     body = request.get("body")
     if not body:
@@ -75,7 +76,8 @@ def read_json(text: str) -> Any:
         value = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:  # ValueError: also a number of thousands of digits
         raise _bad_json("The body is not valid JSON.") from error
-    if isinstance(value, list):  # of which Powertools would take the first entry for the whole
+    # Of a list Powertools would take the first entry for the whole; null may be said where no body is needed.
+    if isinstance(value, list | str | int | float):
         raise faulty([Fault(code="not_an_object", detail="The body must be a JSON object.", pointer="#")])
     faults: list[Fault] = []
     for path in list(_unstorable(value, [])):
@@ -90,7 +92,10 @@ def read_json(text: str) -> Any:
 
 
 def refuse_unstorable(event: APIGatewayProxyEventV2) -> None:
-    """Raise 422 when the query, and 404 when the path, holds what is no text or nothing we store can hold."""
+    """Raise 422 when the query, and 404 when the path, holds what is no text or nothing we store can hold.
+
+    A parameter that is given twice is refused too: nobody could say which one counts.
+    """
     if _UNSTORABLE.search(event.path):
         raise ProblemError(404, "not_found", "There is no such route.")
     faults = [
@@ -104,8 +109,29 @@ def refuse_unstorable(event: APIGatewayProxyEventV2) -> None:
         for name, value in event.query_string_parameters.items()
         if _UNSTORABLE.search(name) or _UNSTORABLE.search(value)
     ]
+    given = Counter(unquote_plus(pair.partition("=")[0]) for pair in event.raw_query_string.split("&") if pair)
+    faults += [
+        Fault(code="given_twice", detail="Given more than once", parameter=line(name, _NAME_MAX_CHARS))
+        for name, times in given.items()
+        if times > 1 and not is_by_token(event.path)
+    ]
     if faults:
         raise faulty(faults)
+
+
+def refuse_body(text: str) -> None:
+    """Raise 422 for a body that says something, where a route has no use for one; 400 for what is no JSON."""
+    faults = [
+        Fault(code="extra_forbidden", detail="Unknown. Nothing is known here.", pointer=pointer([name]))
+        for name in read_json(text) or {}
+    ]
+    if faults:
+        raise faulty(faults)
+
+
+def takes_file(path: str) -> bool:
+    """Say whether a route reads its body itself, which need not be JSON."""
+    return path in _FILES
 
 
 def _no_utf8(query: str) -> Iterator[str]:

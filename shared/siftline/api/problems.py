@@ -157,7 +157,7 @@ def fault_of(error: Mapping[str, Any], body: Any = None) -> Fault:
     path = list(_without_tags(body, path))
     if error["type"] in {"union_tag_invalid", "union_tag_not_found"}:
         path.append(str(error["ctx"]["discriminator"]).strip("'"))
-    fault = Fault(code=str(error["type"]), detail=_sentence(error))
+    fault = Fault(code=str(error["type"]), detail=_sentence(error, path))
     if place != "body":
         return fault.model_copy(update={"parameter": line(str(path[0] if path else place), _POINTER_MAX_CHARS)})
     if fault.code == "extra_forbidden" and (known := fields_at(body, path[:-1])):
@@ -224,7 +224,71 @@ def answer(problem: Problem, headers: Mapping[str, str] | None = None) -> Respon
     )
 
 
-def _sentence(error: Mapping[str, Any]) -> str:
-    """Return pydantic's message unless it might repeat what was sent (an own validator's text is ours to word)."""
-    message = str(error.get("msg", "Invalid value"))
-    return message.removeprefix("Value error, ")
+_OBJECT, _NUMBER, _BOOLEAN = "Must be a JSON object", "Must be a number", "Must be true or false"
+_WHOLE_NUMBER, _ID = "Must be a whole number", "Must be an id (a UUID)"
+_TIME = "Must be a time with date and offset (RFC 3339), such as 2026-11-28T09:30:00Z"
+_SENTENCES = {
+    "bool_parsing": _BOOLEAN,
+    "bool_type": _BOOLEAN,
+    "dict_type": _OBJECT,
+    "extra_forbidden": "Unknown here",
+    "float_parsing": _NUMBER,
+    "float_type": _NUMBER,
+    "greater_than": "Must be more than {gt}",
+    "greater_than_equal": "At least {ge}",
+    "int_from_float": _WHOLE_NUMBER,
+    "int_parsing": _WHOLE_NUMBER,
+    "int_parsing_size": _WHOLE_NUMBER,
+    "int_type": _WHOLE_NUMBER,
+    "less_than": "Must be less than {lt}",
+    "less_than_equal": "At most {le}",
+    "list_type": "Must be a list",
+    "missing": "Missing",
+    "model_attributes_type": _OBJECT,
+    "model_type": _OBJECT,
+    "none_required": "Must be left out here, or null",
+    "string_too_long": "At most {max_length} characters",
+    "string_too_short": "At least {min_length} characters",
+    "string_type": "Must be text",
+    "too_long": "At most {max_length} entries",
+    "too_short": "At least {min_length} entries",
+    "union_tag_invalid": "{discriminator} must be one of {expected_tags}",
+    "union_tag_not_found": "{discriminator} is missing",
+    "uuid_parsing": _ID,
+    "uuid_type": _ID,
+}
+"""What pydantic finds wrong, in our words; the names in braces are facts that it tells."""
+_TOPIC_ID = "1 to 64 lower-case letters, digits, - and _, the first a letter or digit"
+PATTERNS = {
+    "first_import": "Must be skip, all or newest:N, such as newest:10",
+    "id": _TOPIC_ID,
+    "idempotency-key": "1 to 255 visible ASCII characters, without spaces",
+    "lang": "A language's code (ISO 639) in lower-case letters, such as en",
+    "only": _TOPIC_ID,
+    "sort": "Must be recent or score",
+}
+"""What a field or parameter is to look like whose regular expression says it to programs."""
+
+
+def _sentence(error: Mapping[str, Any], path: Sequence[str | int]) -> str:
+    """Return what is wrong in our words, without what was sent (an own validator's text is ours to word)."""
+    kind = str(error["type"])
+    facts = {name: str(fact).replace("'", "") for name, fact in (error.get("ctx") or {}).items()}
+    if kind == "string_pattern_mismatch":
+        named = (PATTERNS[str(step).lower()] for step in reversed(path) if str(step).lower() in PATTERNS)
+        return next(named, "Not in the form that is asked for here")
+    if kind in {"enum", "literal_error"}:
+        return f"Must be {facts['expected']}"
+    if kind.startswith("time_"):
+        return 'Write the time of the wall clock as "HH:MM", such as "07:00"'
+    if kind.startswith(("datetime_", "timezone_")):
+        return _TIME
+    if facts.get("min_length") == "1" and kind in {"too_short", "string_too_short"}:
+        return "Must not be empty"
+    if kind == "too_long" and facts.get("field_type") == "Value":  # a text that is checked once it was read
+        kind = "string_too_long"
+    if kind in _SENTENCES and (kind != "missing" or path):
+        return _SENTENCES[kind].format_map(facts)
+    if kind == "missing":
+        return "The body must be a JSON object."
+    return str(error.get("msg", "Invalid value")).removeprefix("Value error, ")

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -15,7 +16,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from siftline.api.auth import admit, is_by_token
 from siftline.api.dispatch import Dispatcher
-from siftline.api.intake import plain_request, read_json, refuse_unstorable
+from siftline.api.intake import plain_request, read_json, refuse_body, refuse_unstorable, takes_file
 from siftline.api.limits import RequestLimit
 from siftline.api.paging import paging
 from siftline.api.problems import (
@@ -71,7 +72,7 @@ class HttpApi:
         self.resolver, self._elsewhere = (
             Dispatcher(
                 [resource.router() for resource in part],
-                [_safe_headers, _only_known_parameters, _of_one_list, _once_more],
+                [_safe_headers, _only_known, _of_one_list, _once_more],
                 serializer=to_json,
                 json_body_deserializer=read_json,
             )
@@ -117,8 +118,8 @@ class HttpApi:
             return self._unexpected(error)
         if "path" in places:  # not an id at all, so certainly not a known one
             return self._no_route(otherwise="thing")
-        problem = faulty(fault_of(fault, self.resolver.body()) for fault in faults)
-        return answer(problem.problem())
+        found = (fault_of(fault, self.resolver.body()) for fault in faults)
+        return answer(faulty(chain(_unknown_parameters(self.resolver), found)).problem())
 
     def _no_route(self, *, otherwise: str = "route") -> Response[str]:
         """Answer a method that a known path does not take (RFC 9110, section 15.5.6), or an unknown path."""
@@ -168,21 +169,31 @@ def _safe_headers(app: Dispatcher, next_middleware: Any) -> Response[Any]:
     return response
 
 
-def _only_known_parameters(app: Dispatcher, next_middleware: Any) -> Response[Any]:
-    """Refuse what no route would look at: a misspelt filter would otherwise answer with everything.
+def _only_known(app: Dispatcher, next_middleware: Any) -> Response[Any]:
+    """Refuse what no route would look at: a misspelt filter would otherwise answer with everything."""
+    event = app.current_event
+    faults = _unknown_parameters(app)
+    if faults:
+        raise faulty(faults, "unknown_parameter")
+    reads = event.http_method.upper() in {"GET", "HEAD"} or takes_file(event.path)
+    if event.body and app.parameters() is not None and app.body() is None and not reads:
+        refuse_body(event.body)
+    response: Response[Any] = next_middleware(app)
+    return response
+
+
+def _unknown_parameters(app: Dispatcher) -> list[Fault]:
+    """Return the parameters that a route does not know.
 
     To links in mails and feeds, others add parameters of their own (``utm_source``): these say nothing to us.
     """
     known = app.parameters()
-    if known is not None and not is_by_token(app.current_event.path):
-        sent = app.current_event.query_string_parameters
-        detail = f"Known here: {', '.join(sorted(known))}." if known else "This path knows no parameters."
-        unknown = (line(name, _NAME_MAX_CHARS) for name in sent if name not in known)
-        faults = [Fault(code="unknown_parameter", detail=detail, parameter=name) for name in unknown]
-        if faults:
-            raise faulty(faults, "unknown_parameter")
-    response: Response[Any] = next_middleware(app)
-    return response
+    if known is None or is_by_token(app.current_event.path):
+        return []
+    detail = f"Known here: {', '.join(sorted(known))}." if known else "This path knows no parameters."
+    sent = app.current_event.query_string_parameters
+    unknown = (line(name, _NAME_MAX_CHARS) for name in sent if name not in known)
+    return [Fault(code="unknown_parameter", detail=detail, parameter=name) for name in unknown]
 
 
 def _of_one_list(app: Dispatcher, next_middleware: Any) -> Response[Any]:
