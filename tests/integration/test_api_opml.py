@@ -98,6 +98,28 @@ def test_the_same_file_twice_changes_nothing(world: World) -> None:
     assert state(world) == before
 
 
+def test_what_one_follows_on_this_machine_comes_back_as_followed_and_nothing_else_there(database: Database) -> None:
+    """A file opens no address of this machine; what its owner typed before is theirs already."""
+    world = World(database, allow_loopback=True)
+    user, other = world.user(), world.user()
+    for url in ("http://127.0.0.1:9/feed", "http://localhost:9/site"):
+        assert user.post("/v1/sources", {"url": url}).status == 202
+    page = {"url": "http://127.0.0.1:9/page", "kind": "web", "selector": "h2 a"}
+    assert user.post("/v1/sources", page).status == 202
+    world.sql("update sources set feed_url = 'http://localhost:9/rss' where url like '%%/site'")
+    file = user.send("GET", "/v1/opml").text
+    before = state(world)
+    answer = sent(user, file)
+    assert outcomes(answer) == ["already"] * 3
+    assert [one["source_id"] for one in answer.json["outlines"]] == [
+        one["id"] for one in user.get("/v1/sources").json["items"]
+    ]
+    assert outcomes(sent(user, opml('<outline xmlUrl="http://localhost:9/rss"/>'))) == ["already"]
+    assert outcomes(sent(user, opml('<outline xmlUrl="http://localhost:9/other"/>'))) == ["refused"]
+    assert outcomes(sent(other, file)) == ["refused"] * 3
+    assert state(world) == before
+
+
 @pytest.mark.parametrize(
     ("limits", "status", "code"),
     [

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from psycopg.errors import ForeignKeyViolation
 
+from siftline.api.limits import Holdings
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from tests.api_client import Answered, ApiClient, World, sent
@@ -255,8 +256,8 @@ def test_a_file_fills_the_folders_that_are_there_and_makes_those_that_lack(world
         '<outline text="Refused"><outline xmlUrl="ftp://refused.example/feed"/></outline><outline text="Void"/>',
     )
     assert [one["outcome"] for one in answer.json["outlines"]] == ["subscribed", "subscribed", "already", "refused"]
-    # Nothing is made for what changes nothing.
-    assert names(user) == ["News", "Ports"]
+    # Nothing is made for what changes nothing, but for a folder that is empty.
+    assert names(user) == ["News", "Ports", "Void"]
     assert within(user, known) == []
     sources = {one["title"]: one for one in user.get("/v1/sources", folder_id=news).json["items"]}
     assert {name: one["topics"] for name, one in sources.items()} == {"Sea": [], "Port": ["Trade", "News"]}
@@ -265,8 +266,7 @@ def test_a_file_fills_the_folders_that_are_there_and_makes_those_that_lack(world
 
 def test_what_is_in_no_folder_goes_out_first_and_topics_beside_it(world: World) -> None:
     user = world.user()
-    sea, empty = folder(user, "Sea"), folder(user, "Empty")
-    assert empty
+    sea = folder(user, "Sea")
     follow(user, "loose")
     source_id = follow(user, "ship", sea)
     user.patch(f"/v1/sources/{source_id}", {"topics": ["Trade"]})
@@ -275,6 +275,27 @@ def test_what_is_in_no_folder_goes_out_first_and_topics_beside_it(world: World) 
     loose, filed = body
     assert (loose.get("xmlUrl"), filed.get("text")) == ("https://loose.example/feed", "Sea")
     assert [(one.get("xmlUrl"), one.get("category")) for one in filed] == [("https://ship.example/feed", "Trade")]
+
+
+def test_empty_folders_go_out_and_come_in(world: World) -> None:
+    user, other = world.user(), world.user()
+    follow(user, "ship", folder(user, "Sea"))
+    for name in ("Later & more", "Empty"):
+        folder(user, name)
+    file = user.send("GET", "/v1/opml").text
+    body = parsed(user.send("GET", "/v1/opml")).find("body")
+    assert body is not None
+    assert [(one.get("text"), len(one)) for one in body] == [("Sea", 1), ("Empty", 0), ("Later & more", 0)]
+    for _ in range(2):
+        assert other.send("POST", "/v1/opml", body=file, headers=XML).status == 200
+        assert names(other) == ["Empty", "Later & more", "Sea"]
+
+
+def test_an_empty_folder_too_many_changes_nothing(database: Database) -> None:
+    user = World(database, holdings=Holdings(folders=1)).user()
+    answer = import_(user, '<outline text="a"/><outline text="b"/><outline xmlUrl="https://a.example/feed"/>')
+    assert (answer.status, answer.code) == (409, "too_many_folders")
+    assert (names(user), user.get("/v1/sources").json["items"]) == ([], [])
 
 
 def test_many_at_once_make_one_folder_and_none_fails(world: World) -> None:

@@ -257,5 +257,5 @@ def test_titles_of_atom_and_opml_are_lines():
     shown = "Flood [2J =?utf-8?q?=0D=0ABcc:_x?="
     assert entries_xml([entry], max_bytes=10_000).count(f">{shown}<") == 2
     body = f'<opml><body><outline xmlUrl="https://n.example/" text="{escape(title)}"/></body></opml>'
-    [outline] = opml.read(body.replace("\x1b", "").encode(), encoding=None, most=10)
+    [outline] = opml.read(body.replace("\x1b", "").encode(), encoding=None, most=10).outlines
     assert outline.title == shown.replace("\x1b", "")

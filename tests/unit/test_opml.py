@@ -34,7 +34,7 @@ def opml(body: str, head: str = '<?xml version="1.0" encoding="UTF-8"?>') -> byt
 
 
 def outlines(body: bytes | str, *, encoding: str | None = None, most: int = 100) -> list[Outline]:
-    return read(opml(body) if isinstance(body, str) else body, encoding=encoding, most=most)
+    return read(opml(body) if isinstance(body, str) else body, encoding=encoding, most=most).outlines
 
 
 def refusal(body: bytes | str, **more: int) -> ProblemError:
@@ -88,6 +88,15 @@ class TestReading:
             (None, f"{FEED}2", ("News", "Deep")),
             (None, "", ("News", "Deep")),
         ]
+
+    @pytest.mark.parametrize("more", ["", "\n<outline text='R&D'/>"], ids=["sound", "damaged"])
+    def test_what_has_a_name_and_nothing_else_is_an_empty_folder(self, more: str) -> None:
+        body = """
+        <outline text="Empty"/><outline title="Named" text="Empty too"></outline><outline text=" "/><outline/>
+        <outline text="Note" type="text"/><outline text="Task" _complete="yes"/><outline text="Gone" xmlUrl=""/>
+        <outline text="Holds"><outline text="Inner"/><outline xmlUrl="https://a.example/feed"/></outline>"""
+        found = read(opml(body + more), encoding=None, most=100).empty_folders
+        assert found == ["Empty", "Named", *(["R&D"] if more else [])]
 
     def test_bookmarks_are_told_apart_from_subscriptions(self) -> None:
         found = outlines(
@@ -302,7 +311,7 @@ class TestWriting:
             ),
         ]
         text = write(sources, title="Mine")
-        assert read(text.encode(), encoding=None, most=100) == [
+        assert read(text.encode(), encoding=None, most=100).outlines == [
             Outline("https://x.example/", "Site", (), (), "rss"),
             Outline("https://www.reddit.com/r/python/top/.rss?t=week", "r/Python", (), ("Z", "R&D"), "reddit"),
             Outline(FEED, 'A & "B" <c>', ("News",), ("Sea", "R&D, all/most"), "rss"),
@@ -328,4 +337,4 @@ class TestWriting:
 
     def test_what_xml_cannot_say_is_left_out(self) -> None:
         text = write([Source(title="a\x01b\ufffe", folders=named("f\x0b"), topics=["t\x0b"])], title="<&>")
-        assert [outline.title for outline in read(text.encode(), encoding=None, most=9)] == ["ab"]
+        assert [outline.title for outline in read(text.encode(), encoding=None, most=9).outlines] == ["ab"]

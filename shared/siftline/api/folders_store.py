@@ -121,12 +121,16 @@ def put_source(connection: Connection, user_id: UUID, source_id: UUID, folder_id
         return set(cursor.execute(_OWN, values))
 
 
-def put_by_name(connection: Connection, user_id: UUID, named: Mapping[UUID, Sequence[str]], *, at_most: int) -> bool:
+def put_by_name(
+    connection: Connection, user_id: UUID, named: Mapping[UUID, Sequence[str]], *, empty: Sequence[str], at_most: int
+) -> bool:
     """Put sources that the user follows into the folders of these names too, made where the user lacks them.
+
+    So are those of ``empty``, into which nothing is put.
 
     Returns ``False``, with some of it done, where the user would have more than ``at_most`` folders.
     """
-    names = list(dict.fromkeys(name for names in named.values() for name in names))
+    names = list(dict.fromkeys([*(name for names in named.values() for name in names), *empty]))
     if not names:
         return True
     count = hold(connection, user_id)

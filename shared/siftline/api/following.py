@@ -36,10 +36,14 @@ class Following:
 
     def beyond(self, connection: Connection, user_id: UUID, keys: Sequence[str]) -> list[str]:
         """Return those of these sources that would be more than the user may follow; none that they follow already."""
-        followed = store.followed_keys(connection, user_id, keys)
-        followed |= store.followed_otherwise(connection, user_id, keys).keys()
+        followed = self.followed(connection, user_id, keys)
         room = self.at_most - store.count_followed(connection, user_id)
         return [key for key in keys if key not in followed][max(room, 0) :]
+
+    def followed(self, connection: Connection, user_id: UUID, keys: Sequence[str]) -> dict[str, UUID]:
+        """Return which of these sources a user follows, under this address or another of the same feed."""
+        otherwise = store.followed_otherwise(connection, user_id, keys)
+        return otherwise | store.followed_by_key(connection, user_id, keys)
 
     def follow(
         self,

@@ -105,10 +105,6 @@ order by source_id on conflict (user_id, source_id) do nothing
 returning source_id
 """
 
-_FOLLOWED_KEYS = """
-select s.url_key from sources s join subscriptions b on b.source_id = s.id
-where b.user_id = %(user_id)s and s.url_key = any(%(keys)b::text[])
-"""
 # Where a source is really polled, once that was found or said: of what a user follows, and of what is wanted.
 _ALIASES = """
 select s.id, s.url_key, coalesce(s.adopted_url, s.feed_url) as polled_url,
@@ -188,10 +184,9 @@ def subscribe(connection: Connection, user_id: UUID, asked: Sequence[tuple[UUID,
         return set(cursor.execute(_SUBSCRIBE, values))
 
 
-def followed_keys(connection: Connection, user_id: UUID, keys: Sequence[str]) -> set[str]:
+def followed_by_key(connection: Connection, user_id: UUID, keys: Sequence[str]) -> dict[str, UUID]:
     """Return which of these sources a user follows."""
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        return set(cursor.execute(_FOLLOWED_KEYS, {"user_id": user_id, "keys": list(keys)}))
+    return dict(connection.execute(_FOLLOWED, {"user_id": user_id, "keys": list(keys)}).fetchall())
 
 
 def followed_otherwise(connection: Connection, user_id: UUID, keys: Sequence[str]) -> dict[str, UUID]:
@@ -202,7 +197,7 @@ def followed_otherwise(connection: Connection, user_id: UUID, keys: Sequence[str
     aliases = connection.execute(_ALIASES, {"user_id": user_id, "keys": list(keys)}).fetchall()
     polled = {key: canonical_url(url) for _, key, url, _ in aliases}
     wanted = [*keys, *(polled[key] for key in keys if key in polled)]
-    direct: dict[str, UUID] = dict(connection.execute(_FOLLOWED, {"user_id": user_id, "keys": wanted}).fetchall())
+    direct = followed_by_key(connection, user_id, wanted)
     held = {polled[key]: source_id for source_id, key, _, followed in aliases if followed} | direct
     found = {key: held.get(key) or held.get(polled.get(key, key)) for key in keys if key not in direct}
     return {key: source_id for key, source_id in found.items() if source_id is not None}

@@ -4,7 +4,8 @@ Sound files are read as XML. Others are read tag by tag: what stands before the 
 named, bare ampersands, names of HTML's characters, control characters and missing ends cost nothing.
 
 What holds others is a folder of all that stands in it, at any depth, and each part of an outline's ``category`` is a
-topic; what stands in several places is in several folders. What other readers have no word for (a page whose links are
+topic; what stands in several places is in several folders. An outline of the first level that has a name and nothing
+else is a folder in which nothing is yet. What other readers have no word for (a page whose links are
 followed, by which selector, how often, topics with signs that part categories) stands in attributes of our own
 namespace.
 """
@@ -69,6 +70,16 @@ class Outline:
     refresh_max_minutes: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Subscriptions:
+    """What a file holds."""
+
+    outlines: list[Outline]
+    """In its order."""
+    empty_folders: list[str]
+    """Names of folders in which nothing is, in its order."""
+
+
 class Followed(Protocol):
     """A source as its follower knows it."""
 
@@ -128,8 +139,8 @@ class Followed(Protocol):
         ...
 
 
-def read(body: bytes, *, encoding: str | None, most: int) -> list[Outline]:
-    """Return the subscriptions of an OPML file, in its order; ``encoding`` goes before what the file itself says.
+def read(body: bytes, *, encoding: str | None, most: int) -> Subscriptions:
+    """Return the subscriptions of an OPML file; ``encoding`` goes before what the file itself says.
 
     A damaged file yields what can be read of it. Raises 400 for what is no OPML, and 422 for more than ``most``
     subscriptions or what is built to hurt.
@@ -170,8 +181,11 @@ def _character(reference: re.Match[str]) -> str:
     return _ILLEGAL.sub("", chr(code)) if code <= 0x10FFFF else reference[0]
 
 
-def write(sources: Iterable[Followed], *, title: str) -> str:
-    """Return OPML 2.0: what is in no folder first, then each folder with what is in it, in the order of the sources."""
+def write(sources: Iterable[Followed], *, title: str, folder_names: Iterable[str] = ()) -> str:
+    """Return OPML 2.0: what is in no folder first, then each folder with what is in it, in the order of the sources.
+
+    Those of ``folder_names`` in which nothing is come last.
+    """
     folders: dict[str, list[str]] = {}
     loose: list[str] = []
     for source in sources:
@@ -184,6 +198,7 @@ def write(sources: Iterable[Followed], *, title: str) -> str:
     lines += [f"  <head><title>{escaped(title)}</title></head>", "  <body>", *loose]
     for name, inside in folders.items():
         lines += [f"    <outline{attributes({'text': line(name)})}>", *inside, "    </outline>"]
+    lines += [f"    <outline{attributes({'text': line(name)})}/>" for name in folder_names if name not in folders]
     return "\n".join([*lines, "  </body>", "</opml>", ""])
 
 
@@ -238,10 +253,13 @@ class _Reading:
         self._folders: list[str | None] = []
         self._open: list[int | None] = []
         """The places of the outlines that are still open, if they are in the list: what holds others is a folder."""
+        self._empty: list[str] = []
+        self._lone: str | None = None
+        """The outline that is open, where it may be an empty folder."""
         self._depth = 0
         self._opml = False
 
-    def of(self, body: bytes, encoding: str | None) -> list[Outline]:
+    def of(self, body: bytes, encoding: str | None) -> Subscriptions:
         parser = expat.ParserCreate(encoding)
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
@@ -249,9 +267,9 @@ class _Reading:
         parser.Parse(body, True)  # noqa: FBT003 - expat takes it by place only
         if not self._opml:
             raise _no_opml("The body is XML, but not OPML.")
-        return self._found
+        return Subscriptions(self._found, self._empty)
 
-    def of_damaged(self, text: str) -> list[Outline]:
+    def of_damaged(self, text: str) -> Subscriptions:
         """Read tag by tag what is no XML; each place of the text is looked at once."""
         if "<!entity" in text.lower():
             _refuse_entity()
@@ -270,7 +288,7 @@ class _Reading:
                 self._end(tag.name)
         if not self._opml or not self._found:
             raise _no_opml("The body is neither XML nor a list of subscriptions.")
-        return self._found
+        return Subscriptions(self._found, self._empty)
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         self._depth += 1
@@ -286,11 +304,18 @@ class _Reading:
         if name.lower() == "outline":
             self._folders.pop()
             self._open.pop()
+            if self._lone is not None:
+                if len(self._empty) == self._most:
+                    raise ProblemError(422, "too_many_outlines", f"The file holds more than {self._most} folders.")
+                self._empty.append(self._lone)
+                self._lone = None
 
     def _outline(self, said: Mapping[str, str]) -> None:
         title = line(said.get("title") or said.get("text") or "", TITLE_MAX_CHARS)
         feed, page = said.get("siftline:url") or said.get("xmlurl"), said.get("htmlurl")
         address = feed or page or said.get("url") or ("" if _ADDRESSES & said.keys() else None)
+        # Deeper ones, and those that say more, are more likely a text's lines than folders.
+        self._lone = title if title and not self._open and said.keys() <= {"text", "title"} else None
         above = self._open[-1] if self._open else None
         if above is not None and not self._found[above].url:
             # What names no address and holds others is a folder, whatever empty attributes it has.

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
+from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Request, Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
@@ -15,6 +16,8 @@ from aws_lambda_powertools.event_handler.depends import Depends
 from siftline.api import folders_store, opml, sources_store
 from siftline.api.addresses import Address, SourceKind, address_of
 from siftline.api.auth import CurrentCaller
+from siftline.api.callers import Caller
+from siftline.api.destinations import AddressRefusedError
 from siftline.api.following import Followed, Following
 from siftline.api.following_store import Wish
 from siftline.api.hand_out import HandOut
@@ -24,7 +27,7 @@ from siftline.api.problems import ProblemError, conflict
 from siftline.api.routing import BODY_PROBLEMS, new_router, responses
 from siftline.api.shapes import Cause
 from siftline.contracts import Priority
-from siftline.kit.db import Database
+from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError
 
 _XML_TYPE = re.compile(
@@ -103,20 +106,24 @@ class OpmlRoutes:
         """Write what the caller follows, newest first."""
         with self._database.transaction() as connection:
             rows = sources_store.list_sources(connection, caller.user_id, limit=self._limits.max_exported)
+            folders = [row.name for row in folders_store.list_folders(connection, caller.user_id)]
         return Response(
             status_code=200,
             content_type="text/x-opml; charset=utf-8",
-            body=opml.write(rows, title="Siftline subscriptions"),
+            body=opml.write(rows, title="Siftline subscriptions", folder_names=folders),
             headers={"Content-Disposition": 'attachment; filename="siftline.opml"'},
         )
 
     def take_in(self, upload: Annotated[Upload, Depends(_upload_of)], caller: CurrentCaller) -> OpmlAnswer:
         """Follow what a file names, in one transaction; who follows something already changes nothing by it."""
         body, encoding = self._bytes(upload)
-        outlines = opml.read(body, encoding=encoding, most=self._limits.max_outlines)
+        read = opml.read(body, encoding=encoding, most=self._limits.max_outlines)
+        outlines = read.outlines
         checked = [self._checked(outline) for outline in outlines]
         wishes, folders = _merged(outlines, checked)
         with self._database.transaction() as connection:
+            known = self._known(connection, caller, outlines, checked)
+            checked = [known[place][0] if place in known else one for place, one in enumerate(checked)]
             beyond = set(self._following.beyond(connection, caller.user_id, list(wishes)))
             checked = [self._beyond() if isinstance(one, Address) and one.key in beyond else one for one in checked]
             wishes = {key: wish for key, wish in wishes.items() if key not in beyond}
@@ -129,11 +136,14 @@ class OpmlRoutes:
                 priority=Priority.UNDER_72_HOURS,
             )
             fresh = {one.source_id: list(folders[key]) for key, one in zip(wishes, followed, strict=True) if one.fresh}
-            if not folders_store.put_by_name(connection, caller.user_id, fresh, at_most=self._folders_at_most):
+            if not folders_store.put_by_name(
+                connection, caller.user_id, fresh, empty=read.empty_folders, at_most=self._folders_at_most
+            ):
                 detail = f"You may have {self._folders_at_most} folders; with those of this file there would be more."
                 raise conflict("too_many_folders", detail)
         self._hand_out(job_ids)
-        return _answered(outlines, checked, dict(zip(wishes, followed, strict=True)))
+        before = {address.key: Followed(source_id, fresh=False, items=0) for address, source_id in known.values()}
+        return _answered(outlines, checked, before | dict(zip(wishes, followed, strict=True)))
 
     def _bytes(self, upload: Upload) -> tuple[bytes, str | None]:
         """Return the file and, where the gateway made text of it, the encoding that it therefore has now."""
@@ -156,18 +166,32 @@ class OpmlRoutes:
     def _too_large(self) -> ProblemError:
         return ProblemError(413, "body_too_large", f"The file is larger than {self._limits.max_bytes // 1024} KiB.")
 
+    def _known(
+        self, connection: Connection, caller: Caller, outlines: Sequence[Outline], checked: Sequence[Address | Cause]
+    ) -> dict[int, tuple[Address, UUID]]:
+        """Return, by their places, the outlines of this machine's addresses that the caller once typed and follows."""
+        local = {
+            place: address
+            for place, (outline, one) in enumerate(zip(outlines, checked, strict=True))
+            if isinstance(one, Cause) and one.code == AddressRefusedError.code
+            if isinstance(address := self._checked(outline, allow_loopback=True), Address)
+        }
+        followed = self._following.followed(connection, caller.user_id, [address.key for address in local.values()])
+        return {place: (address, followed[address.key]) for place, address in local.items() if address.key in followed}
+
     @staticmethod
-    def _checked(outline: Outline) -> Address | Cause:
+    def _checked(outline: Outline, *, allow_loopback: bool = False) -> Address | Cause:
         """Return the source that an outline means, or why it is none.
 
         Whoever made the file named its addresses, and nobody typed them: none is of this machine, whatever is set.
+        With ``allow_loopback`` it may be, to be looked for among what is followed already.
         """
         if outline.bookmark:
             return Cause(code="not_a_subscription", detail="The outline is a bookmark: it names no feed to follow.")
         kind = SourceKind(outline.kind) if outline.kind in set(SourceKind) else None
         selector = (outline.selector or "")[:_SELECTOR_MAX_CHARS] if kind is SourceKind.WEB else None
         try:
-            return address_of(outline.url, kind=kind, selector=selector or None, allow_loopback=False)
+            return address_of(outline.url, kind=kind, selector=selector or None, allow_loopback=allow_loopback)
         except PermanentError as error:
             return Cause(code=error.error_code, detail=error.detail)
 
