@@ -83,6 +83,7 @@ def test_a_new_time_begins_a_rhythm_and_another_name_does_not(world):
         ({"at": "25:00"}, "#/at"),
         ({"at": "07:00+02:00"}, "#/at"),
         ({"weekday": 0}, "#/weekday"),
+        ({"weekday": 3}, "#/weekday"),
         ({"frequency": "HOURLY"}, "#/frequency"),
         ({"time_zone": "Mars/Olympus"}, "#/time_zone"),
         ({"time_zone": "../../etc/passwd"}, "#/time_zone"),
@@ -114,8 +115,37 @@ def test_what_makes_no_sense_is_refused_with_its_place(world, body, pointer):
     assert [fault["pointer"] for fault in answer.json["errors"]] == [pointer]
 
 
+def test_a_weekday_is_for_weekly_ones_alone(world):
+    user = world.user()
+    briefing = made(user)
+    path = f"/v1/briefings/{briefing['id']}"
+    [fault] = user.patch(path, {"weekday": 3}).json["errors"]
+    assert (fault["code"], fault["pointer"]) == ("weekday_of_daily", "#/weekday")
+    assert user.patch(path, {"weekday": 3, "frequency": "WEEKLY"}).json["weekday"] == 3
+    assert user.patch(path, {"weekday": 4}).json["weekday"] == 4
+    assert user.patch(path, {"weekday": 4, "frequency": "DAILY"}).status == 422
+    assert user.patch(path, {"frequency": "DAILY"}).json["weekday"] is None
+
+
+def test_a_briefing_that_is_off_is_not_due(world):
+    user = world.user()
+    briefing = made(user)
+    path = f"/v1/briefings/{briefing['id']}"
+    world.sql("update briefings set next_due_at = '2026-11-30T06:00:00Z'")
+    assert user.get(path).json["next_due_at"] == "2026-11-30T06:00:00Z"
+    assert user.patch(path, {"enabled": False}).json["next_due_at"] is None
+    assert [one["next_due_at"] for one in user.get("/v1/briefings").json["items"]] == [None]
+
+
 @pytest.mark.parametrize(
-    ("at", "said"), [("23:59:59", "without seconds"), (7, '"HH:MM"'), (None, '"HH:MM"'), ("07:00+02:00", "no offset")]
+    ("at", "said"),
+    [
+        ("23:59:59", "without seconds"),
+        ("7:00", '"HH:MM"'),
+        (7, '"HH:MM"'),
+        (None, '"HH:MM"'),
+        ("07:00+02:00", "no offset"),
+    ],
 )
 def test_a_time_that_is_none_of_the_wall_clocks_is_told_how_to_be_written(world, at, said):
     answer = world.user().post("/v1/briefings", {**MORNING, "at": at})

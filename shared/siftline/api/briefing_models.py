@@ -153,9 +153,7 @@ class NewBriefing(Asked):
 
     name: Name = Field(examples=["Morning"])
     frequency: Frequency
-    weekday: StrictInt = Field(
-        default=1, ge=1, le=7, description="ISO 8601: 1 Monday, 7 Sunday; counts for weekly ones"
-    )
+    weekday: StrictInt = Field(default=1, ge=1, le=7, description="ISO 8601: 1 Monday, 7 Sunday; for weekly ones only")
     at: WallClock = Field(description=_AT, examples=["07:00"])
     time_zone: Zone | None = Field(default=None, description=_ZONE, examples=["Europe/Berlin"])
     interests: Interests = Field(default="", description=_INTERESTS)
@@ -219,7 +217,9 @@ class Briefing(BaseModel):
     enabled: bool
     status: BriefingStatus
     error: Cause | None = Field(description="Why the last edition could not be made")
-    next_due_at: datetime | None = Field(description="When the next edition is due; null while it is worked out")
+    next_due_at: datetime | None = Field(
+        description="When the next edition is due; null while it is worked out or the briefing is off"
+    )
     last_edition_id: UUID | None
     created_at: datetime
     updated_at: datetime

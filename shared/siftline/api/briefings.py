@@ -17,6 +17,7 @@ from siftline.api.briefing_models import (
     ChangeBriefing,
     Delivery,
     EditionRequest,
+    Frequency,
     MadeBriefing,
     MailDelivery,
     NewBriefing,
@@ -108,6 +109,7 @@ class BriefingRoutes:
         """Make a briefing; its first edition is the next one due."""
         delivery = self._checked(body.delivery, "#/delivery/destination")
         _check_zone(body.time_zone)
+        _check_weekday(body, body.frequency)
         values = {
             "id": new_id(),
             **body.model_dump(exclude={"delivery"}),
@@ -141,7 +143,8 @@ class BriefingRoutes:
         if "delivery" in body.model_fields_set:
             changes |= self._checked(body.delivery, "#/delivery/destination")
         with self._database.transaction() as connection:
-            self._find(connection, caller, briefing_id)
+            before = self._find(connection, caller, briefing_id)
+            _check_weekday(body, changes.get("frequency", before.frequency))
             job_ids = self._scores.ask(connection, caller.user_id) if changes.get("interests") else []
             store.change_briefing(connection, caller.user_id, briefing_id, changes)
             changed = self._find(connection, caller, briefing_id)
@@ -200,6 +203,12 @@ def _check_zone(name: str | None) -> None:
         raise faulty([Fault(code="unknown_time_zone", detail=detail, pointer="#/time_zone")])
 
 
+def _check_weekday(body: NewBriefing | ChangeBriefing, frequency: str) -> None:
+    if "weekday" in body.model_fields_set and frequency == Frequency.DAILY:
+        detail = "A daily briefing appears on every day: leave out the weekday, or make it WEEKLY"
+        raise faulty([Fault(code="weekday_of_daily", detail=detail, pointer="#/weekday")])
+
+
 def _shown(row: store.BriefingRow) -> Briefing:
     status = _STATES.get(row.state or "", BriefingStatus(row.status))
     return Briefing(
@@ -221,7 +230,7 @@ def _shown(row: store.BriefingRow) -> Briefing:
         enabled=row.enabled,
         status=status,
         error=Cause(code=row.error_code, detail=row.error_detail or "") if row.error_code else None,
-        next_due_at=row.next_due_at,
+        next_due_at=row.next_due_at if row.enabled else None,
         last_edition_id=row.last_edition_id,
         created_at=row.created_at,
         updated_at=row.updated_at,
