@@ -201,4 +201,4 @@ def _tell(made: NewUser) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run(main, beside=True)
