@@ -109,7 +109,7 @@ credits: $(VENV)/.local ## credits for a user: USER=name-or-id AMOUNT=100, or AM
 export: $(VENV)/.local ## all that a user has, as JSON: USER=name-or-id OUT=file.json
 	@$(COMMAND) infra.local.export $(FOLDER_OPTION) $(TYPED_USER) --out=$(call quoted,OUT)
 
-# Both act on DATABASE_URL where it is set, else on FOLDER, whether make run is at work there or not.
+# Both act on DATABASE_URL where it is set, else on FOLDER: backup beside make run or without it, restore without.
 .PHONY: backup
 backup: $(VENV)/.local ## the database whole, while everything runs: OUT=file.tar
 	@$(COMMAND) infra.local.backup --out=$(call quoted,OUT) $(FOLDER_OPTION)
