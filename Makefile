@@ -11,6 +11,16 @@ BIN := $(VENV)/bin
 # Logs and progress are for people: PYTHONUNBUFFERED shows them as they come.
 export PYTHONUNBUFFERED := 1
 
+# What is typed reaches a command as it was typed: make expands nothing in it, and the shell takes it for one word.
+define newline
+
+
+endef
+quoted = '$(subst ','\'',$(subst $(newline), ,$(value $(1))))'
+option = $(if $(value $(1)),--$(2)=$(call quoted,$(1)))
+flag = $(if $(strip $(value $(1))),$(if $(filter-out 1,$(value $(1))),$(error $(1) must be 1 or left out))--$(2))
+unexport AMOUNT DELETE ERROR_CODE EVENT FOLDER FROM FUNCTION KIND LIMIT MODEL NAME OLDER_THAN OUT PORT QUEUE TO TOKEN VERSION
+
 -include infra/build.mk
 
 .PHONY: help
@@ -53,67 +63,69 @@ $(VENV)/.dev: infra/locks/dev.txt infra/locks/local.txt
 
 # --- one machine, no cloud ----------------------------------------------------------------------------------------
 
-.PHONY: run
-run: $(VENV)/.local .local/ministack/.ready ## the whole system on this machine: PORT=8787, SAMPLES=1 adds sample feeds
-	@PYTHONPATH=shared:. exec $(BIN)/python -m infra.local.run --port $(or $(PORT),8787) $(if $(filter 1,$(SAMPLES)),--samples)
+# Operations act on DATABASE_URL; where none is given, on what `make run` runs here, or in FOLDER.
+COMMAND = PYTHONPATH=shared:. $(BIN)/python -m
+FOLDER_OPTION = $(call option,FOLDER,folder)
 
-# Operations act on DATABASE_URL; where none is given, on what `make run` runs here.
-LOCAL_ENV := if [ -z "$${DATABASE_URL:-}" ] && [ -f .local/environment ]; then set -a; . .local/environment; set +a; fi
+.PHONY: run
+run: $(VENV)/.local .local/ministack/.ready ## the whole system on this machine: PORT=8787, SAMPLES=1 adds sample feeds, FOLDER=.local keeps it
+	@PYTHONPATH=shared:. exec $(BIN)/python -m infra.local.run $(call option,PORT,port) $(call flag,SAMPLES,samples) $(FOLDER_OPTION)
 
 .PHONY: migrate
 migrate: $(VENV)/.local ## bring the database of DATABASE_URL to the newest schema
-	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.migrate
+	@$(COMMAND) infra.local.migrate $(FOLDER_OPTION)
 
 .PHONY: user
 user: $(VENV)/.local ## make a user and print a token: NAME=…, OPS=1 for an operator; LIST=1; TOKEN=… REVOKE=1 another token; DELETE=… YES=1
-	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.user $(if $(NAME),--name "$(NAME)") $(if $(filter 1,$(OPS)),--ops) \
-	  $(if $(filter 1,$(LIST)),--list) $(if $(TOKEN),--token "$(TOKEN)") $(if $(filter 1,$(REVOKE)),--revoke) \
-	  $(if $(DELETE),--delete "$(DELETE)") $(if $(filter 1,$(YES)),--yes)
+	@$(COMMAND) infra.local.user $(FOLDER_OPTION) $(call option,NAME,name) $(call flag,OPS,ops) $(call flag,LIST,list) \
+	  $(call option,TOKEN,token) $(call flag,REVOKE,revoke) $(call option,DELETE,delete) $(call flag,YES,yes)
 
 .PHONY: redrive
 redrive: $(VENV)/.local ## give dead letters back to work: QUEUE=analysis, ERROR_CODE=…, LIMIT=…, DRY_RUN=1
-	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.redrive --queue="$(QUEUE)" \
-	  $(if $(ERROR_CODE),--error-code "$(ERROR_CODE)") $(if $(LIMIT),--limit "$(LIMIT)") $(if $(filter 1,$(DRY_RUN)),--dry-run)
+	@$(COMMAND) infra.local.redrive $(FOLDER_OPTION) --queue=$(call quoted,QUEUE) \
+	  $(call option,ERROR_CODE,error-code) $(call option,LIMIT,limit) $(call flag,DRY_RUN,dry-run)
 
 .PHONY: resolve
 resolve: $(VENV)/.local ## ask who organisations are that have temporary ids: DRY_RUN=1 only counts, LIMIT=100
-	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.resolve $(if $(LIMIT),--limit "$(LIMIT)") $(if $(filter 1,$(DRY_RUN)),--dry-run)
+	@$(COMMAND) infra.local.resolve $(FOLDER_OPTION) $(call option,LIMIT,limit) $(call flag,DRY_RUN,dry-run)
 
 .PHONY: reindex
 reindex: $(VENV)/.local ## make all vectors anew while search goes on: DRY_RUN=1 only counts, TO=<model folder, s3://… or api:<model>>
-	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.reindex $(if $(TO),--to "$(TO)") $(if $(filter 1,$(DRY_RUN)),--dry-run)
+	@$(COMMAND) infra.local.reindex $(FOLDER_OPTION) $(call option,TO,to) $(call flag,DRY_RUN,dry-run)
 
 .PHONY: reprocess
 reprocess: $(VENV)/.local ## read again what other versions read: DRY_RUN=1 only counts and prices; KIND=topics VERSION=… OLDER_THAN=2026-11-01 LIMIT=…; SHOW=1, CANCEL=1
-	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.reprocess $(if $(KIND),--kind "$(KIND)") $(if $(VERSION),--version "$(VERSION)") \
-	  $(if $(OLDER_THAN),--older-than "$(OLDER_THAN)") $(if $(LIMIT),--limit "$(LIMIT)") $(if $(filter 1,$(DRY_RUN)),--dry-run) $(if $(filter 1,$(SHOW)),--show) $(if $(filter 1,$(CANCEL)),--cancel)
+	@$(COMMAND) infra.local.reprocess $(FOLDER_OPTION) $(call option,KIND,kind) $(call option,VERSION,version) \
+	  $(call option,OLDER_THAN,older-than) $(call option,LIMIT,limit) $(call flag,DRY_RUN,dry-run) $(call flag,SHOW,show) $(call flag,CANCEL,cancel)
 
 # USER is also the shell's own name for who is logged in: only one that was typed counts.
+TYPED_USER = --user=$(if $(filter command,$(word 1,$(origin USER))),$(call quoted,USER))
+
 .PHONY: credits
 credits: $(VENV)/.local ## credits for a user: USER=name-or-id AMOUNT=100, or AMOUNT=unmetered
-	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.credits --user="$(if $(filter command,$(word 1,$(origin USER))),$(USER))" --amount="$(AMOUNT)"
+	@$(COMMAND) infra.local.credits $(FOLDER_OPTION) $(TYPED_USER) --amount=$(call quoted,AMOUNT)
 
 .PHONY: export
 export: $(VENV)/.local ## all that a user has, as JSON: USER=name-or-id OUT=file.json
-	@$(LOCAL_ENV); PYTHONPATH=shared:. $(BIN)/python -m infra.local.export --user="$(if $(filter command,$(word 1,$(origin USER))),$(USER))" --out="$(OUT)"
+	@$(COMMAND) infra.local.export $(FOLDER_OPTION) $(TYPED_USER) --out=$(call quoted,OUT)
 
-# Both act on DATABASE_URL where it is set, else on .local, whether make run is at work there or not.
+# Both act on DATABASE_URL where it is set, else on FOLDER: backup beside make run or without it, restore without.
 .PHONY: backup
 backup: $(VENV)/.local ## the database whole, while everything runs: OUT=file.tar
-	@PYTHONPATH=shared:. $(BIN)/python -m infra.local.backup --out="$(OUT)" $(if $(FOLDER),--folder "$(FOLDER)")
+	@$(COMMAND) infra.local.backup --out=$(call quoted,OUT) $(FOLDER_OPTION)
 
 .PHONY: restore
 restore: $(VENV)/.local ## a backup in the place of what is there: FROM=file.tar, YES=1 asks nobody; FOLDER=.local
-	@PYTHONPATH=shared:. $(BIN)/python -m infra.local.backup --from="$(FROM)" $(if $(FOLDER),--folder "$(FOLDER)") $(if $(filter 1,$(YES)),--yes)
+	@$(COMMAND) infra.local.backup --from=$(call quoted,FROM) $(FOLDER_OPTION) $(call flag,YES,yes)
 
 .PHONY: export-model
 export-model: $(VENV)/.local .local/export/.ready ## a model folder of any model: MODEL=<hub id or folder> OUT=… TASK=nli|embedding|token REDUCE_RANGE=1 UNPROVEN=1
-	@PYTHONPATH=shared:. $(BIN)/python -m layers.model.export --model "$(MODEL)" $(if $(OUT),--out "$(OUT)") $(if $(TASK),--task $(TASK)) \
-	  $(if $(filter 1,$(REDUCE_RANGE)),--reduce-range) $(if $(filter 1,$(UNPROVEN)),--unproven)
+	@$(COMMAND) layers.model.export --model=$(call quoted,MODEL) $(call option,OUT,out) $(call option,TASK,task) \
+	  $(call flag,REDUCE_RANGE,reduce-range) $(call flag,UNPROVEN,unproven)
 
 .PHONY: invoke
-invoke: $(VENV)/.local ## one handler, one event: FUNCTION=ingest EVENT=events/ingest.ok.json
-	@PYTHONPATH=shared:. $(BIN)/python -m infra.local.invoke "$(FUNCTION)" "$(EVENT)"
+invoke: $(VENV)/.local ## one handler, one event: FUNCTION=schedule EVENT=events/schedule.ok.json
+	@$(COMMAND) infra.local.invoke $(FOLDER_OPTION) -- $(call quoted,FUNCTION) $(call quoted,EVENT)
 
 # --- gates --------------------------------------------------------------------------------------------------------
 
@@ -151,7 +163,7 @@ test-export: $(VENV)/.dev .local/export/.ready ## export a tiny model with torch
 
 .PHONY: bench
 bench: $(VENV)/.dev .local/ministack/.ready .local/model/manifest.json ## measure beside a floor of the same run: BENCH="poll walk"; QUICK=1 only shows that it runs; BENCH=kills RUNS=10, BENCH=mixed MINUTES=20
-	@PYTHONPATH=shared:. $(BIN)/python -m benchmarks $(BENCH) $(if $(RUNS),--runs $(RUNS)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(filter 1,$(QUICK)),--quick)
+	@PYTHONPATH=shared:. $(BIN)/python -m benchmarks $(BENCH) $(if $(RUNS),--runs $(RUNS)) $(if $(MINUTES),--minutes $(MINUTES)) $(call flag,QUICK,quick)
 
 SOAK ?= --fault-rounds $(or $(RUNS),10) --fault-items 20
 

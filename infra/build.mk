@@ -22,7 +22,7 @@ deploy: build ## guided deploy: STAGE=staging
 
 .PHONY: upload-model
 upload-model: $(VENV)/.local .local/model/manifest.json ## put the embedding model into S3 for a deployment: MODEL_BUCKET=…
-	@PYTHONPATH=shared:. $(VENV)/bin/python -m infra.upload_model --bucket "$(MODEL_BUCKET)"
+	@PYTHONPATH=shared:. $(VENV)/bin/python -m infra.upload_model --bucket=$(call quoted,MODEL_BUCKET)
 
 .PHONY: localstack
 localstack: ## LocalStack, PostgreSQL and Qdrant in containers, the template deployed into them (needs Docker, a token)
@@ -36,7 +36,7 @@ LOCALSTACK := AWS_ENDPOINT_URL=http://127.0.0.1:4566 AWS_ACCESS_KEY_ID=test AWS_
 
 .PHONY: lock
 lock: .local/uv/.ready ## write every hash-pinned requirements file anew from pyproject.toml: UPGRADE=1 for newest versions
-	@$(VENV)/bin/python infra/lock.py --uv .local/uv/bin/uv $(if $(filter 1,$(UPGRADE)),--upgrade)
+	@$(VENV)/bin/python infra/lock.py --uv .local/uv/bin/uv $(call flag,UPGRADE,upgrade)
 
 .PHONY: settings
 settings: $(VENV)/.local ## write docs/settings.md anew from the settings' own descriptions

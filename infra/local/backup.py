@@ -27,7 +27,7 @@ from infra.local.answer import run
 from infra.local.errors import SetUpError
 from infra.local.migrate import MIGRATIONS, create_database, migrate
 from infra.local.postgres import EmbeddedPostgres, default_binaries
-from infra.local.state import State, kept_environment
+from infra.local.state import State, folder_argument, kept_environment, run_command
 from infra.local.user import confirm
 from siftline.kit.aws import secret
 from siftline.kit.db import Connection
@@ -39,6 +39,7 @@ _MANIFEST, _DUMP = "manifest.json", "database.dump"
 _DATABASE = "siftline"
 _HAS_TABLES = "select exists (select from pg_tables where schemaname = 'public')"
 _APPLIED = "select migration_id from _yoyo_migration order by migration_id"
+_HAS_USERS = "select to_regclass('public.users') is not null"
 _USERS = "select count(*) from users"
 
 
@@ -54,7 +55,8 @@ def back_up(url: str, out: Path) -> str:
             raise SetUpError("There is nothing to back up: the database has no tables.")
         applied = [name for (name,) in connection.execute(_APPLIED)]
         [(users,)] = connection.execute(_USERS).fetchall()
-    manifest = {"siftline_backup": _FORMAT, "made_at": datetime.now(UTC).isoformat(), "migrations": applied}
+    made_at = datetime.now(UTC).isoformat()
+    manifest = {"siftline_backup": _FORMAT, "made_at": made_at, "users": users, "migrations": applied}
     with _folder_beside(out) as folder:
         dump = folder / _DUMP
         # Counts of the last minute's requests are no data: they are not even written to disk for good.
@@ -69,18 +71,18 @@ def back_up(url: str, out: Path) -> str:
     return f"{users} users, schema {applied[-1]}, {out.stat().st_size / 1e6:.1f} MB"
 
 
-def restore(url: str, source: Path, *, sure: bool) -> int:
+def restore(url: str, source: Path, *, sure: bool, place: str = "") -> int:
     """Put a backup in the place of the database at ``url``, and bring its tables up to date; returns by how many steps.
 
     What was there stays until the backup stands beside it, whole and up to date. Where there was anything, it is asked
-    for first, unless ``sure``. Raises ``SetUpError``.
+    for first, unless ``sure``; ``place`` says where that is, by default by its URL. Raises ``SetUpError``.
     """
     name = str(conninfo_to_dict(url)["dbname"])
     server, beside = _other(url, "postgres"), f"{name}_restoring"
     with _folder_beside(source, of=tempfile.gettempdir()) as folder:
-        _unpack(source, folder)
-        if _is_filled(server, url, name) and not sure:
-            confirm(f"This replaces all that is in the database {name}.", "YES=1")
+        held = _unpack(source, folder)
+        if not sure and (there := _held_there(server, url, name)):
+            confirm(f"This replaces what is in {place or _shown(url)} ({there}) with {source} ({held}).", "YES=1")
         _drop(server, beside)
         create_database(server, beside)
         _call("pg_restore", _other(url, beside), ["--exit-on-error", str(folder / _DUMP)])
@@ -93,26 +95,28 @@ def restore(url: str, source: Path, *, sure: bool) -> int:
 
 
 @contextmanager
-def database_of(folder: Path, *, idle: bool) -> Iterator[str]:
-    """Yield the URL of the database of ``DATABASE_URL``, or else of what ``make run`` keeps in ``folder``.
+def database_of(folder: Path, *, idle: bool) -> Iterator[tuple[str, Path | None]]:
+    """Yield the URL of the database of ``DATABASE_URL``, or else of what ``make run`` keeps in ``folder``, and that.
 
-    Its PostgreSQL is started for that time where ``make run`` does not run; ``idle``: it must not.
-    Raises ``SetUpError``.
+    Its PostgreSQL is started for that time where ``make run`` does not run; ``idle``: it must not, and where nothing
+    ever ran there a new one is made. Raises ``SetUpError``.
     """
     given = _given()
     if given:
-        yield given
+        yield given, None
         return
+    if not idle and not (folder / "postgres" / "data" / "PG_VERSION").exists():
+        raise SetUpError(f"There is no Siftline in {folder}.")
     with closing(State(folder)) as state:
         if state.take():
             pg_bin = LocalSettings().pg_bin
             with EmbeddedPostgres(folder / "postgres", binaries=Path(pg_bin) if pg_bin else None) as server:
                 create_database(server.url(), _DATABASE)
-                yield server.url(_DATABASE)
+                yield server.url(_DATABASE), folder
         elif idle:
             raise SetUpError(f"make run is at work in {folder}: stop it first (Ctrl-C).")
         else:
-            yield kept_environment(folder)["DATABASE_URL"]
+            yield kept_environment(folder)["DATABASE_URL"], folder
 
 
 def _given() -> str:
@@ -122,8 +126,11 @@ def _given() -> str:
         return ""
 
 
-def _unpack(source: Path, folder: Path) -> None:
-    """Put a backup's two files into a folder. Raises ``SetUpError`` for what is none, or is a newer release's."""
+def _unpack(source: Path, folder: Path) -> str:
+    """Put a backup's two files into a folder, and return whose data they are, in words.
+
+    Raises ``SetUpError`` for what is no backup, or is a newer release's.
+    """
     try:
         with tarfile.open(source) as tar:
             for name in (_MANIFEST, _DUMP):
@@ -142,14 +149,31 @@ def _unpack(source: Path, folder: Path) -> None:
         raise SetUpError(f"{source} is no backup that make backup made, or not a whole one.") from error
     if unknown := applied - {path.stem for path in MIGRATIONS.glob("*.sql")}:
         raise SetUpError(f"{source} is of a newer release, whose tables this one does not know ({min(unknown)}).")
+    users = manifest.get("users")  # earlier releases did not write it
+    return f"{users} users" if isinstance(users, int) else "a backup that does not say how many users it holds"
 
 
-def _is_filled(server: str, url: str, name: str) -> bool:
+def _held_there(server: str, url: str, name: str) -> str:
+    """Return in words what a database holds: nothing where it has no tables or is not there."""
     with psycopg.connect(server) as connection:
         if connection.execute("select from pg_database where datname = %s", [name]).fetchone() is None:
-            return False
+            return ""
     with psycopg.connect(url) as connection:
-        return _has_tables(connection)
+        if not _has_tables(connection):
+            return ""
+        [(ours,)] = connection.execute(_HAS_USERS).fetchall()
+        if not ours:
+            return "tables that are not Siftline's"
+        [(users,)] = connection.execute(_USERS).fetchall()
+    return f"{users} users"
+
+
+def _shown(url: str) -> str:
+    """Return a database's URL without its password."""
+    parts = conninfo_to_dict(url)
+    who = f"{parts['user']}@" if "user" in parts else ""
+    port = f":{parts['port']}" if "port" in parts else ""
+    return f"postgresql://{who}{parts.get('host', '')}{port}/{parts['dbname']}"
 
 
 def _has_tables(connection: Connection) -> bool:
@@ -199,6 +223,12 @@ def _folder_beside(path: Path, *, of: str | None = None) -> Iterator[Path]:
         raise SetUpError(f"There is no folder {path.absolute().parent}.") from error
 
 
+def _next(folder: Path | None) -> str:
+    """Return what to do with what was restored."""
+    start, where = (f" ({run_command(folder)})", folder_argument(folder)) if folder else ("", "")
+    return f"Start Siftline{start}, then: make reindex{where}"
+
+
 def main(arguments: list[str]) -> int:
     """Back up or restore as the command line says; return the exit code."""
     parser = argparse.ArgumentParser(prog="make backup")
@@ -211,12 +241,13 @@ def main(arguments: list[str]) -> int:
         print("Say which file: make backup OUT=file.tar, or make restore FROM=file.tar", file=sys.stderr)
         return 2
     try:
-        with database_of(chosen.folder, idle=bool(chosen.source)) as url:
+        with database_of(chosen.folder, idle=bool(chosen.source)) as (url, folder):
             if chosen.out:
                 print(f"backup {chosen.out}: {back_up(url, Path(chosen.out))}")
             else:
-                steps = restore(url, Path(chosen.source), sure=chosen.yes)
-                print(f"restored {chosen.source}; {steps} migrations applied. Start Siftline, then: make reindex")
+                place = f"the folder {folder}" if folder else ""
+                steps = restore(url, Path(chosen.source), sure=chosen.yes, place=place)
+                print(f"restored {chosen.source}; {steps} migrations applied. {_next(folder)}")
     except (SiftlineError, SetUpError, psycopg.Error) as error:
         print(str(error).strip(), file=sys.stderr)
         return 1

@@ -1,4 +1,4 @@
-"""``make invoke FUNCTION=ingest EVENT=events/ingest.ok.json``: one handler, one event, on the parts of ``make run``."""
+"""``make invoke FUNCTION=schedule EVENT=events/schedule.ok.json``: one handler, one event, on the parts that run."""
 
 import argparse
 import json
@@ -6,9 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
-from infra.local.answer import logs_apart
+from pydantic import ValidationError
+
+from infra.local.answer import run_writing
 from infra.local.errors import SetUpError
-from infra.local.state import kept_environment
+from infra.local.state import running_environment
+from siftline.kit.errors import SiftlineError
 from siftline.settings import environment
 from siftline.worker.hosting import HostedFunction, InvocationError
 from siftline.worker.template import Function, Template
@@ -19,15 +22,17 @@ ROOT = Path(__file__).resolve().parents[2]
 def main(arguments: list[str], out: TextIO) -> int:
     """Invoke and print the answer as JSON to ``out``; return the exit code."""
     parser = argparse.ArgumentParser(prog="make invoke", description=__doc__)
-    parser.add_argument("function", help="a folder of functions/")
-    parser.add_argument("event", type=Path, help="a JSON file, such as those in events/")
+    parser.add_argument("function", nargs="?", default="", help="a folder of functions/")
+    parser.add_argument("event", nargs="?", default="", help="a JSON file, such as those in events/")
     parser.add_argument("--folder", type=Path, default=ROOT / ".local", help="where make run keeps everything")
     options = parser.parse_args(arguments)
     try:
+        if not (options.function and options.event):
+            raise SetUpError("Say which: make invoke FUNCTION=schedule EVENT=events/schedule.ok.json")
         function = _function(options.function)
-        event = _event(options.event)
-        with environment(kept_environment(options.folder)):
-            print(json.dumps(HostedFunction(function).invoke(event), indent=2, default=str), file=out)
+        event = _event(Path(options.event))
+        with environment(running_environment(options.folder)):
+            print(json.dumps(_answer(function, event), indent=2, default=str), file=out)
     except (SetUpError, InvocationError) as error:
         print(f"siftline: {error}", file=sys.stderr)
         return 1
@@ -41,14 +46,39 @@ def _function(name: str) -> Function:
     return functions[name]
 
 
-def _event(path: Path) -> Any:
+def _event(path: Path) -> dict[str, Any]:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SetUpError(f"The event {path} cannot be read: {error}") from error
+        event = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SetUpError(f"The event {path} cannot be read: {error.strerror}.") from error
+    except json.JSONDecodeError as error:
+        raise SetUpError(f"The event {path} is not JSON: see its line {error.lineno}.") from error
+    except (ValueError, RecursionError) as error:
+        raise SetUpError(f"The event {path} is not JSON in UTF-8.") from error
+    if not isinstance(event, dict):
+        raise SetUpError(f"The event {path} is no JSON object, as those in events/ are.")
+    return event
+
+
+def _answer(function: Function, event: dict[str, Any]) -> Any:
+    """Return what a function answers. Raises ``InvocationError``, and ``SetUpError`` with what it raised, in words."""
+    hosted = HostedFunction(function)
+    hosted.load()
+    try:
+        return hosted.invoke(event)
+    except InvocationError as error:
+        cause = error.__cause__
+        if isinstance(cause, SiftlineError):
+            raise SetUpError(f"{function.name} failed: {cause.detail}") from error
+        if isinstance(cause, KeyError):
+            shown = f"it has no {cause.args[0]}; those in events/{function.name}.*.json have all that it needs"
+            raise SetUpError(f"{function.name} cannot use this event: {shown}.") from error
+        if isinstance(cause, ValidationError):
+            faults = cause.errors(include_url=False, include_context=False, include_input=False)
+            shown = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in faults)
+            raise SetUpError(f"{function.name} cannot use this event: {shown}.") from error
+        raise SetUpError(f"{error} The log above says where.") from error
 
 
 if __name__ == "__main__":
-    with logs_apart() as stdout:
-        code = main(sys.argv[1:], stdout)
-    sys.exit(code)
+    run_writing(main)

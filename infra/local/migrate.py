@@ -1,5 +1,6 @@
 """Bring a database's tables up to date with ``infra/migrations``. Safe to run twice, and twice at once."""
 
+import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from psycopg import sql
 from pydantic import ValidationError
 from yoyo import get_backend, read_migrations  # type: ignore[import-untyped]  # it ships no types
 
+from infra.local.answer import run
 from siftline.kit.aws import secret
 from siftline.kit.errors import SiftlineError
 from siftline.settings import DatabaseSettings
@@ -54,8 +56,9 @@ def _locked(url: str) -> Iterator[Any]:
             yield backend
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     """Migrate the database that ``DATABASE_URL`` names; return the exit code."""
+    argparse.ArgumentParser(prog="make migrate", description=__doc__).parse_args(arguments)
     try:
         url = secret(DatabaseSettings().database_url.get_secret_value())
         applied = migrate(url)
@@ -70,4 +73,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main, beside=True)

@@ -156,4 +156,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    run(main)
+    run(main, beside=True)

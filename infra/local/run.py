@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from infra.local.answer import readable
 from infra.local.errors import SetUpError
 from infra.local.machine import ROOT, Machine, Watch
 from infra.local.postgres import free_port
@@ -34,8 +35,12 @@ class _Stopped(BaseException):
 
 def main(arguments: list[str] | None = None) -> int:
     """Run until a signal; return the exit code."""
-    options = _options(arguments)
-    state = State(options.folder)
+    try:
+        options = _options(readable(sys.argv[1:] if arguments is None else arguments))
+        state = State(options.folder)
+    except (SetUpError, OSError) as error:
+        print(f"siftline: {error}", file=sys.stderr)
+        return 1
     if not state.take():
         where = f", at {state.address}" if state.address else ""
         print(f"Siftline already runs here{where}. Stop it where it was started, with Ctrl-C.", file=sys.stderr)
@@ -55,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _options(arguments: list[str] | None) -> argparse.Namespace:
+def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make run", description="The whole system on this machine, until Ctrl-C.")
     parser.add_argument("--port", type=int, default=8787, help="where the API answers on 127.0.0.1")
     parser.add_argument("--samples", action="store_true", help="serve the sample feeds and follow them")

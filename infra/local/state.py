@@ -5,10 +5,13 @@ import json
 import shlex
 import signal
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 from infra.local.errors import SetUpError
 from infra.local.processes import end_pid, started_at
+
+_USUAL = Path(__file__).resolve().parents[2] / ".local"
 
 
 class State:
@@ -90,9 +93,30 @@ def kept_environment(folder: Path) -> dict[str, str]:
     """Return what ``State.keep_environment`` kept in a folder. Raises ``SetUpError`` where nothing ever ran there."""
     kept = folder / "environment"
     if not kept.exists():
-        raise SetUpError("Nothing runs here yet: start `make run` in another terminal, then ask again.")
+        raise SetUpError(f"Nothing ever ran in {folder}: start `{run_command(folder)}` in another terminal first.")
     pairs = (word.partition("=") for word in shlex.split(kept.read_text(encoding="utf-8")))
     return {name: value for name, _, value in pairs}
+
+
+def running_environment(folder: Path) -> dict[str, str]:
+    """Return what the programs that run in a folder were given. Raises ``SetUpError`` where none run."""
+    kept = kept_environment(folder)
+    with closing(State(folder)) as state:
+        if state.take():
+            raise SetUpError(
+                f"make run does not run in {folder}: start it in another terminal (`{run_command(folder)}`) first."
+            )
+    return kept
+
+
+def run_command(folder: Path) -> str:
+    """Return what to type so that Siftline runs in a folder."""
+    return "make run" + folder_argument(folder)
+
+
+def folder_argument(folder: Path) -> str:
+    """Return what has to be added to a command so that it is for this folder: nothing for the usual one."""
+    return "" if folder.resolve() == _USUAL.resolve() else f" FOLDER={shlex.quote(str(folder))}"
 
 
 def write_private(path: Path, text: str) -> None:

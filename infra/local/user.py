@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from infra.local.answer import run
 from infra.local.errors import SetUpError
 from siftline.api.callers import Scope
+from siftline.api.shapes import Name
 from siftline.api.tokens import NameTakenError, create_user, issue_token
 from siftline.api.tokens_store import revoke_all
 from siftline.jobs import credits_store, deletions
@@ -106,7 +107,8 @@ def _show_all(database: Database) -> None:
 def _line(row: AccountRow) -> tuple[str, ...]:
     name = row.name if row.deleted_at is None else "(being deleted)"
     numbers = (str(row.items), str(row.sources), str(row.tokens))
-    used = "not for a day" if row.last_seen_at is None else f"{row.last_seen_at:%Y-%m-%d %H:%M}Z"
+    unseen = "not yet" if row.made_today else "not for a day"
+    used = unseen if row.last_seen_at is None else f"{row.last_seen_at:%Y-%m-%d %H:%M}Z"
     return (
         name,
         str(row.id),
@@ -137,6 +139,15 @@ def _delete(database: Database, word: str, *, sure: bool) -> None:
         print(f"deleting {what}: what is left waits for work under way, and goes within minutes")
 
 
+def _name(text: str) -> str:
+    """Return a name as the API takes it. Raises ``SetUpError``."""
+    try:
+        return TypeAdapter[str](Name).validate_python(text)
+    except ValidationError as error:
+        [fault] = error.errors(include_url=False, include_context=False, include_input=False)
+        raise SetUpError(f"This cannot be a name. {fault['msg'].removeprefix('Value error, ')}.") from error
+
+
 def confirm(question: str, otherwise: str) -> None:
     """Ask at the terminal once whether it is meant. Raises ``SetUpError`` where it is not, or where nobody is there."""
     if not sys.stdin or not sys.stdin.isatty():
@@ -165,7 +176,7 @@ def main(arguments: list[str]) -> int:
     scopes = tuple(Scope) if chosen.ops else tuple(Scope(name) for name in chosen.scope or (Scope.READ, Scope.WRITE))
 
     def make(database: Database) -> None:
-        _tell(make_user(database, name, time_zone=chosen.time_zone, scopes=scopes))
+        _tell(make_user(database, _name(name), time_zone=chosen.time_zone, scopes=scopes))
 
     wanted: list[Callable[[Database], None]] = []
     if name:
@@ -201,4 +212,4 @@ def _tell(made: NewUser) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run(main, beside=True)

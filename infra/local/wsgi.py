@@ -13,7 +13,7 @@ import waitress  # type: ignore[import-untyped]  # it ships no types
 from waitress import wasyncore
 
 from infra.local.errors import SetUpError
-from infra.local.half_sent import HALF_SENT_S, ImpatientChannel
+from infra.local.half_sent import CONNECTIONS_MAX, HALF_SENT_S, ImpatientChannel
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -56,6 +56,7 @@ class LoopbackServer:
                 threads=threads,
                 ident=None,
                 max_request_body_size=body_limit_bytes,
+                connection_limit=CONNECTIONS_MAX,
             )
         except OSError as error:
             raise SetUpError(f"Port {port} is taken: end what uses it, or choose another.") from error
@@ -97,10 +98,10 @@ class LoopbackServer:
 
     def _loop(self) -> None:
         while not self._stopping.is_set():
-            wasyncore.loop(timeout=1.0, map=self._sockets, count=1)
+            wasyncore.loop(timeout=1.0, use_poll=True, map=self._sockets, count=1)
         deadline = time.monotonic() + _DRAIN_S
         while any(one.writable() for one in self._sockets.values()) and time.monotonic() < deadline:
-            wasyncore.loop(timeout=0.1, map=self._sockets, count=1)
+            wasyncore.loop(timeout=0.1, use_poll=True, map=self._sockets, count=1)
 
     def _stop(self, drain_s: float) -> None:
         """End the handlers, then the loop that sends what they answer, and only then close what both of them use."""

@@ -1,6 +1,10 @@
 -- Folders: each user's own, of the sources that they follow; a source may be in several.
 -- depends: 0001_house 0027_feed
 
+create function folder_key(name text) returns text language sql immutable parallel safe as
+  $$ select lower(upper(normalize(name, NFKC))) $$;
+comment on function folder_key is 'what two spellings of one name share: case and ways to write a sign do not count';
+
 create table folders (
   id uuid primary key,
   user_id uuid not null references users on delete cascade,
@@ -8,7 +12,7 @@ create table folders (
   created_at timestamptz not null default now(),
   unique (id, user_id)
 );
-create unique index folders_name on folders (user_id, lower(name));
+create unique index folders_name on folders (user_id, folder_key(name));
 comment on table folders is 'folders of sources; names are unique for a user, whatever their case';
 
 -- Whoever follows a source no longer has it in no folder; a folder never holds what is another user's.

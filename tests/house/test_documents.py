@@ -28,7 +28,8 @@ def _known_variables() -> set[str]:
         value for value in vars(settings).values() if isinstance(value, type) and issubclass(value, BaseSettings)
     ]
     fields = {field.upper() for kind in classes for field in kind.model_fields}
-    made = {name for path in MAKEFILES for name in re.findall(r"\$\(([A-Z_]+)\)", path.read_text(encoding="utf-8"))}
+    variable = r"\$\((?:call (?:option|flag|quoted),)?([A-Z_]+)[,)]"
+    made = {name for path in MAKEFILES for name in re.findall(variable, path.read_text(encoding="utf-8"))}
     template = {name for _, function in function_resources().values() for name in function["Environment"]["Variables"]}
     return fields | made | template
 

@@ -1,7 +1,9 @@
 """Subscriptions in and out as OPML, through the API on a real PostgreSQL."""
 
+from contextlib import closing
 from typing import Any
 
+import psycopg
 import pytest
 
 from siftline.api.opml_routes import OpmlLimits
@@ -139,8 +141,18 @@ def test_a_hundred_thousand_outlines_make_nothing(
     assert world.sender.sent[Queue.FETCH] == []
 
 
-def test_as_many_as_allowed_are_followed_in_few_statements_and_fetched_in_turn(world: World) -> None:
-    """Case S07: what is taken in is queued with pacing."""
+def test_as_many_as_allowed_are_followed_in_few_statements_and_fetched_in_turn(world: World, database_url: str) -> None:
+    """Case S07: what is taken in is queued with pacing, whatever others have brought."""
+    world.sql(
+        "with large as (insert into sources (id, kind, url, url_key, next_fetch_at, next_fetch_reason)"
+        " values (gen_random_uuid(), 'rss', 'https://large.example', 'https://large.example', now(), '') returning id),"
+        " pages as (insert into contents (id, url, url_key) select gen_random_uuid(), place, place"
+        " from (select 'https://large.example/' || n from generate_series(1, 8000) n) as made (place) returning id)"
+        " insert into source_entries (source_id, entry_key, content_sha256, content_id)"
+        " select large.id, pages.id::text, '', pages.id from large, pages"
+    )
+    with closing(psycopg.connect(database_url, autocommit=True)) as connection:
+        connection.execute("analyze contents, source_entries")
     user = world.user()
     assert outcomes(sent(user, opml(*(feed(f"s{number}") for number in range(2_000))))) == ["subscribed"] * 2_000
     jobs = world.sql("select count(*), min(priority), max(priority), min(group_key) from jobs")

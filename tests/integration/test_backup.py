@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
 from infra.local.backup import back_up, main, restore
 from infra.local.errors import SetUpError
@@ -120,8 +121,10 @@ def test_nothing_that_is_there_is_replaced_unasked(filled: str, make_database: M
     with psycopg.connect(used) as connection:
         connection.execute("insert into users (id, name) values (gen_random_uuid(), 'Eve')")
     before = contents(used)
-    with pytest.raises(SetUpError, match="YES=1"):
+    with pytest.raises(SetUpError, match="YES=1") as asked:
         restore(used, out, sure=False)
+    assert f"/{used.rpartition('/')[2]} (1 users) with {out} (2 users)" in str(asked.value)
+    assert str(conninfo_to_dict(used)["password"]) not in str(asked.value)
     assert contents(used) == before
     restore(used, out, sure=True)
     assert contents(used) == contents(filled)
@@ -179,6 +182,17 @@ def test_the_commands_work_on_a_folder_that_nobody_runs_in(
     said = capsys.readouterr()
     assert [line.split()[0] for line in said.out.splitlines()] == ["backup", "restored", "backup"]
     assert "YES=1" in said.err
+    assert f"what is in the folder {folder} (2 users) with {out} (2 users)" in said.err
+    assert f"Start Siftline (make run FOLDER={folder}), then: make reindex FOLDER={folder}\n" in said.out
+
+
+def test_no_database_is_made_where_there_is_none_to_back_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    assert main(["--out", str(tmp_path / "all.tar"), "--folder", str(tmp_path / "mistyped")]) == 1
+    assert capsys.readouterr().err == f"There is no Siftline in {tmp_path / 'mistyped'}.\n"
+    assert not list(tmp_path.iterdir())
 
 
 def test_nothing_is_restored_under_a_system_that_runs(
@@ -188,6 +202,9 @@ def test_nothing_is_restored_under_a_system_that_runs(
     running = State(tmp_path / "local")
     assert running.take()
     running.keep_environment({"DATABASE_URL": filled})
+    data = tmp_path / "local" / "postgres" / "data"
+    data.mkdir(parents=True)
+    (data / "PG_VERSION").write_text("18\n")
     out = tmp_path / "all.tar"
     assert main(["--out", str(out), "--folder", str(tmp_path / "local")]) == 0
     assert main(["--from", str(out), "--folder", str(tmp_path / "local"), "--yes"]) == 1

@@ -1,14 +1,20 @@
-"""Commands of ``make`` print their answer alone on stdout; what their parts log and print meanwhile goes to stderr."""
+"""Commands of ``make`` take what was typed as it was typed, and print their answer alone on stdout.
 
+What their parts log and print meanwhile goes to stderr, and so does the one line that says why they end early.
+"""
+
+import ast
 import json
-import shlex
+import re
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from infra.local.state import State
 from siftline.settings import process_environment
 from tests.functions import make_queues, sample_event
 
@@ -51,18 +57,181 @@ def test_a_command_prints_its_answer_alone_and_ends_with_its_code() -> None:
     assert "told by a child" in done.stderr
 
 
+def command(name: str, *arguments: str | bytes, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of ``infra.local`` with nothing of the database in its environment but what is given."""
+    environment = {**process_environment(), "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"}
+    environment.pop("DATABASE_URL", None)
+    return subprocess.run(
+        [sys.executable, "-m", f"infra.local.{name}", *arguments],
+        cwd=ROOT,
+        env={**environment, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+COMMANDS = ["credits", "export", "migrate", "redrive", "reindex", "reprocess", "resolve", "user"]
+
+
+@pytest.mark.parametrize("name", ["user", "backup", "invoke", "run"])
+def test_an_argument_that_is_not_utf8_is_said(name: str) -> None:
+    done = command(name, b"--name=caf\xe9")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.removeprefix("siftline: ") == "--name=caf\\xe9 is not UTF-8: type it in UTF-8.\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_that_nothing_runs_is_said_with_how_to_start_it(name: str, tmp_path: Path) -> None:
+    stopped = State(tmp_path)
+    stopped.keep_environment({"DATABASE_URL": "postgresql://127.0.0.1:1/siftline"})
+    stopped.close()
+    done = command(name, f"--folder={tmp_path}")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    assert f"make run does not run in {tmp_path}: start it" in done.stderr
+    assert f"`make run FOLDER={tmp_path}`" in done.stderr
+
+
+def test_a_mistyped_folder_is_said_and_not_made(tmp_path: Path) -> None:
+    done = command("user", "--list", f"--folder={tmp_path / 'mistyped'}")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"Nothing ever ran in {tmp_path / 'mistyped'}: start `make run FOLDER=" in done.stderr
+    assert not (tmp_path / "mistyped").exists()
+
+
+def test_a_command_acts_on_what_runs_in_the_folder_unless_another_database_is_given(
+    kept: Mapping[str, str], tmp_path: Path
+) -> None:
+    assert command("user", "--name=Ada", f"--folder={tmp_path}").returncode == 0
+    assert "Ada" in command("user", "--list", f"--folder={tmp_path}").stdout
+    elsewhere = command("user", "--list", f"--folder={tmp_path}", DATABASE_URL="postgresql://127.0.0.1:1/siftline")
+    assert (elsewhere.returncode, elsewhere.stdout) == (1, "")
+    assert "could not be reached" in elsewhere.stderr
+
+
+def test_an_interrupted_command_says_so_and_ends_as_a_shell_expects_it() -> None:
+    code = "import time\nfrom infra.local.answer import run\ndef main(arguments):\n    print('up', flush=True)\n"
+    environment = {**process_environment(), "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"}
+    # A process started in the background may have been given an ignored SIGINT.
+    code = (
+        f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n{code}    time.sleep(300)\nrun(main)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60) == ("", "\nInterrupted.\n")
+    assert process.returncode == 130
+
+
+@pytest.mark.parametrize("words", ["'answer'", "'answer ' * 10_000"])
+def test_an_answer_that_nobody_takes_is_said_in_a_line(words: str) -> None:
+    code = f"from infra.local.answer import run\ndef main(arguments):\n    print({words})\n    return 0\nrun(main)"
+    environment = {**process_environment(), "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("The answer could not be written (No space left on device)")
+    assert done.stderr.count("\n") == 1
+
+
+class Typed:
+    """``make`` with a program in Python's place that tells what it was called with."""
+
+    def __init__(self, folder: Path) -> None:
+        program = folder / "python"
+        program.write_text(f"#!{sys.executable}\nimport os, sys\nprint([os.fsencode(one) for one in sys.argv[3:]])\n")
+        program.chmod(0o755)
+        self._folder = folder
+
+    def make(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run ``make`` as if every environment were there."""
+        there = [part for path in (".venv/.local", ".local/ministack/.ready") for part in ("-o", path)]
+        environment = {name: value for name, value in process_environment().items() if not name.startswith("MAKE")}
+        return subprocess.run(
+            ["make", *there, f"BIN={self._folder}", *words],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def arguments(self, *words: str) -> list[str]:
+        """Return what a command is handed."""
+        done = self.make(*words)
+        assert done.returncode == 0, done.stderr
+        return [one.decode() for one in ast.literal_eval(done.stdout)]
+
+
 @pytest.fixture
-def kept(tmp_path: Path, database_url: str, aws_environment: dict[str, str], sqs) -> Mapping[str, str]:  # type: ignore[no-untyped-def]  # boto3's
-    """What ``make run`` would have kept: the environment of the parts, in ``tmp_path``."""
+def typed(tmp_path: Path) -> Typed:
+    """``make`` that starts nothing."""
+    return Typed(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a`echo hi`b", "$(x)", "$(shell echo hi)", "$HOME", "it's", '"quoted"', "-x", "a\\b # c; d", "naïve ☂", "a  b "],
+)
+def test_make_hands_on_what_was_typed_as_it_was_typed(typed: Typed, name: str) -> None:
+    assert typed.arguments("user", f"NAME={name}", "OPS=1") == [f"--name={name}", "--ops"]
+
+
+def test_make_takes_a_line_break_for_a_blank(typed: Typed) -> None:
+    assert typed.arguments("user", "NAME=a\nb") == ["--name=a b"]
+
+
+@pytest.mark.parametrize(
+    "target", ["run", "backup", "credits", "export", "invoke", "migrate", "redrive", "reindex", "reprocess", "resolve",
+               "restore", "user"],
+)  # fmt: skip
+def test_every_command_is_for_the_folder_that_was_typed(typed: Typed, target: str) -> None:
+    assert "--folder=/tmp/a b" in typed.arguments(target, "FOLDER=/tmp/a b")
+    assert not [one for one in typed.arguments(target) if one.startswith("--folder")]
+
+
+@pytest.mark.parametrize(
+    ("target", "switch"),
+    [
+        ("user", "OPS"),
+        ("user", "LIST"),
+        ("user", "REVOKE"),
+        ("user", "YES"),
+        ("reindex", "DRY_RUN"),
+        ("run", "SAMPLES"),
+    ],
+)
+def test_a_switch_is_one_or_left_out(typed: Typed, target: str, switch: str) -> None:
+    plain = typed.arguments(target)
+    assert typed.arguments(target, f"{switch}=") == plain
+    assert len(typed.arguments(target, f"{switch}=1")) == len(plain) + 1
+    for word in ("yes", "0", "true"):
+        done = typed.make(target, f"{switch}={word}")
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert f"{switch} must be 1 or left out." in done.stderr
+
+
+@pytest.fixture
+def kept(tmp_path: Path, database_url: str, aws_environment: dict[str, str], sqs) -> Iterator[Mapping[str, str]]:  # type: ignore[no-untyped-def]  # boto3's
+    """What ``make run`` would have kept: the environment of the parts, in ``tmp_path``, which somebody has taken."""
     variables = {
         **aws_environment,
         **make_queues(sqs, tmp_path.name.replace("_", "-")[:40]),
         "DATABASE_URL": database_url,
         "QDRANT_URL": "http://127.0.0.1:1",
     }
-    lines = [f"{name}={shlex.quote(value)}\n" for name, value in variables.items()]
-    (tmp_path / "environment").write_text("".join(lines))
-    return variables
+    state = State(tmp_path)
+    assert state.take()
+    state.keep_environment(variables)
+    yield variables
+    state.close()
 
 
 def test_invoke_prints_the_answer_of_the_function_alone(tmp_path: Path, kept: Mapping[str, str]) -> None:
@@ -77,6 +246,46 @@ def test_invoke_prints_the_answer_of_the_function_alone(tmp_path: Path, kept: Ma
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {"batchItemFailures": []}
     assert "malformed_message" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "why"),
+    [
+        ([], None, "make invoke FUNCTION=schedule EVENT="),
+        (["tea"], None, "make invoke FUNCTION=schedule EVENT="),
+        (["tea", "event.json"], "{}", "There is no function 'tea'; there are analyze, "),
+        (["fetch", "event.json"], None, "cannot be read: No such file"),
+        (["fetch", "event.json"], "", "is not JSON: see its line 1."),
+        (["fetch", "event.json"], "{\n,}", "is not JSON: see its line 2."),
+        (["fetch", "event.json"], "\udce9", "is not JSON in UTF-8."),
+        (["fetch", "event.json"], "[]", "is no JSON object"),
+        (["fetch", "event.json"], "{}", "fetch cannot use this event: it has no Records; those in events/fetch.*.json"),
+        (["schedule", "event.json"], "{}", "schedule cannot use this event: tick: Field required."),
+        (["fetch", "event.json"], '{"Records": 5}', "fetch raised TypeError. The log above says where."),
+    ],
+)
+def test_what_cannot_be_invoked_is_said_in_a_sentence(
+    tmp_path: Path, kept: Mapping[str, str], words: list[str], text: str | None, why: str
+) -> None:
+    if text is not None:
+        (tmp_path / "event.json").write_text(text, errors="surrogateescape")
+    function, *event = [*words, ""]
+    event = [str(tmp_path / one) if one else "" for one in event[:1]]
+    done = command("invoke", f"--folder={tmp_path}", "--", function, *event)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert why in done.stderr.splitlines()[-1]
+
+
+def test_invoke_says_what_failed_while_the_database_is_down(tmp_path: Path, kept: Mapping[str, str]) -> None:
+    (tmp_path / "environment").write_text(
+        re.sub(
+            "(?m)^DATABASE_URL=.*", "DATABASE_URL=postgresql://127.0.0.1:1/x", (tmp_path / "environment").read_text()
+        )
+    )
+    (tmp_path / "event.json").write_text('{"tick": "sweep"}')
+    done = command("invoke", f"--folder={tmp_path}", "--", "schedule", str(tmp_path / "event.json"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[-1].startswith("siftline: schedule failed: ")
 
 
 def test_redrive_prints_its_answer_alone(kept: Mapping[str, str]) -> None:

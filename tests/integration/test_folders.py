@@ -74,6 +74,22 @@ def test_a_folder_is_made_renamed_and_deleted_and_its_sources_stay_followed(worl
     assert (names(user), within(user, source_id)) == (["Coast"], ["Coast"])
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("News", "nEWS"),
+        ("\u00e9t\u00e9", "e\u0301te\u0301"),
+        ("ΣΊΣΥΦΟΣ", "σίσυφος"),
+        ("\uff21\uff22\uff23", "abc"),
+        ("ÉCOLE", "école"),
+    ],
+)
+def test_spellings_of_one_name_are_one_folder(world: World, one: str, other: str) -> None:
+    user = world.user()
+    assert user.post("/v1/folders", {"name": one}).status == 201
+    assert user.post("/v1/folders", {"name": other}).code == "folder_exists"
+
+
 def test_a_name_is_one_folders_whatever_its_case(world: World) -> None:
     user = world.user()
     news, other = folder(user, "News"), folder(user, "Other")

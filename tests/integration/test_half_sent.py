@@ -3,7 +3,7 @@
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
@@ -111,5 +111,18 @@ def test_what_is_answered_or_idle_is_not_dropped(server, site):
         site.go_on.set()
         assert answered(connection)
         site.time += 1_000
+        connection.sendall(WHOLE % b"")
+        assert answered(connection)
+
+
+def test_those_who_were_answered_and_stay_connected_make_room_for_others(server, site):
+    with ExitStack() as stack:
+        idle = [stack.enter_context(connected(server)) for _ in range(300)]
+        for connection in idle:
+            connection.sendall(WHOLE % b"")
+            assert answered(connection)
+        site.time += 2
+        assert dropped(idle[0])
+        connection = stack.enter_context(connected(server))
         connection.sendall(WHOLE % b"")
         assert answered(connection)

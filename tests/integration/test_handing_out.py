@@ -261,3 +261,20 @@ def test_who_closes_a_breaker_waits_for_nobody_who_has_one_of_the_jobs_that_it_h
     with database.transaction() as connection:
         due = connection.execute("select id from jobs where due_at <= now()").fetchall()
     assert due == [(ids[1],)]
+
+
+@pytest.mark.parametrize("due", ["-infinity", "0044-03-15 BC"])
+def test_a_job_due_at_no_time_that_can_be_is_handed_out_with_the_others(database, due):
+    ids = enqueued(database, 3)
+    with database.transaction() as connection:
+        connection.execute("update jobs set due_at = %s where id = %s", (due, ids[1]))
+    sender = FakeSender()
+    assert Publisher(database, sender, PLENTY).hand_out(Queue.CLUSTERING, scheduled=True) == 3
+    assert {envelope.key for envelope in sender.sent[Queue.CLUSTERING]} == {str(job_id) for job_id in ids}
+
+
+@pytest.mark.parametrize("payload", ["null", "[5]", '"x"', "7"])
+def test_a_payload_that_is_no_object_is_none(database, payload):
+    [job_id] = enqueued(database, 1)
+    with pytest.raises(psycopg.errors.CheckViolation), database.transaction() as connection:
+        connection.execute("update jobs set payload = %s::jsonb where id = %s", (payload, job_id))

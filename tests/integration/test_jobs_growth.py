@@ -105,6 +105,7 @@ def _park(connection: Connection, _: Sequence[UUID], failed: Sequence[UUID]) -> 
 def _fill(database: Database) -> tuple[list[UUID], list[UUID]]:
     """Return a few of many jobs that wait, and of many that failed: ``ANALYZE`` knows of neither."""
     with database.transaction() as connection, connection.cursor(row_factory=scalar_row) as cursor:
+        cursor.execute("truncate jobs cascade")  # no dead row of another test is read too
         cursor.execute(_FILL, {"state": "completed", "count": FINISHED})
         cursor.execute("analyze jobs")
     with database.transaction() as connection, connection.cursor(row_factory=scalar_row) as cursor:

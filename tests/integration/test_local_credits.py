@@ -39,6 +39,17 @@ def test_it_adds_takes_and_stops_metering_by_name_or_id(database: Database, caps
     assert capsys.readouterr().out.splitlines()[::2] == ["credits 100", "credits 70", "credits unmetered"]
 
 
+def test_nothing_is_taken_from_who_is_not_metered(database: Database, capsys: pytest.CaptureFixture[str]) -> None:
+    ada = make_user(database, "Ada")
+    assert main(["--user", "Ada", "--amount=-5"]) == 1
+    assert credits_of(database, ada.id) is None
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "not metered" in said.err
+    assert main(["--user", "Ada", "--amount", "5"]) == 0
+    assert credits_of(database, ada.id) == 5
+
+
 def test_what_waited_goes_on_at_once(
     database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,7 +91,7 @@ def test_an_amount_that_is_none_is_refused(amount: str, capsys: pytest.CaptureFi
     assert "unmetered" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("arguments", "user"), [([], ""), (["USER=Ada Lovelace"], "Ada Lovelace")])
+@pytest.mark.parametrize(("arguments", "user"), [([], ""), (["USER=Ada Lovelace"], "'Ada Lovelace'")])
 def test_make_takes_the_user_that_was_typed_and_not_who_is_logged_in(arguments: list[str], user: str) -> None:
     planned = subprocess.run(
         ["make", "-n", "credits", "AMOUNT=5", *arguments],
@@ -90,7 +101,7 @@ def test_make_takes_the_user_that_was_typed_and_not_who_is_logged_in(arguments: 
         text=True,
         check=True,
     )
-    assert f'--user="{user}" --amount="5"' in planned.stdout
+    assert f"--user={user} --amount='5'" in planned.stdout
 
 
 @pytest.mark.parametrize(

@@ -68,10 +68,19 @@ def test_a_name_that_somebody_has_is_refused_whatever_its_case(
     assert "make user TOKEN='aDA'" in said.err
 
 
+@pytest.mark.parametrize("name", ["a" * 201, "\u200b"])
+def test_a_name_that_the_api_would_refuse_is_refused(url: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--name", name]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("This cannot be a name. ")
+    assert main(["--name", "a" * 200]) == 0
+
+
 def test_all_users_are_listed_with_what_they_have(
     database: Database, url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ada, eve, gone = (make_user(database, name) for name in ("ada", "Eve", "Gone"))
+    ada, eve, gone, old = (make_user(database, name) for name in ("ada", "Eve", "Gone", "Old"))
     with database.transaction() as connection:
         make_item(connection, ada.id, make_content(connection))
         connection.execute(
@@ -80,6 +89,7 @@ def test_all_users_are_listed_with_what_they_have(
             (ada.id,),
         )
         deletions.begin(connection, gone.id)
+        connection.execute("update users set created_at = created_at - interval '2 days' where id = %s", (old.id,))
     assert main(["--list"]) == 0
     head, *lines = (line.split("  ") for line in capsys.readouterr().out.splitlines())
     rows = [[cell.strip() for cell in line if cell.strip()] for line in lines]
@@ -87,12 +97,13 @@ def test_all_users_are_listed_with_what_they_have(
         "name", "id", "made", "items", "sources", "tokens", "oldest", "newest", "last used",
     ]  # fmt: skip
     by_id = {row[1]: row for row in rows}
-    assert by_id.keys() == {str(ada.id), str(eve.id), str(gone.id)}
+    assert by_id.keys() == {str(ada.id), str(eve.id), str(gone.id), str(old.id)}
     assert by_id[str(ada.id)][0] == "ada"
     assert by_id[str(ada.id)][3:6] == ["1", "0", "1"]
     assert by_id[str(ada.id)][-1] == "2025-02-19 21:20Z"
     assert by_id[str(eve.id)][3:6] == ["0", "0", "1"]
-    assert by_id[str(eve.id)][-1] == "not for a day"
+    assert by_id[str(eve.id)][-1] == "not yet"
+    assert by_id[str(old.id)][-1] == "not for a day"
     assert by_id[str(gone.id)][0] == "(being deleted)"
     assert by_id[str(gone.id)][5:8] == ["0", "-", "-"]
 

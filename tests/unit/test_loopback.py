@@ -48,6 +48,7 @@ def test_no_host_at_all_is_refused() -> None:
         {"origin": "null"},
         {"origin": ""},
         {"origin": "http://127.0.0.1:4566"},
+        {"origin": "http://["},
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},
         {"sec-fetch-site": "same-origin"},
@@ -98,7 +99,9 @@ def test_a_service_with_pages_answers_those_and_links_to_it() -> None:
         assert refusal({**HERE, **own}, has_pages=True) is None
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:80", "http://localhost:4566", ""])
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "null", "http://127.0.0.1:80", "http://localhost:4566", "", "http://["]
+)
 def test_a_service_with_pages_answers_no_page_of_another(origin: str) -> None:
     assert refusal({**HERE, "origin": origin}, has_pages=True) is not None
 

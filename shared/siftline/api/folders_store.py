@@ -29,24 +29,24 @@ _COLUMNS = """
 select f.id, f.name, (select count(*)::int from folder_sources s where s.folder_id = f.id) as sources, f.created_at
 from folders f where f.user_id = %(user_id)s
 """
-_LIST = _COLUMNS + " order by lower(f.name)"
+_LIST = _COLUMNS + " order by folder_key(f.name)"
 _ONE = _COLUMNS + " and f.id = %(id)s"
 
 _LOCK_USER = "select id from users where id = %(user_id)s for no key update"
 _COUNT = "select count(*) from folders where user_id = %(user_id)s"
-# Of names that differ in their case alone, the first.
+# Of names that are one, whatever their case, the first.
 _ADD = """
 insert into folders (id, user_id, name)
 select id, %(user_id)s, name from (
-  select distinct on (lower(name)) id, name
+  select distinct on (folder_key(name)) id, name
   from unnest(%(ids)b::uuid[], %(names)s::text[]) with ordinality as new (id, name, place)
-  order by lower(name), place) as named
-order by lower(name) on conflict (user_id, lower(name)) do nothing returning id
+  order by folder_key(name), place) as named
+order by folder_key(name) on conflict (user_id, folder_key(name)) do nothing returning id
 """
 _RENAME = """
 update folders set name = %(name)s where id = %(id)s and user_id = %(user_id)s and not exists (
   select from folders other
-  where other.user_id = %(user_id)s and lower(other.name) = lower(%(name)s) and other.id <> %(id)s)
+  where other.user_id = %(user_id)s and folder_key(other.name) = folder_key(%(name)s) and other.id <> %(id)s)
 returning id
 """
 _DELETE = "delete from folders where id = %(id)s and user_id = %(user_id)s returning id"
@@ -69,7 +69,7 @@ _PUT_IN_BY_NAME = """
 insert into folder_sources (folder_id, user_id, source_id)
 select f.id, f.user_id, new.source_id
 from unnest(%(source_ids)b::uuid[], %(names)s::text[]) as new (source_id, name)
-  join folders f on f.user_id = %(user_id)s and lower(f.name) = lower(new.name)
+  join folders f on f.user_id = %(user_id)s and folder_key(f.name) = folder_key(new.name)
 order by f.id, new.source_id on conflict (folder_id, source_id) do nothing
 """
 

@@ -168,15 +168,19 @@ delete from contents where id = %(content_id)s and not exists (select from items
 returning id
 """
 
-# Held against deletion until the items stand.
+# From each source's own entries to their contents, one by one: by their order all contents would be walked for a
+# source that brought few. Held against deletion until the items stand.
 _NEWEST_CONTENTS = """
-select followed.source_id, newest.id
-from unnest(%(source_ids)b::uuid[]) as followed (source_id) cross join lateral (
-  select c.id from contents c
-  where c.id in (select e.content_id from source_entries e
-      where e.source_id = followed.source_id and e.content_id is not null)
-    and not exists (select from item_tombstones t where t.url_key = c.url_key and t.user_id = %(user_id)s)
-  order by c.sort_at desc, c.id desc limit %(limit)s for key share of c) newest
+with newest as materialized (
+  select followed.source_id, of_source.id
+  from unnest(%(source_ids)b::uuid[]) as followed (source_id) cross join lateral (
+    select c.id
+    from (select distinct e.content_id from source_entries e
+        where e.source_id = followed.source_id and e.content_id is not null) as listed
+      cross join lateral (select id, url_key, sort_at from contents where id = listed.content_id offset 0) c
+    where not exists (select from item_tombstones t where t.url_key = c.url_key and t.user_id = %(user_id)s)
+    order by c.sort_at desc, c.id desc limit %(limit)s) of_source)
+select newest.source_id, c.id from newest join contents c on c.id = newest.id order by c.id for key share of c
 """
 
 _GIVE_ITEMS = """

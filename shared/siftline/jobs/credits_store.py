@@ -33,6 +33,12 @@ class UnknownUserError(PermanentError):
     code = "unknown_user"
 
 
+class NotMeteredError(PermanentError):
+    """Whoever is not metered has no credits that could be taken."""
+
+    code = "not_metered"
+
+
 @dataclass(frozen=True, slots=True)
 class Payable:
     """A content that waited for credit, and the holder who can pay for it now."""
@@ -251,13 +257,16 @@ def take_waiting(connection: Connection, content_id: UUID) -> bool:
 def grant(connection: Connection, user_id: UUID, amount: int | None) -> int | None:
     """Add to a user's credits (a negative amount takes, down to 0), or stop metering them: ``None``.
 
+    Giving to who is not metered begins to meter them, with that amount.
     Returns the new balance, ``None`` for not metered. The ledger's line is the difference to what the ledger said, so
     that it adds up to the balance whatever was reserved or released while the user was not metered. Raises
-    ``UnknownUserError``.
+    ``UnknownUserError``, and ``NotMeteredError`` where there is nothing to take from.
     """
     row = connection.execute(_BALANCE, {"user_id": user_id}).fetchone()
     if row is None:
         raise UnknownUserError(f"There is no user {user_id}.")
+    if row[0] is None and amount is not None and amount < 0:
+        raise NotMeteredError("This user is not metered and has no credits to take. Give some to begin counting.")
     balance = None if amount is None else max((row[0] or 0) + amount, 0)
     [(known,)] = connection.execute(_LEDGER_SUM, {"user_id": user_id}).fetchall()
     connection.execute(_SET_BALANCE, {"user_id": user_id, "credits": balance})

@@ -30,7 +30,8 @@ class Outgoing:
     queue: Queue
     subject_id: UUID
     group_key: str
-    payload: dict[str, Any]
+    url: str | None
+    """The page to read, where the message names it."""
     park_id: UUID | None
     error_code: str | None
     error_message: str | None
@@ -49,8 +50,9 @@ class Swept:
     """The job type of each failed one."""
 
 
-_OUTGOING = """jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload, jobs.park_id,
-  jobs.error_code, jobs.error_message, jobs.attempts, extract(epoch from jobs.due_at - now())::float8 as wait_s"""
+_OUTGOING = """jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload ->> 'url' as url,
+  jobs.park_id, jobs.error_code, jobs.error_message, jobs.attempts,
+  greatest(least(extract(epoch from jobs.due_at - now()), 1e6), -1e6)::float8 as wait_s"""
 
 # Whether it is due is asked of each, not looked for: in the index by time stands all that waits, handed out or not.
 _OUTSTANDING = f"""

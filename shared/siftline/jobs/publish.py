@@ -122,7 +122,7 @@ def _fields(job: Outgoing) -> dict[str, object]:
         "job_type": job.job_type.value,
         "job_id": job.id,
         SUBJECT_FIELD[job.job_type]: job.subject_id,
-        "url": job.payload.get("url"),
+        "url": job.url,
     }
 
 

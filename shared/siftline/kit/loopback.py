@@ -8,7 +8,6 @@ service believes only names of this machine (``Host``), no page (``Origin``, ``S
 import hmac
 import re
 from collections.abc import Collection, Iterator, Mapping
-from urllib.parse import urlsplit
 
 NAMES = frozenset({"127.0.0.1", "localhost"})
 _SIGNED = re.compile(r"AWS4-HMAC-SHA256\b.*?\bCredential=([^/,\s]+)/")
@@ -42,7 +41,7 @@ def _is_ours(headers: Mapping[str, str], host: str, *, has_pages: bool) -> bool:
     """Whether no page sent this, or one of this service."""
     origin = headers.get("origin")
     if has_pages:
-        return origin is None or urlsplit(origin).netloc == host
+        return origin is None or origin.partition("://")[2] == host
     return origin is None and headers.get("sec-fetch-site", "none") == "none"
 
 

@@ -1,0 +1,1 @@
+alter table jobs drop constraint jobs_payload_is_an_object;
