@@ -166,6 +166,9 @@ def test_deep_nesting_is_a_bad_request(user: ApiClient) -> None:
         ('{"text": "\\ud800"}', "#/text"),
         ('{"text": "a", "more": {"k": "\\u0000"}}', "#/more/k"),
         ('{"text": "a", "more": {"\\u0000": "k"}}', "#/more"),
+        ('{"\\ud800": "\\ud800"}', "#"),
+        ('{"text": "a", "more": {"\\udfff": [{"k": "\\u0000"}]}}', "#/more"),
+        ('{"text": "a", "items": {"\\ud800": "\\u0000"}}', "#/items"),
         ('{"text": "a", "list": ["b", "\\u0000"]}', "#/list/1"),
     ],
 )

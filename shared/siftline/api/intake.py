@@ -17,7 +17,8 @@ from siftline.kit.lines import line
 
 MAX_BODY_BYTES = 1_048_576
 # PostgreSQL stores no NUL, and UTF-8 knows no lone surrogates.
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+"""What no text holds that we store."""
 _JSON_TYPE = re.compile(r"application/(?:json|[a-z0-9.+-]+\+json)(?:\s*;.*)?", re.IGNORECASE)
 _MAX_DEPTH = 32
 _NAME_MAX_CHARS = 100
@@ -91,7 +92,7 @@ def read_json(text: str) -> Any:
 
 def refuse_unstorable(event: APIGatewayProxyEventV2) -> None:
     """Raise 422 when the query, and 404 when the path, holds what is no text or nothing we store can hold."""
-    if _UNSTORABLE.search(event.path):
+    if UNSTORABLE.search(event.path):
         raise ProblemError(404, "not_found", "There is no such route.")
     faults = [
         Fault(
@@ -102,7 +103,7 @@ def refuse_unstorable(event: APIGatewayProxyEventV2) -> None:
     faults += [
         Fault(code="unstorable_text", detail=_UNSTORABLE_DETAIL, parameter=line(name, _NAME_MAX_CHARS))
         for name, value in event.query_string_parameters.items()
-        if _UNSTORABLE.search(name) or _UNSTORABLE.search(value)
+        if UNSTORABLE.search(name) or UNSTORABLE.search(value)
     ]
     if faults:
         raise faulty(faults)
@@ -121,13 +122,14 @@ def _unstorable(value: Any, path: list[str | int]) -> Iterator[list[str | int]]:
     if len(path) > _MAX_DEPTH:
         raise _bad_json("The body is nested too deeply.")
     if isinstance(value, str):
-        if _UNSTORABLE.search(value):
+        if UNSTORABLE.search(value):
             yield path
     elif isinstance(value, dict):
         for name, member in value.items():
-            if _UNSTORABLE.search(name):
+            if UNSTORABLE.search(name):  # no pointer to what it holds could be written either
                 yield path
-            yield from _unstorable(member, [*path, name])
+            else:
+                yield from _unstorable(member, [*path, name])
     elif isinstance(value, list):
         for place, member in enumerate(value):
             yield from _unstorable(member, [*path, place])
