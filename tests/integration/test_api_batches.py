@@ -27,6 +27,8 @@ def world(database: Database) -> World:
         ({"url": "https://news.example/c", "tags": ["a", "\ud800"]}, "#/tags/1"),
         ({"url": "https://news.example/c", "note": "\x00"}, "#/note"),
         ("\x00", "#"),
+        ({"url": "https://news.example/c", "\ud800": "\ud800"}, "#"),
+        ({"url": "https://news.example/c", "\x00": {"\udfff": ["\ud800"]}}, "#"),
     ],
 )
 def test_text_that_cannot_be_stored_costs_its_own_entry_only(world: World, entry: object, place: str) -> None:
@@ -45,6 +47,22 @@ def test_text_that_cannot_be_stored_elsewhere_is_refused_whole(world: World) -> 
         assert (answer.status, answer.json["errors"][0]["code"]) == (422, "unstorable_text")
     answer = world.user().post("/v1/items", {"url": "https://news.example/", "items": ["\x00"]})
     assert (answer.status, answer.json["errors"][0]["pointer"]) == (422, "#/items")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/v1/items"),
+        ("POST", "/v1/folders"),
+        ("PATCH", "/v1/me"),
+        ("PUT", "/v1/topics"),
+        ("POST", "/v1/items/batch"),
+    ],
+)
+def test_a_name_that_cannot_be_stored_is_refused_with_what_it_holds(world: World, method: str, path: str) -> None:
+    answer = world.user().send(method, path, body={"\ud800": "\ud800"})
+    assert (answer.status, answer.code) == (422, "invalid_request")
+    assert [(fault["code"], fault["pointer"]) for fault in answer.json["errors"]] == [("unstorable_text", "#")]
 
 
 def test_a_repeated_batch_makes_nothing_new(world: World) -> None:

@@ -1,5 +1,6 @@
 """All that one has can be taken along: page by page through the API, or into a file, and it is what the API showed."""
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,15 @@ def test_a_next_of_another_list_is_refused(home: Household) -> None:
     other = home.ada.get("/v1/items", limit=1).json["next"]
     for word in (other, "nonsense"):
         assert home.ada.get("/v1/export", next=word).code == "invalid_cursor"
+
+
+@pytest.mark.parametrize("key", ["\ud800", "\x00", "a\udfffb", None, 7, ["\ud800"], {"\ud800": 1}], ids=repr)
+def test_a_next_with_a_key_that_is_none_is_refused(home: Household, key: object) -> None:
+    following = home.ada.get("/v1/export", limit=1).json["next"]
+    section, _, bound = json.loads(base64.urlsafe_b64decode(following + "=="))
+    forged = base64.urlsafe_b64encode(json.dumps([section, key, bound]).encode()).decode().rstrip("=")
+    answer = home.ada.get("/v1/export", limit=1, next=forged)
+    assert (answer.status, answer.code) == (422, "invalid_cursor")
 
 
 def test_the_command_writes_the_same_records_into_a_file_of_their_own(

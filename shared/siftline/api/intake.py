@@ -18,9 +18,13 @@ from siftline.kit.lines import line
 
 MAX_BODY_BYTES = 1_048_576
 # PostgreSQL stores no NUL, and UTF-8 knows no lone surrogates.
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+"""What no text holds that we store."""
 _JSON_TYPE = re.compile(r"application/(?:json|[a-z0-9.+-]+\+json)(?:\s*;.*)?", re.IGNORECASE)
 _MAX_DEPTH = 32
+# An unknown field costs a fault of its own, with its place and a sentence. No body that we take comes near.
+_OBJECT_FIELDS_MAX = 200
+_BODY_FIELDS_MAX = 5_000
 _NAME_MAX_CHARS = 100
 # Routes that read their body themselves: files that are no JSON.
 _FILES = frozenset({"/v1/opml"})
@@ -67,13 +71,14 @@ def plain_request(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_json(text: str) -> Any:
-    """Return the body's value. Raises 400 for what is not JSON (RFC 8259) and 422 for text that cannot be stored.
+    """Return the body's value. Raises 400 for what is not JSON (RFC 8259), and 422 for too many fields, of which no
+    more is looked at, and for text that cannot be stored.
 
     In an entry of a list ``items``, whose entries are answered each on its own, such text is left to that answer: an
     ``UnstorableEntry`` stands in the entry's place.
     """
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_Fields().taken)
     except (ValueError, RecursionError) as error:  # ValueError: also a number of thousands of digits
         raise _bad_json("The body is not valid JSON.") from error
     # Of a list Powertools would take the first entry for the whole; null may be said where no body is needed.
@@ -96,7 +101,7 @@ def refuse_unstorable(event: APIGatewayProxyEventV2) -> None:
 
     A parameter that is given twice is refused too: nobody could say which one counts.
     """
-    if _UNSTORABLE.search(event.path):
+    if UNSTORABLE.search(event.path):
         raise ProblemError(404, "not_found", "There is no such route.")
     faults = [
         Fault(
@@ -107,7 +112,7 @@ def refuse_unstorable(event: APIGatewayProxyEventV2) -> None:
     faults += [
         Fault(code="unstorable_text", detail=_UNSTORABLE_DETAIL, parameter=line(name, _NAME_MAX_CHARS))
         for name, value in event.query_string_parameters.items()
-        if _UNSTORABLE.search(name) or _UNSTORABLE.search(value)
+        if UNSTORABLE.search(name) or UNSTORABLE.search(value)
     ]
     given = Counter(unquote_plus(pair.partition("=")[0]) for pair in event.raw_query_string.split("&") if pair)
     faults += [
@@ -147,16 +152,31 @@ def _unstorable(value: Any, path: list[str | int]) -> Iterator[list[str | int]]:
     if len(path) > _MAX_DEPTH:
         raise _bad_json("The body is nested too deeply.")
     if isinstance(value, str):
-        if _UNSTORABLE.search(value):
+        if UNSTORABLE.search(value):
             yield path
     elif isinstance(value, dict):
         for name, member in value.items():
-            if _UNSTORABLE.search(name):
+            if UNSTORABLE.search(name):  # no pointer to what it holds could be written either
                 yield path
-            yield from _unstorable(member, [*path, name])
+            else:
+                yield from _unstorable(member, [*path, name])
     elif isinstance(value, list):
         for place, member in enumerate(value):
             yield from _unstorable(member, [*path, place])
+
+
+class _Fields:
+    """Counts the fields of a body as its objects are read."""
+
+    def __init__(self) -> None:
+        self._total = 0
+
+    def taken(self, fields: list[tuple[str, Any]]) -> dict[str, Any]:
+        self._total += len(fields)
+        if len(fields) > _OBJECT_FIELDS_MAX or self._total > _BODY_FIELDS_MAX:
+            detail = f"An object may have at most {_OBJECT_FIELDS_MAX} fields, the whole body {_BODY_FIELDS_MAX:,}."
+            raise ProblemError(422, "too_many_fields", detail)
+        return dict(fields)
 
 
 def _decoded(body: str) -> bytes:

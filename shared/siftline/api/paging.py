@@ -16,6 +16,7 @@ from uuid import UUID
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator
 
+from siftline.api.intake import UNSTORABLE
 from siftline.api.problems import Fault, ProblemError, faulty
 
 DEFAULT_LIMIT = 50
@@ -68,6 +69,8 @@ def _decoded(word: str) -> list[Any]:
     bound = json.loads(base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True))
     place: list[Any] = list(bound)
     if not place or place.pop() != _list.get():
+        raise ValueError(word)
+    if any(isinstance(part, str) and UNSTORABLE.search(part) for part in place):
         raise ValueError(word)
     return place
 
@@ -204,7 +207,7 @@ def decode_section(word: str | None, sections: Collection[str]) -> SectionCursor
         return None
     try:
         section, after = _decoded(word)
-        if section not in sections or not isinstance(after, str) or "\0" in after:
+        if section not in sections or not isinstance(after, str):
             raise ValueError(word)
         return SectionCursor(section, after)
     except _FAULTS as error:

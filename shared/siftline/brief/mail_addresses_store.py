@@ -5,7 +5,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from siftline.kit.db import Connection
+from siftline.kit.db import Connection, nearest
 from siftline.kit.ids import new_id
 
 _FORGOTTEN_AT_ONCE = 100
@@ -18,15 +18,15 @@ _BY_USER = (
     "select pg_advisory_xact_lock(hashtextextended('mail-asks:' || user_id, 0)) from mail_addresses where id = %(id)s"
 )
 # ``wait_s``: until of the user's newest questions, as many as a day may have, the oldest is a day old.
-_STANDING = """
+_STANDING = f"""
 select a.address, a.token, a.user_id, a.asked_at is not null as asked_before,
   a.confirmed_at is not null or exists (select from mail_suppressions s where s.address = a.address) as settled,
   exists (select from mail_asks m where m.address = a.address and m.asked_at > now() - interval '1 day') as lately,
-  (select extract(epoch from m.asked_at + interval '1 day' - now())::float8 from mail_asks m
+  (select extract(epoch from {nearest("m.asked_at")} + interval '1 day' - now())::float8 from mail_asks m
     where m.user_id = a.user_id and m.asked_at > now() - interval '1 day'
     order by m.asked_at desc offset %(asks_per_day)s - 1 limit 1) as wait_s
 from mail_addresses a where a.id = %(id)s
-"""
+"""  # noqa: S608  -- made of constants only
 _ASK = """
 with noted as (update mail_addresses set asked_at = now() where id = %(id)s)
 insert into mail_asks (id, address, user_id, asked_at) values (%(ask_id)s, %(address)s, %(user_id)s, now())

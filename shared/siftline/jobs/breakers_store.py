@@ -10,7 +10,7 @@ from datetime import timedelta
 from psycopg.rows import class_row, scalar_row
 
 from siftline.jobs.states import known
-from siftline.kit.db import Connection
+from siftline.kit.db import Connection, nearest
 from siftline.kit.errors import SiftlineError
 
 # A breaker that opens again and again stays open for twice as long each time, up to 2 ** 4 times.
@@ -30,8 +30,10 @@ class Standing:
     """Seconds until it may be tried again, or until the probe under way must have answered."""
 
 
+_WAIT_S = f"extract(epoch from {nearest('greatest(open_until, probe_until)')} - now())"
+
 # A breaker that somebody has in hand at this moment is theirs to probe.
-_STANDINGS = """
+_STANDINGS = f"""
 with ripe as (
   select provider from breakers
   where provider = any(%(providers)s) and open_until <= now() and (probe_until is null or probe_until <= now())
@@ -41,9 +43,9 @@ probed as (
   from ripe where breakers.provider = ripe.provider
   returning breakers.provider)
 select provider, error_code, error_detail, provider in (select provider from probed) as probing,
-  greatest(extract(epoch from greatest(open_until, probe_until) - now()), 1)::float8 as wait_s
+  greatest({_WAIT_S}, 1)::float8 as wait_s
 from breakers where provider = any(%(providers)s)
-"""
+"""  # noqa: S608  -- a constant of ours
 
 _OPEN = """
 insert into breakers as b (provider, error_code, error_detail, open_until)
@@ -76,7 +78,16 @@ with probed as (
 update breakers set probe_until = null from probed where breakers.provider = probed.provider
 """
 
-_LEFT = "select greatest(extract(epoch from open_until - now()), 1)::float8 from breakers where provider = %(provider)s"
+_LEFT = f"""
+select greatest(extract(epoch from {nearest("open_until")} - now()), 1)::float8 from breakers
+where provider = %(provider)s
+"""  # noqa: S608  -- as above
+
+_EVERY = f"""
+select provider, error_code, error_detail, coalesce(probe_until > now(), false) as probing,
+  greatest({_WAIT_S}, 0)::float8 as wait_s
+from breakers order by provider
+"""  # noqa: S608  -- as above
 
 
 def standings(connection: Connection, providers: Collection[str], *, probe_s: float) -> list[Standing]:
@@ -123,8 +134,4 @@ def not_proven(connection: Connection, providers: Collection[str]) -> None:
 def open_breakers(connection: Connection) -> list[Standing]:
     """Return every breaker that is not closed, for operators."""
     with connection.cursor(row_factory=class_row(Standing)) as cursor:
-        return cursor.execute(
-            "select provider, error_code, error_detail, coalesce(probe_until > now(), false) as probing,"
-            " greatest(extract(epoch from greatest(open_until, probe_until) - now()), 0)::float8 as wait_s"
-            " from breakers order by provider"
-        ).fetchall()
+        return cursor.execute(_EVERY).fetchall()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from psycopg.rows import class_row
 
 from siftline.jobs.states import known
-from siftline.kit.db import Connection
+from siftline.kit.db import Connection, nearest
 
 # Jobs put off are counted one by one, but no further than this.
 DELAYED_MAX = 100_000
@@ -73,7 +73,7 @@ select job_type, queue, state, sum(jobs) from taken group by job_type, queue, st
 on conflict (job_type, queue, state) do update set jobs = job_tallies.jobs + excluded.jobs
 """
 
-_COUNTS = """
+_COUNTS = f"""
 with tallied as (
   select job_type, queue,
     coalesce(sum(jobs) filter (where state = 'pending'), 0)::int8 as pending,
@@ -85,7 +85,7 @@ with tallied as (
         union all select job_type, queue, state, jobs from job_tally_changes) as every
   group by job_type, queue),
 running as (
-  select job_type, queue, min(coalesce(claimed_at, updated_at)) as since
+  select job_type, queue, extract(epoch from now() - {nearest("min(coalesce(claimed_at, updated_at))")}) as oldest_s
   from jobs where state = 'processing' group by job_type, queue)
 select tallied.job_type, tallied.queue, pending, processing, completed, failed, cancelled,
   case when pending = 0 then 0 else (
@@ -93,13 +93,14 @@ select tallied.job_type, tallied.queue, pending, processing, completed, failed, 
       select from jobs where jobs.state = 'pending' and jobs.queue = tallied.queue
         and jobs.job_type = tallied.job_type and jobs.due_at > now() limit %(delayed_max)s) as later)::int8
   end as delayed,
-  greatest(0, coalesce(extract(epoch from now() - (
-    select jobs.due_at from jobs where jobs.state = 'pending' and jobs.queue = tallied.queue
-      and jobs.job_type = tallied.job_type order by jobs.due_at limit 1)), 0))::float8 as oldest_due_s,
-  greatest(0, coalesce(extract(epoch from now() - running.since), 0))::float8 as oldest_running_s
+  greatest(0, coalesce((
+    select extract(epoch from now() - {nearest("jobs.due_at")}) from jobs
+    where jobs.state = 'pending' and jobs.queue = tallied.queue
+      and jobs.job_type = tallied.job_type order by jobs.due_at limit 1), 0))::float8 as oldest_due_s,
+  greatest(0, coalesce(running.oldest_s, 0))::float8 as oldest_running_s
 from tallied left join running using (job_type, queue)
 order by tallied.job_type, tallied.queue
-"""
+"""  # noqa: S608  -- made of constants only
 
 # Left by a newer release (``siftline.jobs.states.known``); what is over of theirs needs nobody. Of jobs that wait there
 # may be millions: the kinds are found by skipping through their index, and only unknown ones are counted.
@@ -121,10 +122,10 @@ left_behind as (
 select job_type, queue, sum(jobs)::int8 as jobs from left_behind group by job_type, queue order by job_type, queue
 """  # noqa: S608  -- constants of ours
 
-_OLDEST_MESSAGES = """
-select queue, extract(epoch from now() - min(greatest(published_at, due_at)))::float8 as age_s
+_OLDEST_MESSAGES = f"""
+select queue, extract(epoch from now() - {nearest("min(greatest(published_at, due_at))")})::float8 as age_s
 from jobs where state = 'pending' and published_at is not null group by queue
-"""
+"""  # noqa: S608  -- as above
 
 # A UUIDv7 begins with the milliseconds of its making: the primary key finds what is younger than a day.
 _DUPLICATES = """

@@ -12,7 +12,7 @@ from siftline.contracts import JobType, Queue
 from siftline.jobs import credits_store
 from siftline.jobs import subjects_store as subjects
 from siftline.jobs.states import PENDING, known
-from siftline.kit.db import Connection
+from siftline.kit.db import Connection, nearest
 
 # SQS can hold a message back for at most this long.
 SQS_DELAY_MAX_S = 900
@@ -50,9 +50,9 @@ class Swept:
     """The job type of each failed one."""
 
 
-_OUTGOING = """jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload ->> 'url' as url,
+_OUTGOING = f"""jobs.id, jobs.job_type, jobs.queue, jobs.subject_id, jobs.group_key, jobs.payload ->> 'url' as url,
   jobs.park_id, jobs.error_code, jobs.error_message, jobs.attempts,
-  greatest(least(extract(epoch from jobs.due_at - now()), 1e6), -1e6)::float8 as wait_s"""
+  extract(epoch from {nearest("jobs.due_at")} - now())::float8 as wait_s"""
 
 # Whether it is due is asked of each, not looked for: in the index by time stands all that waits, handed out or not.
 _OUTSTANDING = f"""

@@ -4,11 +4,12 @@ from datetime import timedelta
 
 from psycopg.rows import scalar_row
 
-from siftline.kit.db import Connection
+from siftline.kit.db import Connection, nearest
 
-_PAUSED = """
-select extract(epoch from until - now())::float8 from provider_pauses where provider = %(provider)s and until > now()
-"""
+_PAUSED = f"""
+select extract(epoch from {nearest("until")} - now())::float8 from provider_pauses
+where provider = %(provider)s and until > now()
+"""  # noqa: S608  -- made of constants only
 _PAUSE = """
 insert into provider_pauses as known (provider, until) values (%(provider)s, now() + %(pause)s)
 on conflict (provider) do update set until = greatest(known.until, excluded.until)

@@ -12,7 +12,7 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 
 from siftline.jobs.turns_store import NEXT_POLL
-from siftline.kit.db import Connection
+from siftline.kit.db import Connection, nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ class StuckSource:
 # looked at in one go; those ahead of a stuck one go on, so its turn comes.
 _LOOKED_AT = 20_000
 
-_STUCK_CONTENTS = """
+_STUCK_CONTENTS = f"""
 with oldest as materialized (
   select id from contents where status in ('PENDING', 'PROCESSING') and updated_at < now() - %(unchanged)s
   order by updated_at limit %(looked_at)s)
 select contents.id, contents.url, contents.status,
-  extract(epoch from now() - contents.updated_at)::float8 as unchanged_s,
+  extract(epoch from now() - {nearest("contents.updated_at")})::float8 as unchanged_s,
   case when last.state in ('failed', 'cancelled') then last.job_type
     when contents.text is null then 'ingest_content' else 'analyze_content' end as job_type,
   saver.user_id is not null as saved,
@@ -69,11 +69,11 @@ where contents.status in ('PENDING', 'PROCESSING') and contents.updated_at < now
   and not exists (select from jobs where jobs.subject_id = contents.id
     and jobs.job_type in ('ingest_content', 'analyze_content') and jobs.state in ('pending', 'processing'))
 order by contents.updated_at limit %(limit)s for update of contents skip locked
-"""
+"""  # noqa: S608  -- made of constants only
 
 _STUCK_SOURCES = f"""
 select sources.id, {NEXT_POLL} as group_key, sources.fetch_status as status,
-  extract(epoch from now() - sources.updated_at)::float8 as unchanged_s,
+  extract(epoch from now() - {nearest("sources.updated_at")})::float8 as unchanged_s,
   sources.health <> 'inactive'
     and exists (select from subscriptions where subscriptions.source_id = sources.id) as wanted
 from sources

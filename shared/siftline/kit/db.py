@@ -54,6 +54,14 @@ class ConflictError(DatabaseUnavailableError):
     code = "database_conflict"
 
 
+def nearest(instant: str) -> str:
+    """Return the SQL of an instant that is not null, as ``_AnyInstant`` reads it: seconds up to it are finite, too.
+
+    PostgreSQL before 17 subtracts no infinite instant, and later ones return a number that is no JSON.
+    """
+    return f"least(greatest({instant}, '{_FIRST.isoformat()}'), '{_LAST.isoformat()}')"
+
+
 class _AnyInstant(Loader):
     """Loads a ``timestamptz`` as psycopg does; one that Python cannot hold, as the nearest that it can.
 

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+from siftline.kit.db import nearest
+
 # Who did not come back so long after their turn has gone away; until then they are let through before those behind.
 TURN_KEPT = timedelta(hours=1)
 # Who stands first has come so much earlier than all others, in the line's own time.
@@ -49,7 +51,7 @@ mine as (
   on conflict (scope, who) do update set turn_at = excluded.turn_at,
     since = least(fetch_turns.since, excluded.since)
   returning turn_at)
-select extract(epoch from mine.turn_at - now())::float8 as wait_s, host.interval_s,
+select extract(epoch from {nearest("mine.turn_at")} - now())::float8 as wait_s, host.interval_s,
   (select b.blocked_reason from fetch_hosts b where b.scope = any(%(domains)s) and b.blocked_until > now()
    order by b.blocked_until desc limit 1) as reason
 from mine, host

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
 
-from siftline.kit.db import Connection
+from siftline.kit.db import Connection, nearest
 from siftline.kit.lines_store import TURN_KEPT, ahead, lead, lock, standing
 from siftline.kit.places_store import HAS_PLACE, NO_PLACE, TAKING, Place
 
@@ -118,7 +118,7 @@ with mine as (
 update fetch_hosts as h set
   next_at = greatest(h.next_at, now()) + {_INTERVAL} * interval '1 second', asked_at = now(), updated_at = now()
 where h.scope = %(scope)s and (%(known)s or exists (select from mine)) and ({_BLOCKED}) is null
-returning extract(epoch from {_FREE_AT} - now())::float8 - {_INTERVAL}
+returning extract(epoch from {nearest(_FREE_AT)} - now())::float8 - {_INTERVAL}
 """  # noqa: S608  -- as above
 
 _LEARN = f"""

@@ -10,7 +10,7 @@ from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
 from siftline.jobs.replaced_topics_store import left_of
-from siftline.kit.db import Connection
+from siftline.kit.db import Connection, nearest
 from siftline.kit.topic_scores import topic_scores
 from siftline.rank.judge import HeldItem, Judgement, SourceTopics
 from siftline.rank.profile import Habit, Liked
@@ -70,14 +70,14 @@ select id, model_version, recipe, interests, vectors, details, evidence, applied
   made_at < now() - interval '1 day' as old
 from score_profiles where user_id = %(user_id)s
 """
-_LIKED = """
+_LIKED = f"""
 select i.starred_at is not null as starred,
-  extract(epoch from now() - greatest(i.starred_at, i.read_at))::float8 as age_s, c.lang, e.vector
+  extract(epoch from now() - {nearest("greatest(i.starred_at, i.read_at)")})::float8 as age_s, c.lang, e.vector
 from items i join contents c on c.id = i.content_id
   join embeddings e on e.content_id = c.id and e.model_version = %(model_version)s
 where i.user_id = %(user_id)s and greatest(i.starred_at, i.read_at) > now() - %(window)s
 order by i.starred_at is not null desc, greatest(i.starred_at, i.read_at) desc, i.id desc limit %(limit)s
-"""
+"""  # noqa: S608 - made of constants only
 _HELD = """
 select c.lang, e.vector
 from items i join contents c on c.id = i.content_id
