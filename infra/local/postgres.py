@@ -27,7 +27,13 @@ _FAST_STOP = [(signal.SIGINT, 15.0), (signal.SIGQUIT, 5.0)]
 _START_WAIT_S = 60.0
 _RETRIED = ("postmaster.pid", "pre-existing shared memory block")
 _PORT_TAKEN = ("Address already in use", "could not create any TCP/IP sockets")
-_UNSAFE_BUT_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+# Of the tests, of which several run at once.
+_UNSAFE_BUT_FAST = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "max_connections": "400",
+}
 
 
 def default_binaries() -> Path:

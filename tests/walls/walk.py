@@ -217,7 +217,11 @@ class Rooms:
         )
 
     def _work(self, function: Any, queue: str, message: Mapping[str, Any]) -> None:
-        self._connection.execute("delete from fetch_hosts")  # a host asked a moment ago would have to wait
+        # A host asked a moment ago would have to wait. Rows that other hands hold are theirs.
+        self._connection.execute(
+            "delete from fetch_hosts where scope in ("
+            "select scope from fetch_hosts order by scope for update skip locked)"
+        )
         event = sqs_event("", message)
         name = self._variables[f"{queue}_QUEUE_URL"].rpartition("/")[2]
         event["Records"][0]["eventSourceARN"] = f"arn:aws:sqs:{REGION}:000000000000:{name}"
