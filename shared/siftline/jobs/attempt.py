@@ -22,6 +22,7 @@ from siftline.kit.errors import ConfigurationError, NotTriedError, PermanentErro
 from siftline.kit.heartbeat import Heartbeat
 from siftline.kit.ids import new_id
 from siftline.kit.lanes import in_lane
+from siftline.kit.lines import line
 from siftline.kit.log import logger
 from siftline.kit.metrics import COUNT, MILLISECONDS, emit
 from siftline.settings import JobSettings
@@ -198,6 +199,11 @@ class Attempts:
         job = claim.job
         outcome = settled(self._database, lambda connection: self._uncompleted(connection, claim, error, duration_ms))
         self._told("job_not_completed", job, outcome.status, duration_ms, error.error_code)
+        if isinstance(error, DatabaseUnavailableError) and error.__cause__ is not None:
+            cause = error.__cause__
+            _log.warning(
+                "database_refused", **_facts(job), error_type=type(cause).__name__, detail=line(str(cause), 300)
+            )
         if outcome.breaker_opened or isinstance(error, ConfigurationError):
             self._told_provider(job, error, outcome)
         if outcome.park_id is not None:
