@@ -1,5 +1,8 @@
 """Whom a name means among those that a provider offers: the same form first, hints next, likeness with a lead last."""
 
+import csv
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -63,6 +66,14 @@ def names(text: str) -> CsvNames:
     return CsvNames(Path("names.csv"), lambda _: text)
 
 
+@pytest.fixture(params=[131_072, sys.maxsize])
+def field_max(request: pytest.FixtureRequest) -> Iterator[None]:
+    """csv's own limit, and what scipy makes of it for the whole process."""
+    before = csv.field_size_limit(request.param)
+    yield
+    csv.field_size_limit(before)
+
+
 def test_a_csv_file_knows_names_and_aliases_in_any_spelling():
     provider = names('name,id,aliases\n"Acme, Inc.",org-1,Acme Robotics|ARI\nFoo,org-2,\n')
 
@@ -82,6 +93,7 @@ def test_a_csv_file_knows_names_and_aliases_in_any_spelling():
     ],
     ids=["no id", "empty id", "no name", "far down", "endless"],
 )
+@pytest.mark.usefixtures("field_max")
 def test_a_csv_file_without_names_or_ids_is_a_fault_of_the_set_up_with_its_line(text, line):
     with pytest.raises(NamesFileError, match=f"line {line}") as error:
         names(text).search(wanted("Acme"))

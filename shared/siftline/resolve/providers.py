@@ -15,6 +15,7 @@ from siftline.kit.names import normalise
 from siftline.resolve.temporary import Candidate, Temporary
 
 _MAX_BYTES = 2_000_000
+_LINE_MAX = 100_000  # characters; the limit of the csv module is the whole process's, and scipy lifts it
 _REFUSED = frozenset({401, 403})
 Shape = TypeVar("Shape", bound=BaseModel)
 
@@ -161,6 +162,9 @@ class CsvNames:
             lines = self._read(self._file).splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise NamesFileError(f"{_CSV} cannot be read.") from error
+        for number, line in enumerate(lines, start=1):
+            if len(line) > _LINE_MAX:
+                raise NamesFileError(f"{_CSV}, line {number}: it is longer than {_LINE_MAX:,} characters.")
         reader = csv.DictReader(lines)
         try:
             for row in reader:
