@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from infra.local.machine import ROOT
-from siftline.settings import process_environment
+from siftline.settings.functions import process_environment
 
 CALLS = 300
 _PARTS = {

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from infra.local.errors import SetUpError
 from infra.local.locked_environment import locked_python
-from siftline.analyze.entities import Kind, Recognizer
-from siftline.analyze.entity_rules import RuleRecognizer
+from siftline.analyze.entities.entity_rules import RuleRecognizer
+from siftline.analyze.entities.mentions import Kind, Recognizer
 
 ROOT = Path(__file__).resolve().parent.parent
 _CORPORA = ROOT.parent / "shared" / "corpora" / "text"

@@ -20,7 +20,7 @@ from statistics import mean
 
 from benchmarks.calls import busiest
 from benchmarks.report import Report, ratio
-from siftline.ingest.page import read_page
+from siftline.ingest.page.page import read_page
 from siftline.kit.errors import PermanentError
 from tests.extraction import default, precise
 

@@ -12,10 +12,10 @@ from uuid import UUID
 
 from benchmarks.database import databases
 from benchmarks.report import Report, timed
-from siftline.api.feed_desk import FeedDesk, FeedRule
-from siftline.api.feed_views import feed_item_of
-from siftline.api.listing_store import Listed, best_items
-from siftline.api.scores import ScoreRule
+from siftline.api.feed.feed_service import FeedDesk, FeedRule
+from siftline.api.feed.feed_views import feed_item_of
+from siftline.api.items.listing_store import Listed, best_items
+from siftline.api.items.scores import ScoreRule
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id

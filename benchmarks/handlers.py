@@ -24,9 +24,9 @@ from benchmarks.profile import largest
 from benchmarks.report import Report, ratio, timed
 from infra.local.aws import CREDENTIALS, REGION
 from infra.local.machine import ROOT
-from siftline.api.health import HealthReport
+from siftline.api.ops.health import HealthReport
 from siftline.contracts import Queue
-from siftline.settings import environment, process_environment
+from siftline.settings.functions import environment, process_environment
 from tests.factories import FakeContext
 from tests.http_events import http_event
 

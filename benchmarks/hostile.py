@@ -14,7 +14,7 @@ from benchmarks.parsing.child import CAP_S
 from benchmarks.parsing.documents import HOSTILE
 from benchmarks.report import Report
 from infra.local.machine import ROOT
-from siftline.settings import process_environment
+from siftline.settings.functions import process_environment
 
 REACH_CPU_S, REACH_PEAK_MB = 1, 300
 

@@ -21,16 +21,16 @@ from benchmarks.profile import profile_of
 from benchmarks.report import Report, durability, median_ms, ratio, timed
 from infra.local.migrate import create_database, migrate
 from infra.local.postgres import EmbeddedPostgres
-from siftline.api import sources_store
+from siftline.api.sources import sources_store
 from siftline.contracts import JobType, Queue
-from siftline.fetch import health_store
+from siftline.fetch.poll import health_store
 from siftline.jobs import counts_store, lease_store, outbox_store
-from siftline.jobs import store as job_store
-from siftline.jobs.model import NewJob
+from siftline.jobs import jobs_store as job_store
+from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
-from siftline.schedule import store as schedule_store
-from siftline.settings import JobSettings, ScheduleSettings
+from siftline.schedule import schedule_store
+from siftline.settings.functions import JobSettings, ScheduleSettings
 
 ROUNDS = 15
 WARM = 12

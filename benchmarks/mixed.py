@@ -35,7 +35,7 @@ from infra.local.user import make_user
 from siftline.jobs.credits_store import grant
 from siftline.jobs.queues import SqsQueues
 from siftline.kit.db import SingleConnection
-from siftline.settings import QueueSettings
+from siftline.settings.functions import QueueSettings
 from tests.deadlocks import deadlocks
 from tests.e2e.machine import Client, RunningMachine
 from tests.faults.audit import restless, stored_vectors, violations

@@ -26,8 +26,8 @@ from benchmarks.parsing import documents
 from benchmarks.report import Report, ratio
 from infra.local.locked_environment import locked_python
 from infra.local.machine import ROOT
-from siftline.fetch.feeds import parse
-from siftline.fetch.xml_fast import read_fast
+from siftline.fetch.feed.feeds import parse
+from siftline.fetch.feed.xml_fast import read_fast
 from siftline.kit.errors import SiftlineError
 
 SIZES = (50, 500, 5_000)

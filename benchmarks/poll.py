@@ -23,19 +23,19 @@ from benchmarks.profile import executed
 from benchmarks.raw import RawRows, copy_source, insert_raw, read_rows
 from benchmarks.report import Report, durability, median_ms, ratio, timed
 from siftline.contracts import JobType
-from siftline.fetch.feed_fetcher import FeedFetcher, Reader
-from siftline.fetch.feeds import Entry, Feed
-from siftline.fetch.fetcher import Http
-from siftline.fetch.identity import Identified, identify
-from siftline.fetch.reader import FeedReader
-from siftline.fetch.service import FetchSource
-from siftline.jobs import lease_store, store
-from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.fetch.feed.feeds import Entry, Feed
+from siftline.fetch.feed.identity import Identified, identify
+from siftline.fetch.fetch_service import FetchSource
+from siftline.fetch.kinds.feed_fetcher import FeedFetcher, Reader
+from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.fetcher import Http
+from siftline.jobs import jobs_store, lease_store
+from siftline.jobs.job_model import ClaimedJob, Done, NewJob
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
-from siftline.kit.http import Response
 from siftline.kit.ids import new_id
-from siftline.kit.pacing import Pace
+from siftline.net.http import Response
+from siftline.net.pacing import Pace
 from tests.factories import make_source, make_user
 from tests.open_client import OpenClient
 from tests.polling import Options
@@ -221,7 +221,7 @@ def _complete(database: Database, job: ClaimedJob, done: Done) -> None:
     with database.transaction() as connection:
         lease_store.complete(connection, job, result=done.result, duration_ms=0)
         done.write(connection)
-        store.enqueue(connection, done.follow)
+        jobs_store.enqueue(connection, done.follow)
 
 
 def _raw(product: Database, database: Database, source_id: UUID, portions: Sequence[RawRows]) -> float:
@@ -286,7 +286,7 @@ def _source(database: Database, url: str) -> UUID:
 
 def _claimed(database: Database, source_id: UUID) -> ClaimedJob:
     with database.transaction() as connection:
-        [job_id] = store.enqueue(connection, [NewJob(JobType.FETCH_SOURCE, source_id, "host:feeds.example")])
+        [job_id] = jobs_store.enqueue(connection, [NewJob(JobType.FETCH_SOURCE, source_id, "host:feeds.example")])
         job = lease_store.claim(connection, job_id, JobType.FETCH_SOURCE, lease_s=600, grace_s=1)
     assert job is not None
     return job

@@ -20,11 +20,11 @@ from typing import Any
 
 from benchmarks import entities
 from benchmarks.topics import SETS, SHARED, Stream
-from siftline.analyze.labels import labels_of
-from siftline.analyze.means import PullRule
-from siftline.analyze.reader import Article
-from siftline.analyze.topics import Verdict
-from siftline.kit.embedder import Embedder, Vector
+from siftline.analyze.article_reader import Article
+from siftline.analyze.topics.topic_list import labels_of
+from siftline.analyze.topics.topic_means import PullRule
+from siftline.analyze.topics.topic_scoring import Verdict
+from siftline.models.embedder import Embedder, Vector
 
 TOOL = SHARED / "tools" / "score_topics.py"
 _WAYS = {"as shipped": PullRule(), "descriptions alone": PullRule(weight=0.0)}

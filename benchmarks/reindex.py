@@ -20,14 +20,14 @@ from infra.local.migrate import create_database, migrate
 from infra.local.postgres import EmbeddedPostgres
 from infra.local.wsgi import LoopbackServer
 from layers.model import minilm
-from siftline.analyze import store
-from siftline.api.search import Wanted
-from siftline.jobs import embedding_store
-from siftline.jobs.embedding_models import EmbeddingModels, Opened
+from siftline.analyze import analyze_store
+from siftline.api.search.search_routes import Wanted
 from siftline.kit.db import SingleConnection
-from siftline.kit.vectors import Point, collection_name
-from siftline.rank.wiring import open_search
-from siftline.settings import AnalyzeSettings, SearchSettings
+from siftline.models import embedding_store
+from siftline.models.embedding_models import EmbeddingModels, Opened
+from siftline.models.vectors import Point, collection_name
+from siftline.rank.search_wiring import open_search
+from siftline.settings.functions import AnalyzeSettings, SearchSettings
 from tests.factories import make_content, make_item, make_user
 from tests.reindexing import Gate, Searching, settings_for, start_reindex
 
@@ -82,7 +82,7 @@ class _Place:
                     texts = {"title": one.title, "text": one.text, "lang": "en", "status": "READY"}
                     content_id: UUID = make_content(connection, topics=Jsonb([]), **texts)
                     make_item(connection, self.user, content_id)
-                    store.embed(connection, content_id, opened.version.model_version, vector, 1)
+                    analyze_store.embed(connection, content_id, opened.version.model_version, vector, 1)
                     points.append(Point(content_id, vector, {}, 1))
             opened.index.upsert(points)
 

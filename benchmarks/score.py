@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from benchmarks.database import databases
 from benchmarks.report import Report, timed
-from siftline.api import listing_store
-from siftline.api.items_store import Freshness
-from siftline.api.listing_store import Listed
+from siftline.api.items import listing_store
+from siftline.api.items.items_store import Freshness
+from siftline.api.items.listing_store import Listed
 from siftline.contracts import JobType
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database

@@ -22,12 +22,12 @@ from benchmarks.profile import profile_of
 from benchmarks.report import Report, median_ms, ratio, timed
 from benchmarks.search_filled import ASKED, ITEMS, VERSION, Filled
 from infra.local.vectors_collection import Collection
-from siftline.api.search import Wanted
+from siftline.api.search.search_routes import Wanted
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
-from siftline.kit.embedder import OnnxEmbedder
-from siftline.kit.models import ModelFolder
-from siftline.kit.vectors import Vector, VectorIndex
+from siftline.models.embedder import OnnxEmbedder
+from siftline.models.model_folders import ModelFolder
+from siftline.models.vectors import Vector, VectorIndex
 from siftline.rank.fusion import fused
 from siftline.rank.holdings import Held
 from siftline.rank.nearest import nearest_held

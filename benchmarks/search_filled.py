@@ -19,8 +19,8 @@ from infra.local.vectors import Vectors
 from infra.local.vectors_collection import Collection
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
-from siftline.kit.vector_errors import VectorsUnavailableError
-from siftline.kit.vectors import Vector, VectorIndex, collection_name
+from siftline.models.vector_errors import VectorsUnavailableError
+from siftline.models.vectors import Vector, VectorIndex, collection_name
 
 ITEMS = 100_000
 ASKED = 72

@@ -15,8 +15,8 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from siftline.kit.embedder import OnnxEmbedder
-from siftline.kit.models import ModelFolder
+from siftline.models.embedder import OnnxEmbedder
+from siftline.models.model_folders import ModelFolder
 from siftline.rank.languages import apart_of, levelled
 
 Vectors = NDArray[np.float32]

@@ -29,7 +29,7 @@ from benchmarks.report import Report, timed
 from siftline.cluster.lineage import Earlier
 from siftline.cluster.space import NONE, Recipe, project
 from siftline.cluster.stories import Grouper, Grouping
-from siftline.kit.embedder import open_embedder
+from siftline.models.embedder import open_embedder
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT.parent / "shared" / "corpora" / "text"

@@ -26,7 +26,7 @@ from infra.local.locked_environment import locked_python
 from infra.local.machine import ROOT
 from infra.local.migrate import create_database, migrate
 from infra.local.postgres import EmbeddedPostgres
-from siftline.settings import process_environment
+from siftline.settings.functions import process_environment
 
 FEEDS, ENTRIES, ROUNDS = 100, 50, 5
 REACH_FIRST, REACH_AGAIN = 4, 1

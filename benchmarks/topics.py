@@ -21,13 +21,13 @@ import numpy as np
 
 from benchmarks.report import Report, timed
 from benchmarks.topics_speed import TOPICS, speed
-from siftline.analyze.anchors import ANY, Shelf
-from siftline.analyze.labels import LabelSet, labels_of, shipped_labels, shipped_news
-from siftline.analyze.language import LanguageDetector
-from siftline.analyze.means import PullRule, Seen, mean_vector, read_directions
-from siftline.analyze.reader import Article
-from siftline.analyze.topics import Verdict, classify
-from siftline.kit.embedder import Embedder, open_embedder
+from siftline.analyze.article_reader import Article
+from siftline.analyze.text.language import LanguageDetector
+from siftline.analyze.topics.anchors import ANY, Shelf
+from siftline.analyze.topics.topic_list import LabelSet, labels_of, shipped_labels, shipped_news
+from siftline.analyze.topics.topic_means import PullRule, Seen, mean_vector, read_directions
+from siftline.analyze.topics.topic_scoring import Verdict, classify
+from siftline.models.embedder import Embedder, open_embedder
 
 ROOT = Path(__file__).resolve().parent.parent
 MODEL = ROOT / ".local" / "model"

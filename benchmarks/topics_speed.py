@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from benchmarks.report import Report, median_ms, ratio, timed
 from layers.model import export
-from siftline.analyze.cascade import Cascade, CascadeRule
-from siftline.analyze.labels import shipped_hypotheses
-from siftline.analyze.nli import open_entailment
-from siftline.analyze.reader import Article
-from siftline.analyze.topics import TopicRule, Verdict
-from siftline.topic_settings import TopicSettings
+from siftline.analyze.article_reader import Article
+from siftline.analyze.topics.cascade import Cascade, CascadeRule
+from siftline.analyze.topics.nli import open_entailment
+from siftline.analyze.topics.topic_list import shipped_hypotheses
+from siftline.analyze.topics.topic_scoring import TopicRule, Verdict
+from siftline.settings.topic_settings import TopicSettings
 
 if TYPE_CHECKING:
     from benchmarks.topics import Stream

@@ -14,15 +14,14 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
 
-from siftline import settings
+from siftline.settings import functions
 from siftline.worker.template import Function, Template
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "settings.md"
 _HEAD = """# Settings
 
-Written by `make settings` out of `shared/siftline/settings.py`, the `*_settings.py` beside it and `template.yaml`; do
-not edit it here.
+Written by `make settings` out of `shared/siftline/settings/` and `template.yaml`; do not edit it here.
 
 A setting is an environment variable. A wrong value, or none where there is no default, stops the function that asks for
 it, and its log names the setting. Lists and tables are written as JSON.
@@ -88,7 +87,7 @@ def _functions() -> list[Function]:
 
 
 def _class(name: str) -> type[BaseSettings]:
-    found: type[BaseSettings] = getattr(settings, name)
+    found: type[BaseSettings] = getattr(functions, name)
     return found
 
 

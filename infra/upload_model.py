@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from siftline.kit.models import MANIFEST, Manifest, is_whole
+from siftline.models.model_folders import MANIFEST, Manifest, is_whole
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

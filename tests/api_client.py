@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from siftline.api.limits import Holdings
-from siftline.api.opml_routes import OpmlLimits
-from siftline.api.resolver import HttpApi
-from siftline.api.wiring import Parts, http_api
+from siftline.api.api_wiring import Parts, http_api
+from siftline.api.http.limits import Holdings
+from siftline.api.http.resolver import HttpApi
+from siftline.api.sources.opml_routes import OpmlLimits
 from siftline.contracts import Queue
 from siftline.ingest.saving import save_urls
 from siftline.jobs.dead_letters import DeadLetterQueues
@@ -21,7 +21,7 @@ from siftline.kit.db import Database
 from siftline.kit.errors import SiftlineError
 from siftline.kit.ids import new_id
 from siftline.kit.log import logger
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 from tests.factories import FakeContext, make_token, make_user
 from tests.fakes import FakeClock, FakeSender, NoDeadLetters
 from tests.http_events import caller_context, http_event

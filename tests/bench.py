@@ -9,7 +9,7 @@ from siftline.jobs.publish import Publisher
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 from tests.factories import FakeContext, sqs_event
 from tests.fakes import FakeProcessor, FakeSender
 

@@ -7,18 +7,18 @@ from uuid import UUID
 
 from psycopg.rows import dict_row
 
+from siftline.brief.brief_service import RunBriefing
+from siftline.brief.brief_wiring import SUBJECTS
 from siftline.brief.edition import Links
-from siftline.brief.service import RunBriefing
-from siftline.brief.wiring import SUBJECTS
 from siftline.contracts import SUBJECT_FIELD, JobType, Queue
-from siftline.jobs import store as jobs
+from siftline.jobs import jobs_store as jobs
 from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.model import NewJob, Processor
+from siftline.jobs.job_model import NewJob, Processor
 from siftline.jobs.publish import Publisher
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 from tests.factories import FakeContext, make_content, make_item, make_user, sqs_event
 from tests.fakes import FakeSender
 from tests.simulated_time import SimulatedTime

@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from siftline.ingest.errors import EmptyContentError
-from siftline.kit.blocks import BlockedBySiteError
+from siftline.ingest.page_errors import EmptyContentError
 from siftline.kit.confined_child import ANSWER, RETURNED
 from siftline.kit.errors import TransientError
+from siftline.net.blocks import BlockedBySiteError
 
 _kept: list[bytes] = []
 _calls: list[str] = []

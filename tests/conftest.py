@@ -16,8 +16,8 @@ from psycopg import sql
 
 from infra.local.aws import CREDENTIALS
 from infra.local.queues import sqs_client
-from siftline.kit import http_turns
 from siftline.kit.db import Connection, Database, Pool
+from siftline.net import http_turns
 from tests.stack import TEMPLATE_DATABASE, OwnStack, RemoteStack, Stack
 
 if TYPE_CHECKING:

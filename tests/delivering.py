@@ -20,9 +20,9 @@ from siftline.brief.mail_message import Letterhead
 from siftline.brief.mail_ses import MailChannel, SesMailer
 from siftline.brief.webhook import WebhookChannel
 from siftline.contracts import JobType
-from siftline.jobs.model import Processor
+from siftline.jobs.job_model import Processor
 from siftline.kit.db import Database
-from siftline.kit.http import HttpClient, HttpLimits
+from siftline.net.http import HttpClient, HttpLimits
 from tests.briefing import LINKS, Desk
 from tests.servers import Answer, LoopbackServer, Request
 from tests.simulated_time import SimulatedTime

@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from siftline.jobs.priced_embedder import PricedEmbedder
-from siftline.jobs.spending_store import Caps
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
-from siftline.kit.embedding_api import ApiModel, EmbeddingApi
+from siftline.models.embedding_api import ApiModel, EmbeddingApi
+from siftline.models.priced_embedder import PricedEmbedder
+from siftline.models.spending_store import Caps
 from tests.models import WordEmbedder
 from tests.servers import Answer, LoopbackServer, Request
 

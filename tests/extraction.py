@@ -5,7 +5,7 @@
 
 import trafilatura
 
-from siftline.ingest.page import read_page
+from siftline.ingest.page.page import read_page
 
 
 def extract(html: bytes, url: str) -> str:

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siftline.contracts import QUEUE_OF, JobType
-from siftline.jobs import store
-from siftline.jobs.model import ClaimedJob, NewJob
+from siftline.jobs import jobs_store
+from siftline.jobs.job_model import ClaimedJob, NewJob
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError
-from siftline.kit.http_typed import typed_origin
 from siftline.kit.ids import new_id
+from siftline.net.http_typed import typed_origin
 
 
 def make_user(connection: Connection, *, name: str | None = None) -> UUID:
@@ -115,9 +115,9 @@ def make_job(
     with database.transaction() as connection:
         subject = subject_id or make_content(connection)
         more.setdefault("queue", QUEUE_OF[job_type])
-        return store.enqueue(connection, [NewJob(job_type=job_type, subject_id=subject, group_key=group_key, **more)])[
-            0
-        ]
+        return jobs_store.enqueue(
+            connection, [NewJob(job_type=job_type, subject_id=subject, group_key=group_key, **more)]
+        )[0]
 
 
 def sqs_event(queue: str, *bodies: Mapping[str, Any] | str, message_ids: list[str] | None = None) -> dict[str, Any]:

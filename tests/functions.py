@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from infra.local.aws import REGION
 from siftline.contracts import Queue
 from siftline.kit.db import Connection, open_database
-from siftline.settings import environment
+from siftline.settings.functions import environment
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

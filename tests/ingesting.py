@@ -9,24 +9,24 @@ from psycopg.rows import dict_row
 
 from siftline.contracts import JobType, Queue
 from siftline.ingest.archive import PageArchive
-from siftline.ingest.audio import AudioFiles
-from siftline.ingest.reader import PageReader
+from siftline.ingest.ingest_service import IngestContent, save_url, subject_of
+from siftline.ingest.media.audio import AudioFiles
+from siftline.ingest.media.transcribing import Costs, TranscribeContent
+from siftline.ingest.media.transcription import AudioModel
+from siftline.ingest.media.transcripts import Transcripts
+from siftline.ingest.media.youtube import YouTube
+from siftline.ingest.page_child import PageReader
 from siftline.ingest.reading import ContentReading
-from siftline.ingest.service import IngestContent, save_url, subject_of
-from siftline.ingest.transcribing import Costs, TranscribeContent
-from siftline.ingest.transcription import AudioModel
-from siftline.ingest.transcripts import Transcripts
-from siftline.ingest.youtube import YouTube
 from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.model import NewJob, Processor
+from siftline.jobs.job_model import NewJob, Processor
+from siftline.jobs.jobs_store import enqueue
 from siftline.jobs.publish import Publisher
-from siftline.jobs.store import enqueue
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
-from siftline.kit.http import HttpClient
-from siftline.kit.urls import canonical_url
-from siftline.settings import JobSettings
+from siftline.net.http import HttpClient
+from siftline.net.urls import canonical_url
+from siftline.settings.functions import JobSettings
 from tests.factories import FakeContext, make_content, make_user, sqs_event
 from tests.fakes import FakeSender
 

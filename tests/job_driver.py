@@ -10,8 +10,8 @@ from uuid import UUID
 from psycopg.rows import dict_row
 
 from siftline.contracts import JobType
-from siftline.jobs import lease_store, outbox_store, store
-from siftline.jobs.model import ClaimedJob, NewJob
+from siftline.jobs import jobs_store, lease_store, outbox_store
+from siftline.jobs.job_model import ClaimedJob, NewJob
 from siftline.jobs.outbox_store import Outgoing
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError, TransientError
@@ -83,7 +83,7 @@ class JobDriver:
     def knock(self, knock: Knock) -> ClaimedJob | None:
         """Hear a message as a worker does: a redriven one first brings its job back."""
         with self.database.transaction() as connection:
-            redriven = knock.park_id is not None and store.redrive(connection, knock.job_id, knock.park_id)
+            redriven = knock.park_id is not None and jobs_store.redrive(connection, knock.job_id, knock.park_id)
             claim = lease_store.claim(connection, knock.job_id, knock.job_type, lease_s=LEASE_S, grace_s=1)
         job = self.model.of(knock.job_id)
         assert redriven == (knock.park_id is not None and self.model.redrive(job, knock.park_id))
@@ -121,7 +121,7 @@ class JobDriver:
         def work(connection: Connection) -> None:
             again = lease_store.complete(connection, claim, result={"words": 7}, duration_ms=1)
             _write(connection, claim.subject_id, "PENDING" if follow else "READY")
-            store.enqueue(connection, follow, max_attempts=MAX_ATTEMPTS)
+            jobs_store.enqueue(connection, follow, max_attempts=MAX_ATTEMPTS)
             lease_store.finished(connection, claim, again)
 
         held = self._held(claim, work)
@@ -209,7 +209,7 @@ class JobDriver:
     def delete(self, subject_id: UUID) -> None:
         """Delete a subject as the API does, its jobs cancelled with it."""
         with self.database.transaction() as connection:
-            cancelled = store.cancel(connection, [subject_id])
+            cancelled = jobs_store.cancel(connection, [subject_id])
             connection.execute("delete from contents where id = %s", [subject_id])
             connection.execute("delete from sources where id = %s", [subject_id])
         assert cancelled == self.model.cancel(subject_id)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from siftline.contracts import JobType, Queue, queue_of
-from siftline.jobs.model import NewJob
+from siftline.jobs.job_model import NewJob
 
 CONTENT_JOBS = (JobType.INGEST_CONTENT, JobType.ANALYZE_CONTENT)
 LIVE = ("pending", "processing")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from siftline.kit.clock import SystemClock
-from siftline.kit.llm import LanguageModel
+from siftline.models.llm import LanguageModel
 from tests.servers import Answer, LoopbackServer, Request
 
 PATH = "/v1/chat/completions"

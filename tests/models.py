@@ -19,8 +19,8 @@ from layers.model.build import build
 from layers.model.cases import Cases
 from layers.model.packed import BLOCK
 from layers.model.wheel import WEIGHTS, read_weights
-from siftline.kit.embedder import OnnxEmbedder
-from siftline.kit.models import ModelFolder
+from siftline.models.embedder import OnnxEmbedder
+from siftline.models.model_folders import ModelFolder
 
 HIDDEN, LAYERS, HEADS, FEED_FORWARD, POSITIONS = 64, 1, 2, 128, 128
 CORPUS = (

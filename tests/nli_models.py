@@ -13,7 +13,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from siftline.kit.models import Manifest, facts_of, write_manifest
+from siftline.models.model_folders import Manifest, facts_of, write_manifest
 
 SPECIAL = ("[PAD]", "[CLS]", "[SEP]", "[UNK]")
 LABELS = ("contradiction", "entailment", "neutral")

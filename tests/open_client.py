@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from siftline.kit.http import HttpClient
+from siftline.net.http import HttpClient
 
 
 class OpenClient(HttpClient):

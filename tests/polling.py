@@ -10,18 +10,18 @@ import pytest
 from psycopg.rows import dict_row
 
 from siftline.contracts import JobType
-from siftline.fetch.page_reader import PageReader
-from siftline.fetch.reader import FeedReader
-from siftline.fetch.service import FetchSource
-from siftline.fetch.wiring import source_fetchers
-from siftline.jobs import lease_store, store
-from siftline.jobs.model import ClaimedJob, NewJob
+from siftline.fetch.fetch_service import FetchSource
+from siftline.fetch.fetch_wiring import source_fetchers
+from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.page_reader import PageReader
+from siftline.jobs import jobs_store, lease_store
+from siftline.jobs.job_model import ClaimedJob, NewJob
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
 from siftline.kit.errors import SiftlineError
-from siftline.kit.http import HttpClient
 from siftline.kit.ids import new_id
-from siftline.kit.pacing import Pace
+from siftline.net.http import HttpClient
+from siftline.net.pacing import Pace
 from tests.api_client import ApiClient
 from tests.factories import make_source, make_user
 from tests.open_client import OpenClient
@@ -98,7 +98,7 @@ class Poller:
         with self.database.transaction() as connection:
             lease_store.complete(connection, job, result=done.result, duration_ms=0)
             done.write(connection)
-            store.enqueue(connection, done.follow)
+            jobs_store.enqueue(connection, done.follow)
         return done.result
 
     def processor(self, http: HttpClient) -> FetchSource:
@@ -116,7 +116,7 @@ class Poller:
     def claimed(self, source_id: UUID) -> ClaimedJob:
         """Take a poll's job."""
         with self.database.transaction() as connection:
-            [job_id] = store.enqueue(connection, [NewJob(JobType.FETCH_SOURCE, source_id, "host:127.0.0.1")])
+            [job_id] = jobs_store.enqueue(connection, [NewJob(JobType.FETCH_SOURCE, source_id, "host:127.0.0.1")])
             job = lease_store.claim(connection, job_id, JobType.FETCH_SOURCE, lease_s=60, grace_s=1)
         assert job is not None
         return job

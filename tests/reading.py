@@ -7,27 +7,27 @@ from uuid import UUID
 
 from psycopg.rows import dict_row
 
-from siftline.analyze import llm_guard
-from siftline.analyze.anchors import Shelf
-from siftline.analyze.desk import Desk
-from siftline.analyze.entity_step import EntityStep
-from siftline.analyze.labels import LabelSet, labels_of
-from siftline.analyze.language import LanguageDetector
-from siftline.analyze.llm_asking import Asking, Judge
-from siftline.analyze.llm_reader import LlmReader, LlmRule
-from siftline.analyze.reader import Reader
-from siftline.analyze.service import AnalyzeContent, subject_of
+from siftline.analyze.analyze_service import AnalyzeContent, subject_of
+from siftline.analyze.article_reader import Reader
+from siftline.analyze.entities.entity_step import EntityStep
+from siftline.analyze.llm import llm_guard
+from siftline.analyze.llm.llm_asking import Asking, Judge
+from siftline.analyze.llm.llm_reader import LlmReader, LlmRule
+from siftline.analyze.reading_setup import Desk
+from siftline.analyze.text.language import LanguageDetector
+from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.topic_list import LabelSet, labels_of
 from siftline.contracts import JobType, Queue
 from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.llm_prices import Price
-from siftline.jobs.priced_llm import AskingRule, PricedModel
 from siftline.jobs.publish import Publisher
-from siftline.jobs.spending_store import Caps
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
-from siftline.kit.llm import LanguageModel
-from siftline.kit.vectors import Point
-from siftline.settings import JobSettings
+from siftline.models.llm import LanguageModel
+from siftline.models.llm_prices import Price
+from siftline.models.priced_llm import AskingRule, PricedModel
+from siftline.models.spending_store import Caps
+from siftline.models.vectors import Point
+from siftline.settings.functions import JobSettings
 from tests.factories import FakeContext, make_content, make_job, sqs_event
 from tests.fakes import FakeSender
 from tests.models import WordEmbedder

@@ -13,13 +13,13 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from infra.local.vectors import Service, Vectors
-from siftline.analyze import store
-from siftline.jobs import embedding_store
-from siftline.jobs.embedding_models import EmbeddingModels, Opened
+from siftline.analyze import analyze_store
 from siftline.kit.db import Database
-from siftline.kit.models import MANIFEST
-from siftline.kit.vectors import Point
-from siftline.settings import AnalyzeSettings, ConsumerSettings, process_environment
+from siftline.models import embedding_store
+from siftline.models.embedding_models import EmbeddingModels, Opened
+from siftline.models.model_folders import MANIFEST
+from siftline.models.vectors import Point
+from siftline.settings.functions import AnalyzeSettings, ConsumerSettings, process_environment
 from tests.factories import make_content, make_item
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Shelf:
         opened.index.upsert([Point(content_id, vector, {}, 1)])
         with self.database.transaction() as connection:
             embedding_store.hold(connection, opened.version)
-            store.embed(connection, content_id, opened.version.model_version, vector, 1)
+            analyze_store.embed(connection, content_id, opened.version.model_version, vector, 1)
         self.ids.append(content_id)
         return content_id
 

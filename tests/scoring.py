@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from siftline.contracts import JobType
-from siftline.jobs.model import ClaimedJob
+from siftline.jobs.job_model import ClaimedJob
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id

@@ -3,13 +3,13 @@
 import uuid
 from typing import Any
 
-from siftline.api.resolver import HttpApi
-from siftline.api.search import SearchRoutes
+from siftline.api.http.resolver import HttpApi
+from siftline.api.search.search_routes import SearchRoutes
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from siftline.kit.log import logger
-from siftline.kit.vectors import Point, VectorIndex
+from siftline.models.vectors import Point, VectorIndex
 from siftline.rank.search import Meaning, Search
 from tests.api_client import ApiClient
 from tests.factories import embed, make_content, make_item, make_user

@@ -6,8 +6,8 @@ from siftline.jobs.queues import Depth
 from siftline.jobs.sweep import Sweep
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
-from siftline.schedule.service import Schedule
-from siftline.settings import ScheduleSettings
+from siftline.schedule.schedule_service import Schedule
+from siftline.settings.functions import ScheduleSettings
 from tests.fakes import FakeSender
 
 _PLACES = {

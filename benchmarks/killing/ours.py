@@ -18,7 +18,7 @@ from infra.local.queues import create_queues, sqs_client
 from siftline.ingest.saving import save_url
 from siftline.kit.db import SingleConnection
 from siftline.kit.ids import new_id
-from siftline.settings import process_environment
+from siftline.settings.functions import process_environment
 from siftline.worker.cloudformation import Reference, load
 from siftline.worker.template import Template
 

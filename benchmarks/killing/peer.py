@@ -8,7 +8,7 @@ import psycopg
 from benchmarks.killing.crew import Command
 from infra.local.locked_environment import locked_python
 from infra.local.machine import ROOT
-from siftline.settings import process_environment
+from siftline.settings.functions import process_environment
 
 
 class Peer:

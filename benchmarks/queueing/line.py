@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 from infra.local.aws import REGION
 from siftline.contracts import JobType, Queue
 from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.model import ClaimedJob, Done
+from siftline.jobs.job_model import ClaimedJob, Done
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import SqsQueues
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 from siftline.worker.queue import Queue as PolledQueue
 from siftline.worker.records import sqs_event
 

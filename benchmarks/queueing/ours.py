@@ -11,10 +11,10 @@ from benchmarks.queueing.line import BATCH, Line
 from benchmarks.queueing.round import Work
 from infra.local.queues import sqs_client
 from siftline.contracts import JobType, Priority, queue_of
-from siftline.jobs import lease_store, outbox_store, store, subjects_store
-from siftline.jobs.model import ClaimedJob, NewJob
+from siftline.jobs import jobs_store, lease_store, outbox_store, subjects_store
+from siftline.jobs.job_model import ClaimedJob, NewJob
 from siftline.kit.db import Database, open_database, settled_after
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 
 TENANTS = 50
 
@@ -74,7 +74,7 @@ def complete(database: Database, job: ClaimedJob) -> None:
 def _make(database: Database, job_type: JobType, batch: Sequence[UUID]) -> list[UUID]:
     jobs = [NewJob(job_type, subject, f"user:{place % TENANTS}") for place, subject in enumerate(batch)]
     with database.transaction() as connection:
-        return store.enqueue(connection, jobs)
+        return jobs_store.enqueue(connection, jobs)
 
 
 @cache

@@ -15,11 +15,11 @@ from benchmarks.profile import Executed, Spent, Wire, executed, largest, parts, 
 from benchmarks.queueing import loop
 from benchmarks.queueing.ours import complete
 from siftline.contracts import JobType, Priority, queue_of
-from siftline.jobs import lease_store, outbox_store, store
-from siftline.jobs.model import NewJob
+from siftline.jobs import jobs_store, lease_store, outbox_store
+from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Connection, Database, SingleConnection, settled_after
 from siftline.kit.ids import new_id
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 
 BATCHES, WARM = 10, 2
 BATCH, HANDED, TENANTS = 100, 10, 50
@@ -74,7 +74,7 @@ def tell(ours_url: str, loop_url: str) -> tuple[list[dict[str, Any]], list[dict[
 def _work_ours(way: _Way, database: Database) -> None:
     jobs = [NewJob(_TYPE, new_id(), f"user:{place % TENANTS}") for place in range(BATCH)]
     with way.step("enqueue"), database.transaction() as connection:
-        store.enqueue(connection, jobs)
+        jobs_store.enqueue(connection, jobs)
     share = JobSettings().job_tenant_share
     for _ in range(BATCH // HANDED):
         with way.step("hand out"):

@@ -8,20 +8,20 @@ from contextlib import ExitStack, closing, contextmanager
 from uuid import UUID
 
 from siftline.contracts import JobType, Queue
-from siftline.fetch.page_reader import PageReader
-from siftline.fetch.reader import FeedReader
-from siftline.fetch.service import FetchSource
-from siftline.fetch.wiring import source_fetchers
-from siftline.jobs import store
+from siftline.fetch.fetch_service import FetchSource
+from siftline.fetch.fetch_wiring import source_fetchers
+from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.page_reader import PageReader
+from siftline.jobs import jobs_store
 from siftline.jobs.attempt import Attempts
-from siftline.jobs.model import NewJob
+from siftline.jobs.job_model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database, Pool, settled
-from siftline.kit.http import HttpClient
 from siftline.kit.ids import new_id
-from siftline.kit.pacing import Pace
-from siftline.settings import FetchSettings, WorkerSettings, environment
+from siftline.net.http import HttpClient
+from siftline.net.pacing import Pace
+from siftline.settings.functions import FetchSettings, WorkerSettings, environment
 from tests.factories import make_source, make_user
 from tests.fakes import FakeSender
 
@@ -64,7 +64,9 @@ class Sync:
         began = time.perf_counter()
         with self._database.transaction() as connection:
             connection.execute("delete from fetch_hosts")
-            jobs = store.enqueue(connection, [NewJob(JobType.FETCH_SOURCE, source, "host:bench") for source in sources])
+            jobs = jobs_store.enqueue(
+                connection, [NewJob(JobType.FETCH_SOURCE, source, "host:bench") for source in sources]
+            )
         list(map(self._one, jobs) if alone else self._threads.map(self._one, jobs))
         return time.perf_counter() - began
 

@@ -6,16 +6,17 @@ from typing import Any
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from siftline.analyze import labelling, service
-from siftline.analyze.own_wiring import open_labelling
-from siftline.analyze.wiring import open_analysis, open_directions
+from siftline.analyze import analyze_service
+from siftline.analyze.analyze_wiring import open_analysis, open_directions
+from siftline.analyze.topics import labelling
+from siftline.analyze.topics.own_topics_wiring import open_labelling
 from siftline.cluster import naming, naming_wiring
 from siftline.contracts import JobType
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.consumers import Lazily, consumer
-from siftline.jobs.wiring import producer
+from siftline.jobs.jobs_wiring import producer
 from siftline.rank import scoring, scoring_wiring
-from siftline.settings import AnalyzeSettings
+from siftline.settings.functions import AnalyzeSettings
 
 
 @cache
@@ -25,12 +26,12 @@ def build() -> BatchConsumer:
     scores = partial(scoring_wiring.open_scoring, settings, parts, open_directions)
     names = partial(naming_wiring.open_naming, settings, parts.database)
     works = [
-        Lazily(service.AnalyzeContent, partial(open_analysis, settings, parts.database)),
+        Lazily(analyze_service.AnalyzeContent, partial(open_analysis, settings, parts.database)),
         Lazily(labelling.LabelUser, partial(open_labelling, settings, parts.database)),
         Lazily(naming.NameClusters, names),
         Lazily(scoring.ScoreUser, scores),
     ]
-    subjects = {JobType.ANALYZE_CONTENT: service.subject_of, JobType.LABEL_USER: labelling.subject_of}
+    subjects = {JobType.ANALYZE_CONTENT: analyze_service.subject_of, JobType.LABEL_USER: labelling.subject_of}
     subjects |= {JobType.SCORE_USER: scoring.subject_of, JobType.NAME_CLUSTERS: naming.subject_of}
     return consumer(settings, parts, works, subjects, reserve_s=settings.longest_s())
 

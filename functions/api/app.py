@@ -5,11 +5,11 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from siftline.api.resolver import HttpApi
-from siftline.api.wiring import open_api
+from siftline.api.api_wiring import open_api
+from siftline.api.http.resolver import HttpApi
 from siftline.ingest.saving import save_urls
 from siftline.kit.log import logger
-from siftline.settings import ApiSettings
+from siftline.settings.functions import ApiSettings
 
 
 @cache

@@ -3,8 +3,8 @@
 from functools import cache
 from typing import Any
 
-from siftline.api.authorize import Authorizer, open_authorizer
-from siftline.settings import AuthorizeSettings
+from siftline.api.http.authorize import Authorizer, open_authorizer
+from siftline.settings.functions import AuthorizeSettings
 
 
 @cache

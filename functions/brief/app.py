@@ -6,9 +6,9 @@ from typing import Any
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from siftline.brief.wiring import open_brief
+from siftline.brief.brief_wiring import open_brief
 from siftline.jobs.consume import BatchConsumer
-from siftline.settings import BriefSettings
+from siftline.settings.functions import BriefSettings
 
 
 @cache

@@ -7,21 +7,21 @@ from typing import Any
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from siftline.cluster import service, story_service
+from siftline.cluster import cluster_service, story_service
 from siftline.cluster.joining import Rule
 from siftline.cluster.space import Recipe
 from siftline.contracts import JobType
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.consumers import consumer
-from siftline.jobs.wiring import producer
-from siftline.settings import ClusterSettings
+from siftline.jobs.jobs_wiring import producer
+from siftline.settings.functions import ClusterSettings
 
 
 @cache
 def build() -> BatchConsumer:
     """Put the parts together, once a warm environment."""
     parts = producer(settings := ClusterSettings())
-    grouping = service.ClusterUser(
+    grouping = cluster_service.ClusterUser(
         parts.database,
         Recipe(min_size=settings.cluster_min_size),
         max_contents=settings.cluster_max_contents,
@@ -30,7 +30,7 @@ def build() -> BatchConsumer:
     )
     gap, span = timedelta(seconds=settings.story_gap_s), timedelta(seconds=settings.story_span_s)
     rule = Rule(settings.story_average_min, settings.story_nearest_min, gap, span)
-    subjects = {JobType.CLUSTER_USER: service.subject_of, JobType.JOIN_STORIES: story_service.subject_of}
+    subjects = {JobType.CLUSTER_USER: cluster_service.subject_of, JobType.JOIN_STORIES: story_service.subject_of}
     joining = story_service.JoinUserStories(parts.database, rule)
     return consumer(settings, parts, [grouping, joining], subjects, reserve_s=settings.cluster_user_s)
 

@@ -6,17 +6,17 @@ from typing import Any
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 
 from siftline.contracts import JobType
-from siftline.fetch import health_store
-from siftline.fetch.page_reader import PageReader
-from siftline.fetch.reader import FeedReader
-from siftline.fetch.service import FetchSource
-from siftline.fetch.wiring import source_fetchers
+from siftline.fetch.fetch_service import FetchSource
+from siftline.fetch.fetch_wiring import source_fetchers
+from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.page_reader import PageReader
+from siftline.fetch.poll import health_store
 from siftline.jobs.consume import BatchConsumer, LambdaContext
 from siftline.jobs.consumers import consumer
-from siftline.jobs.wiring import producer
-from siftline.kit.http import HttpClient
-from siftline.kit.pacing import Pace
-from siftline.settings import FetchSettings
+from siftline.jobs.jobs_wiring import producer
+from siftline.net.http import HttpClient
+from siftline.net.pacing import Pace
+from siftline.settings.functions import FetchSettings
 
 
 @cache

@@ -7,12 +7,12 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from siftline.contracts import JobType
+from siftline.ingest.ingest_wiring import longest_s, open_ingest
 from siftline.ingest.saving import subject_of
-from siftline.ingest.wiring import longest_s, open_ingest
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.consumers import consumer
-from siftline.jobs.wiring import producer
-from siftline.settings import IngestSettings
+from siftline.jobs.jobs_wiring import producer
+from siftline.settings.functions import IngestSettings
 
 
 @cache

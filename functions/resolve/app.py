@@ -9,10 +9,10 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from siftline.contracts import JobType
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.consumers import consumer
-from siftline.jobs.wiring import producer
-from siftline.resolve.service import subject_of
-from siftline.resolve.wiring import open_resolution
-from siftline.settings import ResolveSettings
+from siftline.jobs.jobs_wiring import producer
+from siftline.resolve.resolve_service import subject_of
+from siftline.resolve.resolve_wiring import open_resolution
+from siftline.settings.functions import ResolveSettings
 
 
 @cache

@@ -4,12 +4,12 @@ from functools import cache, partial
 from typing import Any
 
 from siftline.contracts import ScheduleEvent
+from siftline.jobs.jobs_wiring import producer, statistics
 from siftline.jobs.sweep import Sweep
-from siftline.jobs.wiring import producer, statistics
 from siftline.rank.reconcile import remove_deleted, remove_ghosts
 from siftline.schedule.archived_pages import archived_pages
-from siftline.schedule.service import Schedule
-from siftline.settings import ScheduleSettings
+from siftline.schedule.schedule_service import Schedule
+from siftline.settings.functions import ScheduleSettings
 
 
 @cache

@@ -5,12 +5,12 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from siftline.api.limits import open_limit
-from siftline.api.resolver import HttpApi
-from siftline.api.search import SearchRoutes
+from siftline.api.http.limits import open_limit
+from siftline.api.http.resolver import HttpApi
+from siftline.api.search.search_routes import SearchRoutes
 from siftline.kit.log import logger
-from siftline.rank.wiring import open_search
-from siftline.settings import SearchSettings
+from siftline.rank.search_wiring import open_search
+from siftline.settings.functions import SearchSettings
 
 
 @cache

@@ -14,7 +14,7 @@ from typing import NoReturn, TextIO
 
 from infra.local.errors import SetUpError
 from infra.local.state import running_environment
-from siftline.settings import environment, process_environment
+from siftline.settings.functions import environment, process_environment
 
 # What an answer meets that nobody takes any more, or that has no room.
 _UNTOLD = {errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPIPE}

@@ -6,7 +6,7 @@ from typing import Any
 from infra.local.postgres import free_port
 from infra.local.programs import Program, answers
 from infra.local.state import write_private
-from siftline.settings import process_environment
+from siftline.settings.functions import process_environment
 
 REGION = "us-east-1"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_DEFAULT_REGION": REGION}

@@ -32,7 +32,7 @@ from infra.local.user import confirm
 from siftline.kit.aws import secret
 from siftline.kit.db import Connection
 from siftline.kit.errors import SiftlineError
-from siftline.settings import DatabaseSettings, LocalSettings
+from siftline.settings.functions import DatabaseSettings, LocalSettings
 
 _FORMAT = 1
 _MANIFEST, _DUMP = "manifest.json", "database.dump"

@@ -11,7 +11,7 @@ from siftline.jobs import credits_store
 from siftline.jobs.credits import resume_waiting
 from siftline.kit.db import Database
 from siftline.kit.errors import SiftlineError
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 
 _UNMETERED = "unmetered"
 # No balance comes near what PostgreSQL can count.

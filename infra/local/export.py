@@ -9,7 +9,7 @@ from pathlib import Path
 from infra.local.answer import run
 from infra.local.errors import SetUpError
 from infra.local.user import open_database, user_named
-from siftline.api.export_store import everything
+from siftline.api.account.export_store import everything
 from siftline.kit.db import Database
 from siftline.kit.errors import SiftlineError
 

@@ -16,7 +16,7 @@ from infra.local.migrate import create_database, migrate
 from infra.local.queues import MissingQueues, create_queues, sqs_client
 from infra.local.samples import DEFAULT_PORT, HOST, SampleServer
 from infra.local.user import make_user, reissue
-from siftline.api.authorize import Authorizer
+from siftline.api.http.authorize import Authorizer
 from siftline.jobs.deletions_store import find
 from siftline.jobs.outbox_store import end_leases
 from siftline.kit.db import Database, DatabaseUnavailableError, SingleConnection

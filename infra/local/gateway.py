@@ -27,8 +27,8 @@ from infra.local.gateway_events import (
 )
 from infra.local.guard import guarded
 from infra.local.wsgi import LoopbackServer
-from siftline.kit.loopback import NAMES
-from siftline.settings import LocalSettings
+from siftline.net.loopback import NAMES
+from siftline.settings.functions import LocalSettings
 from siftline.worker.hosting import HostedFunction, InvocationError
 from siftline.worker.template import Authorizer, Route, Template
 

@@ -1,10 +1,10 @@
-"""The guard of ``siftline.kit.loopback`` before a WSGI or an ASGI application; MiniStack's environment loads it too."""
+"""The guard of ``siftline.net.loopback`` before a WSGI or an ASGI application; MiniStack's environment loads it too."""
 
 import json
 from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
 from typing import TYPE_CHECKING, Any
 
-from siftline.kit.loopback import NAMES, refusal
+from siftline.net.loopback import NAMES, refusal
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -18,7 +18,7 @@ AsgiApplication = Callable[[Message, Receive, Send], Awaitable[None]]
 def guarded(
     application: "WSGIApplication", *, secret: str = "", names: Collection[str] = NAMES, has_pages: bool = False
 ) -> "WSGIApplication":
-    """Return a WSGI application that refuses with 403 whom ``siftline.kit.loopback`` refuses."""
+    """Return a WSGI application that refuses with 403 whom ``siftline.net.loopback`` refuses."""
 
     def answer(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         headers = {

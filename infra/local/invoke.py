@@ -12,7 +12,7 @@ from infra.local.answer import run_writing
 from infra.local.errors import SetUpError
 from infra.local.state import running_environment
 from siftline.kit.errors import SiftlineError
-from siftline.settings import environment
+from siftline.settings.functions import environment
 from siftline.worker.hosting import HostedFunction, InvocationError
 from siftline.worker.template import Function, Template
 

@@ -13,7 +13,7 @@ from infra.local.ministack_environment import ministack_python
 from infra.local.postgres import EmbeddedPostgres, free_port
 from infra.local.programs import Program, Service, answers
 from infra.local.state import State
-from siftline.settings import WorkerSettings, process_environment
+from siftline.settings.functions import WorkerSettings, process_environment
 from siftline.worker.cloudformation import Reference
 from siftline.worker.template import Template
 

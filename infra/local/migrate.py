@@ -15,7 +15,7 @@ from yoyo import get_backend, read_migrations  # type: ignore[import-untyped]  #
 from infra.local.answer import run
 from siftline.kit.aws import secret
 from siftline.kit.errors import SiftlineError
-from siftline.settings import DatabaseSettings
+from siftline.settings.functions import DatabaseSettings
 
 MIGRATIONS = Path(__file__).resolve().parents[1] / "migrations"
 _LOCK = 7_748_454  # any number that nobody else takes an advisory lock on

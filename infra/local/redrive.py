@@ -11,11 +11,11 @@ from infra.local.errors import SetUpError, settings_fault
 from siftline.contracts import Queue
 from siftline.jobs.dead_letter_queues import SqsDeadLetters
 from siftline.jobs.dead_letters import DeadLetters, Order, Redriven
-from siftline.jobs.wiring import Producer, producer
+from siftline.jobs.jobs_wiring import Producer, producer
 from siftline.kit.aws import sqs_client
 from siftline.kit.errors import SiftlineError
 from siftline.kit.lines import line
-from siftline.settings import ConsumerSettings
+from siftline.settings.functions import ConsumerSettings
 
 # Nobody waits for a command as for a request: it may look through a dead-letter queue for as long as this.
 _BUDGET_S = 600.0

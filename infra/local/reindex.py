@@ -16,15 +16,15 @@ from infra.local.answer import run
 from infra.local.errors import SetUpError, settings_fault
 from siftline.analyze import reindex_store
 from siftline.analyze.reindex import Measured, Plan, Progress, Reindex, ReindexRunningError, rebuild
-from siftline.jobs import embedding_store
-from siftline.jobs.embedding_models import EmbeddingModels, Opened
-from siftline.jobs.priced_embedder import PricedEmbedder
 from siftline.kit.aws import secret
 from siftline.kit.db import Database, SingleConnection
-from siftline.kit.embedder import Embedder, OnnxEmbedder
 from siftline.kit.errors import SiftlineError
+from siftline.models import embedding_store
+from siftline.models.embedder import Embedder, OnnxEmbedder
+from siftline.models.embedding_models import EmbeddingModels, Opened
+from siftline.models.priced_embedder import PricedEmbedder
 from siftline.rank.reconcile import drop_outdated
-from siftline.settings import AnalyzeSettings
+from siftline.settings.functions import AnalyzeSettings
 
 _TELL_EVERY_S = 2.0
 

@@ -12,11 +12,11 @@ from pydantic import ValidationError
 
 from infra.local.answer import run
 from infra.local.errors import SetUpError, settings_fault
-from siftline.jobs.reprocess import Plan, Reprocess
-from siftline.jobs.reprocess_store import KINDS, Order, Run
-from siftline.jobs.wiring import Producer, producer
+from siftline.jobs.jobs_wiring import Producer, producer
 from siftline.kit.errors import SiftlineError
-from siftline.settings import ProducerSettings
+from siftline.reprocess.reprocess import Plan, Reprocess
+from siftline.reprocess.reprocess_store import KINDS, Order, Run
+from siftline.settings.functions import ProducerSettings
 
 
 def _opened() -> tuple[ProducerSettings, Producer]:

@@ -13,14 +13,14 @@ from pydantic import ValidationError
 from infra.local.answer import run
 from infra.local.errors import SetUpError, settings_fault
 from siftline.contracts import JobType, Queue
-from siftline.jobs import store as jobs
-from siftline.jobs.model import NewJob
-from siftline.jobs.wiring import Producer, producer
+from siftline.jobs import jobs_store as jobs
+from siftline.jobs.job_model import NewJob
+from siftline.jobs.jobs_wiring import Producer, producer
 from siftline.kit.errors import SiftlineError
-from siftline.resolve import store
+from siftline.resolve import resolve_store
 from siftline.resolve.budget import day_of
 from siftline.resolve.providers import CsvNames
-from siftline.settings import ResolveSettings
+from siftline.settings.functions import ResolveSettings
 
 
 def _opened() -> tuple[ResolveSettings, Producer]:
@@ -34,9 +34,9 @@ def _opened() -> tuple[ResolveSettings, Producer]:
 def plan(settings: ResolveSettings, parts: Producer) -> list[str]:
     """Return, as lines of text, what there is to ask and how often providers may still be asked today."""
     with parts.database.transaction() as connection:
-        temporary, resolved, queued = store.counts(connection)
-        unasked = len(store.waiting(connection))
-        asked = store.requests_of(connection, day_of(parts.clock.now()))
+        temporary, resolved, queued = resolve_store.counts(connection)
+        unasked = len(resolve_store.waiting(connection))
+        asked = resolve_store.requests_of(connection, day_of(parts.clock.now()))
     lines = [
         f"{temporary:>8}  organisations with a temporary id, {resolved} with a canonical one",
         f"{queued:>8}  of them wait to be asked about, {unasked} do not",
@@ -54,7 +54,8 @@ def enqueue(settings: ResolveSettings, parts: Producer) -> int:
     """Make a job of each organisation that has none; return how many were made."""
     with parts.database.transaction() as connection:
         wanted = [
-            NewJob(JobType.RESOLVE_ENTITY, entity_id, f"entity:{entity_id}") for entity_id in store.waiting(connection)
+            NewJob(JobType.RESOLVE_ENTITY, entity_id, f"entity:{entity_id}")
+            for entity_id in resolve_store.waiting(connection)
         ]
         made = jobs.enqueue(connection, wanted, max_attempts=settings.job_max_attempts)
     return len(made)

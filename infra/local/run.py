@@ -18,7 +18,7 @@ from infra.local.machine import ROOT, Machine, Watch
 from infra.local.postgres import free_port
 from infra.local.processes import Make
 from infra.local.state import State
-from siftline.settings import LocalSettings
+from siftline.settings.functions import LocalSettings
 
 if TYPE_CHECKING:
     from infra.local.meters import Meters

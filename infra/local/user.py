@@ -15,16 +15,16 @@ from pydantic import TypeAdapter, ValidationError
 
 from infra.local.answer import run
 from infra.local.errors import SetUpError
-from siftline.api.callers import Scope
-from siftline.api.shapes import Name
-from siftline.api.tokens import NameTakenError, create_user, issue_token
-from siftline.api.tokens_store import revoke_all
+from siftline.api.account.tokens import NameTakenError, create_user, issue_token
+from siftline.api.account.tokens_store import revoke_all
+from siftline.api.http.callers import Scope
+from siftline.api.http.shapes import Name
 from siftline.jobs import credits_store, deletions
 from siftline.jobs.deletions_store import AccountRow, accounts, find
 from siftline.kit.aws import secret
 from siftline.kit.db import Connection, Database, SingleConnection
 from siftline.kit.errors import SiftlineError
-from siftline.settings import DatabaseSettings, LocalSettings
+from siftline.settings.functions import DatabaseSettings, LocalSettings
 
 
 @dataclass(frozen=True, slots=True)

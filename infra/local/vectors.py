@@ -20,7 +20,7 @@ from infra.local.guard import guarded
 from infra.local.vectors_collection import CONFIGURATION, DISTANCES, Collection, create_shard
 from infra.local.vectors_json import RefusedError, wrong
 from infra.local.wsgi import LoopbackServer
-from siftline.settings import LocalSettings
+from siftline.settings.functions import LocalSettings
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

@@ -2,7 +2,7 @@
 -- is gone; what a batch under an idempotency key made.
 -- depends: 0001_house
 
--- MinHash of a text (siftline.ingest.signature); a version is compared with its own only. analysed is the signature of
+-- MinHash of a text (siftline.ingest.duplicates.signature); a version is compared with its own only. analysed is the signature of
 -- the text that was last sent to its analysis: what differs little from it is not sent again.
 create table content_signatures (
   content_id uuid primary key references contents on delete cascade,

@@ -1,4 +1,4 @@
--- What a source mostly writes about is learnt from the newest of its contents (siftline.analyze.habits_store).
+-- What a source mostly writes about is learnt from the newest of its contents (siftline.analyze.topics.habits_store).
 -- depends: 0001_house
 
 create index source_entries_newest on source_entries (source_id, first_seen_at desc);

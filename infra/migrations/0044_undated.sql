@@ -1,7 +1,7 @@
 -- What a content claims as its date and is not used, and why: it is undated then, and counts from when it was first seen.
 -- depends: 0039_no_status_index
 
--- undated_code: date_unreadable, date_ambiguous or date_implausible (siftline.kit.instants); only where published_at is null.
+-- undated_code: date_unreadable, date_ambiguous or date_implausible (siftline.text.instants); only where published_at is null.
 alter table contents add column undated_code text, add column undated_claim text;
 
 -- Whoever writes it: no instant that nothing can have been published at stands as such, and none that programs cannot hold

@@ -14,7 +14,7 @@ from pathlib import Path
 from layers.model.cases import CASES, Cases
 from layers.model.command import run
 from layers.model.wheel import read_weights
-from siftline.kit.models import MANIFEST, is_whole
+from siftline.models.model_folders import MANIFEST, is_whole
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,10 +11,10 @@ from layers.model.graph import encoder, float_dense, int8_dense
 from layers.model.packed import Packed, PackedFormatError
 from layers.model.vocabulary import make_tokenizer
 from layers.model.wheel import AssemblyError
-from siftline.analyze.anchors import Shelf
-from siftline.analyze.labels import shipped_labels, shipped_news
-from siftline.kit.embedder import OnnxEmbedder
-from siftline.kit.models import Manifest, ModelFolder, facts_of, write_manifest
+from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.topic_list import shipped_labels, shipped_news
+from siftline.models.embedder import OnnxEmbedder
+from siftline.models.model_folders import Manifest, ModelFolder, facts_of, write_manifest
 
 MODEL_ID = "multilingual-e5-small"
 # Goes up whenever the recipe's vectors change; what was made by another version is never compared with them.

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 
 from layers.model.cases import Cases
 from layers.model.wheel import AssemblyError
-from siftline.kit.onnx_model import open_session
+from siftline.models.onnx_model import open_session
 
 COSINE_MIN = 0.99
 

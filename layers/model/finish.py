@@ -17,10 +17,10 @@ from onnxruntime.quantization import QuantType, quantize_dynamic  # type: ignore
 
 from layers.model.golden import ASKED, GOLDEN
 from layers.model.wheel import AssemblyError
-from siftline.analyze.cascade import Cascade
-from siftline.analyze.labels import shipped_hypotheses, shipped_labels
-from siftline.kit.models import Manifest, ModelFolder, facts_of, write_manifest
-from siftline.kit.onnx_model import OnnxModel
+from siftline.analyze.topics.cascade import Cascade
+from siftline.analyze.topics.topic_list import shipped_hypotheses, shipped_labels
+from siftline.models.model_folders import Manifest, ModelFolder, facts_of, write_manifest
+from siftline.models.onnx_model import OnnxModel
 
 Task = Literal["embedding", "nli", "token"]
 TEMPLATE = "This text is about {}."

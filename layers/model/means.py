@@ -1,7 +1,7 @@
-"""Writes the mean vectors of average news that ``siftline.cluster.means`` ships, from an assembled model folder.
+"""Writes the mean vectors of average news that ``siftline.cluster.language_means`` ships, from a model folder.
 
 ``PYTHONPATH=shared:. .venv/bin/python -m layers.model.means FOLDER``: again after a change of the model or of
-``analyze/data/news.toml``.
+``analyze/topics/data/news.toml``.
 """
 
 import argparse

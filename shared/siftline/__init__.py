@@ -4,17 +4,26 @@ A message walks forward through the rooms:
 
 - ``contracts``: every queue message and every job type, in flow order.
 - ``settings``: one typed settings class a function; the only reader of the environment.
-- ``api``: routes by resource, authentication, problem documents.
+- ``api``: a package a resource, and ``http``: what all routes share.
 - ``schedule``: due sources, the sweep, clean-up; what the clock starts.
-- ``fetch``: a source's feed in, its new entries saved with their jobs.
-- ``ingest``: a page in, its metadata and main text stored.
-- ``analyze``: vector, topics, summary, tags, language of a text, and whom it names.
+- ``fetch``: ``kinds`` of sources, the ``feed`` they bring, and what becomes of a ``poll``.
+- ``ingest``: a ``page`` or ``media`` in, its metadata and text stored once (``duplicates``).
+- ``analyze``: a ``text``'s language, summary and tags, its ``topics`` and ``entities``, and what an ``llm`` adds.
 - ``resolve``: who the organisations are that texts name: one id for all names of one.
-- ``cluster``: a user's contents grouped into labelled clusters.
+- ``cluster``: a user's contents grouped into stories and labelled clusters.
 - ``rank``: what comes first in search and in the feed.
-- ``jobs``: how a job lives: store, publish, consume, sweep (docs/jobs.md).
+- ``brief``: what came in, told every day or week, and taken to its reader.
+- ``reprocess``: contents read again with newer versions of what reads them.
 - ``worker``: the same handlers on one machine or on Fargate, by long poll.
-- ``kit``: what has no word of the field in it: database, clock, errors, log, HTTP, AWS and vector clients.
 
-Imports go one way: ``functions -> rooms -> jobs -> kit``; a room never imports another room.
+What they share stands below them:
+
+- ``jobs``: how a job lives: store, publish, consume, sweep (docs/jobs.md).
+- ``models``: whatever asks a model, and what that costs.
+- ``catalog``: tables that several rooms share, one store each.
+- ``net``: the safe client of all outgoing requests, and the pace of hosts.
+- ``text``: words, names, scripts, dates.
+- ``kit``: what has no word of the field in it: database, clock, errors, log, children.
+
+Imports go one way: ``functions -> rooms -> models -> jobs -> catalog -> net, text -> kit``; no room imports another.
 """

@@ -12,7 +12,7 @@ from typing import Any
 import boto3
 
 from infra.local.aws import CLIENT_OPTIONS, CREDENTIALS, MiniStack
-from siftline.settings import process_environment
+from siftline.settings.functions import process_environment
 from tests.packing import ARCHITECTURE, ROOT, RUNTIME
 
 SAM = ROOT / ".local" / "tools" / "bin" / "sam"

@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 
 import boto3
 
-from siftline.settings import process_environment
+from siftline.settings.functions import process_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 _T = TypeVar("_T")

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from layers.model.export import main
-from siftline.analyze.nli import EntailmentModel
-from siftline.kit.models import ModelFolder, is_whole
+from siftline.analyze.topics.nli import EntailmentModel
+from siftline.models.model_folders import ModelFolder, is_whole
 
 pytestmark = pytest.mark.timeout(1_800)
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from siftline.contracts import Queue
 from siftline.kit.db import Connection
-from siftline.kit.vectors import VectorIndex, open_collections
+from siftline.models.vectors import VectorIndex, open_collections
 from tests.credits import credit_violations
 
 Vector = NDArray[np.float32]

@@ -27,14 +27,14 @@ from infra.local.vectors import Service, Vectors
 from infra.local.wsgi import LoopbackServer as WsgiServer
 from siftline.contracts import JobType, Priority
 from siftline.ingest.saving import save_url
-from siftline.jobs import store
+from siftline.jobs import jobs_store
 from siftline.jobs.credits_store import grant
-from siftline.jobs.model import NewJob
+from siftline.jobs.job_model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.kit.db import Database, DatabaseUnavailableError
-from siftline.kit.vectors import open_collections
+from siftline.models.vectors import open_collections
 from siftline.rank.reconcile import remove_from
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 from tests.factories import make_source, make_user
 from tests.faults.audit import restless, stored_vectors, violations
 from tests.faults.http_proxy import HttpProxy
@@ -202,7 +202,7 @@ class FaultMachine:
         """Have a content's page read again."""
         with self.database.transaction() as connection:
             job = NewJob(JobType.INGEST_CONTENT, content_id, "user:test", Priority.SAVED)
-            job_ids = store.enqueue(connection, [job])
+            job_ids = jobs_store.enqueue(connection, [job])
         self.publisher.publish(job_ids)
 
     @property

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.local.processes import started_at, tethered, wait_until
-from siftline.settings import process_environment
+from siftline.settings.functions import process_environment
 from siftline.worker.__main__ import main as worker_main
 
 _PR_SET_PDEATHSIG = 1

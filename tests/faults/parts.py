@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from infra.local.queues import create_queues
 from siftline.contracts import Queue
 from siftline.jobs.queues import SqsQueues
-from siftline.settings import DeadLetterSettings, QueueSettings
+from siftline.settings.functions import DeadLetterSettings, QueueSettings
 from siftline.worker.template import Template
 from tests.house.reading import ROOT
 

@@ -8,7 +8,7 @@ import pytest
 
 from siftline.contracts import JobType, Queue
 from siftline.jobs import lease_store
-from siftline.jobs.model import ClaimedJob
+from siftline.jobs.job_model import ClaimedJob
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError
 from siftline.kit.ids import new_id

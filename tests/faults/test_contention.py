@@ -14,8 +14,8 @@ import psycopg
 import pytest
 
 from siftline.contracts import Queue
-from siftline.jobs import lease_store, outbox_store, store
-from siftline.jobs.model import ClaimedJob, Done
+from siftline.jobs import jobs_store, lease_store, outbox_store
+from siftline.jobs.job_model import ClaimedJob, Done
 from siftline.jobs.sweep import Sweep
 from siftline.kit.db import Connection, Database, DatabaseUnavailableError, Pool
 from siftline.kit.errors import TransientError
@@ -242,7 +242,7 @@ def test_a_redrive_counts_once_however_many_ask_at_once(database: Database) -> N
         lease_store.fail(connection, job, TransientError("Busy.", code="busy"), duration_ms=1, park_id=park_id)
 
     def redrive(_: int) -> bool:
-        return in_a_transaction(database, lambda connection: store.redrive(connection, job_id, park_id))
+        return in_a_transaction(database, lambda connection: jobs_store.redrive(connection, job_id, park_id))
 
     with ThreadPoolExecutor(10) as askers:
         assert sum(askers.map(redrive, range(10))) == 1

@@ -13,8 +13,8 @@ import pytest
 from infra.local.processes import wait_until
 from infra.local.user import delete_user
 from siftline.contracts import JobType, Queue
-from siftline.jobs import store
-from siftline.jobs.model import NewJob
+from siftline.jobs import jobs_store
+from siftline.jobs.job_model import NewJob
 from tests.accounts import traces
 from tests.faults.http_proxy import Asked, HangUpError, Reply
 from tests.faults.machine import FaultMachine
@@ -312,7 +312,7 @@ def test_a_redrive_twice_or_without_its_dead_letter_works_once(
     machine.queues.send(Queue.CONTENT_PROCESSING, moved, moved)
     with machine.database.transaction() as connection:
         ids = UUID(expired["job_id"]), UUID(expired["park_id"])
-        assert [store.redrive(connection, *ids) for _ in range(2)] == [True, False]
+        assert [jobs_store.redrive(connection, *ids) for _ in range(2)] == [True, False]
     healing("35 redriven twice, and without its dead letter", machine.heal(started))
     machine.queues.send(Queue.CONTENT_PROCESSING, moved)
     machine.drained()
@@ -332,7 +332,7 @@ def test_a_user_deleted_in_mid_pipeline_leaves_no_job_behind(
     trap.await_sprung()
     grouping = NewJob(JobType.CLUSTER_USER, user_id, f"user:{user_id}", due_at=datetime.now(UTC) + timedelta(seconds=1))
     with machine.database.transaction() as connection:
-        (job_id,) = store.enqueue(connection, [grouping])
+        (job_id,) = jobs_store.enqueue(connection, [grouping])
         connection.execute("delete from users where id = %s", (user_id,))
     go_on.set()
     healing("38 the user is deleted in mid-pipeline", machine.heal(time.monotonic()))

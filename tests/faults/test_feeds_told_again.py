@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from siftline.contracts import JobType
-from siftline.fetch.reader import FeedReader
-from siftline.jobs import lease_store, store
-from siftline.jobs.model import NewJob
+from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.jobs import jobs_store, lease_store
+from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Database
 from tests.faults.machine import FaultMachine
 from tests.faults.table import Told
@@ -42,7 +42,7 @@ def test_a_feed_that_rewrites_every_guid_brings_nothing_new(
     for scheme in SCHEMES[1:]:
         machine.site.put(path, listing(pages, scheme))
         with machine.database.transaction() as connection:
-            jobs = store.enqueue(connection, [NewJob(JobType.FETCH_SOURCE, source_id, "host:127.0.0.1")])
+            jobs = jobs_store.enqueue(connection, [NewJob(JobType.FETCH_SOURCE, source_id, "host:127.0.0.1")])
         machine.publisher.publish(jobs)
         machine.rest()
     healing("26 every guid rewritten, three times", machine.heal(started))
@@ -79,7 +79,7 @@ def test_a_feed_of_one_item_polled_a_thousand_times_has_brought_one(database: Da
             with database.transaction() as connection:
                 lease_store.complete(connection, job, result=done.result, duration_ms=0)
                 done.write(connection)
-                store.enqueue(connection, done.follow)
+                jobs_store.enqueue(connection, done.follow)
         http.close()
     assert rows(database, "select count(*) from jobs where result ? 'entries'") == [{"count": POLLS}]
     assert counts(database) == (1, 1, 1, 1)

@@ -13,8 +13,8 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType
-from siftline.jobs import store
-from siftline.jobs.model import NewJob, follower
+from siftline.jobs import jobs_store
+from siftline.jobs.job_model import NewJob, follower
 from tests.factories import make_content, make_item, make_user
 from tests.faults.machine import FaultMachine
 from tests.faults.pages import article
@@ -90,7 +90,7 @@ def feed(machine: FaultMachine) -> Callable[[list[str]], UUID]:
             for content_id in contents:
                 make_item(connection, user_id, content_id)
             jobs = [NewJob(JobType.INGEST_CONTENT, content_id, follower(user_id)) for content_id in contents]
-            ids = store.enqueue(connection, jobs, max_attempts=machine.job_settings.job_max_attempts)
+            ids = jobs_store.enqueue(connection, jobs, max_attempts=machine.job_settings.job_max_attempts)
         machine.publisher.publish(ids)
         return user_id
 

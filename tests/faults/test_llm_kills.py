@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from siftline.analyze.sentences import split_sentences
+from siftline.analyze.text.sentences import split_sentences
 from tests.faults.machine import FaultMachine
 from tests.faults.postgres_proxy import Commit
 from tests.faults.table import Told

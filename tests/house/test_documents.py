@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic_settings import BaseSettings
 
-from siftline import settings
+from siftline.settings import functions
 from tests.house.reading import ROOT, document, function_resources, relative, tracked_files
 
 DOCUMENTS = [path for path in tracked_files() if path.suffix == ".md"]
@@ -25,7 +25,7 @@ VARIABLE = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=[^`]*)?`")
 def _known_variables() -> set[str]:
     """Return every setting, every variable of a make target and every name that SQL, SQS or the template gives."""
     classes = [
-        value for value in vars(settings).values() if isinstance(value, type) and issubclass(value, BaseSettings)
+        value for value in vars(functions).values() if isinstance(value, type) and issubclass(value, BaseSettings)
     ]
     fields = {field.upper() for kind in classes for field in kind.model_fields}
     variable = r"\$\((?:call (?:option|flag|quoted),)?([A-Z_]+)[,)]"

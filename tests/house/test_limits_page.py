@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic_settings import BaseSettings
 
-from siftline import settings
+from siftline.settings import functions
 from tests.house.reading import ROOT
 
 _ROW = re.compile(r"^\| [^|]+ \| `([A-Za-z0-9_.:]+)` \| ([0-9.]+) \| [^|]+ \|$", re.MULTILINE)
@@ -16,7 +16,7 @@ ROWS = _ROW.findall((ROOT / "docs" / "limits.md").read_text(encoding="utf-8"))
 
 def _defaults() -> dict[str, Any]:
     classes = [
-        value for value in vars(settings).values() if isinstance(value, type) and issubclass(value, BaseSettings)
+        value for value in vars(functions).values() if isinstance(value, type) and issubclass(value, BaseSettings)
     ]
     return {name.upper(): field.default for each in classes for name, field in each.model_fields.items()}
 

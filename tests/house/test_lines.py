@@ -12,12 +12,12 @@ from tests.house.reading import FUNCTIONS, ROOT, SOURCE, imported, python_files,
 GATE = SOURCE / "kit" / "lines.py"
 # Who looks at such characters for another end than a line.
 OTHERS = {
-    "shared/siftline/kit/folding.py": "what a model reads and nobody sees, to compare texts by",
-    "shared/siftline/fetch/markup.py": "HTML of many lines, as XML and PostgreSQL take it",
-    "shared/siftline/fetch/xml_feed.py": "XML that is repaired before it is read",
-    "shared/siftline/api/problems.py": "JSON's own escapes",
-    "shared/siftline/kit/date_words.py": "words of dates, compared and never shown",
-    "shared/siftline/kit/http_body.py": "bytes, to tell a text from data",
+    "shared/siftline/text/folding.py": "what a model reads and nobody sees, to compare texts by",
+    "shared/siftline/fetch/feed/sanitised.py": "HTML of many lines, as XML and PostgreSQL take it",
+    "shared/siftline/fetch/feed/xml_feed.py": "XML that is repaired before it is read",
+    "shared/siftline/api/http/problems.py": "JSON's own escapes",
+    "shared/siftline/text/date_words.py": "words of dates, compared and never shown",
+    "shared/siftline/net/http_body.py": "bytes, to tell a text from data",
 }
 _ACTING = re.compile(r"\\u(?:202[a-e89]|206[6-9])|\\x1b|\\x9b|[\u2028-\u202e\u2066-\u2069]", re.IGNORECASE)
 # Whoever writes mails by Python's package: its folding decodes what strangers encoded.
@@ -86,9 +86,9 @@ def _is_safe(value: ast.expr, ours: set[str]) -> bool:
 
 # What a header of ours is made of, where that is neither a constant nor the gate's: who wrote it.
 WRITTEN = {
-    "shared/siftline/api/auth.py": {"value": "a scope's name, out of an enumeration"},
-    "shared/siftline/api/atom_routes.py": {"etag": "a digest"},
-    "shared/siftline/api/routing.py": {"location": "a path with ids of ours"},
+    "shared/siftline/api/http/auth.py": {"value": "a scope's name, out of an enumeration"},
+    "shared/siftline/api/feed/atom_routes.py": {"etag": "a digest"},
+    "shared/siftline/api/http/routing.py": {"location": "a path with ids of ours"},
     "shared/siftline/brief/mail_message.py": {
         "edition_id": "an id",
         "briefing_id": "an id",
@@ -96,16 +96,16 @@ WRITTEN = {
         "link": "our address and a token",
         "mailed": "the operator's mailbox",
         "message_id": "a token of ours and the time",
-        "to": "an address by kit/mail_address.py",
+        "to": "an address by text/mail_address.py",
         "_mailbox": "the gate's, around an address",
     },
-    "shared/siftline/fetch/answers.py": {
-        "etag": "a server's, looked at where it is sent (kit/http_headers.py)",
+    "shared/siftline/fetch/poll/answers.py": {
+        "etag": "a server's, looked at where it is sent (net/http_headers.py)",
         "last_modified": "as the one before",
     },
     "shared/siftline/brief/webhook.py": {"timestamp": "a number"},
-    "shared/siftline/api/document.py": {"policy": "digests of ours"},
-    "shared/siftline/kit/http_cookies.py": {"line": "a server's, read and not sent"},
+    "shared/siftline/api/http/document.py": {"policy": "digests of ours"},
+    "shared/siftline/net/http_cookies.py": {"line": "a server's, read and not sent"},
 }
 
 

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from infra.local.machine import ROOT
-from siftline.fetch import confined_reader
-from siftline.settings import FetchSettings, IngestSettings, process_environment
+from siftline.fetch.kinds import confined_reader
+from siftline.settings.functions import FetchSettings, IngestSettings, process_environment
 from tests.house.reading import FUNCTION_NAMES, function_resources
 
 MB = 1024 * 1024
@@ -20,12 +20,12 @@ READERS = {
     "fetch": (
         FetchSettings.model_fields["feed_max_bytes"].default,
         max(FetchSettings.model_fields["feed_parse_memory_bytes"].default, confined_reader.MEMORY_BYTES),
-        (["siftline.fetch.identity:parse_identified"], ["siftline.fetch.web_page:article_links"]),
+        (["siftline.fetch.feed.identity:parse_identified"], ["siftline.fetch.kinds.web_page:article_links"]),
     ),
     "ingest": (
         IngestSettings.model_fields["page_max_bytes"].default,
         IngestSettings.model_fields["page_read_memory_bytes"].default,
-        (["siftline.ingest.page:read_page", "siftline.ingest.captions:read_captions"],),
+        (["siftline.ingest.page.page:read_page", "siftline.ingest.media.captions:read_captions"],),
     ),
 }
 SHOW = """
@@ -56,7 +56,7 @@ def test_a_function_and_its_children_fit_its_memory(name: str) -> None:
 def test_every_function_that_reads_in_children_is_looked_at() -> None:
     reading = re.compile(r"FeedReader|PageReader")
     files = {name: ROOT / "functions" / name / "app.py" for name in FUNCTION_NAMES}
-    rooms = {name: ROOT / "shared" / "siftline" / name / "wiring.py" for name in FUNCTION_NAMES}
+    rooms = {name: ROOT / "shared" / "siftline" / name / f"{name}_wiring.py" for name in FUNCTION_NAMES}
     found = {
         name
         for name in FUNCTION_NAMES

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from siftline.kit.log import NAMESPACE, SERVICE
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 from tests.house.reading import document, function_resources, observability, resources, template
 
 STAGE = "${Stage}"

@@ -13,20 +13,20 @@ CONNECTING = re.compile(
 CLIENT = {"http.py", "http_askers.py", "http_network.py"}
 OTHERS = {
     "shared/siftline/kit/aws.py": "AWS, at addresses of AWS's own or the operator's",
-    "shared/siftline/kit/models.py": "the model in the operator's bucket",
-    "shared/siftline/kit/probe.py": "whether the operator's Qdrant answers",
-    "shared/siftline/kit/vectors.py": "the operator's Qdrant",
-    "shared/siftline/kit/vector_errors.py": "names the errors of Qdrant's client",
-    "shared/siftline/api/worker_check.py": "whether the operator's worker can start its functions",
+    "shared/siftline/models/model_folders.py": "the model in the operator's bucket",
+    "shared/siftline/net/probe.py": "whether the operator's Qdrant answers",
+    "shared/siftline/models/vectors.py": "the operator's Qdrant",
+    "shared/siftline/models/vector_errors.py": "names the errors of Qdrant's client",
+    "shared/siftline/api/ops/worker_check.py": "whether the operator's worker can start its functions",
     "shared/siftline/worker/__main__.py": "SQS, for the worker",
-    "shared/siftline/worker/health.py": "answers health checks; asks nobody",
-    "shared/siftline/kit/openai_client.py": "models at the operator's address, in the form of OpenAI's API",
-    "shared/siftline/kit/openai_transport.py": "the connections of that client",
-    "shared/siftline/kit/embedding_api.py": "the embedding model, through the client before; names its errors",
-    "shared/siftline/ingest/transcription.py": "the audio model, through the client before; names its errors",
-    "shared/siftline/kit/llm.py": "the language model, through the client before; names its errors",
-    "shared/siftline/ingest/youtube.py": "youtube-transcript-api over a session that ours answers",
-    "shared/siftline/ingest/youtube_session.py": "that session: an adapter whose every request is one of our client",
+    "shared/siftline/worker/health_page.py": "answers health checks; asks nobody",
+    "shared/siftline/models/openai_client.py": "models at the operator's address, in the form of OpenAI's API",
+    "shared/siftline/models/openai_transport.py": "the connections of that client",
+    "shared/siftline/models/embedding_api.py": "the embedding model, through the client before; names its errors",
+    "shared/siftline/ingest/media/transcription.py": "the audio model, through the client before; names its errors",
+    "shared/siftline/models/llm.py": "the language model, through the client before; names its errors",
+    "shared/siftline/ingest/media/youtube.py": "youtube-transcript-api over a session that ours answers",
+    "shared/siftline/ingest/media/youtube_session.py": "that session: every request of it is one of our client",
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from siftline.contracts import Queue, Tick
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 from tests.house.reading import document, function_resources, logical_id, resources, template
 
 DAY_S = 86_400

@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
-from siftline.api.auth import OPEN, OPEN_BY_TOKEN
-from siftline.api.resolver import HttpApi
-from siftline.api.search import SearchRoutes
-from siftline.api.wiring import Parts, http_api
+from siftline.api.api_wiring import Parts, http_api
+from siftline.api.http.auth import OPEN, OPEN_BY_TOKEN
+from siftline.api.http.resolver import HttpApi
+from siftline.api.search.search_routes import SearchRoutes
 from siftline.kit.log import logger
 from siftline.worker.template import Route
 from tests.house.reading import document, resources, template

@@ -3,7 +3,7 @@
 import pytest
 
 from siftline.contracts import Tick
-from siftline.settings import WorkerSettings
+from siftline.settings.functions import WorkerSettings
 from siftline.worker.template import Template
 from tests.house.reading import ROOT, document
 

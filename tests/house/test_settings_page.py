@@ -3,12 +3,12 @@
 import pytest
 
 from infra import settings_page
-from siftline import settings
+from siftline.settings import functions
 
 CLASSES = {
     name: found
-    for name, found in vars(settings).items()
-    if isinstance(found, type) and issubclass(found, settings.Settings) and found is not settings.Settings
+    for name, found in vars(functions).items()
+    if isinstance(found, type) and issubclass(found, functions.Settings) and found is not functions.Settings
 }
 
 
@@ -52,7 +52,7 @@ def test_no_validator_takes_the_place_of_another_mixins() -> None:
         f"{name}: {validator} of {base.__name__}"
         for name, found in CLASSES.items()
         for base in found.__mro__[1:]
-        if issubclass(base, settings.Settings)
+        if issubclass(base, functions.Settings)
         for validator in base.__pydantic_decorators__.field_validators
         if validator in vars(base) and getattr(found, validator).__func__ is not getattr(base, validator).__func__
     ]

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from siftline.fetch.reader import FeedReader
-from siftline.ingest.reader import PageReader
+from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.ingest.page_child import PageReader
 from siftline.kit.aws import sqs_client
-from siftline.kit.http import HttpClient, HttpLimits
 from siftline.kit.ids import new_id
-from siftline.settings import environment
+from siftline.net.http import HttpClient, HttpLimits
+from siftline.settings.functions import environment
 from tests.functions import make_queues
 from tests.models import tiny_model
 from tests.open_client import OpenClient

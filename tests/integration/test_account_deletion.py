@@ -3,9 +3,9 @@
 import pytest
 
 from infra.local.user import delete_user, make_user
-from siftline.api.authorize import Authorizer
+from siftline.api.http.authorize import Authorizer
 from siftline.jobs import deletions
-from siftline.jobs.model import ClaimedJob, Done
+from siftline.jobs.job_model import ClaimedJob, Done
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from tests.accounts import MARKS, Household, filled, household, own_ids, tables, traces

@@ -12,11 +12,11 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from siftline.analyze.anchors import Shelf
-from siftline.analyze.desk import Desk
-from siftline.analyze.language import LanguageDetector
-from siftline.analyze.reader import Reader
-from siftline.analyze.service import AnalyzeContent, subject_of
+from siftline.analyze.analyze_service import AnalyzeContent, subject_of
+from siftline.analyze.article_reader import Reader
+from siftline.analyze.reading_setup import Desk
+from siftline.analyze.text.language import LanguageDetector
+from siftline.analyze.topics.anchors import Shelf
 from siftline.contracts import JobType, Queue
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.publish import Publisher
@@ -24,8 +24,8 @@ from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
 from siftline.kit.ids import new_id
-from siftline.kit.vectors import Point
-from siftline.settings import JobSettings
+from siftline.models.vectors import Point
+from siftline.settings.functions import JobSettings
 from tests.factories import FakeContext, make_content, make_item, make_job, make_user, sqs_event
 from tests.fakes import FakeSender
 from tests.models import WordEmbedder

@@ -9,11 +9,11 @@ from uuid import UUID
 import pytest
 
 from functions.analyze import app
-from siftline.jobs import reading_profile_store
+from siftline.catalog import reading_profile_store
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
-from siftline.kit.vectors import VectorIndex
-from siftline.settings import environment
+from siftline.models.vectors import VectorIndex
+from siftline.settings.functions import environment
 from tests.factories import FakeContext, make_content, make_item
 from tests.functions import cold, parked_code, sample_event
 from tests.language_model import MODEL, LanguageServer, completion

@@ -9,9 +9,9 @@ from xml.etree import ElementTree as ET  # read here are our own feeds
 import feedparser
 import pytest
 
-from siftline.api.authorize import Authorizer
-from siftline.api.feed_token_routes import FEED_TOKENS_MAX
-from siftline.fetch.feeds import parse
+from siftline.api.feed.feed_token_routes import FEED_TOKENS_MAX
+from siftline.api.http.authorize import Authorizer
+from siftline.fetch.feed.feeds import parse
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from tests.api_client import Answered, ApiClient, World, sent

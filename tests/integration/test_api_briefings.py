@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 from psycopg.rows import dict_row
 
-from siftline.api.briefings import BRIEFINGS_MAX
-from siftline.api.editions import preferred
+from siftline.api.briefings.briefings import BRIEFINGS_MAX
+from siftline.api.briefings.editions import preferred
 from siftline.contracts import JobType, Queue
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id

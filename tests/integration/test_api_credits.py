@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType
-from siftline.jobs import credits_store, store
-from siftline.jobs.model import NewJob
+from siftline.jobs import credits_store, jobs_store
+from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from tests.api_client import ApiClient, World
@@ -36,7 +36,7 @@ def hold(world: World, *users: ApiClient) -> tuple[list[UUID], UUID]:
 
 def analyse(world: World, content_id: UUID) -> None:
     with world.database.transaction() as connection:
-        store.enqueue(connection, [NewJob(JobType.ANALYZE_CONTENT, content_id, "host:news.example")])
+        jobs_store.enqueue(connection, [NewJob(JobType.ANALYZE_CONTENT, content_id, "host:news.example")])
 
 
 def test_who_is_not_metered_sees_no_balance(world: World) -> None:

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from psycopg.types.json import Jsonb
 
-from siftline.api.feed_store import ORDERS_KEPT
+from siftline.api.feed.feed_store import ORDERS_KEPT
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from tests.api_client import ApiClient, World

@@ -10,7 +10,7 @@ from functions.api import app as api
 from functions.authorize import app as authorize
 from siftline.kit.aws import sqs_client
 from siftline.kit.db import Database
-from siftline.settings import ApiSettings
+from siftline.settings.functions import ApiSettings
 from tests.factories import FakeContext
 from tests.functions import TOKEN, TOKEN_ID, USER, cold, make_sample_user, sample_event
 

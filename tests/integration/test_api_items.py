@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 from psycopg.types.json import Jsonb
 
-from siftline.api.item_models import TAGS_MAX
+from siftline.api.items.item_models import TAGS_MAX
 from siftline.contracts import JobType, Queue
-from siftline.ingest.store import OWN_TAGS_MAX
+from siftline.ingest.ingest_store import OWN_TAGS_MAX
 from siftline.jobs import lease_store
 from siftline.kit.db import Database
 from siftline.kit.errors import TransientError

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from siftline.api.authorize import Authorizer
-from siftline.api.limits import Holdings, RequestLimit
-from siftline.api.problems import ProblemError
-from siftline.api.resolver import HttpApi
-from siftline.api.search import SearchRoutes
-from siftline.api.wrong_tokens import WrongTokens
+from siftline.api.http.authorize import Authorizer
+from siftline.api.http.limits import Holdings, RequestLimit
+from siftline.api.http.problems import ProblemError
+from siftline.api.http.resolver import HttpApi
+from siftline.api.http.wrong_tokens import WrongTokens
+from siftline.api.search.search_routes import SearchRoutes
 from siftline.kit.db import Database, SingleConnection
 from siftline.kit.ids import new_id
 from siftline.kit.log import logger

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from siftline.api.authorize import Authorizer
+from siftline.api.http.authorize import Authorizer
 from siftline.kit.db import Database
 from tests.api_client import Answered, ApiClient, World, sent
 from tests.briefing import LINKS, Desk

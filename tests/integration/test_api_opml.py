@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from siftline.api.opml_routes import OpmlLimits
+from siftline.api.sources.opml_routes import OpmlLimits
 from siftline.contracts import Queue
 from siftline.kit.db import Database
 from tests.api_client import Answered, ApiClient, World

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from siftline.api.callers import Scope
-from siftline.api.tokens import issue_token
+from siftline.api.account.tokens import issue_token
+from siftline.api.http.callers import Scope
 from siftline.contracts import JobType, Queue
 from siftline.jobs.queues import Depth, QueueUnavailableError, SqsQueues
 from siftline.kit.db import Database, SingleConnection
 from siftline.kit.ids import new_id
-from siftline.kit.probe import NoAnswerError
+from siftline.net.probe import NoAnswerError
 from tests.api_client import World, sent
 from tests.factories import make_job
 from tests.http_events import http_event

@@ -8,13 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from infra.local.aws import CREDENTIALS, REGION
-from siftline.api.wiring import open_api
+from siftline.api.api_wiring import open_api
 from siftline.contracts import Queue
 from siftline.ingest.saving import save_urls
 from siftline.kit.aws import sqs_client
 from siftline.kit.db import Database, open_database
 from siftline.kit.log import logger
-from siftline.settings import ApiSettings, environment
+from siftline.settings.functions import ApiSettings, environment
 from tests.api_client import ApiClient
 from tests.factories import make_user
 

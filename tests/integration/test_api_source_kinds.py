@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from siftline.api.opml import NAMESPACE
+from siftline.api.sources.opml import NAMESPACE
 from siftline.contracts import Queue
 from siftline.kit.db import Database
 from tests.api_client import ApiClient, World

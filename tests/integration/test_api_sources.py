@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from siftline.api.limits import Holdings
+from siftline.api.http.limits import Holdings
 from siftline.contracts import JobType, Queue
 from siftline.jobs import lease_store
 from siftline.kit.db import Database

@@ -10,7 +10,7 @@ from siftline.jobs import lease_store
 from siftline.jobs.publish import Publisher
 from siftline.jobs.recovery import Recovery
 from siftline.kit.db import Database
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 from tests.api_client import ApiClient, World
 from tests.fakes import FakeSender
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from siftline.api.authorize import Authorizer
-from siftline.api.callers import Scope
-from siftline.api.tokens import UnknownTimeZoneError, create_user, issue_token
+from siftline.api.account.tokens import UnknownTimeZoneError, create_user, issue_token
+from siftline.api.http.authorize import Authorizer
+from siftline.api.http.callers import Scope
 from siftline.kit.db import Database, DatabaseUnavailableError, SingleConnection
 from siftline.kit.ids import new_id
 from tests.api_client import World, sent

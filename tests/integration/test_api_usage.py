@@ -7,11 +7,12 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType
-from siftline.jobs import credits_store, spending_store, store
-from siftline.jobs.model import NewJob
-from siftline.jobs.spending_store import Caps, Spending
+from siftline.jobs import credits_store, jobs_store
+from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
+from siftline.models import spending_store
+from siftline.models.spending_store import Caps, Spending
 from tests.api_client import ApiClient, World
 from tests.factories import make_content, make_item
 
@@ -91,7 +92,7 @@ def test_credits_stand_beside_the_money(world: World) -> None:
         for content_id in contents:
             make_item(connection, user.user_id, content_id)
         jobs = [NewJob(JobType.ANALYZE_CONTENT, content_id, f"user:{user.user_id}") for content_id in contents]
-        first, _ = store.enqueue(connection, jobs)
+        first, _ = jobs_store.enqueue(connection, jobs)
         credits_store.settle(connection, first)
         [(today,)] = connection.execute("select (now() at time zone 'UTC')::date").fetchall()
 

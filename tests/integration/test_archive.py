@@ -10,13 +10,13 @@ import pytest
 from moto import mock_aws
 
 from siftline.ingest.archive import PageArchive
-from siftline.ingest.reader import PageReader
+from siftline.ingest.page_child import PageReader
 from siftline.kit.db import Database
-from siftline.kit.http import HttpClient
 from siftline.kit.ids import new_id
+from siftline.net.http import HttpClient
 from siftline.rank.reconcile import remove_deleted
 from siftline.schedule.archived_pages import ArchivedPages, ArchiveUnavailableError
-from siftline.settings import VectorSettings
+from siftline.settings.functions import VectorSettings
 from tests.ingesting import Works, ingest_content
 from tests.servers import Answer, LoopbackServer
 

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.quick import SIZES
 from infra.local.processes import tethered
-from siftline.settings import process_environment
+from siftline.settings.functions import process_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 _MINILM = ROOT / ".local" / "model-minilm" / "manifest.json"

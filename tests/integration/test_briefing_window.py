@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from siftline.brief import store
-from siftline.brief.model import Freshness, Window
+from siftline.brief import brief_store
+from siftline.brief.edition_model import Freshness, Window
 from siftline.kit.ids import new_id
 from tests.briefing import Desk
 from tests.factories import make_source
@@ -106,7 +106,7 @@ def test_a_story_of_very_many_contents_is_told_by_its_best_and_all_of_it_is_coun
     assert len(story["citations"]) + story["more"] == 300
     coverage = coverage_of(edition)
     assert (coverage["items_told"], coverage["items_duplicate"]) == (301, 300)
-    assert desk.rows("select count(*) as n from edition_items") == [{"n": store.OF_STORY_MAX}]
+    assert desk.rows("select count(*) as n from edition_items") == [{"n": brief_store.OF_STORY_MAX}]
 
 
 @pytest.mark.parametrize(
@@ -210,11 +210,11 @@ def test_thirty_thousand_items_in_a_window_are_counted_and_a_few_are_loaded(desk
         connection.execute("update items set source_id = %s", [source])
         connection.execute("analyze")
         end = desk.clock.now()
-        briefing = store.load(connection, briefing_id)
+        briefing = brief_store.load(connection, briefing_id)
         assert briefing is not None
         window = Window(end - timedelta(days=1), end)
-        looking = store.Looking(briefing, window, end - timedelta(days=8), Freshness(), 50)
-        came_in, loaded = store.look(connection, looking)
+        looking = brief_store.Looking(briefing, window, end - timedelta(days=8), Freshness(), 50)
+        came_in, loaded = brief_store.look(connection, looking)
     assert (came_in.came_in, came_in.looked_at, came_in.stories) == (30_000, 30_000, 30_000)
     assert len(loaded) == 50
     assert desk.run(briefing_id)["state"] == "completed"

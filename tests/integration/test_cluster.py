@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+from siftline.cluster.cluster_service import ClusterUser, subject_of
 from siftline.cluster.colours import PALETTE
-from siftline.cluster.means import shipped
-from siftline.cluster.service import ClusterUser, subject_of
+from siftline.cluster.language_means import shipped
 from siftline.cluster.space import Recipe
 from siftline.contracts import AnalyzeContent, JobType
 from siftline.contracts import ClusterUser as ClusterUserMessage
-from siftline.jobs.model import Done
+from siftline.jobs.job_model import Done
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from tests.factories import claimed, embed, make_content, make_item, make_user

@@ -9,7 +9,7 @@ import pytest
 
 from functions.cluster import app
 from siftline.kit.db import Database
-from siftline.settings import environment
+from siftline.settings.functions import environment
 from tests.factories import FakeContext, make_content, make_item
 from tests.functions import USER, cold, make_sample_user, parked_code, sample_event
 

@@ -7,22 +7,22 @@ from uuid import UUID
 
 import pytest
 
+from siftline.cluster.cluster_service import ClusterUser
 from siftline.cluster.label_question import prompt_version
 from siftline.cluster.naming import NameClusters, subject_of
-from siftline.cluster.service import ClusterUser
 from siftline.cluster.space import Recipe
 from siftline.contracts import JobType, Queue
 from siftline.contracts import NameClusters as NameMessage
-from siftline.jobs import store as jobs
+from siftline.jobs import jobs_store as jobs
 from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.priced_llm import AskingRule, PricedModel
 from siftline.jobs.publish import Publisher
-from siftline.jobs.spending_store import Caps
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
-from siftline.kit.llm import LanguageModel
-from siftline.settings import JobSettings
+from siftline.models.llm import LanguageModel
+from siftline.models.priced_llm import AskingRule, PricedModel
+from siftline.models.spending_store import Caps
+from siftline.settings.functions import JobSettings
 from tests.api_client import ApiClient, World
 from tests.factories import FakeContext, claimed, make_user, sqs_event
 from tests.fakes import FakeSender

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from infra.local.state import State
-from siftline.settings import process_environment
+from siftline.settings.functions import process_environment
 from tests.functions import make_queues, sample_event
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,8 +15,7 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from siftline.ingest.errors import EmptyContentError
-from siftline.kit.blocks import BlockedBySiteError
+from siftline.ingest.page_errors import EmptyContentError
 from siftline.kit.confined import (
     ChildLostError,
     ChildNotStartedError,
@@ -27,6 +26,7 @@ from siftline.kit.confined import (
 )
 from siftline.kit.errors import TransientError
 from siftline.kit.sandbox import FILES, NETWORK
+from siftline.net.blocks import BlockedBySiteError
 from tests import confined_work as work
 
 MEMORY_BYTES = 128 * 1024 * 1024

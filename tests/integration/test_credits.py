@@ -10,9 +10,9 @@ import psycopg
 import pytest
 
 from siftline.contracts import JobType
-from siftline.jobs import credits_store, lease_store, outbox_store, store
+from siftline.jobs import credits_store, jobs_store, lease_store, outbox_store
 from siftline.jobs.credits import resume_waiting
-from siftline.jobs.model import ClaimedJob, NewJob
+from siftline.jobs.job_model import ClaimedJob, NewJob
 from siftline.kit.db import Database, DatabaseUnavailableError, SingleConnection
 from siftline.kit.errors import PermanentError, TransientError
 from siftline.kit.ids import new_id
@@ -50,7 +50,7 @@ class Purse:
         """Ask for a reading: for ``asker``, or for a feed, in the turn of a follower or of none."""
         group = f"user:{asker}" if asker else f"follower:{turn}" if turn else "host:news.example"
         with self.database.transaction() as connection:
-            [job_id] = store.enqueue(connection, [NewJob(ANALYZE, content_id, group, asked=asked)])
+            [job_id] = jobs_store.enqueue(connection, [NewJob(ANALYZE, content_id, group, asked=asked)])
         return job_id
 
     def claim(self, job_id: UUID) -> ClaimedJob:
@@ -151,7 +151,7 @@ def test_jobs_of_other_kinds_cost_nothing(purse: Purse) -> None:
     user = purse.user(0)
     content = purse.content(user)
     with purse.database.transaction() as connection:
-        store.enqueue(connection, [NewJob(JobType.INGEST_CONTENT, content, f"user:{user}")])
+        jobs_store.enqueue(connection, [NewJob(JobType.INGEST_CONTENT, content, f"user:{user}")])
     assert (purse.status(content), purse.entries(content)) == (("PENDING", None), [])
 
 
@@ -205,7 +205,7 @@ def test_what_is_undone_before_its_commit_leaves_no_trace(purse: Purse, database
 
     def killed() -> None:
         with victim.transaction() as connection:
-            store.enqueue(connection, [NewJob(ANALYZE, content, f"user:{user}")])
+            jobs_store.enqueue(connection, [NewJob(ANALYZE, content, f"user:{user}")])
             with psycopg.connect(database_url, autocommit=True) as killer:
                 killer.execute("select pg_terminate_backend(%s, 10000)", (connection.info.backend_pid,))
 
@@ -231,7 +231,7 @@ def test_a_second_message_about_the_same_work_reserves_nothing_more(purse: Purse
     assert len({purse.enqueue(content) for _ in range(5)}) == 1
     with purse.database.transaction() as connection:
         plain = NewJob(ANALYZE, content, f"subject:{content}")
-        adopted = {store.adopt(connection, plain, message_id="m-1") for _ in range(3)}
+        adopted = {jobs_store.adopt(connection, plain, message_id="m-1") for _ in range(3)}
     assert len(adopted) == 1
     assert purse.credits(user) == 4
 
@@ -240,7 +240,7 @@ def test_a_plain_message_without_credit_is_known_when_it_comes_again(purse: Purs
     content = purse.content(purse.user(0))
     with purse.database.transaction() as connection:
         plain = NewJob(ANALYZE, content, f"subject:{content}")
-        assert len({store.adopt(connection, plain, message_id="m-1") for _ in range(3)}) == 1
+        assert len({jobs_store.adopt(connection, plain, message_id="m-1") for _ in range(3)}) == 1
     assert purse.status(content) == ("NEW", "no_credit")
 
 
@@ -293,7 +293,7 @@ def test_a_cancelled_job_gives_its_credit_back_once(purse: Purse) -> None:
     purse.enqueue(content)
     for _ in range(2):
         with purse.database.transaction() as connection:
-            store.cancel(connection, [content])
+            jobs_store.cancel(connection, [content])
     assert (purse.credits(user), purse.entries(content)) == (1, [("analysis", 1, -1, "released", user)])
 
 
@@ -316,7 +316,7 @@ def test_a_redriven_job_reserves_again_in_its_own_line(purse: Purse) -> None:
     purse.fail(job_id, park_id)
     for _ in range(2):
         with purse.database.transaction() as connection:
-            store.redrive(connection, job_id, park_id)
+            jobs_store.redrive(connection, job_id, park_id)
     assert (purse.credits(user), purse.entries(content)) == (0, [("analysis", 1, -1, "reserved", user)])
     purse.complete(job_id)
     assert (purse.credits(user), purse.entries(content)) == (0, [("analysis", 1, -1, "settled", user)])
@@ -329,7 +329,7 @@ def test_a_redrive_that_nobody_can_pay_for_waits_for_credit(purse: Purse) -> Non
     purse.fail(job_id, park_id)
     purse.grant(user, -1)
     with purse.database.transaction() as connection:
-        store.redrive(connection, job_id, park_id)
+        jobs_store.redrive(connection, job_id, park_id)
     assert (purse.state(job_id), purse.status(content)) == ("cancelled", ("NEW", "no_credit"))
     purse.grant(user, 1)
     assert purse.resume() == 1

@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType
-from siftline.jobs import credits_store, store
-from siftline.jobs.model import NewJob
+from siftline.jobs import credits_store, jobs_store
+from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Database
 from tests.credits import credit_violations
 from tests.factories import make_content, make_item, make_user
@@ -24,7 +24,7 @@ def wish(database: Database, credit: int, *, asked: bool = False, **columns: Any
         content_id = make_content(connection, **{**SAME, **columns})
         make_item(connection, user_id, content_id)
         job = NewJob(JobType.ANALYZE_CONTENT, content_id, f"user:{user_id}", asked=asked)
-        [job_id] = store.enqueue(connection, [job])
+        [job_id] = jobs_store.enqueue(connection, [job])
     return user_id, job_id
 
 

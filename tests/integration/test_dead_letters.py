@@ -10,18 +10,18 @@ import pytest
 
 from infra.local.redrive import main
 from siftline.contracts import JobType, Queue
-from siftline.jobs import outbox_store, store, subjects_store
+from siftline.jobs import jobs_store, outbox_store, subjects_store
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.dead_letter_queues import Letter, SqsDeadLetters
 from siftline.jobs.dead_letters import DeadLetters, Order
-from siftline.jobs.model import Done, NewJob
+from siftline.jobs.job_model import Done, NewJob
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import Envelope, QueueUnavailableError, SqsQueues, body
 from siftline.kit.aws import sqs_client
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database, open_database
 from siftline.kit.ids import new_id
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 from tests.api_client import Answered, World
 from tests.factories import FakeContext, make_content, make_job, sqs_event
 from tests.fakes import FakeProcessor, NoDeadLetters
@@ -56,7 +56,7 @@ class Desk:
         with self.database.transaction() as connection:
             contents = [make_content(connection) for _ in range(number)]
             jobs = [NewJob(JobType.ANALYZE_CONTENT, one, "user:a", queue=Queue.ANALYSIS) for one in contents]
-            ids = store.enqueue(connection, jobs)
+            ids = jobs_store.enqueue(connection, jobs)
             connection.execute(
                 "update jobs set state = 'failed', attempts = 4, park_id = gen_random_uuid(), error_code = %s,"
                 " error_message = %s, finished_at = now() - interval '1 h' where id = any(%s)",
@@ -337,12 +337,12 @@ def test_a_live_job_that_is_committed_in_the_very_moment_is_no_error(desk: Desk)
     def redrive() -> None:
         with desk.database.transaction() as connection:
             connection.execute("set local application_name = 'redriving'")
-            found.append(store.redrive(connection, dead, park_id))
+            found.append(jobs_store.redrive(connection, dead, park_id))
 
     thread = threading.Thread(target=redrive)
     with desk.database.transaction() as connection:
         job = NewJob(JobType.ANALYZE_CONTENT, subject, "g", queue=Queue.ANALYSIS)
-        store.enqueue(connection, [job])
+        jobs_store.enqueue(connection, [job])
         thread.start()
         waiting = "select 1 from pg_stat_activity where application_name = 'redriving' and wait_event_type = 'Lock'"
         while not desk.world.sql(waiting):

@@ -11,8 +11,8 @@ import pytest
 
 from infra.local.aws import SHOWS_KEY
 from siftline.contracts import JobType
-from siftline.jobs import store as jobs
-from siftline.jobs.model import NewJob
+from siftline.jobs import jobs_store as jobs
+from siftline.jobs.job_model import NewJob
 from tests.delivering import READER, DeliveryDesk, FakeSes
 from tests.servers import LoopbackServer
 from tests.simulated_time import simulated_time

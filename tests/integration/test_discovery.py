@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from siftline.fetch.page_reader import PageReader, PageTooComplexError
-from siftline.fetch.reader import FeedReader
+from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.page_reader import PageReader, PageTooComplexError
 from siftline.kit.db import Database
 from tests.polling import Options, Poller, item, rows, rss, source_of, subscribed
 from tests.servers import Answer, LoopbackServer, redirect, serving

@@ -12,8 +12,9 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType
-from siftline.ingest import duplicates_store, store
-from siftline.ingest.duplicates import Measures
+from siftline.ingest import ingest_store
+from siftline.ingest.duplicates import duplicates_store
+from siftline.ingest.duplicates.duplicates import Measures
 from siftline.jobs import subjects_store
 from siftline.kit.db import Connection, Database, settled
 from tests.factories import make_content
@@ -39,7 +40,7 @@ class Shelf:
 
     def keep(self, content_id: UUID, text: str, *, title: str = "A title", names: Sequence[str] = ()) -> UUID | None:
         """Store a text; returns what it is a duplicate of."""
-        found = store.Found(
+        found = ingest_store.Found(
             text=text,
             content_sha256=hashlib.sha256(text.encode()).digest(),
             word_count=len(text.split()),
@@ -61,7 +62,7 @@ class Shelf:
 
         def write(connection: Connection) -> UUID | None:
             original = duplicates_store.link(connection, content_id, traits)
-            store.write(connection, content_id, found, status="READY")
+            ingest_store.write(connection, content_id, found, status="READY")
             duplicates_store.sign(connection, content_id, traits, analyse=False)
             return original
 

@@ -6,11 +6,11 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType
-from siftline.ingest.reader import PageReader
-from siftline.jobs import store
-from siftline.jobs.model import NewJob
+from siftline.ingest.page_child import PageReader
+from siftline.jobs import jobs_store
+from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Database
-from siftline.kit.http import HttpClient
+from siftline.net.http import HttpClient
 from tests.ingesting import Works, ingest_content
 from tests.open_client import OpenClient
 from tests.texts import prose, retold
@@ -67,7 +67,7 @@ def edit(works: Works, content_id: UUID, text: str) -> list[str]:
     works.run("update contents set entry_html = %s where id = %s", told(text), content_id)
     (holder,) = works.rows("select user_id from items where content_id = %s", content_id)
     with works.database.transaction() as connection:
-        store.enqueue(connection, [NewJob(JobType.INGEST_CONTENT, content_id, f"user:{holder['user_id']}")])
+        jobs_store.enqueue(connection, [NewJob(JobType.INGEST_CONTENT, content_id, f"user:{holder['user_id']}")])
     works.work(content_id)
     return works.live(content_id)
 

@@ -7,24 +7,24 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from siftline.analyze.desk import Desk
-from siftline.api.search import Wanted
-from siftline.jobs.embedding_models import EmbeddingModels, EmbeddingPriceUnknownError
-from siftline.jobs.embedding_store import Version
-from siftline.jobs.priced_embedder import EmbeddingBudgetError, EmbeddingPausedError, Payment
-from siftline.jobs.spending_store import Caps
+from siftline.analyze.reading_setup import Desk
+from siftline.api.search.search_routes import Wanted
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
-from siftline.kit.embedding_api import (
+from siftline.models.embedding_api import (
     EmbeddingBusyError,
     EmbeddingMisconfiguredError,
     EmbeddingRefusedError,
     EmbeddingUnavailableError,
     EmbeddingUselessError,
 )
-from siftline.kit.vectors import Point
+from siftline.models.embedding_models import EmbeddingModels, EmbeddingPriceUnknownError
+from siftline.models.embedding_store import Version
+from siftline.models.priced_embedder import EmbeddingBudgetError, EmbeddingPausedError, Payment
+from siftline.models.spending_store import Caps
+from siftline.models.vectors import Point
 from siftline.rank.search import Search
-from siftline.rank.wiring import meaning_of
+from siftline.rank.search_wiring import meaning_of
 from tests.embedding_server import DIMENSIONS, MODEL, ONE, EmbeddingServer, vectors
 from tests.factories import make_content, make_item, make_user
 from tests.fakes import FakeClock

@@ -7,14 +7,14 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType, Queue
-from siftline.jobs import store
+from siftline.jobs import jobs_store
 from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.jobs.job_model import ClaimedJob, Done, NewJob
 from siftline.jobs.publish import Publisher
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 from tests.factories import FakeContext, make_job, sqs_event
 from tests.fakes import FakeProcessor, FakeSender
 
@@ -67,7 +67,7 @@ def test_what_was_asked_for_meanwhile_is_done_once_more(database: Database) -> N
 
     def ask_again(_: ClaimedJob) -> Done:
         with database.transaction() as connection:
-            store.enqueue(connection, [NewJob(CLUSTER, subject_id, "user:b")])
+            jobs_store.enqueue(connection, [NewJob(CLUSTER, subject_id, "user:b")])
         return Done()
 
     desk = Desk(database, ask_again)

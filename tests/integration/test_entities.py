@@ -7,14 +7,14 @@ from uuid import UUID
 import pytest
 from psycopg.rows import tuple_row
 
-from siftline.analyze import entities_store
-from siftline.analyze.entities import Kind, Named
-from siftline.analyze.entities_store import Found
-from siftline.analyze.entity_rules import RuleRecognizer
-from siftline.analyze.entity_step import EntityStep
-from siftline.analyze.reader import INSUFFICIENT, Article, Reading
+from siftline.analyze.article_reader import INSUFFICIENT, Article, Reading
+from siftline.analyze.entities import entities_store
+from siftline.analyze.entities.entities_store import Found
+from siftline.analyze.entities.entity_rules import RuleRecognizer
+from siftline.analyze.entities.entity_step import EntityStep
+from siftline.analyze.entities.mentions import Kind, Named
 from siftline.kit.db import Database, open_database
-from siftline.kit.names import normalise, temporary_id
+from siftline.text.names import normalise, temporary_id
 from tests.factories import make_content
 
 TEXT = "Acme Robotics, Inc. sued Foo Bar Ltd. in Paris. Acme Robotics said so. Angela Weber works for Foo Bar Ltd."

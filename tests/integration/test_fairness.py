@@ -10,18 +10,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from siftline.contracts import BACKGROUND_OF, JobType, Priority, Queue, Tick
-from siftline.fetch.reader import FeedReader
+from siftline.fetch.kinds.feed_reader import FeedReader
 from siftline.ingest.saving import save_url
 from siftline.ingest.texts import analysis_after
-from siftline.jobs import store, turns_store
+from siftline.jobs import jobs_store, turns_store
 from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.model import ClaimedJob, Done, NewJob, follower, user
+from siftline.jobs.job_model import ClaimedJob, Done, NewJob, follower, user
+from siftline.jobs.jobs_store import LANE_MAX
 from siftline.jobs.publish import Publisher
 from siftline.jobs.recovery import Recovery
-from siftline.jobs.store import LANE_MAX
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Connection, Database, SingleConnection
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 from tests.api_client import ApiClient, World
 from tests.factories import FakeContext, make_content, make_item, make_job, make_source, make_user, sqs_event
 from tests.fakes import FakeProcessor, FakeSender
@@ -157,7 +157,7 @@ def test_a_page_that_an_import_already_brought_goes_on_in_the_lane_of_who_saves_
         page = make_content(connection, url="https://news.example/both", status="PENDING")
         make_item(connection, make_user(connection), page)
         brought = NewJob(INGEST, page, follower(make_user(connection)), Priority.UNDER_24_HOURS)
-        [job_id] = store.enqueue(connection, [brought])
+        [job_id] = jobs_store.enqueue(connection, [brought])
     publisher = Publisher(house.database, house.sender, JobSettings())
     if stage != "waits":
         publisher.publish([job_id])
@@ -193,7 +193,7 @@ def test_a_page_that_waits_for_its_turn_in_the_background_need_not_once_it_is_sa
     saver = house.world.user()
     with house.database.transaction() as connection:
         page = make_content(connection, url="https://news.example/both", status="PENDING")
-        store.enqueue(connection, [NewJob(INGEST, page, follower(make_user(connection)), Priority.UNDER_24_HOURS)])
+        jobs_store.enqueue(connection, [NewJob(INGEST, page, follower(make_user(connection)), Priority.UNDER_24_HOURS)])
         connection.execute("update jobs set waits_for = %s, due_at = now() + interval '10 minutes'", [waits_for])
     house.save(saver, "https://news.example/both")
     [(due,)] = house.world.sql("select due_at <= now() from jobs")
@@ -227,7 +227,7 @@ def test_an_item_read_again_by_hand_takes_the_lane_and_what_operators_have_read_
     with house.database.transaction() as connection:
         page = make_content(connection, status="READY", text="Words.", topics="[]")
         item_id = make_item(connection, saver.user_id, page)
-        [job_id] = store.enqueue(connection, [NewJob(ANALYZE, page, "reprocess", Priority.AGAIN)])
+        [job_id] = jobs_store.enqueue(connection, [NewJob(ANALYZE, page, "reprocess", Priority.AGAIN)])
     assert house.job(ANALYZE, page)[0] == Queue.ANALYSIS_BACKGROUND
     Publisher(house.database, house.sender, JobSettings()).publish([job_id])
     assert saver.post(f"/v1/items/{item_id}/reprocess", {"from": "analyze"}).status == 202

@@ -11,9 +11,9 @@ import psutil
 import pytest
 
 from infra.local.processes import started_at, wait_until
-from siftline.fetch.feeds import FeedTooComplexError, NotAFeedError, parse
-from siftline.fetch.identity import identify
-from siftline.fetch.reader import FeedReader
+from siftline.fetch.feed.feeds import FeedTooComplexError, NotAFeedError, parse
+from siftline.fetch.feed.identity import identify
+from siftline.fetch.kinds.feed_reader import FeedReader
 from siftline.kit.confined import ChildNotStartedError
 
 URL = "https://site.example/feed"

@@ -7,14 +7,14 @@ from email.utils import format_datetime
 import pytest
 
 from siftline.contracts import Queue
-from siftline.fetch.reader import FeedReader
-from siftline.fetch.service import FetchSource, UnsupportedSourceError
+from siftline.fetch.fetch_service import FetchSource, UnsupportedSourceError
+from siftline.fetch.kinds.feed_reader import FeedReader
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError
 from siftline.kit.ids import new_id
-from siftline.kit.pacing import Pace
-from siftline.kit.urls import canonical_url
+from siftline.net.pacing import Pace
+from siftline.net.urls import canonical_url
 from tests.factories import make_content
 from tests.open_client import OpenClient
 from tests.polling import Options, Poller, counts, item, rows, rss, source_of, subscribed

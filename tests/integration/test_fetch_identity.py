@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from siftline.api import items_store
-from siftline.fetch.reader import FeedReader
+from siftline.api.items import items_store
+from siftline.fetch.kinds.feed_reader import FeedReader
 from siftline.kit.db import Database
 from tests.factories import make_user
 from tests.polling import Poller, counts, item, rows, rss, subscribed

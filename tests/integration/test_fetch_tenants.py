@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from siftline.fetch.reader import FeedReader
+from siftline.fetch.kinds.feed_reader import FeedReader
 from siftline.kit.db import Database
 from tests.api_client import ApiClient, World
 from tests.polling import Options, Poller, follow, held, item, rows, rss, source_of

@@ -2,9 +2,9 @@
 
 import pytest
 
-from siftline.ingest.reader import PageReader
+from siftline.ingest.page_child import PageReader
 from siftline.kit.db import Database
-from siftline.kit.http import HttpClient
+from siftline.net.http import HttpClient
 from tests.ingesting import Works, ingest_content
 from tests.servers import Answer, LoopbackServer
 

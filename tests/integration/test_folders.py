@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg.errors import ForeignKeyViolation
 
-from siftline.api.limits import Holdings
+from siftline.api.http.limits import Holdings
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from tests.api_client import Answered, ApiClient, World, sent

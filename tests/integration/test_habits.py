@@ -5,8 +5,8 @@ import json
 import pytest
 from psycopg.types.json import Jsonb
 
-from siftline.analyze import habits_store
-from siftline.analyze.topics import Topic
+from siftline.analyze.topics import habits_store
+from siftline.analyze.topics.topic_scoring import Topic
 from siftline.kit.ids import new_id
 from tests.factories import make_content, make_source
 

@@ -14,14 +14,14 @@ import psycopg
 import pytest
 
 from siftline.contracts import JobType, Queue
-from siftline.jobs import breakers_store, lease_store, outbox_store, store
-from siftline.jobs.model import NewJob
+from siftline.jobs import breakers_store, jobs_store, lease_store, outbox_store
+from siftline.jobs.job_model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import Envelope
 from siftline.kit.db import Connection, Database, SingleConnection, settled_after
 from siftline.kit.errors import SiftlineError
 from siftline.kit.ids import new_id
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 from tests.deadlocks import deadlocks, tell
 from tests.factories import make_job
 from tests.fakes import FakeSender
@@ -69,7 +69,7 @@ def own(database_url: str) -> Iterator[Database]:
 def enqueued(database: Database, number: int) -> list[UUID]:
     jobs = [NewJob(CLUSTER, new_id(), f"user:{place % TENANTS}") for place in range(number)]
     with database.transaction() as connection:
-        return store.enqueue(connection, jobs)
+        return jobs_store.enqueue(connection, jobs)
 
 
 def at_once(number: int, work: Callable[[], None]) -> None:
@@ -214,10 +214,10 @@ def test_who_changes_many_jobs_waits_for_them_in_one_order(
                 )
     change: dict[str, Callable[[Connection], object]] = {
         "not_sent": lambda connection: outbox_store.not_sent(connection, ids),
-        "cancel": lambda connection: store.cancel(connection, subjects),
+        "cancel": lambda connection: jobs_store.cancel(connection, subjects),
         "end_leases": lambda connection: outbox_store.end_leases(connection, datetime.now(UTC)),
         "parked": lambda connection: outbox_store.parked(connection, parks),
-        "redrive": lambda connection: store.redrive_all(connection, list(zip(ids, parks, strict=True))),
+        "redrive": lambda connection: jobs_store.redrive_all(connection, list(zip(ids, parks, strict=True))),
     }
     first = ids[-1]  # of the least subject, but the last to be made
     with psycopg.connect(database_url) as holder, ThreadPoolExecutor(1) as threads:

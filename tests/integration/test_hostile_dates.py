@@ -11,19 +11,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from siftline.cluster.cluster_service import ClusterUser
 from siftline.cluster.joining import Rule
-from siftline.cluster.service import ClusterUser
 from siftline.cluster.space import Recipe
 from siftline.cluster.story_service import JoinUserStories
 from siftline.contracts import JobType
-from siftline.fetch.freshness import RefreshOptions, Wishes, plan
-from siftline.fetch.reader import FeedReader
-from siftline.fetch.rhythm import Rhythm
-from siftline.ingest.reader import PageReader
+from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.poll.freshness import RefreshOptions, Wishes, plan
+from siftline.fetch.poll.rhythm import Rhythm
+from siftline.ingest.page_child import PageReader
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database, Pool, SingleConnection
-from siftline.kit.http import HttpClient
-from siftline.kit.instants import believed
+from siftline.net.http import HttpClient
+from siftline.text.instants import believed
 from tests.api_client import World
 from tests.briefing import Desk
 from tests.factories import claimed, embed

@@ -9,17 +9,18 @@ import pytest
 from infra.local.worker_faults import OpenBreakers
 from siftline.brief import mail_addresses_store
 from siftline.contracts import Queue
-from siftline.jobs import breakers_store, outbox_store, pauses_store
+from siftline.jobs import breakers_store, outbox_store
 from siftline.jobs.publish import Publisher
 from siftline.jobs.statistics import Statistics
 from siftline.jobs.sweep import Sweep
-from siftline.kit import pacing_store
 from siftline.kit.db import Database
 from siftline.kit.errors import PermanentError
 from siftline.kit.ids import new_id
-from siftline.kit.pacing_store import Bucket
+from siftline.models import pauses_store
+from siftline.net import pacing_store
+from siftline.net.pacing_store import Bucket
 from siftline.rank import scores_store
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 from tests.api_client import World
 from tests.bench import Bench
 from tests.factories import embed, make_content, make_item, make_job, make_source, make_user

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from siftline.cluster.cluster_service import ClusterUser
 from siftline.cluster.joining import Rule
-from siftline.cluster.service import ClusterUser
 from siftline.cluster.space import Recipe
 from siftline.cluster.story_service import JoinUserStories
 from siftline.contracts import JobType

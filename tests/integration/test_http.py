@@ -12,10 +12,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from siftline.kit.addresses import Address
 from siftline.kit.errors import PermanentError, TransientError
-from siftline.kit.http import HttpClient, HttpLimits
-from siftline.kit.http_errors import (
+from siftline.net.http import HttpClient, HttpLimits
+from siftline.net.http_errors import (
     AddressRefusedError,
     ConnectionFailedError,
     DnsFailedError,
@@ -28,8 +27,9 @@ from siftline.kit.http_errors import (
     TooLargeError,
     UnsupportedMediaTypeError,
 )
-from siftline.kit.http_turns import in_turn
-from siftline.kit.pacing import HostBusyError
+from siftline.net.http_turns import in_turn
+from siftline.net.ip_addresses import Address
+from siftline.net.pacing import HostBusyError
 from tests.certificates import certificate
 from tests.open_client import OpenClient
 from tests.servers import Answer, LoopbackServer, Request, drip, redirect, serving

@@ -11,19 +11,19 @@ import pytest
 from psycopg.rows import dict_row
 
 from siftline.contracts import JobType, Priority, Queue
-from siftline.ingest.reader import PageReader
-from siftline.ingest.service import SavedItem, save_url, subject_of
-from siftline.jobs import store as jobs
+from siftline.ingest.ingest_service import SavedItem, save_url, subject_of
+from siftline.ingest.page_child import PageReader
+from siftline.jobs import jobs_store as jobs
 from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.model import NewJob
+from siftline.jobs.job_model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.errors import PermanentError
-from siftline.kit.http import HttpClient, HttpLimits
 from siftline.kit.ids import new_id
-from siftline.kit.urls import canonical_url
-from siftline.settings import JobSettings
+from siftline.net.http import HttpClient, HttpLimits
+from siftline.net.urls import canonical_url
+from siftline.settings.functions import JobSettings
 from tests.factories import FakeContext, make_content, make_user, sqs_event
 from tests.fakes import FakeSender
 from tests.ingesting import ingest_content

@@ -9,12 +9,12 @@ import pytest
 
 from functions.ingest import app
 from siftline.contracts import JobType
-from siftline.ingest.wiring import longest_s
-from siftline.jobs.model import NewJob
-from siftline.jobs.store import enqueue
+from siftline.ingest.ingest_wiring import longest_s
+from siftline.jobs.job_model import NewJob
+from siftline.jobs.jobs_store import enqueue
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
-from siftline.settings import IngestSettings
+from siftline.settings.functions import IngestSettings
 from tests.factories import FakeContext, make_content, sqs_event
 from tests.functions import cold, parked_code
 from tests.house.reading import function_resources

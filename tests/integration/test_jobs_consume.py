@@ -10,13 +10,13 @@ import pytest
 from psycopg.errors import DeadlockDetected
 
 from siftline.contracts import JobType, Queue
-from siftline.jobs import lease_store, store
-from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.jobs import jobs_store, lease_store
+from siftline.jobs.job_model import ClaimedJob, Done, NewJob
 from siftline.jobs.sweep import Sweep
 from siftline.kit.db import Database, SingleConnection
 from siftline.kit.errors import ConfigurationError, PermanentError, TransientError
 from siftline.kit.ids import new_id
-from siftline.kit.pacing import HostBusyError
+from siftline.net.pacing import HostBusyError
 from tests.bench import Bench
 from tests.factories import FakeContext, make_content, make_job, sqs_event
 
@@ -234,7 +234,7 @@ def test_a_worker_that_lost_its_lease_writes_nothing(database: Database) -> None
 
     def work(job: ClaimedJob) -> Done:
         with database.transaction() as connection:
-            store.cancel(connection, [job.subject_id])
+            jobs_store.cancel(connection, [job.subject_id])
         return Done(write=lambda connection: connection.execute("update contents set title = 'written'"))
 
     bench = Bench(database, work)
@@ -300,11 +300,11 @@ def test_hand_out_stops_at_the_cap_of_outstanding_messages(database: Database) -
 def test_a_single_save_does_not_wait_behind_another_tenants_ten_thousand(database: Database) -> None:
     bench = Bench(database, succeed)
     with database.transaction() as connection:
-        flood = store.enqueue(connection, [new_job("user:flood") for _ in range(10_000)])
+        flood = jobs_store.enqueue(connection, [new_job("user:flood") for _ in range(10_000)])
     for start in range(0, len(flood), 500):
         bench.publisher.publish(flood[start : start + 500])
     with database.transaction() as connection:
-        (single,) = store.enqueue(connection, [new_job("user:single")])
+        (single,) = jobs_store.enqueue(connection, [new_job("user:single")])
     bench.publisher.publish([single])
     claimed: list[str] = []
     while str(single) not in claimed:
@@ -468,7 +468,7 @@ def test_what_waited_for_a_breaker_goes_on_as_soon_as_it_closes(database: Databa
 def test_a_probe_whose_job_was_cancelled_meanwhile_gives_its_right_back(database: Database) -> None:
     def work(job: ClaimedJob) -> Done:
         with database.transaction() as connection:
-            store.cancel(connection, [job.subject_id])
+            jobs_store.cancel(connection, [job.subject_id])
         return Done()
 
     bench = Bench(database, work, providers=frozenset({"model"}))

@@ -7,7 +7,7 @@ import pytest
 from psycopg.rows import scalar_row
 
 from siftline.contracts import JobType, Queue
-from siftline.jobs import credits_store, lease_store, outbox_store, store, subjects_store
+from siftline.jobs import credits_store, jobs_store, lease_store, outbox_store, subjects_store
 from siftline.kit.db import Connection, Database
 from siftline.kit.ids import new_id
 from tests.factories import make_content
@@ -62,7 +62,7 @@ def _not_sent(connection: Connection, waiting: Sequence[UUID], _: Sequence[UUID]
 
 
 def _put_back(connection: Connection, waiting: Sequence[UUID], _: Sequence[UUID]) -> object:
-    return store.put_back(connection, waiting[0])
+    return jobs_store.put_back(connection, waiting[0])
 
 
 def _claim(connection: Connection, waiting: Sequence[UUID], _: Sequence[UUID]) -> object:
@@ -74,24 +74,24 @@ def _claim_of_a_finished_one(connection: Connection, _: Sequence[UUID], failed: 
 
 
 def _hold_none(connection: Connection, *_: Sequence[UUID]) -> object:
-    return store.hold(connection, [], JobType.INGEST_CONTENT)
+    return jobs_store.hold(connection, [], JobType.INGEST_CONTENT)
 
 
 def _hold(connection: Connection, *_: Sequence[UUID]) -> object:
-    return store.hold(connection, [new_id() for _ in range(OURS)], JobType.ANALYZE_CONTENT)
+    return jobs_store.hold(connection, [new_id() for _ in range(OURS)], JobType.ANALYZE_CONTENT)
 
 
 def _cancel_none(connection: Connection, *_: Sequence[UUID]) -> object:
-    return store.cancel(connection, [])
+    return jobs_store.cancel(connection, [])
 
 
 def _cancel(connection: Connection, *_: Sequence[UUID]) -> object:
-    return store.cancel(connection, [new_id()])
+    return jobs_store.cancel(connection, [new_id()])
 
 
 def _redrive(connection: Connection, _: Sequence[UUID], failed: Sequence[UUID]) -> object:
     parks = connection.execute("select id, park_id from jobs where id = any(%s)", [list(failed)]).fetchall()
-    return store.redrive_all(connection, parks)
+    return jobs_store.redrive_all(connection, parks)
 
 
 def _reserve(connection: Connection, waiting: Sequence[UUID], _: Sequence[UUID]) -> object:

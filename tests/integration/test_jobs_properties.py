@@ -18,8 +18,8 @@ from hypothesis.stateful import (
 )
 
 from siftline.contracts import JobType, Queue
-from siftline.jobs import outbox_store, store
-from siftline.jobs.model import NewJob
+from siftline.jobs import jobs_store, outbox_store
+from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Database, SingleConnection
 from siftline.kit.ids import new_id
 from tests.job_driver import MAX_ATTEMPTS, JobDriver, Knock
@@ -82,7 +82,7 @@ class JobLife(RuleBasedStateMachine):
             return
         wanted = NewJob(work[0], subject_id, f"subject:{subject_id}")
         with self.transaction() as connection:
-            job_id = store.adopt(connection, wanted, message_id=message_id, max_attempts=MAX_ATTEMPTS)
+            job_id = jobs_store.adopt(connection, wanted, message_id=message_id, max_attempts=MAX_ATTEMPTS)
         made = [job for job in self.model if job.origin == message_id]
         meant = made[0] if made else self.model.enqueue(wanted, origin=message_id)
         self.driver.agree()
@@ -127,7 +127,7 @@ class JobLife(RuleBasedStateMachine):
             elif how == "not sent":
                 outbox_store.not_sent(connection, ids)
             else:
-                store.put_back(connection, ids[0])
+                jobs_store.put_back(connection, ids[0])
         if how == "by id":
             self.driver.handed_out(taken, [job for job in self.model.can_hand_out(*ALL_QUEUES) if job.id in ids])
         elif how == "again":
@@ -174,7 +174,7 @@ class JobLife(RuleBasedStateMachine):
             if self._subject(work) in self.model.settled
         ]
         with self.transaction() as connection:
-            ids = store.enqueue(connection, wanted, max_attempts=MAX_ATTEMPTS)
+            ids = jobs_store.enqueue(connection, wanted, max_attempts=MAX_ATTEMPTS)
         meant = [self.model.enqueue(job) for job in wanted]
         self.driver.agree()
         assert sorted(ids) == sorted(job.id for job in meant)

@@ -8,11 +8,11 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType, Queue
-from siftline.jobs import counts_store, lease_store, outbox_store, store
+from siftline.jobs import counts_store, jobs_store, lease_store, outbox_store
 from siftline.jobs.statistics import Statistics
 from siftline.kit.db import Database, SingleConnection
 from siftline.kit.errors import TransientError
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 from tests.factories import make_content, make_job
 from tests.fakes import FakeClock
 
@@ -61,7 +61,7 @@ def test_the_counts_are_right_after_every_arrow_and_however_often_they_are_folde
         lease_store.complete(connection, claimed[0], result={}, duration_ms=1)
         lease_store.fail(connection, claimed[1], TransientError("away"), duration_ms=1, park_id=None)
         lease_store.retry(connection, claimed[2], TransientError("away"), delay_s=60, duration_ms=1)
-        store.cancel(connection, [claimed[3].subject_id])
+        jobs_store.cancel(connection, [claimed[3].subject_id])
     fold(database)
     # A person's save moves the job of a feed to another queue.
     with database.transaction() as connection:

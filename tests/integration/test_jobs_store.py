@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType, Queue
-from siftline.jobs import lease_store, outbox_store, store
-from siftline.jobs.model import ClaimedJob, NewJob
+from siftline.jobs import jobs_store, lease_store, outbox_store
+from siftline.jobs.job_model import ClaimedJob, NewJob
 from siftline.kit.db import Database
 from siftline.kit.errors import PermanentError, TransientError
 from siftline.kit.ids import new_id
@@ -178,7 +178,7 @@ def test_a_job_that_kills_its_worker_each_time_stops_at_its_maximum(database: Da
 def test_cancelling_a_deleted_subject_ends_its_live_jobs(database: Database) -> None:
     job = must_claim(database, make_job(database))
     with database.transaction() as connection:
-        assert store.cancel(connection, [job.subject_id]) == 1
+        assert jobs_store.cancel(connection, [job.subject_id]) == 1
     assert row(database, job.id)["state"] == "cancelled"
     with pytest.raises(lease_store.LeaseLostError), database.transaction() as connection:
         lease_store.complete(connection, job, result={}, duration_ms=1)
@@ -190,9 +190,9 @@ def test_a_parked_job_is_redriven_once_with_fresh_attempts(database: Database) -
     with database.transaction() as connection:
         lease_store.fail(connection, job, TRANSIENT, duration_ms=1, park_id=park_id)
     with database.transaction() as connection:
-        assert store.redrive(connection, job.id, new_id()) is False
-        assert store.redrive(connection, job.id, park_id) is True
-        assert store.redrive(connection, job.id, park_id) is False
+        assert jobs_store.redrive(connection, job.id, new_id()) is False
+        assert jobs_store.redrive(connection, job.id, park_id) is True
+        assert jobs_store.redrive(connection, job.id, park_id) is False
     assert (row(database, job.id)["state"], row(database, job.id)["attempts"]) == ("pending", 0)
     assert status(database, job.subject_id) == ("PENDING", None)
 
@@ -250,12 +250,12 @@ def test_a_message_without_a_job_is_matched_by_its_message_id_even_after_the_wor
         content = make_content(connection)
     wanted = NewJob(job_type=JobType.ANALYZE_CONTENT, subject_id=content, group_key="g")
     with database.transaction() as connection:
-        first = store.adopt(connection, wanted, message_id="m-1")
+        first = jobs_store.adopt(connection, wanted, message_id="m-1")
     job = must_claim(database, first)
     with database.transaction() as connection:
         lease_store.complete(connection, job, result={}, duration_ms=1)
-        assert store.adopt(connection, wanted, message_id="m-1") == first
-        assert store.adopt(connection, wanted, message_id="m-2") != first
+        assert jobs_store.adopt(connection, wanted, message_id="m-1") == first
+        assert jobs_store.adopt(connection, wanted, message_id="m-2") != first
 
 
 def test_a_source_follows_its_job(database: Database) -> None:
@@ -277,6 +277,6 @@ def test_five_hundred_jobs_are_one_statement_and_each_has_its_line_in_the_timeli
     with database.transaction() as connection:
         subjects = [make_content(connection) for _ in range(500)]
         jobs = [NewJob(job_type=JobType.ANALYZE_CONTENT, subject_id=subject, group_key="g") for subject in subjects]
-        ids = store.enqueue(connection, jobs)
+        ids = jobs_store.enqueue(connection, jobs)
         events = connection.execute("select count(*) from job_events where event = 'enqueued'").fetchone()[0]
     assert (len(set(ids)), events) == (500, 500)

@@ -15,7 +15,7 @@ from siftline.jobs.steps import TickIncompleteError
 from siftline.jobs.sweep import Sweep
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 from tests.factories import make_content, make_item, make_job, make_source, make_user
 from tests.fakes import FakeClock, FakeSender
 

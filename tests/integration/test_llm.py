@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from siftline.analyze.entity_step import EntityStep
-from siftline.analyze.llm_names import ToldNames
-from siftline.analyze.llm_reader import LlmRule
-from siftline.jobs.spending_store import Caps
+from siftline.analyze.entities.entity_step import EntityStep
+from siftline.analyze.llm.llm_names import ToldNames
+from siftline.analyze.llm.llm_reader import LlmRule
 from siftline.kit.db import Database, Pool
+from siftline.models.spending_store import Caps
 from tests.factories import make_content, make_item, make_job, make_user
 from tests.fakes import FakeClock
 from tests.language_model import MODEL, Asked, LanguageServer, completion, problem, reply

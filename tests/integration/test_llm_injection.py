@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from siftline.analyze import llm_guard
-from siftline.analyze.labels import labels_of
-from siftline.analyze.llm_asking import Judge
-from siftline.analyze.llm_guard import Verdict
-from siftline.analyze.llm_reply import Reply
-from siftline.analyze.sentences import split_sentences
+from siftline.analyze.llm import llm_guard
+from siftline.analyze.llm.llm_asking import Judge
+from siftline.analyze.llm.llm_guard import Verdict
+from siftline.analyze.llm.llm_reply import Reply
+from siftline.analyze.text.sentences import split_sentences
+from siftline.analyze.topics.topic_list import labels_of
 from siftline.kit.db import Database
-from siftline.kit.llm import Marks
+from siftline.models.llm import Marks
 from tests.language_model import Asked, LanguageServer, reply
 from tests.reading import TEXT, TITLE, ReadingBench
 from tests.servers import serving

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from infra.local.worker_faults import OpenBreakers
-from siftline.analyze.labels import TopicsFileError, load_labels
+from siftline.analyze.topics.topic_list import TopicsFileError, load_labels
 from siftline.jobs import breakers_store
 from siftline.kit.db import Database, SingleConnection
 

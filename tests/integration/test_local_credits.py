@@ -9,10 +9,10 @@ from infra.local import redrive
 from infra.local.credits import main
 from infra.local.user import make_user
 from siftline.contracts import JobType
-from siftline.jobs import store
-from siftline.jobs.model import NewJob
+from siftline.jobs import jobs_store
+from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Database
-from siftline.settings import process_environment
+from siftline.settings.functions import process_environment
 from tests.factories import make_content, make_item
 from tests.house.reading import ROOT
 
@@ -59,7 +59,7 @@ def test_what_waited_goes_on_at_once(
         contents = [make_content(connection, text="words") for _ in range(3)]
         for content_id in contents:
             make_item(connection, ada.id, content_id)
-        store.enqueue(connection, [NewJob(JobType.ANALYZE_CONTENT, one, f"user:{ada.id}") for one in contents])
+        jobs_store.enqueue(connection, [NewJob(JobType.ANALYZE_CONTENT, one, f"user:{ada.id}") for one in contents])
     assert main(["--user", "Ada", "--amount", "2"]) == 0
     assert capsys.readouterr().out.splitlines() == ["credits 2", "2 items that had waited for credit go on"]
     assert credits_of(database, ada.id) == 0

@@ -14,8 +14,8 @@ import psycopg
 import pytest
 
 from siftline.contracts import JobType
-from siftline.jobs import store
-from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.jobs import jobs_store
+from siftline.jobs.job_model import ClaimedJob, Done, NewJob
 from siftline.kit.db import ConflictError, Connection, Database
 from tests.api_client import Answered, ApiClient, World
 from tests.bench import Bench
@@ -108,7 +108,7 @@ def test_an_analysis_waits_for_who_stars_an_item_of_it_and_holds_nothing_that_th
     message = bench.message(make_job(world.database, job_type=JobType.ANALYZE_CONTENT, subject_id=key))
     with ThreadPoolExecutor(1) as workers, psycopg.connect(database_url) as starring:
         starring.execute("set local lock_timeout = '500ms'")
-        store.enqueue(starring, [scoring])
+        jobs_store.enqueue(starring, [scoring])
         knocked = workers.submit(bench.knock, message)
         until_one_waits(world)
         starring.execute("update items set starred_at = now() where id = %s", [key])

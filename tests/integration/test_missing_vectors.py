@@ -7,10 +7,10 @@ from uuid import UUID
 
 import pytest
 
-from siftline.analyze.desk import Desk
+from siftline.analyze.reading_setup import Desk
 from siftline.contracts import Tick
-from siftline.jobs.embedding_store import Version
 from siftline.kit.db import Database
+from siftline.models.embedding_store import Version
 from tests.embedding_server import DIMENSIONS, MODEL, ONE, EmbeddingServer, vectors
 from tests.factories import make_item, make_user
 from tests.integration.test_analyze import Bench

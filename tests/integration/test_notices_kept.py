@@ -6,22 +6,22 @@ from uuid import UUID
 
 import pytest
 
-from siftline.analyze.anchors import Shelf
-from siftline.analyze.desk import Desk
-from siftline.analyze.labels import labels_of
-from siftline.analyze.language import LanguageDetector
-from siftline.analyze.reader import Reader
-from siftline.analyze.service import AnalyzeContent
-from siftline.api import items_store
+from siftline.analyze.analyze_service import AnalyzeContent
+from siftline.analyze.article_reader import Reader
+from siftline.analyze.reading_setup import Desk
+from siftline.analyze.text.language import LanguageDetector
+from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.topic_list import labels_of
+from siftline.api.items import items_store
 from siftline.contracts import JobType
-from siftline.ingest.reader import PageReader
-from siftline.jobs import store
+from siftline.ingest.page_child import PageReader
+from siftline.jobs import jobs_store
 from siftline.jobs.credits import resume_waiting
 from siftline.jobs.credits_store import grant
-from siftline.jobs.model import NewJob
+from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Database
-from siftline.kit.http import HttpClient, HttpLimits
-from siftline.kit.vectors import Point
+from siftline.models.vectors import Point
+from siftline.net.http import HttpClient, HttpLimits
 from tests.ingesting import Works, ingest_content
 from tests.models import WordEmbedder
 from tests.open_client import OpenClient
@@ -118,7 +118,7 @@ def notice(works: Works, content_id: UUID) -> tuple[str, str | None]:
 def ask(works: Works, content_id: UUID, job_type: JobType) -> None:
     (holder,) = works.rows("select user_id from items where content_id = %s", content_id)
     with works.database.transaction() as connection:
-        store.enqueue(connection, [NewJob(job_type, content_id, f"user:{holder['user_id']}")])
+        jobs_store.enqueue(connection, [NewJob(job_type, content_id, f"user:{holder['user_id']}")])
 
 
 @pytest.mark.parametrize("code", ["paywalled", "consent_wall", "pdf_without_text"])

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from openai import APIConnectionError, APITimeoutError
 
-from siftline.ingest.transcription import AudioModel
+from siftline.ingest.media.transcription import AudioModel
 from siftline.kit.clock import SystemClock
-from siftline.kit.embedding_api import ApiModel, EmbeddingApi
 from siftline.kit.errors import TransientError
-from siftline.kit.llm import LanguageModel
+from siftline.models.embedding_api import ApiModel, EmbeddingApi
+from siftline.models.llm import LanguageModel
 from tests.servers import Answer, LoopbackServer, QuietServer, drip, serving
 
 TIMEOUT_S = 0.4

@@ -7,21 +7,21 @@ from uuid import UUID
 
 import pytest
 
-from siftline.analyze.anchors import Shelf
-from siftline.analyze.labelling import LabelUser, subject_of
-from siftline.analyze.means import MeanRule, PullRule
-from siftline.analyze.own_topics import OwnTopics
-from siftline.analyze.topics import TopicRule
-from siftline.api.search import Wanted
+from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.labelling import LabelUser, subject_of
+from siftline.analyze.topics.own_topics import OwnTopics
+from siftline.analyze.topics.topic_means import MeanRule, PullRule
+from siftline.analyze.topics.topic_scoring import TopicRule
+from siftline.api.search.search_routes import Wanted
+from siftline.catalog import reading_profile_store
+from siftline.catalog.reading_profile_store import ReadingProfile
 from siftline.contracts import JobType, Queue, Tick
-from siftline.jobs import reading_profile_store
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.publish import Publisher
-from siftline.jobs.reading_profile_store import ReadingProfile
 from siftline.kit.clock import SystemClock
 from siftline.kit.ids import new_id
-from siftline.rank import scores_store, store
-from siftline.settings import JobSettings
+from siftline.rank import held_store, scores_store
+from siftline.settings.functions import JobSettings
 from tests.api_client import ApiClient, World
 from tests.factories import FakeContext, embed, make_content, make_item, make_source, sqs_event
 from tests.fakes import FakeSender
@@ -442,7 +442,7 @@ def test_a_replaced_default_topic_is_looked_for_in_ones_own_sense_alone(house):
     assert [one["id"] for one in feed] == [items[ferry]]
     assert user.get(f"/v1/items/{items[match]}").json["topics"] == []
     with house.database.transaction() as connection:
-        newest = store.newest(connection, user.user_id, Wanted(topic="sport"), limit=9)
+        newest = held_store.newest(connection, user.user_id, Wanted(topic="sport"), limit=9)
         evidence = scores_store.evidence(
             *(connection, user.user_id, "m"), window=timedelta(days=9), liked_max=9, held_max=9
         )

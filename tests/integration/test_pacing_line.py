@@ -10,15 +10,15 @@ from itertools import count, pairwise
 import pytest
 
 from siftline.contracts import JobType, Queue
-from siftline.jobs import store
+from siftline.jobs import jobs_store
 from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.jobs.job_model import ClaimedJob, Done, NewJob
 from siftline.jobs.publish import Publisher
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError
 from siftline.kit.ids import new_id
-from siftline.kit.pacing import Pace
-from siftline.settings import JobSettings
+from siftline.net.pacing import Pace
+from siftline.settings.functions import JobSettings
 from tests.factories import FakeContext, make_content, sqs_event
 from tests.fakes import FakeSender
 from tests.polling import PaceOptions, rows
@@ -103,7 +103,9 @@ def line(make_database: Callable[..., str]) -> Iterator[tuple[list[float], Datab
         with database.transaction() as connection:
             contents = [make_content(connection, url=f"https://slow.example/{new_id()}") for _ in range(JOBS)]
             group, queue = "host:slow.example", Queue.CONTENT_BACKGROUND
-            store.enqueue(connection, [NewJob(JobType.INGEST_CONTENT, one, group, queue=queue) for one in contents])
+            jobs_store.enqueue(
+                connection, [NewJob(JobType.INGEST_CONTENT, one, group, queue=queue) for one in contents]
+            )
             connection.execute("update jobs set due_at = %s", (time.now(),))
         logging.disable(logging.CRITICAL)
         line = Line(time, database)

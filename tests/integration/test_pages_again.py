@@ -10,11 +10,11 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import Tick
-from siftline.fetch.reader import FeedReader
+from siftline.fetch.kinds.feed_reader import FeedReader
 from siftline.ingest.asks_store import AGAIN_S
-from siftline.ingest.reader import PageReader
+from siftline.ingest.page_child import PageReader
 from siftline.kit.db import Database
-from siftline.kit.http import HttpClient, HttpLimits
+from siftline.net.http import HttpClient, HttpLimits
 from tests.ingesting import Works, ingest_content
 from tests.open_client import OpenClient
 from tests.polling import Poller, item, rss, subscribed

@@ -8,17 +8,17 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType, Priority, Queue
-from siftline.fetch import health_store
-from siftline.fetch.reader import FeedReader
-from siftline.jobs import lease_store, store
+from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.poll import health_store
+from siftline.jobs import jobs_store, lease_store
 from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.model import NewJob
+from siftline.jobs.job_model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
-from siftline.kit.http import HttpLimits
-from siftline.kit.http_errors import DnsFailedError
-from siftline.settings import JobSettings
+from siftline.net.http import HttpLimits
+from siftline.net.http_errors import DnsFailedError
+from siftline.settings.functions import JobSettings
 from tests.api_client import World
 from tests.factories import FakeContext, sqs_event
 from tests.fakes import FakeSender
@@ -161,7 +161,7 @@ class Line:
             for source_id in source_ids
         ]
         with self.database.transaction() as connection:
-            ids = store.enqueue(connection, jobs)
+            ids = jobs_store.enqueue(connection, jobs)
         bodies = [
             {"job_type": "fetch_source", "job_id": job_id, "source_id": source_id}
             for job_id, source_id in zip(ids, source_ids, strict=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from siftline.kit.probe import NoAnswerError, check_answers
+from siftline.net.probe import NoAnswerError, check_answers
 from tests.servers import Answer, serving
 
 

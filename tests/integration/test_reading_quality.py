@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from siftline.analyze.anchors import Shelf
-from siftline.analyze.calibration import calibration_for
-from siftline.analyze.entities import Kind
-from siftline.analyze.entity_rules import RuleRecognizer
-from siftline.analyze.labels import shipped_labels, shipped_news
-from siftline.analyze.language import LanguageDetector
-from siftline.analyze.reader import Article, Reader, Reading, ReadingRules
-from siftline.analyze.sentences import split_sentences
-from siftline.analyze.topics import TopicRule
-from siftline.kit.embedder import OnnxEmbedder
-from siftline.kit.models import ModelFolder
-from siftline.kit.plain_words import plain_words
+from siftline.analyze.article_reader import Article, Reader, Reading, ReadingRules
+from siftline.analyze.entities.entity_rules import RuleRecognizer
+from siftline.analyze.entities.mentions import Kind
+from siftline.analyze.text.language import LanguageDetector
+from siftline.analyze.text.sentences import split_sentences
+from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.calibration import calibration_for
+from siftline.analyze.topics.topic_list import shipped_labels, shipped_news
+from siftline.analyze.topics.topic_scoring import TopicRule
+from siftline.models.embedder import OnnxEmbedder
+from siftline.models.model_folders import ModelFolder
+from siftline.text.plain_words import plain_words
 from tests.models import real_model
 
 pytestmark = pytest.mark.slow

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import yaml
 
-from siftline.analyze.anchors import Shelf
-from siftline.analyze.calibration import calibration_for
-from siftline.analyze.labels import labels_of, shipped_labels, shipped_news
-from siftline.analyze.language import LanguageDetector
-from siftline.analyze.means import mean_vector
-from siftline.analyze.reader import Article, Reader, ReadingRules
-from siftline.analyze.topics import TopicRule, classify
-from siftline.kit.embedder import OnnxEmbedder
-from siftline.kit.models import ModelFolder, is_whole
+from siftline.analyze.article_reader import Article, Reader, ReadingRules
+from siftline.analyze.text.language import LanguageDetector
+from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.calibration import calibration_for
+from siftline.analyze.topics.topic_list import labels_of, shipped_labels, shipped_news
+from siftline.analyze.topics.topic_means import mean_vector
+from siftline.analyze.topics.topic_scoring import TopicRule, classify
+from siftline.models.embedder import OnnxEmbedder
+from siftline.models.model_folders import ModelFolder, is_whole
 from tests.models import real_model
 
 pytestmark = pytest.mark.slow

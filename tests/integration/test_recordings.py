@@ -2,10 +2,10 @@
 
 import pytest
 
-from siftline.fetch.reader import FeedReader
+from siftline.fetch.kinds.feed_reader import FeedReader
 from siftline.ingest.saving import save_url
 from siftline.kit.db import Database
-from siftline.kit.urls import canonical_url
+from siftline.net.urls import canonical_url
 from tests.factories import make_user
 from tests.polling import Poller, item, rows, rss, subscribed
 from tests.servers import Answer, LoopbackServer

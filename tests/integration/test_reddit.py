@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from siftline.fetch.reader import FeedReader
+from siftline.fetch.kinds.feed_reader import FeedReader
 from siftline.kit.db import Database
 from tests.polling import Options, Poller, counts, rows, source_of, subscribed
 from tests.servers import Answer, LoopbackServer, redirect, serving

@@ -14,16 +14,16 @@ from infra.local import reindex as command
 from infra.local.wsgi import LoopbackServer
 from siftline.analyze import reindex_store
 from siftline.analyze.reindex import Progress, Reindex, ReindexRefusedError, rebuild
-from siftline.api.search import Wanted
-from siftline.jobs import embedding_store
-from siftline.jobs.embedding_models import EmbeddingModels, ModelReplacedError
-from siftline.jobs.embedding_store import ModelSwitchedError
+from siftline.api.search.search_routes import Wanted
 from siftline.kit.db import Database, SingleConnection
 from siftline.kit.ids import new_id
-from siftline.kit.vectors import Point, VectorIndex, collection_name
+from siftline.models import embedding_store
+from siftline.models.embedding_models import EmbeddingModels, ModelReplacedError
+from siftline.models.embedding_store import ModelSwitchedError
+from siftline.models.vectors import Point, VectorIndex, collection_name
 from siftline.rank.reconcile import drop_outdated, remove_ghosts
-from siftline.rank.wiring import open_search
-from siftline.settings import AnalyzeSettings, SearchSettings
+from siftline.rank.search_wiring import open_search
+from siftline.settings.functions import AnalyzeSettings, SearchSettings
 from tests.embedding_server import MODEL, EmbeddingServer, vectors
 from tests.factories import make_user
 from tests.language_model import problem

@@ -8,14 +8,16 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from infra.local.reprocess import main, plan_lines, run_line
-from siftline.analyze.profile import profile_of
+from siftline.analyze.reading_profile import profile_of
+from siftline.catalog import reading_profile_store
+from siftline.catalog.reading_profile_store import LlmProfile, ReadingProfile
 from siftline.contracts import JobType, Tick
-from siftline.jobs import credits_store, reading_profile_store, spending_store, store
-from siftline.jobs.model import NewJob
-from siftline.jobs.reading_profile_store import LlmProfile, ReadingProfile
-from siftline.jobs.reprocess import Reprocess
-from siftline.jobs.reprocess_store import Order
+from siftline.jobs import credits_store, jobs_store
+from siftline.jobs.job_model import NewJob
 from siftline.kit.ids import new_id
+from siftline.models import spending_store
+from siftline.reprocess.reprocess import Reprocess
+from siftline.reprocess.reprocess_store import Order
 from tests.api_client import World
 from tests.factories import make_content, make_item
 from tests.integration.test_analyze import Bench
@@ -233,7 +235,7 @@ def test_a_text_that_changed_since_is_paid_for_as_any_other(shelf):
     with shelf.database.transaction() as connection:
         connection.execute("update contents set version = version + 1")
         job = NewJob(JobType.ANALYZE_CONTENT, content_id, f"user:{user.user_id}")
-        store.enqueue(connection, [job])
+        jobs_store.enqueue(connection, [job])
     assert shelf.sql("select credits from users where id = %s", user.user_id) == [(2,)]
 
 

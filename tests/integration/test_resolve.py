@@ -11,21 +11,21 @@ import pytest
 from psycopg.rows import dict_row
 
 from siftline.contracts import JobType, Queue, Tick
-from siftline.jobs import store as jobs
+from siftline.jobs import jobs_store as jobs
 from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.model import NewJob
+from siftline.jobs.job_model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
-from siftline.kit.http import HttpLimits
 from siftline.kit.ids import new_id
-from siftline.kit.names import normalise, temporary_id
+from siftline.net.http import HttpLimits
 from siftline.resolve.budget import RequestBudget
 from siftline.resolve.gleif import Gleif
 from siftline.resolve.providers import Asking, CsvNames, GleifRefusedError, Provider, WikidataRefusedError
-from siftline.resolve.service import ResolveEntity, subject_of
+from siftline.resolve.resolve_service import ResolveEntity, subject_of
 from siftline.resolve.wikidata import Wikidata
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
+from siftline.text.names import normalise, temporary_id
 from tests.factories import FakeContext, make_content, sqs_event
 from tests.fakes import FakeSender
 from tests.open_client import OpenClient

@@ -9,7 +9,7 @@ import pytest
 from functions.resolve import app
 from infra.local import resolve
 from siftline.kit.db import Database
-from siftline.settings import environment
+from siftline.settings.functions import environment
 from tests.factories import FakeContext
 from tests.functions import USER, cold, parked_code, sample_event
 

@@ -16,7 +16,7 @@ from siftline.jobs.sweep import Sweep
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from siftline.rank.scoring import ScoringRule, subject_of
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 from tests.api_client import ApiClient, World
 from tests.factories import embed, make_item, make_user
 from tests.fakes import FakeSender

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import yaml
 
-from siftline.analyze.anchors import Shelf
-from siftline.analyze.directions import Directions
-from siftline.analyze.labels import shipped_labels, shipped_news
+from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.directions import Directions
+from siftline.analyze.topics.topic_list import shipped_labels, shipped_news
 from siftline.kit.clock import SystemClock
-from siftline.kit.embedder import OnnxEmbedder
-from siftline.kit.models import ModelFolder
+from siftline.models.embedder import OnnxEmbedder
+from siftline.models.model_folders import ModelFolder
 from siftline.rank.interest import interest_likeness, ordinary
-from siftline.rank.profile import Liked, centred, make_profile
+from siftline.rank.interest_profile import Liked, centred, make_profile
 from tests.models import real_model
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ import pytest
 from functions.search import app
 from infra.local.postgres import free_port
 from siftline.kit.db import Database
-from siftline.kit.vectors import Point, VectorIndex
-from siftline.settings import environment
+from siftline.models.vectors import Point, VectorIndex
+from siftline.settings.functions import environment
 from tests.factories import FakeContext, make_content, make_item
 from tests.functions import USER, cold, make_sample_user, sample_event
 from tests.models import tiny_embedder

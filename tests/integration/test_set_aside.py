@@ -6,14 +6,15 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from siftline.api.ops import OpsRoutes
-from siftline.api.resolver import HttpApi
+from siftline.api.http.resolver import HttpApi
+from siftline.api.ops.ops import OpsRoutes
 from siftline.contracts import JobType
-from siftline.jobs import credits_store, embedding_store, set_aside_store, vectors_store
+from siftline.jobs import credits_store, set_aside_store
 from siftline.jobs.credits import resume_waiting
-from siftline.jobs.embedding_store import Version
 from siftline.jobs.set_aside import checked, tell
 from siftline.kit.log import logger
+from siftline.models import embedding_store, vectors_store
+from siftline.models.embedding_store import Version
 from siftline.rank.briefing_likeness import compare
 from tests.api_client import ApiClient
 from tests.factories import make_content, make_item, make_user

@@ -10,10 +10,10 @@ from uuid import UUID
 
 import pytest
 
-from siftline.jobs import spending_store
-from siftline.jobs.spending_store import Cap, Caps, Spending
 from siftline.kit.db import Database, Pool
 from siftline.kit.ids import new_id
+from siftline.models import spending_store
+from siftline.models.spending_store import Cap, Caps, Spending
 from tests.factories import make_content, make_item, make_job, make_user
 
 DAY = date(2026, 3, 2)

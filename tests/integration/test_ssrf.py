@@ -20,7 +20,7 @@ import pytest
 from infra.local.aws import CREDENTIALS
 from infra.local.queues import sqs_client
 from siftline.kit.ids import new_id
-from siftline.settings import process_environment
+from siftline.settings.functions import process_environment
 from tests.functions import make_queues
 from tests.house.reading import ROOT
 from tests.walls.passage import outlets

@@ -7,15 +7,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from siftline.analyze.anchors import Shelf
-from siftline.analyze.labels import shipped_labels, shipped_news
+from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.topic_list import shipped_labels, shipped_news
 from siftline.cluster.joining import Rule, Telling, join
-from siftline.cluster.means import centred, shipped
+from siftline.cluster.language_means import centred, shipped
 from siftline.cluster.story_service import JoinUserStories
 from siftline.contracts import JobType
-from siftline.kit.embedder import OnnxEmbedder
 from siftline.kit.ids import new_id
-from siftline.kit.models import ModelFolder
+from siftline.models.embedder import OnnxEmbedder
+from siftline.models.model_folders import ModelFolder
 from tests.briefing import Desk
 from tests.factories import claimed, embed
 from tests.integration.test_cluster import write

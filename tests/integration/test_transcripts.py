@@ -10,12 +10,12 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType
-from siftline.ingest.reader import PageReader
-from siftline.ingest.transcription import AudioModel, TranscriptionUnavailableError
+from siftline.ingest.media.transcription import AudioModel, TranscriptionUnavailableError
+from siftline.ingest.page_child import PageReader
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
-from siftline.kit.http import HttpClient
-from siftline.kit.pacing import HostBusyError
+from siftline.net.http import HttpClient
+from siftline.net.pacing import HostBusyError
 from tests.ingesting import FreePace, Works, ingest_content, transcribe_content
 from tests.servers import Answer, LoopbackServer, Request
 from tests.youtube import BOT, PRIVATE, FakeYouTube, youtube

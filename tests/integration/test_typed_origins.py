@@ -13,14 +13,14 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from siftline.contracts import JobType
-from siftline.fetch.reader import FeedReader
-from siftline.ingest.reader import PageReader
-from siftline.jobs.model import NewJob
-from siftline.jobs.store import enqueue
+from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.ingest.page_child import PageReader
+from siftline.jobs.job_model import NewJob
+from siftline.jobs.jobs_store import enqueue
 from siftline.kit.db import Database
-from siftline.kit.http import HttpClient, HttpLimits
-from siftline.kit.http_errors import AddressRefusedError
-from siftline.kit.http_typed import typed, typed_origin
+from siftline.net.http import HttpClient, HttpLimits
+from siftline.net.http_errors import AddressRefusedError
+from siftline.net.http_typed import typed, typed_origin
 from tests.api_client import World
 from tests.factories import make_content, make_source, make_user
 from tests.ingesting import Works, ingest_content

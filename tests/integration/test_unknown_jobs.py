@@ -12,16 +12,16 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType, Priority, Queue, Tick
-from siftline.jobs import counts_store, lease_store, outbox_store, store
+from siftline.jobs import counts_store, jobs_store, lease_store, outbox_store
 from siftline.jobs.dead_letters import DeadLetters, Order
-from siftline.jobs.model import Done, NewJob
+from siftline.jobs.job_model import Done, NewJob
 from siftline.jobs.publish import Publisher
 from siftline.jobs.statistics import Statistics
 from siftline.jobs.sweep import Sweep
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 from tests.api_client import World
 from tests.bench import Bench
 from tests.factories import make_content, make_item, make_job
@@ -205,7 +205,7 @@ def test_operators_see_them_and_redrive_the_rest(database: Database, kind: str) 
     assert dead_letters.redrive(order).jobs == 1
     assert [row[0] for row in world.sql("select state from jobs where id = %s", ours)] == ["pending"]
     with database.transaction() as connection:
-        assert store.redrive(connection, left["parked"], left["parked"]) is False
+        assert jobs_store.redrive(connection, left["parked"], left["parked"]) is False
     assert rows(database, list(left.values())) == before
 
 
@@ -233,7 +233,7 @@ def test_what_is_asked_for_again_leaves_a_queue_that_nobody_here_works_off(datab
     job_id = leave(database, "analyze_content", "future-queue", "handed_out", priority=20)
     with database.transaction() as connection:
         [(subject_id,)] = connection.execute("select subject_id from jobs").fetchall()
-        ids = store.enqueue(
+        ids = jobs_store.enqueue(
             connection, [NewJob(JobType.ANALYZE_CONTENT, subject_id, "user:b", priority=Priority.SAVED)]
         )
     sender = FakeSender()

@@ -9,10 +9,10 @@ from uuid import UUID
 
 import pytest
 
-from siftline.fetch.reader import FeedReader
-from siftline.ingest.reader import PageReader
+from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.ingest.page_child import PageReader
 from siftline.kit.db import Database
-from siftline.kit.http import HttpClient
+from siftline.net.http import HttpClient
 from tests.api_client import ApiClient, World
 from tests.ingesting import Works, ingest_content
 from tests.polling import Poller, follow, item, rows, rss

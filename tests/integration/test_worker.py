@@ -16,8 +16,8 @@ from infra.local.processes import wait_until
 from infra.local.programs import answers
 from infra.local.queues import create_queues
 from infra.local.worker_faults import WorkerFaults
-from siftline.api.worker_check import WorkerAwayError, check_worker, unbuildable
-from siftline.settings import process_environment
+from siftline.api.ops.worker_check import WorkerAwayError, check_worker, unbuildable
+from siftline.settings.functions import process_environment
 from siftline.worker.template import Template
 
 ROOT = Path(__file__).resolve().parents[2]

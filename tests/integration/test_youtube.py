@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from siftline.ingest.media import TranscriptState
-from siftline.ingest.youtube import YouTube, video_id
+from siftline.ingest.media.media import TranscriptState
+from siftline.ingest.media.youtube import YouTube, video_id
 from tests.servers import Answer
 from tests.youtube import BOT, HTML, PRIVATE, REMOVED, FakeYouTube, youtube
 

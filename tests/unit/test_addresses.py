@@ -4,7 +4,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import pytest
 
-from siftline.kit.addresses import literal_address, name_refusal, refusal
+from siftline.net.ip_addresses import literal_address, name_refusal, refusal
 
 REFUSED = [
     str(IPv4Address(0)), "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.100.100.200", "100.127.255.255",

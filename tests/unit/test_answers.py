@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from siftline.fetch.answers import validators
-from siftline.fetch.health_store import Source
+from siftline.fetch.poll.answers import validators
+from siftline.fetch.poll.health_store import Source
 from siftline.kit.ids import new_id
 from tests.polling import Options
 

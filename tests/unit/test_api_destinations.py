@@ -1,7 +1,7 @@
 import pytest
 
-from siftline.api.destinations import AddressRefusedError, check_destination
-from siftline.kit.urls import InvalidUrlError, UnsupportedSchemeError
+from siftline.api.http.destinations import AddressRefusedError, check_destination
+from siftline.net.urls import InvalidUrlError, UnsupportedSchemeError
 
 
 @pytest.mark.parametrize(

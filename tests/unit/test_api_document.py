@@ -11,10 +11,10 @@ from jsonschema import Draft202012Validator
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
-from siftline.api.auth import OPEN_BY_TOKEN, OPEN_FEEDS, required_scope
-from siftline.api.problems import PATTERNS
-from siftline.api.resolver import HttpApi
-from siftline.api.search import SearchRoutes
+from siftline.api.http.auth import OPEN_BY_TOKEN, OPEN_FEEDS, required_scope
+from siftline.api.http.problems import PATTERNS
+from siftline.api.http.resolver import HttpApi
+from siftline.api.search.search_routes import SearchRoutes
 from siftline.kit.db import SingleConnection
 from siftline.kit.log import logger
 from tests.api_client import Answered, World, sent

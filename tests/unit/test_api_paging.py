@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftline.api.paging import Cursor, decode, page
-from siftline.api.problems import ProblemError
+from siftline.api.http.paging import Cursor, decode, page
+from siftline.api.http.problems import ProblemError
 
 _TIMES = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-7))])).filter(
     lambda time: 1900 < time.year < 9000

@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from siftline.api.briefing_models import Delivery
-from siftline.api.problems import (
+from siftline.api.briefings.briefing_models import Delivery
+from siftline.api.http.problems import (
     FAULTS_MAX,
     Fault,
     ProblemError,

@@ -13,11 +13,11 @@ from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel
 
-from siftline.api.auth import CurrentCaller
-from siftline.api.problems import not_found
-from siftline.api.resolver import HttpApi
-from siftline.api.routing import new_router
-from siftline.api.shapes import Asked
+from siftline.api.http.auth import CurrentCaller
+from siftline.api.http.problems import not_found
+from siftline.api.http.resolver import HttpApi
+from siftline.api.http.routing import new_router
+from siftline.api.http.shapes import Asked
 from siftline.kit.db import ConflictError, DatabaseUnavailableError
 from siftline.kit.errors import PermanentError, TransientError
 from siftline.kit.ids import new_id

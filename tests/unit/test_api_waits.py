@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from siftline.api.details_store import LiveJobRow
-from siftline.api.waits import waiting_of, why_then
+from siftline.api.items.details_store import LiveJobRow
+from siftline.api.items.waits import waiting_of, why_then
 
 LATER = datetime(2026, 11, 28, 12, tzinfo=UTC)
 PENDING = LiveJobRow(

@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from siftline.analyze.anchors import Shelf
-from siftline.analyze.cascade import Cascade, CascadeRule
-from siftline.analyze.labels import labels_of
-from siftline.analyze.language import LanguageDetector
-from siftline.analyze.reader import INSUFFICIENT, Article, Reader
-from siftline.analyze.topics import Topic
+from siftline.analyze.article_reader import INSUFFICIENT, Article, Reader
+from siftline.analyze.text.language import LanguageDetector
+from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.cascade import Cascade, CascadeRule
+from siftline.analyze.topics.topic_list import labels_of
+from siftline.analyze.topics.topic_scoring import Topic
 from tests.models import WordEmbedder
 from tests.nli_models import Sayings
 

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from siftline.brief.calendar import Frequency, Rhythm, following, instant, key_of, latest, missed, passed_over
+from siftline.brief.edition_times import Frequency, Rhythm, following, instant, key_of, latest, missed, passed_over
 from siftline.kit.zones import UnknownZoneError, zone, zone_names
 
 FIRST, LAST = date(2020, 1, 1), date(2030, 12, 31)

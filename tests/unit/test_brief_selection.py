@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftline.brief.model import Candidate, Told
+from siftline.brief.edition_model import Candidate, Told
 from siftline.brief.selection import changed_materially, choose, weight
 
 NOW = datetime(2026, 11, 28, 6, tzinfo=UTC)

@@ -1,9 +1,9 @@
 import numpy as np
 
 from layers.model.build import MODEL_VERSION
-from siftline.analyze.calibration import calibration_for
-from siftline.analyze.labels import Label, LabelSet, labels_of, shipped_labels
-from siftline.analyze.topics import Calibration
+from siftline.analyze.topics.calibration import calibration_for
+from siftline.analyze.topics.topic_list import Label, LabelSet, labels_of, shipped_labels
+from siftline.analyze.topics.topic_scoring import Calibration
 
 
 def test_the_shipped_model_has_an_offset_for_every_shipped_topic():

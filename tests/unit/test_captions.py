@@ -5,8 +5,8 @@ from contextlib import suppress
 
 import pytest
 
-from siftline.ingest.captions import Cue, joined, read_captions
-from siftline.ingest.errors import CaptionsUnreadableError
+from siftline.ingest.media.captions import Cue, joined, read_captions
+from siftline.ingest.page_errors import CaptionsUnreadableError
 
 VTT = """\
 WEBVTT - a title

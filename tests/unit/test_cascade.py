@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftline.analyze.cascade import Cascade, CascadeRule
-from siftline.analyze.labels import Label, shipped_hypotheses, shipped_labels
-from siftline.analyze.nli import EntailmentModel
-from siftline.analyze.topics import Topic, TopicRule, Verdict
+from siftline.analyze.topics.cascade import Cascade, CascadeRule
+from siftline.analyze.topics.nli import EntailmentModel
+from siftline.analyze.topics.topic_list import Label, shipped_hypotheses, shipped_labels
+from siftline.analyze.topics.topic_scoring import Topic, TopicRule, Verdict
 from tests.nli_models import Sayings, tiny_nli, words_of
 
 LABELS = (

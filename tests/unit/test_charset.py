@@ -4,7 +4,7 @@ import codecs
 
 import pytest
 
-from siftline.ingest.charset import decode
+from siftline.ingest.page.charset import decode
 
 JAPANESE = "港湾委員会は北水路の浚渫を決めた。"
 CHINESE = "港务委员会决定疏浚北航道。"

@@ -2,11 +2,11 @@
 
 import pytest
 
-from siftline.ingest.consent_words import agrees
-from siftline.ingest.model import Page
-from siftline.ingest.page import read_page
-from siftline.kit.blocks import is_consent_address
+from siftline.ingest.page.consent_words import agrees
+from siftline.ingest.page.page import read_page
+from siftline.ingest.readings import Page
 from siftline.kit.errors import PermanentError
+from siftline.net.blocks import is_consent_address
 from tests.consent_pages import ARTICLES, WALLS
 
 URL = "https://news.example/politics/7"

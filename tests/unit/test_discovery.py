@@ -2,8 +2,8 @@
 
 import pytest
 
-from siftline.fetch.discovery import find
-from siftline.fetch.feed_places import Candidate, Discovered, guesses, is_page, known_feed
+from siftline.fetch.kinds.discovery import find
+from siftline.fetch.kinds.feed_locations import Candidate, Discovered, guesses, is_page, known_feed
 
 URL = "https://site.example/"
 

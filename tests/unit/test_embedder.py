@@ -3,9 +3,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from siftline.kit.embedder import OnnxEmbedder, UnusableVectorError, open_embedder
-from siftline.kit.models import Manifest, ModelFolder, facts_of, write_manifest
-from siftline.kit.onnx_model import ModelUnfitError
+from siftline.models.embedder import OnnxEmbedder, UnusableVectorError, open_embedder
+from siftline.models.model_folders import Manifest, ModelFolder, facts_of, write_manifest
+from siftline.models.onnx_model import ModelUnfitError
 from tests.models import HIDDEN, tiny_embedder, tiny_model
 
 

@@ -8,9 +8,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from siftline.analyze.entities import Kind
-from siftline.analyze.entity_onnx import EntityModelUnfitError, OnnxRecognizer
-from siftline.kit.models import Manifest, facts_of, write_manifest
+from siftline.analyze.entities.entity_onnx import EntityModelUnfitError, OnnxRecognizer
+from siftline.analyze.entities.mentions import Kind
+from siftline.models.model_folders import Manifest, facts_of, write_manifest
 
 BIO = ("O", "B-ORG", "I-ORG", "B-PER", "I-PER", "B-MISC")
 PIECES = {

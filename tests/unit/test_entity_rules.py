@@ -2,8 +2,8 @@
 
 import pytest
 
-from siftline.analyze.entities import Kind, named_in
-from siftline.analyze.entity_rules import RuleRecognizer
+from siftline.analyze.entities.entity_rules import RuleRecognizer
+from siftline.analyze.entities.mentions import Kind, named_in
 
 RECOGNIZER = RuleRecognizer()
 

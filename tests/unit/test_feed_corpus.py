@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from siftline.fetch.feeds import Feed, NotAFeedError, parse
-from siftline.fetch.xml_feed import parse_xml_fast, parse_xml_lenient
+from siftline.fetch.feed.feeds import Feed, NotAFeedError, parse
+from siftline.fetch.feed.xml_feed import parse_xml_fast, parse_xml_lenient
 from tests.feed_corpus import CORPUS, FLOOR, TOOL, kept, outcomes, reason
 from tests.feed_corpus_reasons import OTHERWISE
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from siftline.fetch.feeds import Feed, parse
+from siftline.fetch.feed.feeds import Feed, parse
 
 ENTRIES = 10
 

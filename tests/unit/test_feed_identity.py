@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siftline.contracts import Priority
-from siftline.fetch.feeds import Enclosure, Entry
-from siftline.fetch.identity import Identified, Known, Verdict, content_sha256, identify, judge
-from siftline.fetch.intake import chosen, priority
+from siftline.fetch.feed.feeds import Enclosure, Entry
+from siftline.fetch.feed.identity import Identified, Known, Verdict, content_sha256, identify, judge
+from siftline.fetch.poll.poll_intake import chosen, priority
 
 SOURCE = UUID(int=1)
 DAY = datetime(2024, 1, 1, tzinfo=UTC)

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from siftline.fetch.feeds import Enclosure, Feed, Transcript, parse
-from siftline.fetch.media import duration_s, size_bytes
-from siftline.fetch.recordings import recording_kind, recording_url
-from siftline.fetch.xml_feed import parse_xml_fast, parse_xml_lenient
+from siftline.fetch.feed.entry_media import duration_s, size_bytes
+from siftline.fetch.feed.entry_recordings import recording_kind, recording_url
+from siftline.fetch.feed.feeds import Enclosure, Feed, Transcript, parse
+from siftline.fetch.feed.xml_feed import parse_xml_fast, parse_xml_lenient
 
 URL = "https://site.example/feed.xml"
 NAMESPACES = (

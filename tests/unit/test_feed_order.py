@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftline.api.feed_order import DAY_S, Candidate, Key, OrderRule, Place, factor, order
+from siftline.api.feed.feed_order import DAY_S, Candidate, Key, OrderRule, Place, factor, order
 
 AT_S = 1_795_780_800.0
 RULE = OrderRule(AT_S, freshness_weight=0.15, half_life_s=259_200.0, repeat=0.9)

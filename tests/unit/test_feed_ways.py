@@ -9,9 +9,9 @@ from feedparser.sanitizer import _HTMLSanitizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from siftline.fetch.feeds import FeedTooComplexError
-from siftline.fetch.markup import looks_like_html, sanitised, text_of
-from siftline.fetch.xml_feed import parse_xml, parse_xml_fast, parse_xml_lenient
+from siftline.fetch.feed.feeds import FeedTooComplexError
+from siftline.fetch.feed.sanitised import looks_like_html, sanitised, text_of
+from siftline.fetch.feed.xml_feed import parse_xml, parse_xml_fast, parse_xml_lenient
 from tests import feed_samples as samples
 
 SHARED = Path(__file__).parents[2] / "shared"
@@ -155,8 +155,8 @@ def test_what_counts_as_html_in_plain_text_is_at_least_what_feedparser_takes_for
 @pytest.mark.parametrize(
     ("statement", "unwanted"),
     [
-        ("import siftline.fetch.reader", "feedparser lxml nh3"),
-        ("from siftline.fetch.feeds import parse; parse(FEED, url='https://site.example/')", "feedparser"),
+        ("import siftline.fetch.kinds.feed_reader", "feedparser lxml nh3"),
+        ("from siftline.fetch.feed.feeds import parse; parse(FEED, url='https://site.example/')", "feedparser"),
     ],
 )
 def test_nothing_is_loaded_before_it_is_needed(statement: str, unwanted: str) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from siftline.fetch.feeds import Enclosure, Entry, Feed, FeedTooComplexError, NotAFeedError, parse
-from siftline.fetch.xml_feed import parse_xml_lenient
+from siftline.fetch.feed.feeds import Enclosure, Entry, Feed, FeedTooComplexError, NotAFeedError, parse
+from siftline.fetch.feed.xml_feed import parse_xml_lenient
 
 URL = "https://site.example/blog/feed.xml"
 

@@ -8,10 +8,10 @@ from uuid import UUID
 
 import pytest
 
-from siftline.fetch.cache_control import fresh_for_s
-from siftline.fetch.feeds import Entry, Feed
-from siftline.fetch.freshness import Plan, Wishes, plan, spoken
-from siftline.fetch.rhythm import Rhythm
+from siftline.fetch.feed.feeds import Entry, Feed
+from siftline.fetch.poll.cache_control import fresh_for_s
+from siftline.fetch.poll.freshness import Plan, Wishes, plan, spoken
+from siftline.fetch.poll.rhythm import Rhythm
 
 NOW = datetime(2026, 11, 25, 12, 30, tzinfo=UTC)  # a Wednesday
 ID = UUID(int=0)  # whose share of the spread is none

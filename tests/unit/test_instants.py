@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from siftline.kit.date_words import names
-from siftline.kit.instants import (
+from siftline.text.date_words import names
+from siftline.text.instants import (
     AHEAD_MAX,
     CLAIM_MAX_CHARS,
     EARLIEST,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from siftline.ingest.model import Page, Track
-from siftline.ingest.page import read_page
+from siftline.ingest.page.page import read_page
+from siftline.ingest.readings import Page, Track
 from siftline.kit.errors import PermanentError
 
 SITE = "https://news.example"

@@ -16,8 +16,8 @@ from siftline.cluster.label_question import (
     messages_of,
     usable,
 )
-from siftline.cluster.labels import Document
-from siftline.kit.llm import Answer, Marks
+from siftline.cluster.story_labels import Document
+from siftline.models.llm import Answer, Marks
 
 
 def group(*titles: str, language: str | None = "en", text: str = "") -> Group:

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftline.cluster.labels import Document, name_stories, phrases
-from siftline.kit.stop_words import STOP_WORDS
+from siftline.cluster.story_labels import Document, name_stories, phrases
+from siftline.text.stop_words import STOP_WORDS
 
 
 def keys(text: str) -> list[str]:

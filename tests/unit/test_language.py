@@ -1,6 +1,6 @@
 import pytest
 
-from siftline.analyze.language import LanguageDetector, primary_language
+from siftline.analyze.text.language import LanguageDetector, primary_language
 
 
 @pytest.fixture(scope="module")

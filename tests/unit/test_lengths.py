@@ -2,15 +2,15 @@
 
 import pytest
 
-from siftline.api.addresses import address_of
-from siftline.api.destinations import check_destination
-from siftline.kit.addresses import literal_address
+from siftline.api.http.destinations import check_destination
+from siftline.api.sources.source_addresses import address_of
 from siftline.kit.errors import PermanentError
-from siftline.kit.folding import folded
-from siftline.kit.hosts import host_of
-from siftline.kit.mail_address import InvalidMailAddressError, mail_address
-from siftline.kit.reddit_address import listing_of
-from siftline.kit.urls import InvalidUrlError, canonical_url, validate_url
+from siftline.net.hosts import host_of
+from siftline.net.ip_addresses import literal_address
+from siftline.net.reddit_address import listing_of
+from siftline.net.urls import InvalidUrlError, canonical_url, validate_url
+from siftline.text.folding import folded
+from siftline.text.mail_address import InvalidMailAddressError, mail_address
 from tests.steps import steps
 
 CJK = "".join(chr(0x4E00 + 7 * place) for place in range(1_000))

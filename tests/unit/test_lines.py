@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from siftline.api import opml
-from siftline.api.atom import Entry, entries_xml
-from siftline.api.shapes import Label, Name
+from siftline.api.feed.atom import Entry, entries_xml
+from siftline.api.http.shapes import Label, Name
+from siftline.api.sources import opml
 from siftline.brief.channel import Parcel
 from siftline.brief.edition import Links
 from siftline.brief.mail_message import Letterhead, edition_mail

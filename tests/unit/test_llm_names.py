@@ -1,8 +1,8 @@
 """The names that a language model told, found again in the text."""
 
-from siftline.analyze.entities import Kind, named_in
-from siftline.analyze.llm_names import ToldNames
-from siftline.analyze.llm_reply import ReplyEntity
+from siftline.analyze.entities.mentions import Kind, named_in
+from siftline.analyze.llm.llm_names import ToldNames
+from siftline.analyze.llm.llm_reply import ReplyEntity
 
 TEXT = "Ada Byron left Acme  Ltd for Acme in Berlin. BERLIN is not Berliner. Ada Byron was there."
 

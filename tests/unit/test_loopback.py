@@ -2,7 +2,7 @@
 
 import pytest
 
-from siftline.kit.loopback import refusal
+from siftline.net.loopback import refusal
 
 HERE = {"host": "127.0.0.1:4566"}
 KEY = "0123456789abcdef"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from siftline.kit.mail_address import InvalidMailAddressError, mail_address, mailbox_key
+from siftline.text.mail_address import InvalidMailAddressError, mail_address, mailbox_key
 
 
 @pytest.mark.parametrize(

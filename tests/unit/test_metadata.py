@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from siftline.ingest.markup import parse
-from siftline.ingest.metadata import Metadata, read_metadata
+from siftline.ingest.page.metadata import Metadata, read_metadata
+from siftline.ingest.page.page_tree import parse
 
 URL = "https://news.example/politics/story"
 

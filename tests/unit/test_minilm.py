@@ -11,7 +11,7 @@ import pytest
 from layers.model.graph import encoder, float_dense
 from layers.model.minilm import Safetensors, main
 from layers.model.wheel import AssemblyError
-from siftline.kit.onnx_model import open_session
+from siftline.models.onnx_model import open_session
 
 CONFIG = {
     "hidden_size": 32,

@@ -10,8 +10,8 @@ from layers.model.graph import encoder, float_dense, int8_dense
 from layers.model.packed import Packed, PackedFormatError
 from layers.model.vocabulary import make_tokenizer
 from layers.model.wheel import AssemblyError, download
-from siftline.kit.models import is_whole
-from siftline.kit.onnx_model import open_session
+from siftline.models.model_folders import is_whole
+from siftline.models.onnx_model import open_session
 from tests.models import CASES, HIDDEN, tiny_weights, tiny_wheel
 
 

@@ -9,10 +9,10 @@ from layers.model.export import main
 from layers.model.finish import Wish, finish
 from layers.model.golden import ASKED, GOLDEN
 from layers.model.wheel import AssemblyError
-from siftline.analyze.cascade import Cascade
-from siftline.analyze.labels import shipped_hypotheses, shipped_labels
-from siftline.analyze.nli import EntailmentModel
-from siftline.kit.models import ModelFolder, is_whole
+from siftline.analyze.topics.cascade import Cascade
+from siftline.analyze.topics.nli import EntailmentModel
+from siftline.analyze.topics.topic_list import shipped_hypotheses, shipped_labels
+from siftline.models.model_folders import ModelFolder, is_whole
 from tests.nli_models import tiny_graph, tiny_tokenizer, words_of
 
 CASCADE = Cascade(shipped_labels().labels, shipped_hypotheses(), None)

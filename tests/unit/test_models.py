@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, IncompleteReadError
 
-from siftline.kit.models import (
+from siftline.models.model_folders import (
     Manifest,
     ModelDamagedError,
     ModelFolder,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from siftline.kit.names import NAME_MAX_CHARS, normalise, parsed, temporary_id
+from siftline.text.names import NAME_MAX_CHARS, normalise, parsed, temporary_id
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
-from siftline.analyze.nli import EntailmentModel, TopicModelUnfitError, open_entailment
-from siftline.kit.models import MANIFEST
+from siftline.analyze.topics.nli import EntailmentModel, TopicModelUnfitError, open_entailment
+from siftline.models.model_folders import MANIFEST
 from tests.models import tiny_model
 from tests.nli_models import tiny_graph, tiny_nli
 

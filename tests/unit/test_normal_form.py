@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from siftline.kit.normal_form import MARKS_MAX, nfc
+from siftline.text.normal_form import MARKS_MAX, nfc
 
 MANY = 250_000
 

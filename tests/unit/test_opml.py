@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from siftline.api.opml import Outline, read, write
-from siftline.api.problems import ProblemError
+from siftline.api.http.problems import ProblemError
+from siftline.api.sources.opml import Outline, read, write
 
 FEED = "https://site.example/feed"
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from siftline.analyze.anchors import Shelf, unit
-from siftline.analyze.means import MeanRule, PullRule, mean_vector
-from siftline.analyze.own_topics import OwnTopics
-from siftline.analyze.topics import TopicRule
+from siftline.analyze.topics.anchors import Shelf, unit
+from siftline.analyze.topics.own_topics import OwnTopics
+from siftline.analyze.topics.topic_means import MeanRule, PullRule, mean_vector
+from siftline.analyze.topics.topic_scoring import TopicRule
 from tests.models import WordEmbedder
 from tests.reading import LABELS, NEWS
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from siftline.ingest.entry import read_entry
-from siftline.ingest.model import MAX_TEXT_CHARS, Page
-from siftline.ingest.page import MAX_BYTES, read_page
+from siftline.ingest.page.entry import read_entry
+from siftline.ingest.page.page import MAX_BYTES, read_page
+from siftline.ingest.readings import MAX_TEXT_CHARS, Page
 from siftline.kit.errors import PermanentError
 
 URL = "https://news.example/2026/story"

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from siftline.ingest.archived import archived_page
-from siftline.ingest.page import read_page
+from siftline.ingest.page.archived import archived_page
+from siftline.ingest.page.page import read_page
 
 URL = "https://news.example/politics/7"
 SENTENCE = "The harbour council met on Tuesday evening and agreed, after a long debate, to dredge the northern channel."

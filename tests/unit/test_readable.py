@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from siftline.kit.readable import looks_binary, says_something
+from siftline.text.readable import looks_binary, says_something
 
 ROOT = Path(__file__).resolve().parents[2]
 RNG = random.Random(7)

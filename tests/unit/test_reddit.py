@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from siftline.fetch.feeds import Entry, Feed
-from siftline.fetch.reddit import NotAListingError, from_atom, posts
-from siftline.kit.reddit_address import Listing, listing_of
+from siftline.fetch.feed.feeds import Entry, Feed
+from siftline.fetch.kinds.reddit import NotAListingError, from_atom, posts
+from siftline.net.reddit_address import Listing, listing_of
 
 PYTHON = Listing("python")
 PERMALINK = "/r/Python/comments/abc/a_post/"

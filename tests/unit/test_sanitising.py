@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from siftline.fetch.markup import escaped, first_image, sanitised, text_of, text_of_clean
+from siftline.fetch.feed.sanitised import escaped, first_image, sanitised, text_of, text_of_clean
 
 BASE = "https://news.example/a/"
 # Well-known vectors: events, schemes in every disguise, active elements, mutation, clobbering, styles.

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siftline.rank.interest import Ordinary, interest_likeness, nearest, ordinary
-from siftline.rank.judge import HeldItem, Judge, SourceTopics
-from siftline.rank.profile import (
+from siftline.rank.interest_profile import (
     Habit,
     Liked,
     Profile,
@@ -23,6 +22,7 @@ from siftline.rank.profile import (
     to_vectors,
     unit,
 )
+from siftline.rank.judge import HeldItem, Judge, SourceTopics
 from siftline.rank.score import UNKNOWN, USUAL, Signals, Weights, lift, likeness, score
 from tests.scoring import DIMENSIONS, AxisDirections, vector
 

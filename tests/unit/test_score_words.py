@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from siftline.kit.score_words import age, sentence
+from siftline.text.score_words import age, sentence
 
 TOLD: list[tuple[dict[str, Any], str]] = [
     (

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftline.analyze.sentences import ends_properly, split_sentences
+from siftline.analyze.text.sentences import ends_properly, split_sentences
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from siftline.jobs.set_aside import UnusableRowError, checked, sifted
 from siftline.kit.db import DatabaseUnavailableError
 from siftline.kit.errors import PermanentError, TransientError
-from siftline.kit.topic_scores import topic_scores
-from siftline.kit.unit_vector import UnusableVectorError, stored_vector, usual_dimensions
+from siftline.models.unit_vector import UnusableVectorError, stored_vector, usual_dimensions
+from siftline.text.topic_scores import topic_scores
 
 
 def row_id(row: int) -> UUID:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftline.kit.hosts import own_url
-from siftline.kit.http_typed import is_typed, typed, typed_origin
-from siftline.kit.urls import canonical_url, clean_url, origin_of
+from siftline.net.hosts import own_url
+from siftline.net.http_typed import is_typed, typed, typed_origin
+from siftline.net.urls import canonical_url, clean_url, origin_of
 
 # By the makers' own documents, or as browsers strip them.
 PERSONAL = (

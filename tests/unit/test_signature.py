@@ -6,9 +6,17 @@ import struct
 
 import pytest
 
-from siftline.ingest.duplicates import Measures
-from siftline.ingest.signature import BANDS, ROWS, SIGNATURE_VERSION, WORDS_MIN, Signature, likeness, signature
-from siftline.ingest.store import AnalysedText, Found
+from siftline.ingest.duplicates.duplicates import Measures
+from siftline.ingest.duplicates.signature import (
+    BANDS,
+    ROWS,
+    SIGNATURE_VERSION,
+    WORDS_MIN,
+    Signature,
+    likeness,
+    signature,
+)
+from siftline.ingest.ingest_store import AnalysedText, Found
 from tests.texts import prose, retold
 
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from siftline.analyze.summary import SummaryRule, summarize
+from siftline.analyze.text.summary import SummaryRule, summarize
 from tests.models import WordEmbedder
 
 ARTICLE = """

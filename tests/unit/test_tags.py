@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftline.analyze.tags import TagRule, choose_tags, find_phrases
+from siftline.analyze.text.tags import TagRule, choose_tags, find_phrases
 from tests.models import WordEmbedder
 
 

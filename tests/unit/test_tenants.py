@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from siftline.contracts import JobType, Queue
-from siftline.jobs.model import ClaimedJob
+from siftline.jobs.job_model import ClaimedJob
 from siftline.jobs.tenants import TenantBusyError, Tenants
 from siftline.kit.ids import new_id
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 
 SLOW_S = 3.0
 

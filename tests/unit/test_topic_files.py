@@ -3,8 +3,15 @@ import re
 import numpy as np
 import pytest
 
-from siftline.analyze.anchors import ANY, Shelf
-from siftline.analyze.labels import TopicsFileError, labels_of, load_labels, shipped_labels, shipped_news, terms_of
+from siftline.analyze.topics.anchors import ANY, Shelf
+from siftline.analyze.topics.topic_list import (
+    TopicsFileError,
+    labels_of,
+    load_labels,
+    shipped_labels,
+    shipped_news,
+    terms_of,
+)
 from tests.models import WordEmbedder
 
 NEWS = {"en": ["Rain fell.", "A team won."], "fr": ["Il pleut.", "Une équipe gagne."]}

@@ -5,7 +5,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from siftline.kit.errors import PermanentError
-from siftline.kit.urls import MAX_KEY_LENGTH, MAX_URL_LENGTH, canonical_url, same_site, validate_url
+from siftline.net.urls import MAX_KEY_LENGTH, MAX_URL_LENGTH, canonical_url, same_site, validate_url
 
 PIECES = st.lists(
     st.sampled_from(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from qdrant_client import QdrantClient, models
 
 from siftline.kit.errors import ConfigurationError, TransientError
-from siftline.kit.vectors import (
+from siftline.models.vectors import (
     CollectionMismatchError,
     InvalidVectorError,
     Point,

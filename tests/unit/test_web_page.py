@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from siftline.fetch.feed_places import InvalidSelectorError
-from siftline.fetch.feeds import Feed
-from siftline.fetch.web_page import NoLinksFoundError, article_links
+from siftline.fetch.feed.feeds import Feed
+from siftline.fetch.kinds.feed_locations import InvalidSelectorError
+from siftline.fetch.kinds.web_page import NoLinksFoundError, article_links
 
 URL = "https://site.example/news/"
 FRAME = """

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from siftline.analyze.plurals import singular
-from siftline.kit.words import extent, letters, without_spaces, words_of
+from siftline.analyze.text.plurals import singular
+from siftline.text.words import extent, letters, without_spaces, words_of
 
 
 @pytest.mark.parametrize(

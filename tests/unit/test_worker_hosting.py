@@ -6,7 +6,7 @@ import pytest
 from pydantic import Field
 
 from siftline.kit.errors import ConfigurationError
-from siftline.shared_settings import Settings
+from siftline.settings.shared import Settings
 from siftline.worker.hosting import reason_of
 
 

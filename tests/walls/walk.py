@@ -26,7 +26,7 @@ from functions.ingest import app as ingest_app
 from infra.local.aws import REGION
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
-from siftline.settings import environment
+from siftline.settings.functions import environment
 from tests.api_client import ApiClient
 from tests.factories import FakeContext, make_content, make_source, make_user, sqs_event
 from tests.faults.audit import violations

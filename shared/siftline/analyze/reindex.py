@@ -18,16 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siftline.analyze import reindex_store
-from siftline.analyze.reader import SOURCE, Article
+from siftline.analyze.article_reader import SOURCE, Article
 from siftline.analyze.reindex_store import Wanting
-from siftline.jobs import embedding_store, set_aside, vectors_store
-from siftline.jobs.embedding_store import Version
-from siftline.jobs.priced_embedder import EmbeddingBudgetError
+from siftline.jobs import set_aside
 from siftline.jobs.set_aside import checked, sifted
 from siftline.kit.db import Database, settled
 from siftline.kit.errors import PermanentError, TransientError
-from siftline.kit.unit_vector import UnusableVectorError
-from siftline.kit.vectors import Point
+from siftline.models import embedding_store, vectors_store
+from siftline.models.embedding_store import Version
+from siftline.models.priced_embedder import EmbeddingBudgetError
+from siftline.models.unit_vector import UnusableVectorError
+from siftline.models.vectors import Point
 
 PAGE = 64
 REINDEX = "reindex"
@@ -68,7 +69,7 @@ class Target(Protocol):
 
 
 class Index(Protocol):
-    """Where the new vectors are found (``siftline.kit.vectors.VectorIndex``)."""
+    """Where the new vectors are found (``siftline.models.vectors.VectorIndex``)."""
 
     def ensure(self) -> None:
         """Make the collection."""

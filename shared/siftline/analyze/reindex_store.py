@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg.rows import class_row, scalar_row
 
-from siftline.analyze import store
+from siftline.analyze import analyze_store
 from siftline.kit.db import Connection
-from siftline.kit.topic_scores import topic_scores
+from siftline.text.topic_scores import topic_scores
 
 _WANTING = """
 from embeddings old join contents c on c.id = old.content_id
@@ -158,4 +158,4 @@ def _learn(connection: Connection, new: str, taught: Sequence[tuple[Wanting, NDA
     """Teach the means, rows in one order for all who do."""
     in_order = sorted(taught, key=lambda one: (one[0].lang, one[0].about[0]["topic"]))
     for content, vector in in_order:
-        store.learn(connection, new, content.lang, content.about[0]["topic"], vector)
+        analyze_store.learn(connection, new, content.lang, content.about[0]["topic"], vector)

@@ -7,8 +7,8 @@ from uuid import UUID
 import numpy as np
 from psycopg.rows import class_row
 
-from siftline.analyze.reader import SOURCE, Derivation, Reading
-from siftline.analyze.topics import Topic
+from siftline.analyze.article_reader import SOURCE, Derivation, Reading
+from siftline.analyze.topics.topic_scoring import Topic
 from siftline.kit.db import Connection
 
 _TWIN = """

@@ -10,13 +10,13 @@ from siftline.brief.deliveries_store import Held
 from siftline.brief.mail_ses import PROVIDER
 from siftline.brief.reasons import ASKED, ASKED_IN_TURN, ASKED_LATELY, BEING_ASKED, STOPPED, WHY
 from siftline.brief.webhook import WebhookGoneError
+from siftline.catalog.mail_address_store import ensure
 from siftline.contracts import DeliverBriefing as DeliverMessage
 from siftline.contracts import JobType, Message
-from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.jobs.job_model import ClaimedJob, Done, NewJob
 from siftline.kit.db import Connection, Database, settled
 from siftline.kit.errors import PermanentError, SiftlineError
-from siftline.kit.mail_address import mail_address
-from siftline.kit.mail_address_store import ensure
+from siftline.text.mail_address import mail_address
 
 UNANSWERED_MAX = 2
 """Tries whose answer nobody has: after so many there is no other."""

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from siftline.brief.model import Briefing, CameIn, Candidate, Choice, Coverage, Slot, ToldRow, Window
+from siftline.brief.edition_model import Briefing, CameIn, Candidate, Choice, Coverage, Slot, ToldRow, Window
 from siftline.brief.selection import relevance, weight
 from siftline.kit.lines import line
-from siftline.kit.score_words import sentence
+from siftline.text.score_words import sentence
 
 FORMAT = 2
 """Goes up when the document's shape changes; editions keep theirs."""

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from psycopg.rows import scalar_row
 
-from siftline.brief.model import Briefing
+from siftline.brief.edition_model import Briefing
 from siftline.kit.db import Connection
 
 GRACE = timedelta(minutes=10)

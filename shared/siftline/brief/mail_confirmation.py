@@ -8,7 +8,7 @@ from siftline.brief.mail_message import Letterhead, confirmation_mail
 from siftline.brief.mail_ses import PROVIDER, SesMailer
 from siftline.contracts import ConfirmAddress as ConfirmMessage
 from siftline.contracts import JobType, Message
-from siftline.jobs.model import ClaimedJob, Done
+from siftline.jobs.job_model import ClaimedJob, Done
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database, settled
 from siftline.kit.errors import NotTriedError, SiftlineError

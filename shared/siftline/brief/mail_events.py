@@ -14,11 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from siftline.brief import mail_events_store as store
 from siftline.contracts import JobType, Message, RecordMailEvent
-from siftline.jobs.model import ClaimedJob, Done
+from siftline.jobs.job_model import ClaimedJob, Done
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError, SiftlineError
 from siftline.kit.log import logger
-from siftline.kit.mail_address import mailbox_key
+from siftline.text.mail_address import mailbox_key
 
 _DETAIL_MAX_CHARS = 500
 _log = logger("brief")

@@ -21,7 +21,7 @@ from siftline.brief.mail_message import Letterhead, edition_mail
 from siftline.kit.clock import Clock
 from siftline.kit.errors import ConfigurationError, PermanentError, TransientError
 from siftline.kit.lines import line
-from siftline.kit.mail_address import mail_address, mailbox_key
+from siftline.text.mail_address import mail_address, mailbox_key
 
 PROVIDER = "mail"
 # https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html#API_SendEmail_Errors and, of the account's

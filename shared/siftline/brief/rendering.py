@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from siftline.kit.instants import in_zone
+from siftline.text.instants import in_zone
 
 HTML_MAX_BYTES = 100_000
 _WIDTH = 72

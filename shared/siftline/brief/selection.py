@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from uuid import UUID
 
-from siftline.brief.model import Candidate, Choice, Slot, Told
+from siftline.brief.edition_model import Candidate, Choice, Slot, Told
 
 SCORE_UNKNOWN = 0.3
 """Counts where nothing has scored a content, so that it is neither first nor left out."""

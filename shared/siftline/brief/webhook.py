@@ -9,8 +9,8 @@ from typing import Any
 from siftline.brief.channel import Parcel, UnansweredError
 from siftline.kit.clock import Clock
 from siftline.kit.errors import PermanentError
-from siftline.kit.http import HttpClient
-from siftline.kit.http_errors import (
+from siftline.net.http import HttpClient
+from siftline.net.http_errors import (
     HttpTransientError,
     InvalidResponseError,
     RedirectRefusedError,
@@ -19,7 +19,7 @@ from siftline.kit.http_errors import (
     TooLargeError,
     TooManyRedirectsError,
 )
-from siftline.kit.http_typed import typed, typed_origin
+from siftline.net.http_typed import typed, typed_origin
 
 ANSWER_MAX_BYTES = 64 * 1024
 """More than this of an answer is not read; the status alone counts."""

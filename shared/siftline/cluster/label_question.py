@@ -16,13 +16,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from siftline.cluster.labels import Document
-from siftline.kit.folding import visible
+from siftline.cluster.story_labels import Document
 from siftline.kit.lines import line
-from siftline.kit.llm import Answer, Marks, Message
-from siftline.kit.machine_talk import ADDRESS, MARKUP, speaks_to_machines
-from siftline.kit.model_json import json_object
-from siftline.kit.stems import stems_of
+from siftline.models.llm import Answer, Marks, Message
+from siftline.models.model_json import json_object
+from siftline.text.folding import visible
+from siftline.text.machine_talk import ADDRESS, MARKUP, speaks_to_machines
+from siftline.text.stems import stems_of
 
 TITLES = 8
 """Titles of a cluster that are told at most, the most central ones."""

@@ -9,19 +9,19 @@ from collections.abc import Sequence
 from itertools import groupby
 from uuid import UUID
 
-from siftline.cluster import naming_store, store
+from siftline.cluster import cluster_store, naming_store
 from siftline.cluster.label_question import SCHEMA, Group, UnusableLabelsError, labels_of, messages_of, prompt_version
-from siftline.cluster.labels import Document
 from siftline.cluster.naming_store import Outcome, WantedTitle
+from siftline.cluster.story_labels import Document
 from siftline.contracts import JobType, Message
 from siftline.contracts import NameClusters as NameMessage
-from siftline.jobs.model import ClaimedJob, Done, NewJob
-from siftline.jobs.priced_llm import TEXT_REFUSED, NoReplyError, PricedModel
+from siftline.jobs.job_model import ClaimedJob, Done, NewJob
 from siftline.jobs.set_aside import counted, sifted, tell
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError
-from siftline.kit.llm import PROVIDER, Marks
 from siftline.kit.log import logger
+from siftline.models.llm import PROVIDER, Marks
+from siftline.models.priced_llm import TEXT_REFUSED, NoReplyError, PricedModel
 
 _CLUSTERS = 10
 """Clusters that one call asks about at most."""
@@ -121,7 +121,7 @@ def _asked_for(pairs: Sequence[tuple[tuple[UUID, str], Group]]) -> object:
 
 def subject_of(connection: Connection, message: Message) -> UUID | None:
     """Return the user whom a message without a job names, or ``None`` if there is no such user."""
-    if isinstance(message, NameMessage) and store.user_exists(connection, message.user_id):
+    if isinstance(message, NameMessage) and cluster_store.user_exists(connection, message.user_id):
         return message.user_id
     return None
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
 
-from siftline.cluster import store
+from siftline.cluster import cluster_store
 from siftline.kit.db import Connection
 
 _WANTED = """
@@ -78,7 +78,7 @@ def payer(connection: Connection, user_id: UUID) -> UUID | None:
 
 def settle(connection: Connection, user_id: UUID, outcomes: Sequence[Outcome], named_by: str) -> None:
     """Put labels in place of those that were asked about; a cluster that has another by now keeps it."""
-    store.lock(connection, user_id)
+    cluster_store.lock(connection, user_id)
     connection.execute(
         _SETTLE,
         {

@@ -1,9 +1,9 @@
 """Where the naming of clusters by a language model is put together, without the packages that grouping needs."""
 
 from siftline.cluster.naming import NameClusters
-from siftline.jobs.llm_wiring import open_priced_model
 from siftline.kit.db import Database
-from siftline.settings import AnalyzeSettings
+from siftline.models.llm_wiring import open_priced_model
+from siftline.settings.functions import AnalyzeSettings
 
 
 def open_naming(settings: AnalyzeSettings, database: Database) -> NameClusters:

@@ -7,9 +7,9 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from siftline.cluster.language_means import centred, is_shipped
 from siftline.cluster.layout import lay_out
 from siftline.cluster.lineage import Earlier, carry_over, settle
-from siftline.cluster.means import centred, is_shipped
 from siftline.cluster.space import (
     NONE,
     Labels,

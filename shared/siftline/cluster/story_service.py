@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siftline.cluster import story_store as store
+from siftline.cluster.cluster_store import user_exists
 from siftline.cluster.joining import Joined, Rule, Telling, join
-from siftline.cluster.means import Matrix, centred
-from siftline.cluster.store import user_exists
+from siftline.cluster.language_means import Matrix, centred
 from siftline.contracts import JobType, JoinStories, Message
-from siftline.jobs import embedding_store
-from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.jobs.job_model import ClaimedJob, Done, NewJob
 from siftline.jobs.set_aside import SetAside, checked, counted, sifted, tell
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import NotTriedError, SiftlineError
 from siftline.kit.ids import new_id
-from siftline.kit.unit_vector import stored_vector, usual_dimensions
+from siftline.models import embedding_store
+from siftline.models.unit_vector import stored_vector, usual_dimensions
 
 
 class StoriesChangedError(NotTriedError):

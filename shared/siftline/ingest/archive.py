@@ -11,7 +11,7 @@ from uuid import UUID
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from siftline.ingest.archived import CONTENT_ENCODING, CONTENT_TYPE
+from siftline.ingest.page.archived import CONTENT_ENCODING, CONTENT_TYPE
 from siftline.kit.errors import SiftlineError
 from siftline.kit.log import logger
 from siftline.kit.metrics import COUNT, emit
@@ -23,7 +23,7 @@ _log = logger("ingest")
 
 
 class Reader(Protocol):
-    """Prepares pages (``siftline.ingest.reader.PageReader``)."""
+    """Prepares pages (``siftline.ingest.page_child.PageReader``)."""
 
     def archived(self, body: bytes, content_type: str) -> bytes:
         """Return a page's bytes for the archive. Raises ``PermanentError`` and ``TransientError``."""

@@ -1,6 +1,6 @@
 """Reads one content: its page, what a feed brought of it, or YouTube's video; and the words of a video or audio.
 
-What reads strangers' bytes is handed in (``siftline.ingest.reader``), and so is what fetches them.
+What reads strangers' bytes is handed in (``siftline.ingest.page_child``), and so is what fetches them.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -9,22 +9,22 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import UUID
 
-from siftline.ingest.errors import A_FEED, EmptyContentError, UnsupportedContentTypeError, VideoUnavailableError
-from siftline.ingest.files import file_page, is_named, played
-from siftline.ingest.media import Media, TranscriptState, Words
-from siftline.ingest.model import MEDIA_TYPES, EntryText, Page
-from siftline.ingest.store import StoredContent
-from siftline.ingest.transcripts import Transcripts
-from siftline.ingest.youtube import Video, video_id
-from siftline.kit.blocks import PageWithheldError, named_refusal
+from siftline.ingest.ingest_store import StoredContent
+from siftline.ingest.media.files import file_page, is_named, played
+from siftline.ingest.media.media import Media, TranscriptState, Words
+from siftline.ingest.media.transcripts import Transcripts
+from siftline.ingest.media.youtube import Video, video_id
+from siftline.ingest.page_errors import A_FEED, EmptyContentError, UnsupportedContentTypeError, VideoUnavailableError
+from siftline.ingest.readings import MEDIA_TYPES, EntryText, Page
 from siftline.kit.errors import PermanentError, SiftlineError
-from siftline.kit.http_errors import StatusRefusedError, StatusTransientError, UnsupportedMediaTypeError
 from siftline.kit.log import logger
-from siftline.kit.pacing import Pacing
-from siftline.kit.recordings import KINDS, VIDEO
-from siftline.kit.sites import speaks_for
-from siftline.kit.urls import canonical_url, clean_url
-from siftline.kit.words import extent
+from siftline.net.blocks import PageWithheldError, named_refusal
+from siftline.net.http_errors import StatusRefusedError, StatusTransientError, UnsupportedMediaTypeError
+from siftline.net.pacing import Pacing
+from siftline.net.recordings import KINDS, VIDEO
+from siftline.net.sites import speaks_for
+from siftline.net.urls import canonical_url, clean_url
+from siftline.text.words import extent
 
 ENTRY_ENOUGH_CHARS = 2_000
 """A feed entry that brings this much is not fetched."""
@@ -44,7 +44,7 @@ _log = logger("ingest")
 
 
 class Response(Protocol):
-    """What answered (``siftline.kit.http.Response``)."""
+    """What answered (``siftline.net.http.Response``)."""
 
     @property
     def status(self) -> int:
@@ -68,7 +68,7 @@ class Response(Protocol):
 
 
 class Http(Protocol):
-    """Fetches a page (``siftline.kit.http.HttpClient``)."""
+    """Fetches a page (``siftline.net.http.HttpClient``)."""
 
     def get(self, url: str, *, max_bytes: int, accept: str, media_types: Collection[str]) -> Response:
         """Return the whole answer. Raises ``TransientError`` and ``PermanentError``."""
@@ -76,7 +76,7 @@ class Http(Protocol):
 
 
 class Reader(Protocol):
-    """Reads HTML (``siftline.ingest.reader.PageReader``)."""
+    """Reads HTML (``siftline.ingest.page_child.PageReader``)."""
 
     def page(self, body: bytes, content_type: str, url: str) -> Page:
         """Return what a page holds. Raises ``PermanentError``."""

@@ -6,14 +6,14 @@ from typing import Protocol
 from uuid import UUID
 
 from siftline.contracts import IngestContent, JobType, Message, Priority, TranscribeContent
-from siftline.ingest import store
-from siftline.ingest.store import Mark, SharedAddress
-from siftline.jobs import store as jobs
-from siftline.jobs.model import NewJob, user
+from siftline.ingest import ingest_store
+from siftline.ingest.ingest_store import Mark, SharedAddress
+from siftline.jobs import jobs_store as jobs
+from siftline.jobs.job_model import NewJob, user
 from siftline.kit.db import Connection
-from siftline.kit.http_typed import typed_origin
 from siftline.kit.ids import random_id
-from siftline.kit.urls import canonical_url, clean_url, validate_url
+from siftline.net.http_typed import typed_origin
+from siftline.net.urls import canonical_url, clean_url, validate_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +61,21 @@ def save_urls(connection: Connection, user_id: UUID, wishes: Sequence[Wish]) -> 
     One page is one content, whatever the spelling of its address, and one item a user, who keeps their own spelling;
     named twice, it is new the first time, and has the tags of both and the later note. A page that failed is tried
     anew; one that is on its way for others goes on as this user's. Publish the contents' jobs after the commit. The
-    number of statements does not grow with the pages. Raises the leaves of ``siftline.kit.urls``.
+    number of statements does not grow with the pages. Raises the leaves of ``siftline.net.urls``.
     """
     keys = [canonical_url(wish.url) for wish in wishes]
     shared: dict[str, SharedAddress] = {}
     for key, wish in zip(keys, wishes, strict=True):
         if key not in shared or wish.url.startswith("https:"):
             shared[key] = SharedAddress(clean_url(wish.url), typed_origin(validate_url(wish.url)))
-    contents = store.hold_contents(connection, [random_id() for _ in shared], shared)
+    contents = ingest_store.hold_contents(connection, [random_id() for _ in shared], shared)
     marks: dict[UUID, Mark] = {}
     for key, wish in zip(keys, wishes, strict=True):
         id_ = contents[key].id
         before = marks.get(id_, Mark(validate_url(wish.url)))
         note = before.note if wish.note is None else wish.note
         marks[id_] = Mark(before.url, [*before.tags, *wish.tags], note)
-    items = store.hold_items(connection, user_id, marks)
+    items = ingest_store.hold_items(connection, user_id, marks)
     unread = [content.id for content in contents.values() if content.unread]
     wanted = [_reading(content_id, user_id) for content_id in unread]
     if any(content.status == "READY" and items[content.id].created for content in contents.values()):
@@ -106,11 +106,11 @@ def ensure_content(connection: Connection, content_id: UUID, url: str) -> UUID:
     """Return the id of the content under ``url``, made with ``content_id`` when there is none.
 
     Who puts a message on our queue runs this system, and so typed the address. Raises the leaves of
-    ``siftline.kit.urls``.
+    ``siftline.net.urls``.
     """
     key = canonical_url(url)
     address = SharedAddress(clean_url(url), typed_origin(validate_url(url)))
-    return store.hold_contents(connection, [content_id], {key: address})[key].id
+    return ingest_store.hold_contents(connection, [content_id], {key: address})[key].id
 
 
 def _reading(content_id: UUID, user_id: UUID) -> NewJob:
@@ -120,11 +120,11 @@ def _reading(content_id: UUID, user_id: UUID) -> NewJob:
 def subject_of(connection: Connection, message: Message) -> UUID | None:
     """Return the content that a message without a job is about, made where it names an address; else ``None``.
 
-    A ``siftline.jobs.consume.SubjectMaker``. Raises the leaves of ``siftline.kit.urls``.
+    A ``siftline.jobs.consume.SubjectMaker``. Raises the leaves of ``siftline.net.urls``.
     """
     if not isinstance(message, IngestContent | TranscribeContent):
         return None
-    if store.exists(connection, message.shared_content_id):
+    if ingest_store.exists(connection, message.shared_content_id):
         return message.shared_content_id
     if isinstance(message, TranscribeContent):
         return None

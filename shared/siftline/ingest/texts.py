@@ -3,17 +3,18 @@
 from uuid import UUID
 
 from siftline.contracts import JobType
-from siftline.ingest import duplicates_store, store
-from siftline.ingest.duplicates_store import Traits
-from siftline.ingest.store import Found
-from siftline.jobs.model import ClaimedJob, NewJob
+from siftline.ingest import ingest_store
+from siftline.ingest.duplicates import duplicates_store
+from siftline.ingest.duplicates.duplicates_store import Traits
+from siftline.ingest.ingest_store import Found
+from siftline.jobs.job_model import ClaimedJob, NewJob
 from siftline.kit.db import Connection
 
 
 def write_text(connection: Connection, content_id: UUID, found: Found, traits: Traits, *, analyse: bool) -> None:
     """Store a text; ``analyse`` says whether its analysis follows, in the same transaction."""
     duplicates_store.link(connection, content_id, traits)
-    store.write(connection, content_id, found, status="PENDING" if analyse else "READY")
+    ingest_store.write(connection, content_id, found, status="PENDING" if analyse else "READY")
     duplicates_store.sign(connection, content_id, traits, analyse=analyse)
 
 

@@ -8,11 +8,11 @@ from typing import Any
 from uuid import UUID
 
 from siftline.contracts import BACKGROUND_OF, JobType, Queue
-from siftline.jobs import breakers_store, lease_store, outbox_store, store, subjects_store
+from siftline.jobs import breakers_store, jobs_store, lease_store, outbox_store, subjects_store
 from siftline.jobs.backoff import delay_s
 from siftline.jobs.claim import Claim, held_up
+from siftline.jobs.job_model import ClaimedJob, Done, NewJob, Processor
 from siftline.jobs.lease_store import Ended
-from siftline.jobs.model import ClaimedJob, Done, NewJob, Processor
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import QueueUnavailableError
 from siftline.jobs.tenants import Tenants
@@ -21,11 +21,11 @@ from siftline.kit.db import Connection, Database, DatabaseUnavailableError, sett
 from siftline.kit.errors import ConfigurationError, NotTriedError, PermanentError, SiftlineError, TransientError
 from siftline.kit.heartbeat import Heartbeat
 from siftline.kit.ids import new_id
-from siftline.kit.lanes import in_lane
 from siftline.kit.lines import line
 from siftline.kit.log import logger
 from siftline.kit.metrics import COUNT, MILLISECONDS, emit
-from siftline.settings import JobSettings
+from siftline.net.lanes import in_lane
+from siftline.settings.functions import JobSettings
 
 _log = logger("jobs")
 
@@ -171,7 +171,7 @@ class Attempts:
         """End the job, and hold what may be enqueued next before its subject is written (``store.hold``)."""
         ended = lease_store.completing(connection, job, done.result, duration_ms)
         if analysed := [one.subject_id for one in done.follow if one.job_type is JobType.ANALYZE_CONTENT]:
-            store.hold(connection, analysed, JobType.ANALYZE_CONTENT)
+            jobs_store.hold(connection, analysed, JobType.ANALYZE_CONTENT)
         return ended
 
     def _completed(self, connection: Connection, claim: Claim, done: Done, ended: Ended) -> list[UUID]:
@@ -192,7 +192,7 @@ class Attempts:
 
     def _enqueue(self, connection: Connection, job: ClaimedJob, ended: Ended, follow: Sequence[NewJob]) -> list[UUID]:
         urgent = [_as_urgent(one, job, ended) for one in follow]
-        return store.enqueue(connection, urgent, max_attempts=self._settings.job_max_attempts)
+        return jobs_store.enqueue(connection, urgent, max_attempts=self._settings.job_max_attempts)
 
     def _failed_try(self, claim: Claim, error: SiftlineError, duration_ms: int) -> Sequence[UUID]:
         """Draw the arrow that this error asks for, with what it means for the subject, in one transaction."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from siftline.jobs import breakers_store
-from siftline.jobs.model import ClaimedJob
+from siftline.jobs.job_model import ClaimedJob
 from siftline.kit.errors import NotTriedError
 
 _HELD_UP = (

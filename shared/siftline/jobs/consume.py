@@ -14,9 +14,9 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from pydantic import ValidationError
 
 from siftline.contracts import MESSAGE, JobType, Knock, Message, Queue
-from siftline.jobs import store
+from siftline.jobs import jobs_store
 from siftline.jobs.attempt import Attempts
-from siftline.jobs.model import NewJob, Processor
+from siftline.jobs.job_model import NewJob, Processor
 from siftline.jobs.publish import Publisher, Sender
 from siftline.jobs.queues import Envelope, QueueUnavailableError
 from siftline.jobs.statistics import Statistics
@@ -24,7 +24,7 @@ from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database, settled
 from siftline.kit.errors import ConfigurationError, PermanentError, SiftlineError, TransientError
 from siftline.kit.log import logger
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 
 _log = logger("jobs")
 # A body is kept whole on the dead-letter queue up to this length (SQS takes 1 MiB, attributes included).
@@ -147,7 +147,7 @@ class BatchConsumer:
             return
         if context.get_remaining_time_in_millis() < self._reserve_s * 1000:
             with self._database.transaction() as connection:
-                store.put_back(connection, job_id)
+                jobs_store.put_back(connection, job_id)
             _log.info("job_put_back", job_id=str(job_id), reason="too little time left")
             return
         if message.park_id is not None:
@@ -190,7 +190,7 @@ class BatchConsumer:
         if knock.job_id is None or knock.park_id is not None:
             return False
         with self._database.transaction() as connection:
-            kept = store.is_kept(connection, knock.job_id)
+            kept = jobs_store.is_kept(connection, knock.job_id)
         if kept:
             _log.warning("unknown_job_left", message_id=record.message_id, job_id=str(knock.job_id))
         return kept
@@ -216,11 +216,11 @@ class BatchConsumer:
             queue=queue,
             payload={"url": url} if url else {},
         )
-        return store.adopt(connection, job, message_id=message_id, max_attempts=self._settings.job_max_attempts)
+        return jobs_store.adopt(connection, job, message_id=message_id, max_attempts=self._settings.job_max_attempts)
 
     def _redrive(self, job_id: UUID, park_id: UUID) -> None:
         """Bring a parked job back, in a transaction of its own: unlike a claim it must be on disk to count."""
-        if settled(self._database, lambda connection: store.redrive(connection, job_id, park_id)):
+        if settled(self._database, lambda connection: jobs_store.redrive(connection, job_id, park_id)):
             _log.info("job_redriven", job_id=str(job_id))
 
     def _park(self, record: SQSRecord, queue: Queue, error: PermanentError) -> None:

@@ -9,11 +9,11 @@ from typing import Protocol
 
 from siftline.contracts import JobType
 from siftline.jobs.consume import BatchConsumer, SubjectMaker
-from siftline.jobs.model import ClaimedJob, Done, Processor
-from siftline.jobs.wiring import Producer
+from siftline.jobs.job_model import ClaimedJob, Done, Processor
+from siftline.jobs.jobs_wiring import Producer
 from siftline.kit.db import Connection
 from siftline.kit.errors import SiftlineError
-from siftline.settings import ConsumerSettings
+from siftline.settings.functions import ConsumerSettings
 
 
 class Kind(Protocol):

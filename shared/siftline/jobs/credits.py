@@ -3,9 +3,9 @@
 from functools import partial
 
 from siftline.contracts import JobType, Priority
-from siftline.jobs import credits_store, store
+from siftline.jobs import credits_store, jobs_store
 from siftline.jobs.credits_store import Payable
-from siftline.jobs.model import NewJob
+from siftline.jobs.job_model import NewJob
 from siftline.jobs.set_aside import checked, tell
 from siftline.kit.db import Connection, Database, settled
 
@@ -42,5 +42,5 @@ def _resume(connection: Connection, waiting: Payable, max_attempts: int) -> bool
         group_key=f"user:{waiting.user_id}",
         priority=Priority.SAVED if waiting.saved else Priority.OLDER,
     )
-    store.enqueue(connection, [job], max_attempts=max_attempts)
+    jobs_store.enqueue(connection, [job], max_attempts=max_attempts)
     return True

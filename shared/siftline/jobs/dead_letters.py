@@ -14,7 +14,7 @@ from uuid import UUID
 
 from siftline.contracts import Queue
 from siftline.jobs import dead_letters_store as dead
-from siftline.jobs import store
+from siftline.jobs import jobs_store
 from siftline.jobs.dead_letter_queues import Letter, Visitor
 from siftline.jobs.dead_letters_store import CauseCount, DeadCause, DeadJob
 from siftline.kit.clock import Clock
@@ -162,7 +162,7 @@ class DeadLetters:
             room = _BATCH if order.limit is None else min(_BATCH, order.limit - len(ids))
             with self._database.transaction() as connection:
                 chosen = dead.redrivable(connection, order.queue, order.error_code, limit=room)
-                some = set(store.redrive_all(connection, [(job.id, job.park_id) for job in chosen]))
+                some = set(jobs_store.redrive_all(connection, [(job.id, job.park_id) for job in chosen]))
             for job in chosen:
                 counted[job.job_type, job.error_code] += job.id in some
             ids += some

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from siftline.contracts import JobType
 from siftline.jobs import deletions_store as store
-from siftline.jobs import store as jobs
+from siftline.jobs import jobs_store as jobs
 from siftline.jobs import wishes_store
 from siftline.kit.db import Connection, Database
 from siftline.kit.log import logger

@@ -1,6 +1,6 @@
 """An account's end in PostgreSQL: each statement takes one batch of what is a user's, in the order of locks.
 
-A job goes before its subject (``siftline.jobs.store.hold``), the rows of a table one before the other.
+A job goes before its subject (``siftline.jobs.jobs_store.hold``), the rows of a table one before the other.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
 
-from siftline.jobs.model import follower, user
+from siftline.jobs.job_model import follower, user
 from siftline.kit.db import Connection
 
 

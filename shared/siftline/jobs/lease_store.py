@@ -16,7 +16,7 @@ from psycopg.types.json import Jsonb
 from siftline.contracts import JobType, Queue
 from siftline.jobs import credits_store
 from siftline.jobs import subjects_store as subjects
-from siftline.jobs.model import ClaimedJob
+from siftline.jobs.job_model import ClaimedJob
 from siftline.jobs.states import known
 from siftline.kit.db import Connection
 from siftline.kit.errors import SiftlineError

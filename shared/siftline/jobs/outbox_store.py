@@ -16,7 +16,7 @@ from siftline.kit.db import Connection, nearest
 
 # SQS can hold a message back for at most this long.
 SQS_DELAY_MAX_S = 900
-# What a job waits for that has a turn: at a host (``siftline.kit.pacing``), among its tenant's (``jobs.tenants``).
+# What a job waits for that has a turn: at a host (``siftline.net.pacing``), among its tenant's (``jobs.tenants``).
 _IN_TURN = ["host_busy", "tenant_busy"]
 _TOGETHER = timedelta(seconds=10)
 

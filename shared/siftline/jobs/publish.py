@@ -8,12 +8,12 @@ from uuid import UUID
 
 from siftline.contracts import BACKGROUND_OF, SUBJECT_FIELD, Queue
 from siftline.jobs import outbox_store as outbox
-from siftline.jobs.model import person
+from siftline.jobs.job_model import person
 from siftline.jobs.outbox_store import SQS_DELAY_MAX_S, Outgoing
 from siftline.jobs.queues import Envelope, body
 from siftline.kit.db import Connection, Database, settled_after
 from siftline.kit.log import logger
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 
 _log = logger("jobs")
 # Work that a person waits for is never held back by the cap.

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from siftline.contracts import JobType, Priority
-from siftline.jobs import recovery_store, store
+from siftline.jobs import jobs_store, recovery_store
 from siftline.jobs import subjects_store as subjects
-from siftline.jobs.model import NewJob, user
+from siftline.jobs.job_model import NewJob, user
 from siftline.jobs.publish import Publisher
 from siftline.kit.db import Connection, Database, settled
 from siftline.kit.log import logger
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 
 _log = logger("jobs")
 # So many ids of one batch stand in the log; the timeline of each says the same.
@@ -68,7 +68,7 @@ class Recovery:
         with self._database.transaction() as connection:
             users = recovery_store.unscored_users(connection, limit=limit)
             jobs = [NewJob(JobType.SCORE_USER, user_id, user(user_id)) for user_id in users]
-            ids = store.enqueue(connection, jobs, max_attempts=self._settings.job_max_attempts)
+            ids = jobs_store.enqueue(connection, jobs, max_attempts=self._settings.job_max_attempts)
         self._publisher.publish(ids)
         return len(users)
 
@@ -90,7 +90,7 @@ class Recovery:
         # First: a subject that was being worked on waits again, whatever enqueueing then makes of it.
         for job_type in {job.job_type for job in jobs}:
             subjects.waiting(connection, job_type, [job.subject_id for job in jobs if job.job_type is job_type])
-        ids = store.enqueue(connection, jobs, max_attempts=self._settings.job_max_attempts)
+        ids = jobs_store.enqueue(connection, jobs, max_attempts=self._settings.job_max_attempts)
         recovery_store.explain(connection, ids, {one.subject_id: one.reason for one in found})
         return ids
 

@@ -13,7 +13,7 @@ from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
 from siftline.kit.log import logger
 from siftline.kit.metrics import COUNT, PERCENT, SECONDS, emit
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 
 _log = logger("jobs")
 _QUEUES = frozenset(queue.value for queue in Queue)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from siftline.contracts import JobType
-from siftline.jobs.model import NewJob
+from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Connection
 
 _CONTENT_JOBS = frozenset({JobType.INGEST_CONTENT, JobType.ANALYZE_CONTENT})

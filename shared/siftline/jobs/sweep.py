@@ -19,7 +19,7 @@ from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
 from siftline.kit.log import logger
 from siftline.kit.metrics import COUNT, emit
-from siftline.settings import JobSettings
+from siftline.settings.functions import JobSettings
 
 _log = logger("jobs")
 _BATCH = 1_000

@@ -1,6 +1,6 @@
 """How many threads of a process one tenant's jobs hold at once, where jobs wait for strangers' servers.
 
-Each host has few places (``siftline.kit.places_store``), but one feed may name many hosts that never answer. Whether a
+Each host has few places (``siftline.net.places_store``), but one feed may name many hosts that never answer. Whether a
 server answers is known only once it was asked, so a tenant begins with a few threads and earns one more whenever a job
 ends quickly while all it has are in use; one that takes longer than ``job_slow_s`` costs it the ends of ten. What finds
 no thread free for its tenant is put off, as what waits for its turn, so that the thread is another's. All of it is the
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from siftline.contracts import Queue
-from siftline.jobs.model import ClaimedJob
+from siftline.jobs.job_model import ClaimedJob
 from siftline.kit.clock import Clock
 from siftline.kit.errors import NotTriedError
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg.rows import scalar_row
 
-from siftline.jobs.model import follower
+from siftline.jobs.job_model import follower
 from siftline.kit.db import Connection
 
 # Beside a row of ``sources``: the tenant of its next poll, the one after whose turn the last poll was.

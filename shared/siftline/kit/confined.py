@@ -33,7 +33,7 @@ from siftline.kit.confined_child import ANSWER, NO_MEMORY, RAISED, REQUEST, RETU
 from siftline.kit.errors import PermanentError, SiftlineError, TransientError
 from siftline.kit.log import logger
 from siftline.kit.sandbox import FILES, NETWORK
-from siftline.settings import process_environment
+from siftline.settings.functions import process_environment
 
 _START_S = 30.0
 """A child that has not imported its functions by then never will."""

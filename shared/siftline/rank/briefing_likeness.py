@@ -14,7 +14,7 @@ from siftline.kit.db import Database
 from siftline.rank import briefing_likeness_store as store
 from siftline.rank import scores_store
 from siftline.rank.interest import Ordinary, nearest, ordinary
-from siftline.rank.profile import Directions, centred, interests_of
+from siftline.rank.interest_profile import Directions, centred, interests_of
 
 LOOK_BACK = timedelta(days=35)
 """How far back contents are compared: beyond any edition's window but that after a long outage."""

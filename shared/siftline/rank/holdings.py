@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from siftline.kit.db import Database
-from siftline.rank import store
-from siftline.rank.store import UNBOUND, Bounds, Filters
+from siftline.rank import held_store
+from siftline.rank.held_store import UNBOUND, Bounds, Filters
 
 _NAMES = ("lang", "topic", "tag", "entity", "source_id", "folder_id", "since", "until", "unread", "starred")
 
@@ -29,17 +29,17 @@ class Held:
     def newest(self, limit: int) -> Sequence[UUID]:
         """Return at most ``limit`` contents, newest first."""
         with self._database.statement() as connection:
-            return store.newest(connection, self._user_id, self._filters, limit=limit, bounds=self._bounds)
+            return held_store.newest(connection, self._user_id, self._filters, limit=limit, bounds=self._bounds)
 
     def among(self, ids: Collection[UUID]) -> Collection[UUID]:
         """Return those of ``ids`` that are held."""
         with self._database.statement() as connection:
-            return store.among(connection, self._user_id, self._filters, ids, self._bounds)
+            return held_store.among(connection, self._user_id, self._filters, ids, self._bounds)
 
     def count(self, limit: int) -> int:
         """Return how many items the user has whatever the filters, and no more than ``limit``."""
         with self._database.statement() as connection:
-            return store.count(connection, self._user_id, limit=limit)
+            return held_store.count(connection, self._user_id, limit=limit)
 
     def _everything(self) -> bool:
         return self._bounds == UNBOUND and all(getattr(self._filters, name) is None for name in _NAMES)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
-from siftline.rank import store
+from siftline.rank import held_store
 
 Vector = NDArray[np.float32]
 _KEPT_S = 600.0
@@ -48,7 +48,7 @@ class Levelling:
             kept = self._kept.get(model_version)
         if kept is None or now - kept[0] > (_KEPT_S if kept[1].size else _NONE_KEPT_S):
             with self._database.statement() as connection:
-                texts = store.spoken(connection, model_version, each=_TEXTS_EACH, among=_TEXTS)
+                texts = held_store.spoken(connection, model_version, each=_TEXTS_EACH, among=_TEXTS)
             kept = (now, apart_of(texts))
             with self._lock:
                 self._kept[model_version] = kept

@@ -14,7 +14,7 @@ _ASKED_MAX = 10_000
 
 
 class Hit(Protocol):
-    """A point and its cosine similarity (``siftline.kit.vectors.Hit``)."""
+    """A point and its cosine similarity (``siftline.models.vectors.Hit``)."""
 
     @property
     def id(self) -> UUID:
@@ -28,7 +28,7 @@ class Hit(Protocol):
 
 
 class Index(Protocol):
-    """Finds the nearest points (``siftline.kit.vectors.VectorIndex``)."""
+    """Finds the nearest points (``siftline.models.vectors.VectorIndex``)."""
 
     def search(
         self,

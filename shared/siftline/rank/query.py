@@ -8,8 +8,8 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from siftline.kit.normal_form import nfc
-from siftline.kit.scripts import UNPARTED
+from siftline.text.normal_form import nfc
+from siftline.text.scripts import UNPARTED
 
 TERMS_MAX = 16
 """Words and phrases that count, each side; the rest is for the vectors alone."""

@@ -9,13 +9,13 @@ from contextlib import closing
 from typing import Protocol
 from uuid import UUID
 
-from siftline.jobs import embedding_store, vectors_store
 from siftline.jobs.set_aside import checked, tell
 from siftline.kit.aws import secret
 from siftline.kit.db import Database
 from siftline.kit.log import logger
-from siftline.rank import store, unindexed_store
-from siftline.settings import VectorSettings
+from siftline.models import embedding_store, vectors_store
+from siftline.rank import held_store, unindexed_store
+from siftline.settings.functions import VectorSettings
 
 PAGE = 1_000
 _ARCHIVED = 100  # each is asked for by itself
@@ -31,7 +31,7 @@ class Archive(Protocol):
 
 
 class Points(Protocol):
-    """The points of a collection (``siftline.kit.vectors.VectorIndex``)."""
+    """The points of a collection (``siftline.models.vectors.VectorIndex``)."""
 
     def scroll(self, limit: int, after: UUID | None = None) -> tuple[Sequence[UUID], UUID | None]:
         """Return a page of ids, and where the next one starts."""
@@ -52,7 +52,7 @@ def remove_deleted(settings: VectorSettings, database: Database, archive: Archiv
         ids = unindexed_store.waiting(connection, limit=_ARCHIVED if archive else PAGE)
     if not ids:
         return 0
-    from siftline.kit.vectors import open_collections  # noqa: PLC0415 - as below
+    from siftline.models.vectors import open_collections  # noqa: PLC0415 - as below
 
     key = secret(settings.qdrant_api_key.get_secret_value())
     for index in open_collections(settings.qdrant_url, api_key=key):
@@ -71,7 +71,7 @@ def remove_ghosts(settings: VectorSettings, database: Database) -> int:
     ``VectorsUnavailableError``, ``ConfigurationError`` or ``DatabaseUnavailableError``.
     """
     # A second or two and 100 MB, which only this one of schedule's ticks needs.
-    from siftline.kit.vectors import open_collections  # noqa: PLC0415 - for that reason
+    from siftline.models.vectors import open_collections  # noqa: PLC0415 - for that reason
 
     key = secret(settings.qdrant_api_key.get_secret_value())
     drop_outdated(settings, database)
@@ -87,7 +87,7 @@ def drop_outdated(settings: VectorSettings, database: Database) -> list[str]:
 
     First the collection, then the rows, and the version's own row last: what breaks off is done by the next one.
     """
-    from siftline.kit.vectors import VectorIndex  # noqa: PLC0415 - as above
+    from siftline.models.vectors import VectorIndex  # noqa: PLC0415 - as above
 
     key = secret(settings.qdrant_api_key.get_secret_value())
     with database.transaction() as connection:
@@ -109,7 +109,7 @@ def drop_orphans(settings: VectorSettings, database: Database) -> int:
 
     A version's row stands before its collection is made. Nothing is dropped while no version is active.
     """
-    from siftline.kit.vectors import collection_name, open_collections  # noqa: PLC0415 - as above
+    from siftline.models.vectors import collection_name, open_collections  # noqa: PLC0415 - as above
 
     key = secret(settings.qdrant_api_key.get_secret_value())
     found = open_collections(settings.qdrant_url, api_key=key)
@@ -132,7 +132,7 @@ def refresh_active(settings: VectorSettings, database: Database) -> int:
     Points are written before vectors are, so that this finds something only where Qdrant was put back to an earlier
     state; that a whole collection is gone is for ``make reindex``.
     """
-    from siftline.kit.vectors import Point, VectorIndex  # noqa: PLC0415 - as above
+    from siftline.models.vectors import Point, VectorIndex  # noqa: PLC0415 - as above
 
     with database.transaction() as connection:
         active = embedding_store.active(connection)
@@ -172,7 +172,7 @@ def remove_from(points: Points, database: Database, *, page: int = PAGE) -> int:
     while True:
         ids, after = points.scroll(page, after)
         with database.transaction() as connection:
-            gone = store.gone(connection, ids)
+            gone = held_store.gone(connection, ids)
         points.delete(gone)
         removed += len(gone)
         if after is None:

@@ -9,11 +9,11 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
-from siftline.jobs.replaced_topics_store import left_of
+from siftline.catalog.replaced_topics_store import left_of
 from siftline.kit.db import Connection, nearest
-from siftline.kit.topic_scores import topic_scores
+from siftline.rank.interest_profile import Habit, Liked
 from siftline.rank.judge import HeldItem, Judgement, SourceTopics
-from siftline.rank.profile import Habit, Liked
+from siftline.text.topic_scores import topic_scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 
 from siftline.contracts import JobType, Message
 from siftline.contracts import ScoreUser as ScoreUserMessage
-from siftline.jobs.model import ClaimedJob, Done, NewJob
+from siftline.jobs.job_model import ClaimedJob, Done, NewJob
 from siftline.jobs.set_aside import checked, sifted, tell
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database, settled
@@ -19,8 +19,8 @@ from siftline.kit.errors import SiftlineError
 from siftline.kit.ids import new_id
 from siftline.rank import scores_store as store
 from siftline.rank.briefing_likeness import compare
+from siftline.rank.interest_profile import Directions, from_kept, interests_of, make_profile, to_details, to_vectors
 from siftline.rank.judge import HeldItem, Judge, Judgement
-from siftline.rank.profile import Directions, from_kept, interests_of, make_profile, to_details, to_vectors
 from siftline.rank.score import Weights
 
 _RECIPE = 2  # goes up when profiles or scores are made in another way

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from siftline.jobs.wiring import Producer
+from siftline.jobs.jobs_wiring import Producer
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
-from siftline.rank.profile import Directions
+from siftline.rank.interest_profile import Directions
 from siftline.rank.score import Weights
 from siftline.rank.scoring import ScoreUser, ScoringRule
-from siftline.settings import AnalyzeSettings
+from siftline.settings.functions import AnalyzeSettings
 
 
 def open_scoring(

@@ -16,14 +16,14 @@ from siftline.kit.clock import Clock
 from siftline.kit.db import Database, DatabaseUnavailableError
 from siftline.kit.errors import PermanentError, SiftlineError
 from siftline.kit.log import logger
-from siftline.rank import store
+from siftline.rank import held_store
 from siftline.rank.fusion import fused
+from siftline.rank.held_store import UNBOUND, Bounds, Filters, Row
 from siftline.rank.highlight import highlights, pattern
 from siftline.rank.holdings import Held
 from siftline.rank.languages import Levelling
 from siftline.rank.nearest import Hit, Index, nearest_held
 from siftline.rank.query import parse
-from siftline.rank.store import UNBOUND, Bounds, Filters, Row
 from siftline.rank.wording import Worded, Wording
 
 _DEPTH = 60
@@ -32,7 +32,7 @@ _log = logger("rank")
 
 
 class QueryEmbedder(Protocol):
-    """Turns what somebody looks for into a vector (``siftline.kit.embedder.Embedder``)."""
+    """Turns what somebody looks for into a vector (``siftline.models.embedder.Embedder``)."""
 
     @property
     def model_version(self) -> str:
@@ -123,7 +123,7 @@ class Search:
         meaning, reason = self._meaning(user_id)
         version = meaning.embedder.model_version if meaning else None
         with self._database.transaction() as connection:
-            asked = store.asked(connection, user_id, item_id, version)
+            asked = held_store.asked(connection, user_id, item_id, version)
         if asked is None:
             return None
         exclude = [asked.content_id]
@@ -184,7 +184,9 @@ class Search:
         marked = [] if worded is None else [one for one in scores if one in worded.shares]
         words = "" if worded is None else worded.words
         with self._database.statement() as connection:
-            rows = store.rows(connection, user_id, filters, list(scores), bounds=bounds, worded=marked, words=words)
+            rows = held_store.rows(
+                connection, user_id, filters, list(scores), bounds=bounds, worded=marked, words=words
+            )
         shown = [replace(rows[one], score=round(score, 4)) for one, score in scores.items() if one in rows]
         holding = frozenset[UUID]() if worded is None else frozenset(worded.telling)
         if worded is not None:

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from siftline.kit.db import Database
 from siftline.rank import words_store
+from siftline.rank.held_store import Filters
 from siftline.rank.query import Query, Term, may_be_mistyped, parse, typing_distance
 from siftline.rank.rarity import shares_of
-from siftline.rank.store import Filters
 from siftline.rank.words_store import Counted, Partly, Terms
 
 _ENOUGH = 10

@@ -7,10 +7,10 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row, tuple_row
 
 from siftline.kit.db import Connection
-from siftline.kit.stop_words import STOP_WORDS
+from siftline.rank.held_store import Bounds, Filters, filtered, values_of
 from siftline.rank.query import Query, Term
 from siftline.rank.rarity import telling
-from siftline.rank.store import Bounds, Filters, filtered, values_of
+from siftline.text.stop_words import STOP_WORDS
 
 CANDIDATES_MAX = 1_000
 """So many of the newest texts that match are compared with each other."""

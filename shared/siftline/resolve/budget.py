@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
-from siftline.resolve import store
+from siftline.resolve import resolve_store
 from siftline.resolve.providers import BudgetSpentError
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
@@ -25,13 +25,13 @@ class RequestBudget:
         day = day_of(now)
         hour = now.replace(minute=0, second=0, microsecond=0)
         with self._database.transaction() as connection:
-            if store.take(connection, provider, "day", day, most=self._per_day) is None:
+            if resolve_store.take(connection, provider, "day", day, most=self._per_day) is None:
                 self._refuse(provider, "today", (day + _DAY - now).total_seconds())
-            taken = store.take(connection, provider, "run", hour, most=self._per_run)
+            taken = resolve_store.take(connection, provider, "run", hour, most=self._per_run)
             if taken is None:
                 self._refuse(provider, "in this run", (hour + _HOUR - now).total_seconds())
             if taken == 1:
-                store.forget_requests(connection, now)
+                resolve_store.forget_requests(connection, now)
 
     def _refuse(self, provider: str, when: str, wait_s: float) -> None:
         raise BudgetSpentError(f"{provider} was asked as often as it may be {when}.", retry_after_s=max(wait_s, 1.0))

@@ -8,11 +8,11 @@ from typing import Protocol, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from siftline.kit.errors import ConfigurationError, NotTriedError, TransientError
-from siftline.kit.http_errors import StatusRefusedError
-from siftline.kit.http_model import Response
-from siftline.kit.http_typed import typed, typed_origin
-from siftline.kit.names import normalise
+from siftline.net.http_errors import StatusRefusedError
+from siftline.net.http_model import Response
+from siftline.net.http_typed import typed, typed_origin
 from siftline.resolve.temporary import Candidate, Temporary
+from siftline.text.names import normalise
 
 _MAX_BYTES = 2_000_000
 _LINE_MAX = 100_000  # characters; the limit of the csv module is the whole process's, and scipy lifts it
@@ -72,7 +72,7 @@ class Provider(Protocol):
 
 
 class Client(Protocol):
-    """The part of ``siftline.kit.http.HttpClient`` that is used here."""
+    """The part of ``siftline.net.http.HttpClient`` that is used here."""
 
     def get(self, url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int, accept: str) -> Response:
         """Return the whole answer."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from siftline.kit.names import normalise, parsed
+from siftline.text.names import normalise, parsed
 
 UNKNOWN = "unknown_to_providers"
 AMBIGUOUS = "ambiguous"

@@ -8,7 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from siftline.kit.aws import s3_client
 from siftline.kit.errors import TransientError
-from siftline.settings import ArchiveSettings
+from siftline.settings.functions import ArchiveSettings
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from siftline.kit.errors import SiftlineError
 from siftline.kit.lines import line
 from siftline.kit.log import logger
-from siftline.settings import environment, process_environment
+from siftline.settings.functions import environment, process_environment
 from siftline.worker.template import Function
 
 Handler = Callable[[Any, Any], Any]

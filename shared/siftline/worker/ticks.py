@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from siftline.kit.clock import Clock
 from siftline.kit.log import logger
-from siftline.worker.calendar import timetable
 from siftline.worker.hosting import HostedFunction, InvocationError
+from siftline.worker.schedule_times import timetable
 from siftline.worker.template import Schedule
 
 _log = logger("worker")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from siftline.kit.clock import Clock
 from siftline.kit.heartbeat import Heartbeat
 from siftline.kit.log import logger
-from siftline.settings import WorkerSettings
+from siftline.settings.functions import WorkerSettings
 from siftline.worker.hosting import HostedFunction
 from siftline.worker.poller import Poller, logical_name
 from siftline.worker.precedence import Precedence

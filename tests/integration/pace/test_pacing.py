@@ -9,13 +9,13 @@ from uuid import UUID
 
 import pytest
 
-from siftline.kit import http_turns, pacing_store
 from siftline.kit.db import Database
-from siftline.kit.http_errors import Refusal, StatusTransientError, status_error
-from siftline.kit.http_turns import Turns
 from siftline.kit.ids import new_id
-from siftline.kit.lanes import in_lane
-from siftline.kit.pacing import HostBusyError, Pace
+from siftline.net import http_turns, pacing_store
+from siftline.net.http_errors import Refusal, StatusTransientError, status_error
+from siftline.net.http_turns import Turns
+from siftline.net.lanes import in_lane
+from siftline.net.pacing import HostBusyError, Pace
 from tests.simulated_time import START, SimulatedTime
 
 URL = "https://feeds.example.org/a"

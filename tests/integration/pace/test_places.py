@@ -10,11 +10,11 @@ from uuid import UUID
 
 import pytest
 
-from siftline.kit import http_turns
 from siftline.kit.db import Database, DatabaseUnavailableError
 from siftline.kit.ids import new_id
-from siftline.kit.lanes import in_lane
-from siftline.kit.pacing import HostBusyError, Pace
+from siftline.net import http_turns
+from siftline.net.lanes import in_lane
+from siftline.net.pacing import HostBusyError, Pace
 from tests.polling import PaceOptions, rows
 from tests.simulated_time import SimulatedTime
 

@@ -1,0 +1,235 @@
+"""The work of ``analyze_content``: a stored text in; a READY content, its derived values and its vector out."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siftline.analyze import analyze_store, twins_store
+from siftline.analyze.article_reader import Article, Reading, Tongue
+from siftline.analyze.entities.entity_step import EntityStep
+from siftline.analyze.llm.llm_reader import LlmReader
+from siftline.analyze.reading_setup import Desk, without_vector
+from siftline.analyze.topics import habits_store
+from siftline.contracts import AnalyzeContent as AnalyzeMessage
+from siftline.contracts import JobType, Message, Priority
+from siftline.jobs import credits_store
+from siftline.jobs.job_model import ClaimedJob, Done, NewJob, user
+from siftline.kit.db import Connection, Database
+from siftline.kit.errors import PermanentError, SiftlineError, TransientError
+from siftline.kit.log import logger
+from siftline.models import embedding_store, missing_vectors_store, spending_store
+from siftline.models.embedding_api import EmbeddingRefusedError, EmbeddingUnavailableError
+from siftline.models.missing_vectors import asked_for_vector
+from siftline.models.priced_embedder import Payment
+from siftline.models.vectors import Point
+
+SCORED_AT_ONCE = 200
+"""Holders whose scores are asked for in the moment a content is READY; of more, the next sweep asks."""
+_log = logger("analyze")
+_GONE = "The item was deleted before it was analysed."
+
+
+class ContentGoneError(PermanentError):
+    """The content was deleted."""
+
+    code = "content_gone"
+
+
+class NotIngestedYetError(TransientError):
+    """The content has no text yet; it comes when its page has been read."""
+
+    code = "not_ingested_yet"
+
+
+class IngestFailedError(PermanentError):
+    """The content's page could not be read, so there will be no text; carries the code and the sentence of that."""
+
+
+class TextChangedError(TransientError):
+    """The text changed in the moment its analysis was to be written; the next try reads the new one."""
+
+    code = "text_changed"
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    desk: Desk
+    content_id: UUID
+    version: int
+    reading: Reading
+    input_sha256: bytes
+    tongue: Tongue | None
+    """``None`` where nothing was read here."""
+    vector: NDArray[np.float32] | None
+    """The one that is kept."""
+    taken_from: UUID | None = None
+    """Whose reading it is, where the very same text was read before."""
+    refused: str | None = None
+    """Why the model whose vectors are kept made none, as a code."""
+
+
+class AnalyzeContent:
+    """Reads a content and makes it READY.
+
+    The vector is indexed before the transaction that makes the content READY, under the content's id: a repeat after a
+    crash in between writes the same point again, and the point of an older text replaces no newer one's. An analysis of
+    a text that has changed meanwhile is thrown away, and another is asked for. What was read of the very same text
+    elsewhere is taken over, at nobody's cost. With what is read, and whose vectors are kept, is asked before each text
+    (``open_desk``): where that has changed when its analysis is to be written, the text is read again. A text of which
+    a model over an API makes no vector, at the last try too, is READY without one and asked about again later.
+    """
+
+    job_type = JobType.ANALYZE_CONTENT
+    providers = frozenset({"embedding", "entity_model", "llm", "model", "topic_model", "topics", "vectors"})
+
+    def __init__(
+        self,
+        database: Database,
+        open_desk: Callable[[], Desk],
+        *,
+        llm: LlmReader | None = None,
+        cluster_every: int = 20,
+        entities: EntityStep | None = None,
+    ) -> None:
+        self._database = database
+        self._open_desk = open_desk
+        self._llm = llm
+        self._cluster_every = cluster_every
+        self._entities = entities
+
+    def process(self, job: ClaimedJob) -> Done:
+        """Read the job's content.
+
+        Raises ``ContentGoneError``, ``NotIngestedYetError``, ``IngestFailedError``, and what the model and the vector
+        store raise.
+        """
+        work = self._read(job)
+        reading = work.reading
+        if work.vector is not None:
+            payload = {"lang": reading.language, "topics": [topic.topic for topic in reading.topics]}
+            work.desk.index.upsert([Point(work.content_id, work.vector, payload, work.version)])
+        with self._database.transaction() as connection:
+            version = analyze_store.version_of(connection, work.content_id)
+            users = self._users_to_cluster(connection, work) if version == work.version else []
+            holders = analyze_store.holders(connection, work.content_id)
+        if version is None:
+            raise ContentGoneError(_GONE)
+        if version != work.version:
+            again = NewJob(JobType.ANALYZE_CONTENT, job.subject_id, job.group_key, priority=job.priority)
+            return Done(lambda connection: analyze_store.wait(connection, work.content_id), [again], {"stale": True})
+        # Who saved it waits for what comes of it as for the page itself; nobody else's lane is taken by that.
+        urgency = {True: job.priority, False: min(job.priority, Priority.UNDER_24_HOURS)}
+        joins = holders if work.vector is not None else []
+        follow = [NewJob(JobType.CLUSTER_USER, one, user(one)) for one in users]
+        follow += [NewJob(JobType.JOIN_STORIES, one, user(one), urgency[saved]) for one, saved in joins]
+        follow += [
+            NewJob(JobType.SCORE_USER, one, user(one), urgency[saved]) for one, saved in holders[:SCORED_AT_ONCE]
+        ]
+        return Done(lambda connection: self._write(connection, job, work), follow, _result(work))
+
+    def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
+        """Do nothing: the job's state is the content's."""
+
+    def _read(self, job: ClaimedJob) -> _Work:
+        content_id = job.subject_id
+        with self._database.transaction() as connection:
+            stored = analyze_store.load(connection, content_id)
+            failure = analyze_store.ingest_failure(connection, content_id) if stored and stored.text is None else None
+        if stored is None:
+            raise ContentGoneError(_GONE)
+        if failure is not None:
+            raise IngestFailedError(failure.error_message, code=failure.error_code)
+        if stored.text is None:
+            raise NotIngestedYetError("The page has not been read yet, so there is nothing to analyse.")
+        desk = self._open_desk()
+        with self._database.transaction() as connection:
+            taken = twins_store.taken(connection, content_id, desk.version.model_version)
+        if taken is not None:
+            reading, digest = taken.reading, taken.input_sha256
+            return _Work(desk, content_id, stored.version, reading, digest, None, reading.vector, taken.twin_id)
+        article = Article(stored.title or "", stored.text, stored.lang)
+        tongue = desk.reader.tongue(article)
+        with self._database.transaction() as connection:
+            seen = analyze_store.seen(connection, desk.reader.model_version, tongue.group)
+            habits = habits_store.habits(connection, content_id)
+        reading = desk.reader.read(article, tongue, seen, habits)
+        reading, vector, refused = self._kept(desk, job, article, reading)
+        told = None
+        if self._llm is not None:
+            improved = self._llm.improve(job, content_id, article, tongue, reading)
+            reading, told = improved.reading, improved.names
+        if self._entities is not None:
+            reading = self._entities.added(article, reading, told)
+        if refused is not None:
+            reading = without_vector(reading)
+        digest = hashlib.sha256(f"{article.title}\0{article.text}".encode("utf-8", "surrogatepass")).digest()
+        return _Work(desk, content_id, stored.version, reading, digest, tongue, vector, refused=refused)
+
+    def _kept(
+        self, desk: Desk, job: ClaimedJob, article: Article, reading: Reading
+    ) -> tuple[Reading, NDArray[np.float32] | None, str | None]:
+        """Return the reading with what made the vector that is kept, that vector, and why there is none."""
+        if desk.keeper is None or reading.vector is None:
+            return reading, reading.vector, None
+        with self._database.transaction() as connection:
+            payer = spending_store.payer(connection, content_id=job.subject_id, job_id=job.id)
+        try:
+            return *desk.kept(article, reading, Payment(job.subject_id, payer, job.id)), None
+        except EmbeddingRefusedError as error:
+            refused = error.error_code
+        except EmbeddingUnavailableError as error:
+            if job.attempts < job.max_attempts and not asked_for_vector(job):
+                raise
+            refused = error.error_code
+        _log.warning("read_without_vector", content_id=str(job.subject_id), job_id=str(job.id), error_code=refused)
+        return reading, None, refused
+
+    def _users_to_cluster(self, connection: Connection, work: _Work) -> Sequence[UUID]:
+        if work.vector is None:
+            return []
+        version = work.desk.version.model_version
+        return analyze_store.users_to_cluster(connection, work.content_id, version, self._cluster_every)
+
+    def _write(self, connection: Connection, job: ClaimedJob, work: _Work) -> None:
+        """Write everything, in the transaction that completes the job."""
+        reading, desk = work.reading, work.desk
+        embedding_store.hold(connection, desk.version)
+        if not analyze_store.save(connection, work.content_id, work.version, reading):
+            raise TextChangedError("The text changed while it was being analysed; it will be read again.")
+        analyze_store.derive(connection, work.content_id, reading, work.input_sha256)
+        habits_store.learn(connection, work.content_id)
+        if self._entities is not None:
+            self._entities.write(connection, work.content_id, reading.entities, taken_from=work.taken_from)
+        if work.taken_from is not None:
+            credits_store.waive(connection, job.id)
+        if work.refused is not None:
+            version = desk.version.model_version
+            missing_vectors_store.refuse(connection, work.content_id, version, work.version, work.refused)
+        if work.vector is None or reading.vector is None:
+            return
+        missing_vectors_store.made(connection, work.content_id)
+        fresh = analyze_store.embed(connection, work.content_id, desk.version.model_version, work.vector, work.version)
+        if fresh and reading.best_topic is not None and work.tongue is not None:
+            analyze_store.learn(
+                connection, desk.reader.model_version, work.tongue.group, reading.best_topic, reading.vector
+            )
+
+
+def subject_of(connection: Connection, message: Message) -> UUID | None:
+    """Return the content that a message without a job means, if it is there."""
+    if not isinstance(message, AnalyzeMessage):
+        return None
+    stored = analyze_store.load(connection, message.shared_content_id)
+    return None if stored is None else stored.id
+
+
+def _result(work: _Work) -> dict[str, object]:
+    reading = work.reading
+    result: dict[str, object] = {"topics": [topic.topic for topic in reading.topics], "lang": reading.language}
+    if work.taken_from is not None:
+        result["taken_from"] = str(work.taken_from)
+    return result if reading.notice_code is None else {**result, "notice_code": reading.notice_code}

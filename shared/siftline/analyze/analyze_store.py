@@ -1,0 +1,240 @@
+"""What analysis reads and writes: a content's text in, everything derived from it out, in one transaction."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from siftline.analyze.article_reader import Reading
+from siftline.analyze.topics.topic_means import Seen
+from siftline.contracts import JobType
+from siftline.kit.db import Connection
+
+_LOAD = "select id, title, text, lang, version from contents where id = %(id)s"
+_VERSION = "select version from contents where id = %(id)s"
+_INGEST_FAILURE = """
+select error_code, error_message
+from (
+  select state, error_code, error_message from jobs
+  where subject_id = %(id)s and job_type = %(job_type)s
+  order by created_at desc, id desc limit 1
+) as newest
+where state = 'failed' and error_code is not null and error_message is not null
+"""
+_SEEN = """
+select topic, documents, vector_sum from topic_means where model_version = %(model_version)s and lang = %(lang)s
+"""
+# What ingest says of the page goes before what the analysis says of the text, and is no analysis's to clear.
+_SAVE = """
+update contents
+set status = 'READY', topics = %(topics)s, summary = %(summary)s, tags = %(tags)s, lang = %(lang)s,
+  notice_code = case when notice_code in ('insufficient_content', 'without_vector') then %(notice_code)s
+    else coalesce(notice_code, %(notice_code)s) end,
+  error_code = null, error_detail = null, updated_at = now()
+where id = %(id)s and version = %(version)s
+"""
+_WAIT = "update contents set status = 'PENDING', updated_at = now() where id = %(id)s and status = 'PROCESSING'"
+_DERIVE = """
+insert into derivations (content_id, kind, model_id, model_version, input_sha256, details, made_at)
+select %(id)s, kind, model_id, model_version, %(input_sha256)b, details::jsonb, now()
+from unnest(%(kinds)b::text[], %(model_ids)b::text[], %(model_versions)b::text[], %(details)b::text[])
+  as made (kind, model_id, model_version, details)
+order by kind on conflict (content_id, kind) do update
+set model_id = excluded.model_id, model_version = excluded.model_version, input_sha256 = excluded.input_sha256,
+  details = excluded.details, made_at = excluded.made_at
+"""
+_FORGET = """
+delete from derivations where content_id = %(id)s and kind in (
+  select kind from derivations
+  where content_id = %(id)s and kind = any(%(ours)b::text[]) and not kind = any(%(kinds)b::text[])
+  order by kind for update)
+"""
+_EMBED = """
+insert into embeddings as kept (content_id, model_version, dimensions, vector, text_version, indexed_at)
+values (%(id)s, %(model_version)s, %(dimensions)s, %(vector)b, %(text_version)s, now())
+on conflict (content_id, model_version) do update
+set vector = excluded.vector, text_version = excluded.text_version, indexed_at = excluded.indexed_at
+returning xmax = 0 as fresh
+"""
+_OPEN_MEAN = """
+insert into topic_means (model_version, lang, topic, documents, vector_sum)
+values (%(model_version)s, %(lang)s, %(topic)s, 0, %(nothing)b)
+on conflict (model_version, lang, topic) do nothing
+"""
+_LOCK_MEAN = """
+select vector_sum from topic_means
+where model_version = %(model_version)s and lang = %(lang)s and topic = %(topic)s for update
+"""
+_LEARN = """
+update topic_means set documents = documents + 1, vector_sum = %(vector_sum)b, updated_at = now()
+where model_version = %(model_version)s and lang = %(lang)s and topic = %(topic)s
+"""
+# Counting stops at the number that matters, so a holder of a million contents costs no more than one of twenty.
+_TO_CLUSTER = """
+select held.user_id
+from items as held
+where held.content_id = %(id)s
+  and not exists (
+    select from jobs
+    where jobs.job_type = %(job_type)s and jobs.subject_id = held.user_id and jobs.state in ('pending', 'processing')
+  )
+  and (
+    select count(*) from (
+      select from items
+      join embeddings on embeddings.content_id = items.content_id and embeddings.model_version = %(model_version)s
+      where items.user_id = held.user_id and items.content_id <> %(id)s
+        and embeddings.made_at > coalesce(
+          (select max(made_at) from cluster_runs where cluster_runs.user_id = held.user_id), '-infinity'
+        )
+      limit %(others)s
+    ) as fresh
+  ) >= %(others)s
+  and not exists (
+    select from embeddings where embeddings.content_id = %(id)s and embeddings.model_version = %(model_version)s
+  )
+order by held.user_id
+"""
+_HOLDERS = "select user_id, saved from items where content_id = %(id)s order by saved desc, user_id"
+_KINDS = ("language", "embedding", "topics", "summary", "tags", "entities")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """A content's text as ingest left it; ``text`` is ``None`` before that. ``version`` goes up with every change."""
+
+    id: UUID
+    title: str | None
+    text: str | None
+    lang: str | None
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class IngestFailure:
+    """Why a content has no text, in the words of its ``ingest_content`` job."""
+
+    error_code: str
+    error_message: str
+
+
+@dataclass(frozen=True, slots=True)
+class _SeenRow:
+    topic: str
+    documents: int
+    vector_sum: bytes
+
+
+def load(connection: Connection, content_id: UUID) -> StoredText | None:
+    """Return a content's text, or ``None`` where there is no such content."""
+    with connection.cursor(row_factory=class_row(StoredText)) as cursor:
+        return cursor.execute(_LOAD, {"id": content_id}).fetchone()
+
+
+def ingest_failure(connection: Connection, content_id: UUID) -> IngestFailure | None:
+    """Return why the last reading of a content's page failed, or ``None`` where it did not, or is still to be done."""
+    values = {"id": content_id, "job_type": JobType.INGEST_CONTENT.value}
+    with connection.cursor(row_factory=class_row(IngestFailure)) as cursor:
+        return cursor.execute(_INGEST_FAILURE, values).fetchone()
+
+
+def version_of(connection: Connection, content_id: UUID) -> int | None:
+    """Return the content's present version, or ``None`` where it is gone."""
+    row = connection.execute(_VERSION, {"id": content_id}).fetchone()
+    return None if row is None else int(row[0])
+
+
+def seen(connection: Connection, model_version: str, lang: str) -> dict[str, Seen]:
+    """Return what the running mean of a language has learnt, by topic."""
+    with connection.cursor(row_factory=class_row(_SeenRow)) as cursor:
+        rows = cursor.execute(_SEEN, {"model_version": model_version, "lang": lang}).fetchall()
+    return {row.topic: Seen(row.documents, np.frombuffer(row.vector_sum, "<f8")) for row in rows}
+
+
+def save(connection: Connection, content_id: UUID, version: int, reading: Reading) -> bool:
+    """Make the content READY with all that was read; return whether its text is still the one that was read."""
+    saved = connection.execute(
+        _SAVE,
+        {
+            "id": content_id,
+            "version": version,
+            "topics": Jsonb([{"topic": topic.topic, "score": topic.score} for topic in reading.topics]),
+            "summary": reading.summary,
+            "tags": list(reading.tags),
+            "lang": reading.language,
+            "notice_code": reading.notice_code,
+        },
+    )
+    return saved.rowcount == 1
+
+
+def wait(connection: Connection, content_id: UUID) -> None:
+    """Let a content wait for another analysis."""
+    connection.execute(_WAIT, {"id": content_id})
+
+
+def derive(connection: Connection, content_id: UUID, reading: Reading, input_sha256: bytes) -> None:
+    """Note what made each derived value, and forget what an earlier reading made and this one did not."""
+    made = reading.derivations
+    kinds = [derivation.kind for derivation in made]
+    connection.execute(_FORGET, {"id": content_id, "ours": list(_KINDS), "kinds": kinds})
+    connection.execute(
+        _DERIVE,
+        {
+            "id": content_id,
+            "input_sha256": input_sha256,
+            "kinds": kinds,
+            "model_ids": [derivation.model_id for derivation in made],
+            "model_versions": [derivation.model_version for derivation in made],
+            "details": [json.dumps(dict(derivation.details)) for derivation in made],
+        },
+    )
+
+
+def embed(
+    connection: Connection, content_id: UUID, model_version: str, vector: NDArray[np.float32], text_version: int
+) -> bool:
+    """Keep a content's vector, made of this version of its text; return whether it is its first by this model."""
+    values = {
+        "id": content_id,
+        "model_version": model_version,
+        "dimensions": vector.size,
+        "vector": vector.astype("<f4").tobytes(),
+        "text_version": text_version,
+    }
+    row = connection.execute(_EMBED, values).fetchone()
+    return row is not None and bool(row[0])
+
+
+def learn(connection: Connection, model_version: str, lang: str, topic: str, vector: NDArray[np.float32]) -> None:
+    """Add a vector to a topic's running mean in a language. The row stays locked until the transaction ends."""
+    key = {"model_version": model_version, "lang": lang, "topic": topic}
+    connection.execute(_OPEN_MEAN, {**key, "nothing": np.zeros(vector.size, "<f8").tobytes()})
+    row = connection.execute(_LOCK_MEAN, key).fetchone()
+    if row is not None:
+        total = np.frombuffer(row[0], "<f8") + vector
+        connection.execute(_LEARN, {**key, "vector_sum": total.astype("<f8").tobytes()})
+
+
+def users_to_cluster(connection: Connection, content_id: UUID, model_version: str, every: int) -> Sequence[UUID]:
+    """Return the users for whom this content, read now for the first time, is at least the ``every``-th new one.
+
+    New are contents whose first vector was made after the user's latest run. Who has a run waiting or going is left
+    out.
+    """
+    values = {
+        "id": content_id,
+        "model_version": model_version,
+        "others": every - 1,
+        "job_type": JobType.CLUSTER_USER,
+    }
+    return [row[0] for row in connection.execute(_TO_CLUSTER, values).fetchall()]
+
+
+def holders(connection: Connection, content_id: UUID) -> Sequence[tuple[UUID, bool]]:
+    """Return the users who hold a content and whether they saved it, those first who did."""
+    return connection.execute(_HOLDERS, {"id": content_id}).fetchall()

@@ -1,0 +1,1 @@
+"""Who a text is about: names found by rules or a model, and told apart."""

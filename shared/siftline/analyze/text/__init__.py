@@ -1,0 +1,1 @@
+"""A text by itself: its language, sentences, summary and tags."""

@@ -1,0 +1,1 @@
+"""The caller: account, tokens, usage, export."""

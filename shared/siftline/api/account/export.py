@@ -1,0 +1,78 @@
+"""The export: all that is the caller's, in pages that any answer of Lambda can hold."""
+
+from typing import Any
+
+from aws_lambda_powertools.event_handler.api_gateway import Router
+from pydantic import BaseModel, Field
+
+from siftline.api.account import export_store as store
+from siftline.api.http.auth import CurrentCaller
+from siftline.api.http.paging import DEFAULT_LIMIT, Limit, Next, SectionCursor, decode_section
+from siftline.api.http.routing import new_router, responses
+from siftline.api.http.shapes import Page
+from siftline.kit.db import Database
+
+# Lambda answers 6 MB at most; a character is up to three bytes here, and a record begins within this.
+_CHARS = 700_000
+_KINDS = [*store.SECTIONS]
+
+
+class ExportRecord(BaseModel):
+    """One thing of yours."""
+
+    kind: str = Field(json_schema_extra={"enum": [*_KINDS]}, examples=["item"])
+    data: dict[str, Any] = Field(description="Its columns, without secrets; new ones may come")
+
+
+class Export(Page):
+    """A page of all that is yours."""
+
+    items: list[ExportRecord]
+
+
+class ExportRoutes:
+    """``/v1/export``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def router(self) -> Router:
+        """Return the route."""
+        router = new_router()
+        router.get(
+            "/v1/export",
+            summary="Export all that is yours, kind by kind, page by page",
+            operation_id="exportAll",
+            responses=responses((200, Export, "A page of the export")),
+            tags=["me"],
+        )(self.browse)
+        return router
+
+    def browse(
+        self,
+        caller: CurrentCaller,
+        limit: Limit = DEFAULT_LIMIT,
+        next: Next = None,  # noqa: A002  # the parameter's name in the API
+    ) -> Export:
+        """Export a page."""
+        place = decode_section(next, _KINDS) or SectionCursor(_KINDS[0], None)
+        found: list[store.Record] = []
+        chars = 0
+        with self._database.transaction() as connection:
+            for kind in _KINDS[_KINDS.index(place.section) :]:
+                after = place.after if kind == place.section else None
+                rows = store.page(
+                    connection, caller.user_id, kind, after, limit=limit - len(found), chars=_CHARS - chars
+                )
+                found += rows
+                chars += sum(row.chars for row in rows)
+                if len(found) >= limit or chars >= _CHARS:
+                    break
+            else:
+                return _page(found, None)
+        last = found[-1]
+        return _page(found, SectionCursor(last.kind, last.key).encode())
+
+
+def _page(rows: list[store.Record], following: str | None) -> Export:
+    return Export(items=[ExportRecord(kind=row.kind, data=row.data) for row in rows], next=following)

@@ -1,0 +1,218 @@
+"""The caller: time zone, interests and credits."""
+
+from dataclasses import asdict
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.api_gateway import Router
+from psycopg.errors import UniqueViolation
+from pydantic import BaseModel, ConfigDict, Field
+
+from siftline.api.account import me_store
+from siftline.api.http.auth import CurrentCaller, lacking, unauthorized
+from siftline.api.http.callers import Caller, Scope
+from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
+from siftline.api.http.problems import Fault, conflict, faulty
+from siftline.api.http.routing import BODY_PROBLEMS, answer, new_router, responses
+from siftline.api.http.shapes import Asked, Changes, Name, Page
+from siftline.api.items.scores import Scores
+from siftline.jobs import deletions
+from siftline.kit.db import Connection, Database
+
+
+class Usage(BaseModel):
+    """The last 30 days."""
+
+    analyses: int = Field(description="Analyses done for you, paid or not")
+    spent: int = Field(description="Credits they took")
+    reserved: int = Field(description="Credits that analyses under way hold; given back where they come to nothing")
+
+
+class Me(BaseModel):
+    """The caller."""
+
+    id: UUID
+    name: str = Field(examples=["Ada"])
+    time_zone: str = Field(description="IANA name", examples=["Europe/Berlin"])
+    interests: str = Field(description="In the caller's words", examples=["solar energy, chess"])
+    credits: int | None = Field(description="Analyses left to you; null: you are not metered", examples=[42])
+    usage: Usage
+    scopes: list[Scope] = Field(description="What the token in use allows")
+    created_at: datetime
+
+
+class EntryKind(StrEnum):
+    """Why there is a line in the ledger."""
+
+    GRANT = "grant"
+    ANALYSIS = "analysis"
+    REPEAT = "repeat"
+    REPROCESS = "reprocess"
+
+
+class EntryState(StrEnum):
+    """How far it has come."""
+
+    RESERVED = "reserved"
+    SETTLED = "settled"
+    RELEASED = "released"
+
+
+class CreditEntry(BaseModel):
+    """One line of your ledger."""
+
+    id: UUID
+    kind: EntryKind = Field(
+        description="`grant` from an operator; `analysis` of a page's text; `repeat` of one that was paid before, "
+        "for free; `reprocess`: you asked for it again"
+    )
+    amount: int = Field(description="What it changes; your credits are the sum, `released` left out", examples=[-1])
+    state: EntryState = Field(description="`reserved` while under way, `released` when it came to nothing")
+    item_id: UUID | None = Field(description="Your item, while you hold it")
+    content_id: UUID | None
+    content_version: int | None = Field(description="Which text of the page; it counts up when the text changes")
+    job_id: UUID | None
+    created_at: datetime
+    settled_at: datetime | None = Field(description="When it was settled or released")
+
+
+class CreditEntries(Page):
+    """A page of the ledger."""
+
+    items: list[CreditEntry]
+
+
+class ChangeMe(Changes):
+    """What to change; what is left out stays."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"time_zone": "Europe/Berlin"}]})
+
+    name: Name = Field(default="", validate_default=False, examples=["Ada"])
+    time_zone: str = Field(default="", max_length=64, description="IANA name", examples=["Europe/Berlin"])
+    interests: str = Field(
+        default="",
+        max_length=10_000,
+        description="In any language, parted by commas or lines; your items are scored by them anew",
+        examples=["solar energy, chess"],
+    )
+
+
+class DeleteMe(Asked):
+    """The caller's word that they mean it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "Ada"}]})
+
+    name: Name = Field(description="Your own name, as `GET /v1/me` shows it", examples=["Ada"])
+
+
+class Deleting(BaseModel):
+    """An account that is being deleted."""
+
+    status: Literal["DELETING"] = Field(
+        default="DELETING", description="Your tokens are gone; what is yours follows within minutes"
+    )
+
+
+class MeRoutes:
+    """``/v1/me``."""
+
+    def __init__(self, database: Database, scores: Scores) -> None:
+        self._database = database
+        self._scores = scores
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        router.get(
+            "/v1/me",
+            summary="Get your account",
+            operation_id="getMe",
+            responses=responses((200, Me, "The caller")),
+            tags=["me"],
+        )(self.show)
+        router.patch(
+            "/v1/me",
+            summary="Update your account",
+            operation_id="updateMe",
+            responses=responses((200, Me, "The caller as they are now"), problems=(*BODY_PROBLEMS, 409)),
+            tags=["me"],
+        )(self.change)
+        router.delete(
+            "/v1/me",
+            summary="Delete your account with all that only you hold",
+            operation_id="deleteMe",
+            status_code=202,
+            responses=responses((202, Deleting, "It is being deleted"), problems=BODY_PROBLEMS),
+            tags=["me"],
+        )(self.delete)
+        router.get(
+            "/v1/me/credits",
+            summary="List your credit ledger",
+            operation_id="listCredits",
+            responses=responses((200, CreditEntries, "A page of the ledger")),
+            tags=["me"],
+        )(self.ledger)
+        return router
+
+    def show(self, caller: CurrentCaller) -> Me:
+        """Show the caller."""
+        with self._database.transaction() as connection:
+            return self._view(connection, caller)
+
+    def change(self, body: ChangeMe, caller: CurrentCaller) -> Me:
+        """Change the caller."""
+        changes = body.model_dump(include=body.model_fields_set)
+        with self._database.transaction() as connection:
+            if "time_zone" in changes and not me_store.is_time_zone(connection, changes["time_zone"]):
+                detail = "There is no such time zone; use a name such as Europe/Berlin or UTC"
+                raise faulty([Fault(code="unknown_time_zone", detail=detail, pointer="#/time_zone")])
+            try:
+                me_store.change_user(connection, caller.user_id, changes)
+            except UniqueViolation as error:
+                raise conflict("name_taken", "Somebody else has this name: choose another.") from error
+            shown = self._view(connection, caller)
+            scoring = self._scores.ask(connection, caller.user_id) if "interests" in changes else []
+        self._scores.hand_out(scoring)
+        return shown
+
+    def delete(self, body: DeleteMe, caller: CurrentCaller) -> Response[Deleting]:
+        """Delete the caller, who says their name to show that they mean it, by a token that may read and write."""
+        if Scope.READ not in caller.scopes:
+            raise lacking(Scope.READ)
+        with self._database.transaction() as connection:
+            if body.name != self._view(connection, caller).name:
+                detail = "To delete your account, name it exactly as GET /v1/me shows it"
+                raise faulty([Fault(code="name_differs", detail=detail, pointer="#/name")])
+            deletions.begin(connection, caller.user_id)
+        return answer(202, Deleting())
+
+    def ledger(
+        self,
+        caller: CurrentCaller,
+        limit: Limit = DEFAULT_LIMIT,
+        next: Next = None,  # noqa: A002  # the parameter's name in the API
+    ) -> CreditEntries:
+        """List the caller's own ledger."""
+        with self._database.transaction() as connection:
+            rows = me_store.ledger(connection, caller.user_id, decode(next), limit + 1)
+        shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id))
+        return CreditEntries(items=[CreditEntry(**asdict(row)) for row in shown], next=following)
+
+    @staticmethod
+    def _view(connection: Connection, caller: Caller) -> Me:
+        row = me_store.find_user(connection, caller.user_id)
+        if row is None:  # deleted while the authorizer's answer is still kept
+            raise unauthorized()
+        return Me(
+            id=row.id,
+            name=row.name,
+            time_zone=row.time_zone,
+            interests=row.interests,
+            credits=row.credits,
+            usage=Usage(**asdict(me_store.usage(connection, caller.user_id))),
+            scopes=sorted(caller.scopes),
+            created_at=row.created_at,
+        )

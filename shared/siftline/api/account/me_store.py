@@ -1,0 +1,118 @@
+"""The caller's own row and ledger in PostgreSQL."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from siftline.api.http.paging import Cursor
+from siftline.kit.db import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class UserRow:
+    """A user."""
+
+    id: UUID
+    name: str
+    time_zone: str
+    interests: str
+    created_at: datetime
+    credits: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class UsageRow:
+    """What a user's ledger says of the last 30 days."""
+
+    analyses: int
+    spent: int
+    reserved: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """One line of a user's ledger; the item is there while they hold it."""
+
+    id: UUID
+    kind: str
+    amount: int
+    state: str
+    item_id: UUID | None
+    content_id: UUID | None
+    content_version: int | None
+    job_id: UUID | None
+    created_at: datetime
+    settled_at: datetime | None
+
+
+_FIND = "select id, name, time_zone, interests, created_at, credits from users where id = %(id)s"
+_KNOWN_ZONE = "select exists (select from pg_timezone_names where name = %(name)s)"
+_CHANGE = """
+update users set name = coalesce(%(name)s, name), time_zone = coalesce(%(time_zone)s, time_zone),
+  interests = coalesce(%(interests)s, interests)
+where id = %(id)s
+"""
+_USAGE = """
+select count(*) filter (where state = 'settled') as analyses,
+  coalesce(-sum(amount) filter (where state = 'settled'), 0)::int8 as spent,
+  coalesce(-sum(amount) filter (where state = 'reserved'), 0)::int8 as reserved
+from credit_entries
+where user_id = %(user_id)s and created_at > now() - interval '30 days' and kind <> 'grant'
+"""
+_LEDGER = """
+select entries.id, entries.kind, entries.amount, entries.state, items.id as item_id, entries.content_id,
+  entries.content_version, entries.job_id, entries.created_at, entries.settled_at
+from credit_entries entries
+left join items on items.user_id = entries.user_id and items.content_id = entries.content_id
+where entries.user_id = %(user_id)s
+  and (%(after_at)s::timestamptz is null or (entries.created_at, entries.id) < (%(after_at)s, %(after_id)s::uuid))
+order by entries.created_at desc, entries.id desc limit %(limit)s
+"""
+_HAS_CREDIT = "select coalesce(credits > 0, true) from users where id = %(id)s"
+
+
+def find_user(connection: Connection, user_id: UUID) -> UserRow | None:
+    """Return a user."""
+    with connection.cursor(row_factory=class_row(UserRow)) as cursor:
+        return cursor.execute(_FIND, {"id": user_id}).fetchone()
+
+
+def is_time_zone(connection: Connection, name: str) -> bool:
+    """Say whether PostgreSQL's copy of the IANA database knows this zone by exactly this name."""
+    row = connection.execute(_KNOWN_ZONE, {"name": name}).fetchone()
+    return bool(row and row[0])
+
+
+def change_user(connection: Connection, user_id: UUID, changes: Mapping[str, Any]) -> None:
+    """Change those of name, time zone and interests that are given."""
+    fields = ("name", "time_zone", "interests")
+    connection.execute(_CHANGE, {"id": user_id} | {name: changes.get(name) for name in fields})
+
+
+def usage(connection: Connection, user_id: UUID) -> UsageRow:
+    """Return what a user had analysed in the last 30 days, and what is reserved for them now."""
+    with connection.cursor(row_factory=class_row(UsageRow)) as cursor:
+        [row] = cursor.execute(_USAGE, {"user_id": user_id}).fetchall()
+    return row
+
+
+def ledger(connection: Connection, user_id: UUID, after: Cursor | None, limit: int) -> list[EntryRow]:
+    """Return a user's own ledger, newest first, at most ``limit`` lines, beginning behind ``after``."""
+    values = {
+        "user_id": user_id,
+        "after_at": after.at if after else None,
+        "after_id": after.id if after else None,
+        "limit": limit,
+    }
+    with connection.cursor(row_factory=class_row(EntryRow)) as cursor:
+        return cursor.execute(_LEDGER, values).fetchall()
+
+
+def has_credit(connection: Connection, user_id: UUID) -> bool:
+    """Say whether a user is not metered or has a credit left."""
+    row = connection.execute(_HAS_CREDIT, {"id": user_id}).fetchone()
+    return bool(row and row[0])

@@ -1,0 +1,142 @@
+"""The tokens resource: making, listing and revoking one's own access tokens."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.api_gateway import Router
+from pydantic import BaseModel, ConfigDict, Field
+
+from siftline.api.account import tokens_store
+from siftline.api.account.lineage_store import hold_parent, revoke_line
+from siftline.api.account.tokens import issue
+from siftline.api.http.auth import CurrentCaller, lacking, unauthorized
+from siftline.api.http.callers import Scope
+from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, Time, decode, page
+from siftline.api.http.problems import Fault, conflict, faulty, not_found
+from siftline.api.http.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
+from siftline.api.http.shapes import Asked, Name, Page
+from siftline.kit.clock import Clock
+from siftline.kit.db import Database
+
+Scopes = Annotated[list[Scope], Field(min_length=1, max_length=len(Scope))]
+
+
+class MakeToken(Asked):
+    """A token to be made."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "laptop", "scopes": ["read", "write"]}]})
+
+    name: Name = Field(description="What it is for", examples=["laptop"])
+    scopes: Scopes = Field(description="What it allows; no more than the token that asks")
+    expires_at: Time | None = Field(
+        default=None, description="When it ends; null for when the token that asks does, and never later than that"
+    )
+
+
+class Token(BaseModel):
+    """A token without its secret."""
+
+    id: UUID
+    name: str = Field(examples=["laptop"])
+    scopes: list[Scope]
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+
+class MadeToken(Token):
+    """A fresh token."""
+
+    token: str = Field(description="The secret: shown this once", examples=["sl_…"])
+
+
+class Tokens(Page):
+    """A page of a list."""
+
+    items: list[Token]
+
+
+class TokenRoutes:
+    """``/v1/tokens``."""
+
+    def __init__(self, database: Database, clock: Clock, *, at_most: int) -> None:
+        """``at_most``: so many live tokens a user may have."""
+        self._database = database
+        self._clock = clock
+        self._at_most = at_most
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        router.post(
+            "/v1/tokens",
+            summary="Create an access token",
+            operation_id="createToken",
+            status_code=201,
+            responses=responses((201, MadeToken, "Made"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}),
+            tags=["tokens"],
+        )(self.make)
+        router.get(
+            "/v1/tokens",
+            summary="List your access tokens",
+            operation_id="listTokens",
+            responses=responses((200, Tokens, "A page of the list")),
+            tags=["tokens"],
+        )(self.browse)
+        router.delete(
+            "/v1/tokens/<token_id>",
+            summary="Revoke an access token",
+            operation_id="revokeToken",
+            responses=responses(NO_CONTENT, problems=(404,)),
+            tags=["tokens"],
+        )(self.revoke)
+        return router
+
+    def make(self, body: MakeToken, caller: CurrentCaller) -> Response[MadeToken]:
+        """Make a token that allows no more than the caller's own, ends no later, and with it."""
+        for scope in sorted(set(body.scopes) - caller.scopes):
+            raise lacking(scope)
+        if body.expires_at is not None and body.expires_at <= self._clock.now():
+            raise faulty([Fault(code="in_the_past", detail="This time is over already", pointer="#/expires_at")])
+        with self._database.transaction() as connection:
+            if tokens_store.count_live(connection, caller.user_id) >= self._at_most:
+                raise conflict(
+                    "too_many_tokens", f"You have {self._at_most} tokens, which is the most: revoke one first."
+                )
+            parent = hold_parent(connection, caller.user_id, caller.token_id)
+            if parent is None:  # revoked since the authorizer looked
+                raise unauthorized()
+            token, row = issue(
+                connection,
+                caller.user_id,
+                body.name,
+                body.scopes,
+                min((end for end in (body.expires_at, parent.expires_at) if end is not None), default=None),
+                made_by=parent.id,
+            )
+        return answer(201, MadeToken(**_view(row).model_dump(), token=token), location=f"/v1/tokens/{row.id}")
+
+    def browse(
+        self,
+        caller: CurrentCaller,
+        limit: Limit = DEFAULT_LIMIT,
+        next: Next = None,  # noqa: A002  # the parameter's name in the API
+    ) -> Tokens:
+        """List the caller's tokens."""
+        with self._database.transaction() as connection:
+            rows = tokens_store.list_tokens(connection, caller.user_id, decode(next), limit + 1)
+        shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id))
+        return Tokens(items=[_view(row) for row in shown], next=following)
+
+    def revoke(self, token_id: UUID, caller: CurrentCaller) -> Response[None]:
+        """Revoke one of the caller's tokens, and all that it made."""
+        with self._database.transaction() as connection:
+            if not revoke_line(connection, caller.user_id, token_id):
+                raise not_found("token")
+        return Response(status_code=204)
+
+
+def _view(row: tokens_store.TokenRow) -> Token:
+    return Token.model_validate(row, from_attributes=True)

@@ -1,0 +1,1 @@
+"""Briefings, editions and the mail addresses they go to."""

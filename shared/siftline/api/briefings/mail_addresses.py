@@ -1,0 +1,146 @@
+"""Mail addresses for briefings: one's own, asking their owners, and the owners' yes.
+
+Who owns an address says so by ``/v1/mail-addresses/confirm/{token}``, which only they were sent. A GET of it shows the
+question and changes nothing: mail scanners follow links.
+"""
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.api_gateway import Router
+from pydantic import BaseModel, Field
+
+from siftline.api.briefings import caller_mail_addresses_store as store
+from siftline.api.http.auth import CurrentCaller
+from siftline.api.http.hand_out import HandOut
+from siftline.api.http.link_pages import page, unknown_link
+from siftline.api.http.problems import Fault, conflict, faulty, not_found
+from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, answer, new_router, responses
+from siftline.api.http.shapes import Asked, Page
+from siftline.catalog.mail_address_store import ADDRESSES_MAX, ensure
+from siftline.contracts import JobType, Priority
+from siftline.jobs import jobs_store as jobs
+from siftline.jobs.job_model import NewJob
+from siftline.kit.db import Database
+from siftline.text.mail_address import InvalidMailAddressError, mail_address
+
+
+class NewMailAddress(Asked):
+    """An address whose owner is to be asked."""
+
+    address: Annotated[str, Field(max_length=254, examples=["reader@example.org"])]
+
+
+class MailAddress(BaseModel):
+    """An address that you gave."""
+
+    id: UUID
+    address: str = Field(examples=["reader@example.org"])
+    asked_at: datetime | None = Field(description="When its owner was last asked; at most once a day")
+    confirmed_at: datetime | None = Field(description="When its owner said yes; without that nothing is mailed there")
+    suppressed: str | None = Field(description="`bounced` or `complained`: nothing is mailed there any more")
+
+
+class MailAddresses(Page):
+    """All of them, by address."""
+
+    items: list[MailAddress]
+
+
+class MailAddressRoutes:
+    """``/v1/mail-addresses``. The pages behind links from mails are for people: not in the API's description."""
+
+    def __init__(self, database: Database, hand_out: HandOut, *, max_attempts: int) -> None:
+        self._database = database
+        self._hand_out = hand_out
+        self._max_attempts = max_attempts
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        router.get(
+            "/v1/mail-addresses",
+            summary="List your mail addresses",
+            operation_id="listMailAddresses",
+            responses=responses((200, MailAddresses, "All of them")),
+            tags=["briefings"],
+        )(self.browse)
+        router.post(
+            "/v1/mail-addresses",
+            summary="Add a mail address",
+            operation_id="addMailAddress",
+            responses=responses(
+                (202, MailAddress, "They are asked, unless that was done lately"), problems=(409, *BODY_PROBLEMS)
+            ),
+            tags=["briefings"],
+        )(self.ask)
+        router.delete(
+            "/v1/mail-addresses/<address_id>",
+            summary="Delete a mail address",
+            operation_id="deleteMailAddress",
+            responses=responses(NO_CONTENT, problems=(404,)),
+            tags=["briefings"],
+        )(self.delete)
+        router.get("/v1/mail-addresses/confirm/<token>", include_in_schema=False)(self.show)
+        router.head("/v1/mail-addresses/confirm/<token>", include_in_schema=False)(self.show)
+        router.post("/v1/mail-addresses/confirm/<token>", include_in_schema=False)(self.confirm)
+        return router
+
+    def browse(self, caller: CurrentCaller) -> MailAddresses:
+        """List the caller's addresses."""
+        with self._database.transaction() as connection:
+            rows = store.list_addresses(connection, caller.user_id)
+        return MailAddresses(items=[MailAddress(**asdict(row)) for row in rows])
+
+    def ask(self, body: NewMailAddress, caller: CurrentCaller) -> Response[MailAddress]:
+        """Write an address down and have its owner asked."""
+        try:
+            address = mail_address(body.address)
+        except InvalidMailAddressError as error:
+            raise faulty([Fault(code=error.error_code, detail=error.detail, pointer="#/address")]) from error
+        with self._database.transaction() as connection:
+            address_id = ensure(connection, caller.user_id, address)
+            if address_id is None:
+                detail = f"You gave {ADDRESSES_MAX} addresses, which is the most: delete one first."
+                raise conflict("too_many_mail_addresses", detail)
+            job = NewJob(JobType.CONFIRM_ADDRESS, address_id, f"user:{caller.user_id}", priority=Priority.SAVED)
+            job_ids = jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
+            rows = store.list_addresses(connection, caller.user_id)
+        self._hand_out(job_ids)
+        [row] = [row for row in rows if row.id == address_id]
+        return answer(202, MailAddress(**asdict(row)))
+
+    def delete(self, address_id: UUID, caller: CurrentCaller) -> Response[None]:
+        """Delete an address. That its owner was asked stays known for its day: they are not asked twice by that."""
+        with self._database.transaction() as connection:
+            # The job before its address, as a worker takes them.
+            if address_id in {row.id for row in store.list_addresses(connection, caller.user_id)}:
+                jobs.hold(connection, [address_id], JobType.CONFIRM_ADDRESS)
+            if not store.delete(connection, caller.user_id, address_id):
+                raise not_found("mail address")
+            jobs.cancel(connection, [address_id])
+        return Response(status_code=204)
+
+    def show(self, token: str) -> Response[str]:
+        """Ask, with a button."""
+        with self._database.transaction() as connection:
+            found = store.find(connection, token)
+        if found is None:
+            return unknown_link()
+        if found.confirmed:
+            return _confirmed(found.address)
+        question = f"Briefings that were asked for will be sent to {found.address}. Each mail says how to end it."
+        return page("Do you want briefings by mail?", [question], button="Yes, send them")
+
+    def confirm(self, token: str) -> Response[str]:
+        """Take the owner's word; once more changes nothing and is answered alike."""
+        with self._database.transaction() as connection:
+            address = store.confirm(connection, token)
+        return unknown_link() if address is None else _confirmed(address)
+
+
+def _confirmed(address: str) -> Response[str]:
+    return page("Thank you", [f"The next briefing will be sent to {address}."])

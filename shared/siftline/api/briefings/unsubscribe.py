@@ -1,0 +1,51 @@
+"""Ending a briefing from a mail: ``/v1/unsubscribe/{token}``, with one click (RFC 8058) or by a button on a page.
+
+Mail scanners follow links; so a GET changes nothing.
+"""
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.api_gateway import Router
+
+from siftline.api.briefings import unsubscribe_store as store
+from siftline.api.http.link_pages import page, unknown_link
+from siftline.api.http.routing import new_router
+from siftline.kit.db import Database
+
+
+class UnsubscribeRoutes:
+    """``/v1/unsubscribe/{token}``. Pages for people and mail programs: not in the API's description."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        router.get("/v1/unsubscribe/<token>", include_in_schema=False)(self.show)
+        router.head("/v1/unsubscribe/<token>", include_in_schema=False)(self.show)
+        router.post("/v1/unsubscribe/<token>", include_in_schema=False)(self.stop)
+        return router
+
+    def show(self, token: str) -> Response[str]:
+        """Show what would be stopped, and the button that does it."""
+        with self._database.transaction() as connection:
+            found = store.find(connection, token)
+        if found is None:
+            return unknown_link()
+        if found.stopped_code is not None:
+            return _stopped(found.name)
+        return page(
+            "Stop this briefing?",
+            [f"“{found.name}” will not be sent to you any more. Its editions can still be read in your account."],
+            button="Stop sending it",
+        )
+
+    def stop(self, token: str) -> Response[str]:
+        """Stop a briefing's delivery; once more changes nothing and is answered alike."""
+        with self._database.transaction() as connection:
+            name = store.stop(connection, token)
+        return unknown_link() if name is None else _stopped(name)
+
+
+def _stopped(name: str) -> Response[str]:
+    return page("This briefing is stopped", [f"“{name}” is not sent to you any more."])

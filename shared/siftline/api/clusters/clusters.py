@@ -1,0 +1,261 @@
+"""The clusters resource: what one holds, grouped into stories, and grouping it now."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.api_gateway import Router
+from pydantic import BaseModel, Field
+
+from siftline.api.clusters import clusters_store
+from siftline.api.clusters.cluster_map import draw
+from siftline.api.http.auth import CurrentCaller
+from siftline.api.http.hand_out import HandOut
+from siftline.api.http.paging import DEFAULT_LIMIT, Limit, Next, decode_rank, encode_rank
+from siftline.api.http.problems import not_found
+from siftline.api.http.routing import BODY_PROBLEMS, answer, new_router, responses
+from siftline.api.http.shapes import NothingAsked, Page
+from siftline.contracts import JobType, Priority
+from siftline.jobs import jobs_store as jobs
+from siftline.jobs.job_model import NewJob
+from siftline.kit.db import Connection, Database
+
+_MAP_CLUSTERS = 200
+_MAP_POINTS = 5_000
+_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
+
+
+class Cluster(BaseModel):
+    """Items that belong together. Its id lasts from run to run, and so does its label while it hangs together."""
+
+    id: UUID = Field(examples=[_ID])
+    label: str = Field(examples=["interest rates · central bank"])
+    named_by: str | None = Field(
+        description="The language model that gave the label, and the version of what it was asked; null: key phrases",
+        examples=["gpt-4.1-mini/prompt-1"],
+    )
+    keywords: list[str] = Field(description="Key phrases, the most telling first")
+    size: int = Field(description="How many items")
+    colour: str = Field(description="Its colour on the map, which goes with its id", examples=["#0072B2"])
+    first_seen_at: datetime
+    updated_at: datetime
+
+
+class Grouping(BaseModel):
+    """The latest grouping."""
+
+    made_at: datetime = Field(description="What came later is not grouped yet")
+    contents: int = Field(description="How many items were grouped")
+    unclustered: int = Field(description="How many of them belong to no cluster")
+
+
+class Clusters(Page):
+    """A page of clusters, largest first."""
+
+    items: list[Cluster]
+    run: Grouping | None = Field(description="null before the first grouping")
+
+
+class Member(BaseModel):
+    """An item of a cluster."""
+
+    id: UUID = Field(examples=[_ID])
+    content_id: UUID = Field(examples=[_ID])
+    title: str | None
+    url: str = Field(examples=["https://example.org/story"])
+    lang: str | None = Field(description="ISO 639-1", examples=["en"])
+    summary: str | None
+    published_at: datetime | None = Field(description="As the page claims")
+    source_id: UUID | None = Field(description="The source that brought it")
+    distance: float = Field(description="Cosine distance to the cluster's centre, 0 to 2")
+
+
+class ClusterDetail(Cluster):
+    """A cluster with a page of its items, most central first."""
+
+    items: list[Member]
+    next: str | None
+
+
+class MappedCluster(BaseModel):
+    """A cluster on the map."""
+
+    id: UUID = Field(examples=[_ID])
+    label: str = Field(examples=["interest rates · central bank"])
+    size: int = Field(description="How many items")
+    colour: str = Field(examples=["#0072B2"])
+
+
+class Point(BaseModel):
+    """An item on the map."""
+
+    item_id: UUID = Field(examples=[_ID])
+    cluster_id: UUID = Field(examples=[_ID])
+    title: str | None
+    x: float = Field(ge=-1, le=1)
+    y: float = Field(ge=-1, le=1, description="upwards")
+    colour: str = Field(description="That of its cluster", examples=["#0072B2"])
+
+
+class Map(BaseModel):
+    """A map of the clusters: what is alike lies near each other. What lies where stays so from run to run."""
+
+    clusters: list[MappedCluster] = Field(description="Largest first, at most 200")
+    points: list[Point] = Field(
+        description="At most 5,000, the most central of each cluster; the unclustered have none"
+    )
+    run: Grouping | None = Field(description="null before the first grouping")
+
+
+class Recompute(BaseModel):
+    """A grouping that was asked for."""
+
+    job_id: UUID = Field(examples=[_ID])
+
+
+class ClusterRoutes:
+    """``/v1/clusters``."""
+
+    def __init__(self, database: Database, hand_out: HandOut, *, max_attempts: int) -> None:
+        self._database = database
+        self._hand_out = hand_out
+        self._max_attempts = max_attempts
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        router.get(
+            "/v1/clusters",
+            summary="List your clusters",
+            operation_id="listClusters",
+            responses=responses((200, Clusters, "A page of the list")),
+            tags=["clusters"],
+        )(self.browse)
+        router.get(
+            "/v1/clusters/map",
+            summary="Get the map of your clusters",
+            operation_id="getClusterMap",
+            responses=responses((200, Map, "Where every item lies")),
+            tags=["clusters"],
+        )(self.show_map)
+        router.get(
+            "/v1/clusters/map.svg",
+            summary="Draw the map of your clusters (SVG)",
+            operation_id="drawClusterMap",
+            responses=responses((200, "image/svg+xml", "The picture, for light and dark grounds")),
+            tags=["clusters"],
+        )(self.draw_map)
+        router.get(
+            "/v1/clusters/<cluster_id>",
+            summary="Get a cluster and its items",
+            operation_id="getCluster",
+            responses=responses((200, ClusterDetail, "The cluster"), problems=(404,)),
+            tags=["clusters"],
+        )(self.show)
+        router.post(
+            "/v1/clusters/recompute",
+            summary="Group your items now",
+            operation_id="recomputeClusters",
+            responses=responses((202, Recompute, "They will be grouped"), problems=BODY_PROBLEMS),
+            tags=["clusters"],
+        )(self.recompute)
+        return router
+
+    def browse(
+        self,
+        caller: CurrentCaller,
+        *,
+        limit: Limit = DEFAULT_LIMIT,
+        next: Next = None,  # noqa: A002  # the parameter's name in the API
+    ) -> Clusters:
+        """List clusters."""
+        with self._database.transaction() as connection:
+            rows = clusters_store.list_clusters(connection, caller.user_id, decode_rank(next), limit + 1)
+            run = clusters_store.last_run(connection, caller.user_id)
+        shown = rows[:limit]
+        return Clusters(
+            items=[Cluster(**asdict(row)) for row in shown],
+            next=encode_rank(shown[-1].grouped_size, shown[-1].id) if len(rows) > limit else None,
+            run=Grouping(**asdict(run)) if run else None,
+        )
+
+    def show(
+        self,
+        cluster_id: UUID,
+        caller: CurrentCaller,
+        *,
+        limit: Limit = DEFAULT_LIMIT,
+        next: Next = None,  # noqa: A002  # the parameter's name in the API
+    ) -> ClusterDetail:
+        """Show one cluster."""
+        with self._database.transaction() as connection:
+            cluster = clusters_store.find_cluster(connection, caller.user_id, cluster_id)
+            if cluster is None:
+                raise not_found("cluster")
+            rows = clusters_store.members(connection, caller.user_id, cluster_id, decode_rank(next), limit + 1)
+        shown = rows[:limit]
+        return ClusterDetail(
+            **asdict(cluster),
+            items=[Member(**asdict(row)) for row in shown],
+            next=encode_rank(shown[-1].distance, shown[-1].content_id) if len(rows) > limit else None,
+        )
+
+    def show_map(self, caller: CurrentCaller) -> Map:
+        """Show the map in numbers."""
+        with self._database.transaction() as connection:
+            clusters, points = _mapped(connection, caller.user_id)
+            run = clusters_store.last_run(connection, caller.user_id)
+        colours = {cluster.id: cluster.colour for cluster in clusters}
+        return Map(
+            clusters=[MappedCluster(**asdict(cluster)) for cluster in clusters],
+            points=[
+                Point(
+                    item_id=point.item_id,
+                    cluster_id=point.cluster_id,
+                    title=point.title,
+                    x=point.x,
+                    y=point.y,
+                    colour=colours[point.cluster_id],
+                )
+                for point in points
+            ],
+            run=Grouping(**asdict(run)) if run else None,
+        )
+
+    def draw_map(self, caller: CurrentCaller) -> Response[str]:
+        """Draw the map."""
+        with self._database.transaction() as connection:
+            clusters, points = _mapped(connection, caller.user_id)
+        return Response(
+            status_code=200,
+            content_type="image/svg+xml; charset=utf-8",
+            body=draw(clusters, points).decode(),
+            headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"},
+        )
+
+    def recompute(
+        self,
+        caller: CurrentCaller,
+        body: NothingAsked | None = None,  # noqa: ARG002  # there to be validated
+    ) -> Response[Recompute]:
+        """Queue a grouping; one that is under way is followed by another."""
+        job = NewJob(
+            job_type=JobType.CLUSTER_USER,
+            subject_id=caller.user_id,
+            group_key=f"user:{caller.user_id}",
+            priority=Priority.SAVED,
+        )
+        with self._database.transaction() as connection:
+            job_ids = jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
+        self._hand_out(job_ids)
+        return answer(202, Recompute(job_id=job_ids[0]))
+
+
+def _mapped(
+    connection: Connection, user_id: UUID
+) -> tuple[Sequence[clusters_store.MapCluster], Sequence[clusters_store.MapPoint]]:
+    """Return the largest clusters, and where the most central items of each lie."""
+    clusters = clusters_store.map_clusters(connection, user_id, _MAP_CLUSTERS)
+    return clusters, clusters_store.map_points(connection, user_id, [cluster.id for cluster in clusters], _MAP_POINTS)

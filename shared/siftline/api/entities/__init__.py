@@ -1,0 +1,1 @@
+"""The organisations, people and places that the caller's items name."""

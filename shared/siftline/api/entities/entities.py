@@ -1,0 +1,149 @@
+"""The entities resource: whom the caller's items name, by canonical or temporary id."""
+
+from dataclasses import asdict
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler.api_gateway import Router
+from aws_lambda_powertools.event_handler.openapi.params import Query
+from pydantic import BaseModel, Field
+
+from siftline.api.entities import held_entities_store
+from siftline.api.entities.held_entities_store import EntityRow
+from siftline.api.http.auth import CurrentCaller
+from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, decode_rank, encode_rank, page
+from siftline.api.http.problems import not_found
+from siftline.api.http.routing import new_router, responses
+from siftline.api.http.shapes import Cause, Page
+from siftline.kit.db import Database
+
+_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
+_REASONS = {
+    "ambiguous": "Several organisations have this name.",
+    "unknown_to_providers": "None of those who were asked knows this name.",
+}
+_ANY_REASON = "Those who might know could not be asked."
+
+
+class EntityKind(StrEnum):
+    """What a name names."""
+
+    ORGANISATION = "ORG"
+    PERSON = "PER"
+    PLACE = "LOC"
+
+
+class Entity(BaseModel):
+    """One whom items name."""
+
+    id: str = Field(
+        description="The canonical id, or the temporary one as long as there is none",
+        examples=["lei:529900T8BM49AURSDO55"],
+    )
+    kind: EntityKind = Field(description="`ORG`, `PER` or `LOC`")
+    name: str = Field(examples=["Acme Robotics, Inc."])
+    temporary_id: str = Field(description="Follows from the name; goes on being understood when there is another id")
+    canonical_id: str | None = Field(description="null as long as nobody has told who it is")
+    provider: str | None = Field(description="Who told it", examples=["gleif"])
+    reason: Cause | None = Field(description="Why there is no canonical id, where somebody was asked")
+    items: int = Field(description="How many of your items name it")
+
+
+class Entities(Page):
+    """A page of entities, the most often named first."""
+
+    items: list[Entity]
+
+
+class Naming(BaseModel):
+    """An item that names an entity."""
+
+    id: UUID = Field(examples=[_ID])
+    content_id: UUID = Field(examples=[_ID])
+    title: str | None
+    url: str = Field(examples=["https://example.org/story"])
+    lang: str | None = Field(description="ISO 639-1", examples=["en"])
+    sort_at: datetime
+    mentions: int = Field(description="How often it does")
+
+
+class EntityDetail(Page):
+    """An entity, its names, and a page of your items that name it, newest first."""
+
+    entity: Entity
+    aliases: list[str] = Field(description="All its names, as each was written first")
+    items: list[Naming]
+
+
+class EntityRoutes:
+    """``/v1/entities``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        router.get(
+            "/v1/entities",
+            summary="List the entities your items name",
+            operation_id="listEntities",
+            responses=responses((200, Entities, "A page of the list")),
+            tags=["entities"],
+        )(self.browse)
+        router.get(
+            "/v1/entities/<entity_id>",
+            summary="Get an entity and the items that name it",
+            operation_id="getEntity",
+            responses=responses((200, EntityDetail, "The entity"), problems=(404,)),
+            tags=["entities"],
+        )(self.show)
+        return router
+
+    def browse(
+        self,
+        caller: CurrentCaller,
+        *,
+        kind: Annotated[EntityKind | None, Query(description="Only organisations, people or places")] = None,
+        limit: Limit = DEFAULT_LIMIT,
+        next: Next = None,  # noqa: A002  # the parameter's name in the API
+    ) -> Entities:
+        """List entities."""
+        with self._database.transaction() as connection:
+            rows = held_entities_store.list_entities(connection, caller.user_id, kind, decode_rank(next), limit + 1)
+        shown = rows[:limit]
+        return Entities(
+            items=[_entity(row) for row in shown],
+            next=encode_rank(shown[-1].items, shown[-1].id) if len(rows) > limit else None,
+        )
+
+    def show(
+        self,
+        entity_id: str,
+        caller: CurrentCaller,
+        *,
+        limit: Limit = DEFAULT_LIMIT,
+        next: Next = None,  # noqa: A002  # the parameter's name in the API
+    ) -> EntityDetail:
+        """Show one entity."""
+        after = decode(next)
+        place = None if after is None else (after.at, after.id)
+        with self._database.transaction() as connection:
+            ids = held_entities_store.ids_of(connection, entity_id)
+            found = held_entities_store.find_entity(connection, caller.user_id, ids)
+            if found is None:
+                raise not_found("entity")
+            names = held_entities_store.aliases(connection, found.id)
+            rows = held_entities_store.naming(connection, caller.user_id, found.id, place, limit + 1)
+        shown, following = page(rows, limit, lambda row: Cursor(row.place_at, row.id))
+        return EntityDetail(
+            entity=_entity(found), aliases=names, items=[Naming(**asdict(row)) for row in shown], next=following
+        )
+
+
+def _entity(row: EntityRow) -> Entity:
+    reason = None if row.reason is None else Cause(code=row.reason, detail=_REASONS.get(row.reason, _ANY_REASON))
+    values = asdict(row) | {"id": row.canonical_id or row.temporary_id, "reason": reason}
+    return Entity.model_validate(values)

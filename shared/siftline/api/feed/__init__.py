@@ -1,0 +1,1 @@
+"""The ranked feed, as JSON and as Atom."""

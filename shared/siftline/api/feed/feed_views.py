@@ -1,0 +1,71 @@
+"""Places of the feed as the API shows them."""
+
+from dataclasses import asdict
+
+from siftline.api.feed.feed_models import Diversity, FeedItem, Folded, Story
+from siftline.api.feed.feed_service import Shown
+from siftline.api.items.item_models import Topic
+from siftline.api.items.item_views import fields_of
+from siftline.api.items.items_store import Freshness
+from siftline.api.items.scores import Reason, freshness_of, freshness_reason, reasons_of
+
+
+def feed_item_of(shown: Shown, freshness: Freshness, factor: float) -> FeedItem:
+    """Return a place with its reasons; ``factor`` is what diversity has its score count."""
+    row, nth = shown.lead, shown.place.nth
+    habits = [Topic(**habit) for habit in row.granular_topics or []] if row.topics is None else None
+    reasons = reasons_of(row, freshness) or _unscored(shown, freshness, factor, habits or [])
+    return FeedItem.model_validate(
+        fields_of(row)
+        | {
+            "site": row.site,
+            "rank": round(shown.place.rank, 4),
+            "reasons": reasons,
+            "freshness": round(freshness_of(row, freshness), 4),
+            "source_topics": habits,
+            "diversity": Diversity(nth=nth, factor=round(factor, 4), detail=_spread(shown, factor)),
+            "story": Story(
+                id=shown.story_id,
+                size=shown.size,
+                folded=[Folded.model_validate(asdict(one)) for one in shown.folded],
+            ),
+        }
+    )
+
+
+def ordinal(number: int) -> str:
+    """Return a number in words of rank.
+
+    >>> [ordinal(number) for number in (1, 2, 3, 4, 11, 21, 112)]
+    ['1st', '2nd', '3rd', '4th', '11th', '21st', '112th']
+    """
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}th" if number % 100 in {11, 12, 13} else f"{number}{ending}"
+
+
+def _unscored(shown: Shown, freshness: Freshness, factor: float, habits: list[Topic]) -> list[Reason]:
+    """Explain where what is not scored yet stands: by what its source writes about, where that is known."""
+    weight = 1.0 - freshness.freshness_weight
+    fresh = freshness.freshness_weight * freshness_of(shown.lead, freshness)
+    points = max(shown.place.rank / factor - fresh, 0.0)
+    about = ", ".join(habit.topic for habit in habits)
+    detail = "It is not scored yet; nothing is known of what its source writes about."
+    if about:
+        detail = (
+            f"It is not scored yet; its source mostly writes about {about}, and what you hold about that stands in."
+        )
+    standing = Reason(
+        code="topics",
+        detail=detail,
+        weight=round(weight, 6),
+        value=round(points / weight, 4),
+        points=round(points, 6),
+    )
+    return [standing, *freshness_reason(shown.lead, freshness)]
+
+
+def _spread(shown: Shown, factor: float) -> str:
+    if shown.lead.source_id is None:
+        return "No source of yours brought it; it counts in full."
+    which = f"The {ordinal(shown.place.nth)} story of its source within 24 hours"
+    return f"{which}: counts in full." if factor == 1.0 else f"{which}: its score counts {factor:.2f}."

@@ -1,0 +1,1 @@
+"""What every route shares: dispatch, admission, limits, problems, paging, the OpenAPI document."""

@@ -1,0 +1,221 @@
+"""Cursor paging: a list continues after the last row that was shown, however many came or went meanwhile."""
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Annotated, Any, TypeVar
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler.openapi.params import Query
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator
+
+from siftline.api.http.problems import Fault, ProblemError, faulty
+from siftline.api.http.request_checks import UNSTORABLE
+
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 200
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+T = TypeVar("T")
+_NO_CURSOR = "This is not the `next` of a page of this list: send it with the parameters that the page was asked with."
+_FAULTS = (binascii.Error, ValueError, TypeError, AttributeError, OverflowError)
+
+Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many to return at most")]
+Next = Annotated[
+    str | None,
+    Query(
+        max_length=256,
+        description="Where to go on: the `next` of the page before, unchanged, as are the other parameters",
+    ),
+]
+
+
+def _utc(time: datetime) -> datetime:
+    try:
+        return time.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("is before the year 1 or after 9999 in UTC") from error
+
+
+_list: ContextVar[str] = ContextVar("list", default="")
+
+
+@contextmanager
+def paging(path: str, query: Mapping[str, str]) -> Iterator[None]:
+    """Tell which list a request is about, while it is answered: a ``next`` goes on only where it was made.
+
+    What is asked for is the path and all parameters but ``next`` and ``limit``.
+    """
+    asked = sorted((name, value) for name, value in query.items() if name not in {"next", "limit"})
+    token = _list.set(blake2b(json.dumps([path, asked]).encode(), digest_size=6).hexdigest())
+    try:
+        yield
+    finally:
+        _list.reset(token)
+
+
+def _encoded(place: list[Any]) -> str:
+    bound = [*place, _list.get()]
+    return base64.urlsafe_b64encode(json.dumps(bound, separators=(",", ":")).encode()).decode().rstrip("=")
+
+
+def _decoded(word: str) -> list[Any]:
+    bound = json.loads(base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True))
+    place: list[Any] = list(bound)
+    if not place or place.pop() != _list.get():
+        raise ValueError(word)
+    if any(isinstance(part, str) and UNSTORABLE.search(part) for part in place):
+        raise ValueError(word)
+    return place
+
+
+def _is_rank(number: Any) -> bool:
+    return isinstance(number, int | float) and not isinstance(number, bool) and abs(number) < 2**31
+
+
+def _no_cursor() -> ProblemError:
+    return faulty([Fault(code="invalid_cursor", detail=_NO_CURSOR, parameter="next")], "invalid_cursor")
+
+
+def _rfc3339(given: Any) -> Any:
+    if isinstance(given, datetime) or (isinstance(given, str) and _RFC3339.fullmatch(given)):
+        return given
+    raise ValueError("must be a time with date and offset (RFC 3339), such as 2026-11-28T09:30:00Z")
+
+
+Time = Annotated[AwareDatetime, BeforeValidator(_rfc3339), AfterValidator(_utc)]
+"""A time of the caller's: RFC 3339 with an offset, kept and shown in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """The place of a row in an order by time and id, newest first."""
+
+    at: datetime
+    id: UUID
+
+    def encode(self) -> str:
+        """Return it as an opaque word that needs no escaping in a URL."""
+        return _encoded([self.at.astimezone(UTC).isoformat(), self.id.hex])
+
+
+def decode(word: str | None) -> Cursor | None:
+    """Return the cursor that ``encode`` wrote; ``None`` for none. Raises 422 for anything else."""
+    if word is None:
+        return None
+    try:
+        at, key = _decoded(word)
+        time = datetime.fromisoformat(at)
+        if time.utcoffset() is None:
+            raise ValueError(at)
+        return Cursor(time.astimezone(UTC), UUID(hex=key))
+    except _FAULTS as error:
+        raise _no_cursor() from error
+
+
+@dataclass(frozen=True, slots=True)
+class RankCursor:
+    """The place of a row in an order by rank and id, as the ranks were at a moment: they change as time passes."""
+
+    at: datetime
+    rank: float
+    id: UUID
+
+    def encode(self) -> str:
+        """Return it as an opaque word that needs no escaping in a URL."""
+        return _encoded([self.at.astimezone(UTC).isoformat(), self.rank, self.id.hex])
+
+
+def decode_ranked(word: str | None) -> RankCursor | None:
+    """Return the cursor that ``RankCursor.encode`` wrote; ``None`` for none. Raises 422 for anything else."""
+    if word is None:
+        return None
+    try:
+        at, rank, key = _decoded(word)
+        time = datetime.fromisoformat(at)
+        if time.utcoffset() is None or not _is_rank(rank):
+            raise ValueError(word)
+        return RankCursor(time.astimezone(UTC), rank, UUID(hex=key))
+    except _FAULTS as error:
+        raise _no_cursor() from error
+
+
+def encode_rank(number: float, key: UUID) -> str:
+    """Return the place after a row in an order by number and id, as an opaque word."""
+    return _encoded([number, key.hex])
+
+
+def decode_rank(word: str | None) -> tuple[float, UUID] | None:
+    """Return the place that ``encode_rank`` wrote; ``None`` for none. Raises 422 for anything else."""
+    if word is None:
+        return None
+    try:
+        number, key = _decoded(word)
+        if not _is_rank(number):
+            raise ValueError(number)
+        return number, UUID(hex=key)
+    except _FAULTS as error:
+        raise _no_cursor() from error
+
+
+@dataclass(frozen=True, slots=True)
+class OrderCursor:
+    """The next place of an order that was kept as it was at a moment (``feed_orders``)."""
+
+    order_id: UUID
+    place: int
+
+    def encode(self) -> str:
+        """Return it as an opaque word that needs no escaping in a URL."""
+        return _encoded([self.order_id.hex, self.place])
+
+
+def decode_order(word: str | None) -> OrderCursor | None:
+    """Return the cursor that ``OrderCursor.encode`` wrote; ``None`` for none. Raises 422 for anything else."""
+    if word is None:
+        return None
+    try:
+        key, place = _decoded(word)
+        if not isinstance(place, int) or not _is_rank(place) or place < 0:
+            raise ValueError(word)
+        return OrderCursor(UUID(hex=key), place)
+    except _FAULTS as error:
+        raise _no_cursor() from error
+
+
+@dataclass(frozen=True, slots=True)
+class SectionCursor:
+    """The place after a key in one of several lists that follow one another; no key: its beginning."""
+
+    section: str
+    after: str | None
+
+    def encode(self) -> str:
+        """Return it as an opaque word that needs no escaping in a URL."""
+        return _encoded([self.section, self.after])
+
+
+def decode_section(word: str | None, sections: Collection[str]) -> SectionCursor | None:
+    """Return the cursor that ``SectionCursor.encode`` wrote; ``None`` for none. Raises 422 for anything else."""
+    if word is None:
+        return None
+    try:
+        section, after = _decoded(word)
+        if section not in sections or not isinstance(after, str):
+            raise ValueError(word)
+        return SectionCursor(section, after)
+    except _FAULTS as error:
+        raise _no_cursor() from error
+
+
+def page(rows: Sequence[T], limit: int, place: Callable[[T], Cursor | RankCursor]) -> tuple[Sequence[T], str | None]:
+    """Split ``limit + 1`` rows asked for into the page and the word for the next one, if there is one."""
+    if len(rows) <= limit:
+        return rows, None
+    return rows[:limit], place(rows[limit - 1]).encode()

@@ -1,0 +1,198 @@
+"""What a request must be before any route sees it: small enough, UTF-8, strict JSON, and text that can be stored."""
+
+import base64
+import binascii
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+from urllib.parse import unquote_plus, unquote_to_bytes
+
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
+
+from siftline.api.http.auth import is_by_token
+from siftline.api.http.problems import Fault, ProblemError, faulty, pointer
+from siftline.kit.lines import line
+
+MAX_BODY_BYTES = 1_048_576
+# PostgreSQL stores no NUL, and UTF-8 knows no lone surrogates.
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+"""What no text holds that we store."""
+_JSON_TYPE = re.compile(r"application/(?:json|[a-z0-9.+-]+\+json)(?:\s*;.*)?", re.IGNORECASE)
+_MAX_DEPTH = 32
+# An unknown field costs a fault of its own, with its place and a sentence. No body that we take comes near.
+_OBJECT_FIELDS_MAX = 200
+_BODY_FIELDS_MAX = 5_000
+_NAME_MAX_CHARS = 100
+# Routes that read their body themselves: files that are no JSON.
+_FILES = frozenset({"/v1/opml"})
+_UNSTORABLE_DETAIL = "NUL and lone surrogates cannot be stored."
+
+
+@dataclass(frozen=True, slots=True)
+class UnstorableEntry:
+    """Stands for an entry of a batch that holds text which cannot be stored: it is refused, and the others are not."""
+
+    pointer: str
+    detail: str = _UNSTORABLE_DETAIL
+
+
+def plain_request(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the event with its body as text; a file's is left as it came. Raises 400, 413 and 415.
+
+    What a link from a mail is posted with is left out: it says no more than the link does (RFC 8058), in any form.
+    """
+    request = dict(event)
+    if is_by_token(str(request.get("rawPath"))):
+        return request | {"body": None, "isBase64Encoded": False}
+    if takes_file(str(request.get("rawPath"))):
+        return request
+    body = request.get("body")
+    if not body:
+        return request
+    if len(body) > 2 * MAX_BODY_BYTES:  # base64 takes a third more; do not decode what is refused anyway
+        raise _too_large()
+    data = _decoded(body) if request.get("isBase64Encoded") else body.encode("utf-8", "surrogatepass")
+    if len(data) > MAX_BODY_BYTES:
+        raise _too_large()
+    headers = {str(name).lower(): value for name, value in (request.get("headers") or {}).items()}
+    content_type = str(headers.get("content-type") or "application/json").strip()
+    if not _JSON_TYPE.fullmatch(content_type):
+        raise ProblemError(415, "unsupported_media_type", "The body must be application/json.")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _bad_json("The body is not UTF-8.") from error
+    # One spelling for the validation behind us, which knows only application/json.
+    request["headers"] = {**headers, "content-type": "application/json"}
+    return {**request, "body": text, "isBase64Encoded": False}
+
+
+def read_json(text: str) -> Any:
+    """Return the body's value. Raises 400 for what is not JSON (RFC 8259), and 422 for too many fields, of which no
+    more is looked at, and for text that cannot be stored.
+
+    In an entry of a list ``items``, whose entries are answered each on its own, such text is left to that answer: an
+    ``UnstorableEntry`` stands in the entry's place.
+    """
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_Fields().taken)
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of thousands of digits
+        raise _bad_json("The body is not valid JSON.") from error
+    # Of a list Powertools would take the first entry for the whole; null may be said where no body is needed.
+    if isinstance(value, list | str | int | float):
+        raise faulty([Fault(code="not_an_object", detail="The body must be a JSON object.", pointer="#")])
+    faults: list[Fault] = []
+    for path in list(_unstorable(value, [])):
+        match path:
+            case ["items", int(place), *_]:
+                value["items"][place] = UnstorableEntry(pointer(path[2:]))
+            case _:
+                faults.append(Fault(code="unstorable_text", detail=_UNSTORABLE_DETAIL, pointer=pointer(path)))
+    if faults:
+        raise faulty(faults)
+    return value
+
+
+def refuse_unstorable(event: APIGatewayProxyEventV2) -> None:
+    """Raise 422 when the query, and 404 when the path, holds what is no text or nothing we store can hold.
+
+    A parameter that is given twice is refused too: nobody could say which one counts.
+    """
+    if UNSTORABLE.search(event.path):
+        raise ProblemError(404, "not_found", "There is no such route.")
+    faults = [
+        Fault(
+            code="invalid_utf8", detail="A parameter is UTF-8, percent-encoded.", parameter=line(name, _NAME_MAX_CHARS)
+        )
+        for name in _no_utf8(event.raw_query_string)
+    ]
+    faults += [
+        Fault(code="unstorable_text", detail=_UNSTORABLE_DETAIL, parameter=line(name, _NAME_MAX_CHARS))
+        for name, value in event.query_string_parameters.items()
+        if UNSTORABLE.search(name) or UNSTORABLE.search(value)
+    ]
+    given = Counter(unquote_plus(pair.partition("=")[0]) for pair in event.raw_query_string.split("&") if pair)
+    faults += [
+        Fault(code="given_twice", detail="Given more than once", parameter=line(name, _NAME_MAX_CHARS))
+        for name, times in given.items()
+        if times > 1 and not is_by_token(event.path)
+    ]
+    if faults:
+        raise faulty(faults)
+
+
+def refuse_body(text: str) -> None:
+    """Raise 422 for a body that says something, where a route has no use for one; 400 for what is no JSON."""
+    faults = [
+        Fault(code="extra_forbidden", detail="Unknown. Nothing is known here.", pointer=pointer([name]))
+        for name in read_json(text) or {}
+    ]
+    if faults:
+        raise faulty(faults)
+
+
+def takes_file(path: str) -> bool:
+    """Say whether a route reads its body itself, which need not be JSON."""
+    return path in _FILES
+
+
+def _no_utf8(query: str) -> Iterator[str]:
+    """Yield the parameters that are no UTF-8: a gateway has put other characters in the place of their bytes."""
+    for pair in query.split("&"):
+        try:
+            unquote_to_bytes(pair).decode("utf-8")
+        except UnicodeDecodeError:
+            yield unquote_plus(pair.partition("=")[0])
+
+
+def _unstorable(value: Any, path: list[str | int]) -> Iterator[list[str | int]]:
+    if len(path) > _MAX_DEPTH:
+        raise _bad_json("The body is nested too deeply.")
+    if isinstance(value, str):
+        if UNSTORABLE.search(value):
+            yield path
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            if UNSTORABLE.search(name):  # no pointer to what it holds could be written either
+                yield path
+            else:
+                yield from _unstorable(member, [*path, name])
+    elif isinstance(value, list):
+        for place, member in enumerate(value):
+            yield from _unstorable(member, [*path, place])
+
+
+class _Fields:
+    """Counts the fields of a body as its objects are read."""
+
+    def __init__(self) -> None:
+        self._total = 0
+
+    def taken(self, fields: list[tuple[str, Any]]) -> dict[str, Any]:
+        self._total += len(fields)
+        if len(fields) > _OBJECT_FIELDS_MAX or self._total > _BODY_FIELDS_MAX:
+            detail = f"An object may have at most {_OBJECT_FIELDS_MAX} fields, the whole body {_BODY_FIELDS_MAX:,}."
+            raise ProblemError(422, "too_many_fields", detail)
+        return dict(fields)
+
+
+def _decoded(body: str) -> bytes:
+    try:
+        return base64.b64decode(body, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise _bad_json("The body is not valid base64.") from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _bad_json(detail: str) -> ProblemError:
+    return ProblemError(400, "invalid_json", detail)
+
+
+def _too_large() -> ProblemError:
+    return ProblemError(413, "body_too_large", f"The body is larger than {MAX_BODY_BYTES // 1024} KiB.")

@@ -1,0 +1,230 @@
+"""One HTTP application out of resources: admission, strict JSON, validation; a problem document for every failure."""
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.exceptions import NotFoundError
+from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from psycopg.errors import ForeignKeyViolation
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
+
+from siftline.api.http.auth import admit, is_by_token
+from siftline.api.http.dispatch import Dispatcher
+from siftline.api.http.limits import RequestLimit
+from siftline.api.http.paging import paging
+from siftline.api.http.problems import (
+    SAFE_HEADERS,
+    Fault,
+    Problem,
+    ProblemError,
+    answer,
+    fault_of,
+    faulty,
+    not_found,
+    title,
+    to_json,
+    unknown_user,
+)
+from siftline.api.http.request_checks import plain_request, read_json, refuse_body, refuse_unstorable, takes_file
+from siftline.api.http.routing import Resource
+from siftline.kit.clock import Clock, SystemClock
+from siftline.kit.db import ConflictError
+from siftline.kit.errors import PermanentError, TransientError
+from siftline.kit.lines import line
+
+_RETRY_AFTER_S = 5.0
+_CONFLICT_TRIES = 5
+_NAME_MAX_CHARS = 100
+_POINTERS = {
+    "address_refused": "#/url",
+    "invalid_selector": "#/selector",
+    "invalid_url": "#/url",
+    "unsupported_scheme": "#/url",
+}
+"""Where in a body stands what these refuse."""
+
+
+class HttpApi:
+    """Answers API Gateway's HTTP API events (payload 2.0) from the routes of its resources, any number at once.
+
+    The routes of the resources ``elsewhere`` are another function's; here only their methods are told. Each token may
+    ask what ``limit`` lets it.
+    """
+
+    def __init__(
+        self,
+        resources: Sequence[Resource],
+        log: Logger,
+        *,
+        elsewhere: Sequence[Resource] = (),
+        limit: RequestLimit | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._log = log
+        self._limit = limit
+        self._clock = clock or SystemClock()
+        self.resolver, self._elsewhere = (
+            Dispatcher(
+                [resource.router() for resource in part],
+                [_safe_headers, _only_known, _of_one_list, _once_more],
+                serializer=to_json,
+                json_body_deserializer=read_json,
+            )
+            for part in (resources, elsewhere)
+        )
+        self._handle_failures()
+
+    def __call__(self, event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
+        """Answer one event."""
+        try:
+            request = plain_request(event)
+            wrapped = APIGatewayProxyEventV2(dict(request))
+            caller = admit(wrapped, self._clock.now())
+            if caller is not None and self._limit is not None:
+                self._limit.take(caller.token_id)
+                if wrapped.http_method.upper() not in {"GET", "HEAD"}:
+                    self._limit.refuse_leaving(caller.user_id)
+            refuse_unstorable(wrapped)
+        except ProblemError as error:
+            return _raw(answer(error.problem(), error.headers))
+        except TransientError as error:
+            return _raw(self._transient(error))
+        return self.resolver.resolve(request, context)
+
+    def routes(self) -> set[tuple[str, str]]:
+        """Return every (method, path) it answers; parameters stand in braces."""
+        return {(route.method, route.openapi_path) for route in self.resolver.routes()}
+
+    def _handle_failures(self) -> None:
+        handle = self.resolver.exception_handler
+        handle(ProblemError)(lambda error: answer(error.problem(), error.headers))
+        handle(NotFoundError)(lambda _: self._no_route())
+        handle(RequestValidationError)(self._invalid)
+        handle(PermanentError)(_permanent)
+        handle(TransientError)(self._transient)
+        handle(ForeignKeyViolation)(self._broken_reference)
+        handle(Exception)(self._unexpected)
+
+    def _invalid(self, error: RequestValidationError) -> Response[str]:
+        faults = error.errors()
+        places = {fault["loc"][0] for fault in faults if fault["loc"]}
+        if "response" in places:  # what we were about to say is wrong, not what was asked
+            return self._unexpected(error)
+        if "path" in places:  # not an id at all, so certainly not a known one
+            return self._no_route(otherwise="thing")
+        found = (fault_of(fault, self.resolver.body()) for fault in faults)
+        return answer(faulty(chain(_unknown_parameters(self.resolver), found)).problem())
+
+    def _no_route(self, *, otherwise: str = "route") -> Response[str]:
+        """Answer a method that a known path does not take (RFC 9110, section 15.5.6), or an unknown path."""
+        event = self.resolver.current_event
+        allowed = self.resolver.methods(event.path) or self._elsewhere.methods(event.path)
+        if not allowed or event.http_method.upper() in allowed:
+            return answer(not_found(otherwise).problem())
+        detail = f"This path answers {', '.join(allowed)} only."
+        problem = ProblemError(405, "method_not_allowed", detail).problem()
+        return answer(problem, {"Allow": ", ".join(allowed)})
+
+    def _broken_reference(self, error: ForeignKeyViolation) -> Response[str]:
+        """Answer a caller whose account was deleted between the look at it and the write."""
+        if not (error.diag.constraint_name or "").endswith("_user_id_fkey"):
+            return self._unexpected(error)
+        return answer(unknown_user().problem())
+
+    def _transient(self, error: TransientError) -> Response[str]:
+        self._log.warning("request_failed", error_code=error.error_code, exc_info=error)
+        problem = Problem(title=title(503), status=503, detail=error.detail, code=error.error_code)
+        wait_s = error.retry_after_s if error.retry_after_s is not None else _RETRY_AFTER_S
+        return answer(problem, {"Retry-After": str(math.ceil(wait_s))})
+
+    def _unexpected(self, error: Exception) -> Response[str]:
+        self._log.error("request_failed", error_code="internal_error", exc_info=error)
+        problem = Problem(
+            title=title(500),
+            status=500,
+            detail="Something went wrong on our side. It has been logged under this request id.",
+            code="internal_error",
+            request_id=getattr(self.resolver.lambda_context, "aws_request_id", None),
+        )
+        return answer(problem)
+
+
+def _permanent(error: PermanentError) -> Response[str]:
+    """Answer why an address, or what goes with it, is refused; routes with other fields word such faults themselves."""
+    pointer = _POINTERS.get(error.error_code)
+    faults = [Fault(code=error.error_code, detail=error.detail, pointer=pointer)] if pointer else []
+    return answer(ProblemError(422, error.error_code, error.detail, faults).problem())
+
+
+def _safe_headers(app: Dispatcher, next_middleware: Any) -> Response[Any]:
+    response: Response[Any] = next_middleware(app)
+    for name, value in SAFE_HEADERS.items():
+        response.headers.setdefault(name, value)
+    return response
+
+
+def _only_known(app: Dispatcher, next_middleware: Any) -> Response[Any]:
+    """Refuse what no route would look at: a misspelt filter would otherwise answer with everything."""
+    event = app.current_event
+    faults = _unknown_parameters(app)
+    if faults:
+        raise faulty(faults, "unknown_parameter")
+    reads = event.http_method.upper() in {"GET", "HEAD"} or takes_file(event.path)
+    if event.body and app.parameters() is not None and app.body() is None and not reads:
+        refuse_body(event.body)
+    response: Response[Any] = next_middleware(app)
+    return response
+
+
+def _unknown_parameters(app: Dispatcher) -> list[Fault]:
+    """Return the parameters that a route does not know.
+
+    To links in mails and feeds, others add parameters of their own (``utm_source``): these say nothing to us.
+    """
+    known = app.parameters()
+    if known is None or is_by_token(app.current_event.path):
+        return []
+    detail = f"Known here: {', '.join(sorted(known))}." if known else "This path knows no parameters."
+    sent = app.current_event.query_string_parameters
+    unknown = (line(name, _NAME_MAX_CHARS) for name in sent if name not in known)
+    return [Fault(code="unknown_parameter", detail=detail, parameter=name) for name in unknown]
+
+
+def _of_one_list(app: Dispatcher, next_middleware: Any) -> Response[Any]:
+    """Let the pages of a list be of that list alone."""
+    event = app.current_event
+    with paging(event.path, event.query_string_parameters):
+        response: Response[Any] = next_middleware(app)
+    return response
+
+
+def _once_more(app: Dispatcher, next_middleware: Any) -> Response[Any]:
+    """Run a route again whose transaction PostgreSQL broke off to end a deadlock: nothing of it has happened.
+
+    Everybody takes a job before its subject (``siftline.jobs.jobs_store.hold``), but one may come into being in
+    between. The waits differ, so that two requests that met do not meet again.
+    """
+    tries = Retrying(
+        retry=retry_if_exception_type(ConflictError),
+        stop=stop_after_attempt(_CONFLICT_TRIES),
+        wait=wait_random(0, 0.1),
+        reraise=True,
+    )
+    response: Response[Any] = tries(next_middleware, app)
+    return response
+
+
+def _raw(response: Response[str]) -> dict[str, Any]:
+    return {
+        "statusCode": response.status_code,
+        "headers": dict(response.headers),
+        "body": response.body,
+        "isBase64Encoded": False,
+        "cookies": [],
+    }

@@ -1,0 +1,1 @@
+"""What the caller holds: listing, saving, showing, changing."""

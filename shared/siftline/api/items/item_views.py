@@ -1,0 +1,133 @@
+"""Rows of items as the API shows them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from siftline.api.entities.held_entities_store import NamedRow
+from siftline.api.http.shapes import Cause, Waiting
+from siftline.api.items.details_store import DerivationRow, DuplicateRow, RecordingRow, VectorRow
+from siftline.api.items.item_models import Derivation, Duplicate, Item, ItemDetail, Named, Recording, Transcript, Vector
+from siftline.api.items.items_store import Freshness, ItemRow
+from siftline.api.items.scores import reasons_of
+from siftline.jobs.credits_store import NO_CREDIT, NO_CREDIT_DETAIL
+
+_NOTICES = {
+    "insufficient_content": "The page holds too little text, or none that makes sense, to summarise or sort; a topic"
+    " it shows is its source's.",
+    "without_vector": "The embedding model gave nothing usable for this text: words find it, meaning does not yet. It"
+    " is asked again by itself.",
+    NO_CREDIT: NO_CREDIT_DETAIL,
+    "page_unavailable": "The page itself could not be read; this is what its feed brought of it. It is asked for again "
+    "for some days, as long as the feed lists it.",
+    "consent_wall": "The site shows its page only to those who agree to be tracked; this is what else is known of it.",
+    "paywalled": "The rest is for the site's subscribers.",
+    "blocked_by_site": "The site does not let programs read its page; this is what its feed brought of it.",
+    "pdf_without_text": "The PDF holds only pictures of its pages, without text.",
+}
+_UNDATED = {
+    "date_unreadable": "cannot be read",
+    "date_ambiguous": "may be one of two days: nothing tells in which order day and month stand",
+    "date_implausible": "cannot be when it was published",
+}
+_WORDS_PER_MINUTE = 230
+# Where no spaces part words, characters are counted as such.
+_CHARACTERS_PER_MINUTE = {"zh": 500, "ja": 500, "th": 900, "lo": 900, "km": 900, "my": 900}
+_ANY_NOTICE = "The page could be read only in part."
+
+
+def item_of(row: ItemRow) -> Item:
+    """Return a row as an item of a list."""
+    return Item.model_validate(fields_of(row))
+
+
+def detail_of(
+    row: ItemRow,
+    *,
+    waiting: Waiting | None,
+    duplicates: Sequence[DuplicateRow],
+    derivations: Sequence[DerivationRow],
+    named: Sequence[NamedRow],
+    vector: VectorRow | None,
+    recording: RecordingRow | None,
+    freshness: Freshness,
+) -> ItemDetail:
+    """Return a row and what is known besides it as one item."""
+    return ItemDetail.model_validate(
+        fields_of(row)
+        | {
+            **_wait(waiting),
+            "reasons": reasons_of(row, freshness),
+            "duplicates": [Duplicate(**asdict(one)) for one in duplicates],
+            "entities": [_named(one) for one in named],
+            "derivations": [Derivation(**asdict(one)) for one in derivations],
+            "vector": Vector(**asdict(vector)) if vector else None,
+            "recording": _recording(recording) if recording else None,
+        }
+    )
+
+
+def notice_of(code: str | None) -> Cause | None:
+    """Return what limits what could be read, in words."""
+    return None if code is None else Cause(code=code, detail=_NOTICES.get(code, _ANY_NOTICE))
+
+
+def undated_of(row: ItemRow) -> Cause | None:
+    """Return why the date that an item claims is not used, in words."""
+    if row.undated_code is None:
+        return None
+    why = _UNDATED.get(row.undated_code, "is not used")
+    detail = f"The date that is claimed, \u201c{row.undated_claim}\u201d, {why}. When it was first seen counts."
+    return Cause(code=row.undated_code, detail=detail)
+
+
+def error_of(code: str | None, detail: str | None) -> Cause | None:
+    """Return why something failed, in words."""
+    return None if code is None else Cause(code=code, detail=detail or "No more is known.")
+
+
+def reading_minutes(word_count: int | None, lang: str | None) -> int | None:
+    """Return how long a text takes to read, rounded up; where no spaces part words, by its characters."""
+    if not word_count:
+        return None
+    return math.ceil(word_count / _CHARACTERS_PER_MINUTE.get(lang or "", _WORDS_PER_MINUTE))
+
+
+def _named(row: NamedRow) -> Named:
+    return Named(id=row.canonical_id or row.temporary_id, kind=row.kind, name=row.name, mentions=row.mentions)
+
+
+def _wait(waiting: Waiting | None) -> dict[str, object]:
+    """Return what an item waits for, without what is behind its reading: the timeline tells that."""
+    if waiting is not None and waiting.code == "in_work":
+        return {"waiting_until": None, "waiting_reason": "It is being read now."}
+    return {"waiting_until": waiting and waiting.until, "waiting_reason": waiting and waiting.reason}
+
+
+def _recording(row: RecordingRow) -> Recording:
+    media = row.media
+    transcript = Transcript(
+        state=media.get("transcript_state"),
+        source=media.get("transcript_source"),
+        language=media.get("transcript_language"),
+        next_try_at=row.next_try_at,
+    )
+    return Recording(
+        url=media.get("url"),
+        media_type=media.get("media_type"),
+        duration_s=media.get("duration_s"),
+        transcript=transcript,
+    )
+
+
+def fields_of(row: ItemRow) -> dict[str, object]:
+    """Return what ``Item`` shows of a row."""
+    return asdict(row) | {
+        "sort_at": row.shown_sort_at,
+        "reading_minutes": reading_minutes(row.word_count, row.lang),
+        "tags": list(dict.fromkeys([*row.own_tags, *row.content_tags])),
+        "score": None if row.score is None else round(row.score, 4),
+        "undated": undated_of(row),
+        "notice": notice_of(row.shown_notice_code),
+        "error": error_of(row.error_code, row.error_detail),
+    }

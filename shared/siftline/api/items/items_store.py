@@ -1,0 +1,279 @@
+"""The caller's items in PostgreSQL. Every statement that takes an item's id also takes its holder's."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row, scalar_row
+
+from siftline.catalog.replaced_topics_store import left_of
+from siftline.kit.db import Connection
+from siftline.kit.ids import new_id
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """One item with its content; from ``description`` on, what is left empty in lists."""
+
+    id: UUID
+    content_id: UUID
+    url: str
+    status: str
+    title: str | None
+    author: str | None
+    site_name: str | None
+    image_url: str | None
+    kind: str
+    lang: str | None
+    word_count: int | None
+    published_at: datetime | None
+    undated_code: str | None
+    undated_claim: str | None
+    first_seen_at: datetime
+    """By this user."""
+    sort_at: datetime
+    """Where it stands in lists: by when anybody first held its page, if that does not say when it was published."""
+    summary: str | None
+    topics: list[dict[str, Any]] | None
+    """The shared ones; none where the user's set of its source takes their place."""
+    own_topics: list[dict[str, Any]] | None
+    """By the user's own sets; ``None`` where they have none, or nothing was compared yet."""
+    content_tags: list[str]
+    own_tags: list[str]
+    note: str | None
+    source_id: UUID | None
+    saved: bool
+    read_at: datetime | None
+    starred_at: datetime | None
+    notice_code: str | None
+    reading_notice_code: str | None
+    """What its reading said, where the notice says that it waits for credit."""
+    error_code: str | None
+    error_detail: str | None
+    created_at: datetime
+    updated_at: datetime
+    score: float | None
+    """With freshness, in [0, 1]; ``None`` where it is not scored yet."""
+    description: str | None = None
+    text: str | None = None
+    relevance: float | None = None
+    """The score without freshness."""
+    score_reasons: list[dict[str, Any]] | None = None
+
+    @property
+    def shown_sort_at(self) -> datetime:
+        """The earlier of when it was published and when this user got it: where it stands, as far as they may know."""
+        return self.first_seen_at if self.published_at is None else min(self.first_seen_at, self.published_at)
+
+    @property
+    def shown_notice_code(self) -> str | None:
+        """What limits its reading; that it waits for credit is told where that is what it waits for."""
+        return self.reading_notice_code or self.notice_code
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """What freshness counts in a score, from when backwards, and in how many seconds it halves."""
+
+    at: datetime
+    freshness_weight: float
+    half_life_s: float
+
+
+FRESHLESS = Freshness(datetime(1970, 1, 1, tzinfo=UTC), 0.0, 1.0)
+"""For who does not ask for scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What there is to know before an item is worked on again."""
+
+    content_id: UUID
+    url: str
+    has_text: bool
+    brought_by: UUID | None
+    """The source that brought it, where the user did not save it by hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusRow:
+    """How far an item's reading has come."""
+
+    id: UUID
+    content_id: UUID
+    status: str
+
+
+COLUMNS = f"""
+select i.id, i.content_id, coalesce(i.url, c.url) as url, c.status,
+  coalesce(nullif(c.title, ''), i.told_title) as title, c.author, c.site_name, c.image_url, c.kind, c.lang,
+  c.word_count, coalesce(c.published_at, i.told_at) as published_at, c.undated_code, c.undated_claim,
+  i.created_at as first_seen_at, c.sort_at, c.summary,
+  case when r.replaces then '[]' else {left_of("c.topics")} end as topics,
+  case when r.made_at is not null then r.topics end as own_topics, c.tags as content_tags, i.tags as own_tags, i.note,
+  i.source_id, i.saved, i.read_at, i.starred_at, c.notice_code, c.reading_notice_code, c.error_code, c.error_detail,
+  i.created_at, greatest(i.updated_at, c.updated_at) as updated_at,
+  item_rank(i.score, c.sort_at, %(at)s, %(freshness_weight)s, %(half_life_s)s) as score
+"""
+_ONE = f"""
+{COLUMNS}, c.description, c.text, i.score as relevance, i.score_reasons
+from items i join contents c on c.id = i.content_id
+left join readings r on r.user_id = i.user_id and r.content_id = i.content_id
+where i.id = %(id)s and i.user_id = %(user_id)s
+"""
+
+_COUNT_SAVED = "select count(*) from (select from items where user_id = %(user_id)s and saved limit %(limit)s) as held"
+
+_HELD = """
+select i.content_id, c.url, c.text is not null as has_text, case when not i.saved then i.source_id end as brought_by
+from items i join contents c on c.id = i.content_id
+where i.id = %(id)s and i.user_id = %(user_id)s
+"""
+
+_STATUSES = """
+select i.id, i.content_id, c.status from items i join contents c on c.id = i.content_id
+where i.user_id = %(user_id)s and i.id = any(%(ids)b::uuid[])
+"""
+
+_CHANGE = """
+update items set
+  read_at = case when not %(set_read)s then read_at when %(read)s then coalesce(read_at, now()) end,
+  starred_at = case when not %(set_starred)s then starred_at when %(starred)s then coalesce(starred_at, now()) end,
+  tags = case when %(set_tags)s then %(tags)s::text[] else tags end,
+  note = case when %(set_note)s then %(note)s else note end,
+  updated_at = now()
+where id = %(id)s and user_id = %(user_id)s
+returning id
+"""
+
+# Whoever saves this page at this moment holds its row; then it stays, so look only once the row is ours.
+_LOCK_CONTENT = """
+select c.id from contents c join items i on i.content_id = c.id
+where i.id = %(id)s and i.user_id = %(user_id)s for update of c
+"""
+# The user's own word, where a feed brought the page: no feed gives it to them again.
+_BURY = """
+insert into item_tombstones (url_key, user_id)
+select c.url_key, i.user_id from items i join contents c on c.id = i.content_id
+where i.id = %(id)s and i.user_id = %(user_id)s
+  and exists (select from source_entries e where e.content_id = c.id)
+on conflict (url_key, user_id) do update set deleted_at = now()
+"""
+_DELETE = "delete from items where id = %(id)s and user_id = %(user_id)s returning content_id"
+_DELETE_UNHELD = """
+delete from contents where id = %(content_id)s and not exists (select from items where content_id = %(content_id)s)
+returning id
+"""
+
+# From each source's own entries to their contents, one by one: by their order all contents would be walked for a
+# source that brought few. Held against deletion until the items stand.
+_NEWEST_CONTENTS = """
+with newest as materialized (
+  select followed.source_id, of_source.id
+  from unnest(%(source_ids)b::uuid[]) as followed (source_id) cross join lateral (
+    select c.id
+    from (select distinct e.content_id from source_entries e
+        where e.source_id = followed.source_id and e.content_id is not null) as listed
+      cross join lateral (select id, url_key, sort_at from contents where id = listed.content_id offset 0) c
+    where not exists (select from item_tombstones t where t.url_key = c.url_key and t.user_id = %(user_id)s)
+    order by c.sort_at desc, c.id desc limit %(limit)s) of_source)
+select newest.source_id, c.id from newest join contents c on c.id = newest.id order by c.id for key share of c
+"""
+
+_GIVE_ITEMS = """
+insert into items (id, user_id, content_id, source_id, told_title, told_at)
+select new.id, %(user_id)s, new.content_id, new.source_id, told.told_title, told.told_at
+from unnest(%(ids)b::uuid[], %(content_ids)b::uuid[], %(source_ids)b::uuid[]) as new (id, content_id, source_id)
+left join lateral (select e.told_title, e.told_at from source_entries e
+  where e.content_id = new.content_id and e.source_id = new.source_id order by e.first_seen_at limit 1) told on true
+order by new.content_id on conflict (user_id, content_id) do nothing
+returning source_id
+"""
+
+_UNPUBLISHED = """
+select id from jobs where subject_id = any(%(subjects)b::uuid[]) and state = 'pending' and published_at is null
+"""
+
+
+def find_item(connection: Connection, user_id: UUID, item_id: UUID, freshness: Freshness = FRESHLESS) -> ItemRow | None:
+    """Return one item with its text, or ``None`` if this user holds none of this id."""
+    with connection.cursor(row_factory=class_row(ItemRow)) as cursor:
+        return cursor.execute(_ONE, {"id": item_id, "user_id": user_id, **asdict(freshness)}).fetchone()
+
+
+def find_held(connection: Connection, user_id: UUID, item_id: UUID) -> Held | None:
+    """Return what is behind an item, or ``None`` if this user holds none of this id."""
+    with connection.cursor(row_factory=class_row(Held)) as cursor:
+        return cursor.execute(_HELD, {"id": item_id, "user_id": user_id}).fetchone()
+
+
+def statuses(connection: Connection, user_id: UUID, item_ids: Sequence[UUID]) -> dict[UUID, StatusRow]:
+    """Return how far reading has come, of those of these items that this user holds."""
+    with connection.cursor(row_factory=class_row(StatusRow)) as cursor:
+        return {row.id: row for row in cursor.execute(_STATUSES, {"user_id": user_id, "ids": list(item_ids)})}
+
+
+def change_item(connection: Connection, user_id: UUID, item_id: UUID, changes: Mapping[str, Any]) -> bool:
+    """Change what is personal about an item; only the fields named in ``changes``. Says whether it was there."""
+    values: dict[str, Any] = {"id": item_id, "user_id": user_id}
+    for name, otherwise in (("read", False), ("starred", False), ("tags", []), ("note", None)):
+        values[f"set_{name}"] = name in changes
+        values[name] = changes.get(name, otherwise)
+    return connection.execute(_CHANGE, values).fetchone() is not None
+
+
+def delete_item(connection: Connection, user_id: UUID, item_id: UUID) -> tuple[UUID, bool] | None:
+    """Take an item from a user; return its content and whether that went too because nobody else holds it.
+
+    No feed gives it to this user again; to others, later ones too, it does.
+    """
+    values = {"id": item_id, "user_id": user_id}
+    connection.execute(_LOCK_CONTENT, values)
+    connection.execute(_BURY, values)
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        content_id: UUID | None = cursor.execute(_DELETE, values).fetchone()
+    if content_id is None:
+        return None
+    gone = connection.execute(_DELETE_UNHELD, {"content_id": content_id}).fetchone() is not None
+    return content_id, gone
+
+
+def give_newest(connection: Connection, user_id: UUID, source_ids: Sequence[UUID], *, limit: int) -> dict[UUID, int]:
+    """Give a user items for the newest contents that each source has brought; returns how many are new to them.
+
+    What they deleted once does not come back.
+    """
+    values = {"source_ids": list(source_ids), "user_id": user_id, "limit": limit}
+    newest = connection.execute(_NEWEST_CONTENTS, values).fetchall()
+    given = connection.execute(
+        _GIVE_ITEMS,
+        {
+            "user_id": user_id,
+            "source_ids": [source_id for source_id, _ in newest],
+            "ids": [new_id() for _ in newest],
+            "content_ids": [content_id for _, content_id in newest],
+        },
+    )
+    return Counter(source_id for (source_id,) in given)
+
+
+def count_saved(connection: Connection, user_id: UUID, *, limit: int) -> int:
+    """Return how many pages a user has saved by hand, counted up to ``limit``."""
+    [(count,)] = connection.execute(_COUNT_SAVED, {"user_id": user_id, "limit": limit}).fetchall()
+    return int(count)
+
+
+def unpublished_jobs(connection: Connection, content_ids: Sequence[UUID]) -> list[UUID]:
+    """Return the contents' jobs that still have to be handed out."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return cursor.execute(_UNPUBLISHED, {"subjects": list(content_ids)}).fetchall()
+
+
+def now(connection: Connection) -> datetime:
+    """Return the time at which this transaction began."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        [moment] = cursor.execute("select now()").fetchall()
+    return moment  # type: ignore[no-any-return]  # a column of any type

@@ -1,0 +1,217 @@
+"""Saving pages: one, with an idempotency key, or many, each answered on its own. Nothing is fetched here."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.api_gateway import Router
+from aws_lambda_powertools.event_handler.openapi.params import Header
+from pydantic import ValidationError
+
+from siftline.api.http import idempotency_store
+from siftline.api.http.auth import CurrentCaller
+from siftline.api.http.destinations import check_destination
+from siftline.api.http.hand_out import HandOut
+from siftline.api.http.problems import ProblemError, conflict, fault_of
+from siftline.api.http.request_checks import UnstorableEntry
+from siftline.api.http.routing import BODY_PROBLEMS, LOCATION, answer, new_router, responses
+from siftline.api.http.shapes import Cause
+from siftline.api.items import items_store
+from siftline.api.items.item_models import BatchAnswer, BatchAnswers, SavedItem, SaveItem, SaveItems, Status
+from siftline.kit.db import Connection, Database
+from siftline.kit.errors import PermanentError
+
+_KeyHeader = Annotated[
+    str | None,
+    Header(alias="Idempotency-Key", pattern=r"^[\x21-\x7e]{1,255}$", description="Makes a repeated request harmless"),
+]
+
+
+class Saved(Protocol):
+    """What saving a URL gave (``siftline.ingest.saving.SavedItem``)."""
+
+    @property
+    def item_id(self) -> UUID:
+        """The user's item."""
+        ...
+
+    @property
+    def content_id(self) -> UUID:
+        """The page behind it."""
+        ...
+
+    @property
+    def status(self) -> str:
+        """How far reading has come."""
+        ...
+
+    @property
+    def created(self) -> bool:
+        """Whether the item is new."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page to be saved, its address checked."""
+
+    url: str
+    tags: list[str]
+    note: str | None
+
+
+class SaveUrls(Protocol):
+    """Writes contents, items and jobs in the caller's transaction (``siftline.ingest.saving.save_urls``)."""
+
+    def __call__(self, connection: Connection, user_id: UUID, wishes: Sequence[Page]) -> Sequence[Saved]:
+        """Save pages for a user; returns one answer each, in their order."""
+        ...
+
+
+class SaveRoutes:
+    """``POST /v1/items`` and ``POST /v1/items/batch``."""
+
+    def __init__(
+        self, database: Database, save_urls: SaveUrls, hand_out: HandOut, *, allow_loopback: bool, at_most: int
+    ) -> None:
+        """``at_most``: so many pages a user may save by hand."""
+        self._database = database
+        self._save_urls = save_urls
+        self._hand_out = hand_out
+        self._allow_loopback = allow_loopback
+        self._at_most = at_most
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        saved = (202, SavedItem, "Saved; it will be read"), (200, SavedItem, "You hold this page already")
+        router.post(
+            "/v1/items",
+            summary="Save a page",
+            operation_id="saveItem",
+            responses=responses(*saved, problems=(*BODY_PROBLEMS, 409), headers={200: LOCATION, 202: LOCATION}),
+            tags=["items"],
+        )(self.save)
+        router.post(
+            "/v1/items/batch",
+            summary="Save up to 500 pages",
+            operation_id="saveItems",
+            responses=responses((200, BatchAnswers, "One answer an entry"), problems=BODY_PROBLEMS),
+            tags=["items"],
+        )(self.save_batch)
+        return router
+
+    def save(self, body: SaveItem, caller: CurrentCaller, idempotency_key: _KeyHeader = None) -> Response[SavedItem]:
+        """Save a page: nothing is fetched here."""
+        url = check_destination(body.url, allow_loopback=self._allow_loopback)
+        digest = hashlib.sha256(body.model_dump_json().encode()).digest()
+        with self._database.transaction() as connection:
+            saved, created = self._replayed(connection, caller.user_id, idempotency_key, digest), False
+            if saved is None:
+                [fresh] = self._save_urls(connection, caller.user_id, [Page(url, body.tags, body.note)])
+                saved, created = _shown(fresh), fresh.created
+                if created and self._room(connection, caller.user_id) < 0:
+                    raise conflict("too_many_items", self._full())
+                if idempotency_key is not None and not idempotency_store.keep(
+                    connection, caller.user_id, idempotency_key, digest, [saved.id]
+                ):
+                    raise _reused()
+            waiting = items_store.unpublished_jobs(connection, [saved.content_id])
+        self._hand_out(waiting)
+        return answer(202 if created else 200, saved, location=f"/v1/items/{saved.id}")
+
+    def save_batch(self, body: SaveItems, caller: CurrentCaller, idempotency_key: _KeyHeader = None) -> BatchAnswers:
+        """Save many pages in one transaction; what is wrong with one is found before and costs the others nothing.
+
+        A repeated request with the same key saves again only what was deleted since.
+        """
+        checked = [self._checked(entry) for entry in body.items]
+        pages = [page for page in checked if isinstance(page, Page)]
+        digest = hashlib.sha256(b"batch\0" + repr(checked).encode("utf-8", "surrogatepass")).digest()
+        with self._database.transaction() as connection:
+            known = self._batch_before(connection, caller.user_id, idempotency_key, digest, len(pages))
+            lacking = [page for page, before in zip(pages, known, strict=True) if before is None]
+            lacking, beyond = self._within_room(connection, caller.user_id, lacking)
+            full = BatchAnswer(status_code=409, error=Cause(code="too_many_items", detail=self._full()))
+            fresh = iter([*map(_accepted, self._save_urls(connection, caller.user_id, lacking)), *[full] * beyond])
+            answers = [next(fresh) if before is None else _held(before) for before in known]
+            saved = [one.item for one in answers if one.item]
+            if idempotency_key is not None and saved and not beyond:
+                ids = [one.id for one in saved]
+                if not idempotency_store.keep(connection, caller.user_id, idempotency_key, digest, ids, batch=True):
+                    raise _reused()
+            waiting = items_store.unpublished_jobs(connection, [one.content_id for one in saved])
+        self._hand_out(waiting)
+        rest = iter(answers)
+        return BatchAnswers(items=[one if isinstance(one, BatchAnswer) else next(rest) for one in checked])
+
+    def _room(self, connection: Connection, user_id: UUID) -> int:
+        return self._at_most - items_store.count_saved(connection, user_id, limit=self._at_most + 1)
+
+    def _within_room(self, connection: Connection, user_id: UUID, pages: Sequence[Page]) -> tuple[list[Page], int]:
+        """Return the first of these pages, as many as the user may still save, and how many others there are."""
+        room = max(self._room(connection, user_id), 0)
+        return list(pages[:room]), len(pages[room:])
+
+    def _full(self) -> str:
+        return f"You have saved {self._at_most} pages, which is the most: delete some first."
+
+    def _batch_before(
+        self, connection: Connection, user_id: UUID, key: str | None, digest: bytes, count: int
+    ) -> Sequence[items_store.StatusRow | None]:
+        """Return what a batch under this key made before, where it is still held, in the order of its entries."""
+        known = None if key is None else idempotency_store.find(connection, user_id, key)
+        if known is None:
+            return [None] * count
+        if known.request_sha256 != digest or known.item_ids is None:
+            raise _reused()
+        held = items_store.statuses(connection, user_id, known.item_ids)
+        return [held.get(item_id) for item_id in known.item_ids]
+
+    def _replayed(self, connection: Connection, user_id: UUID, key: str | None, digest: bytes) -> SavedItem | None:
+        """Return the item that this key made before, if it is still held."""
+        known = None if key is None else idempotency_store.find(connection, user_id, key)
+        if known is None:
+            return None
+        if known.request_sha256 != digest:
+            raise _reused()
+        row = items_store.find_item(connection, user_id, known.item_id)
+        return None if row is None else SavedItem(id=row.id, content_id=row.content_id, status=Status(row.status))
+
+    def _checked(self, raw: Any) -> Page | BatchAnswer:
+        """Return a page that can be saved, or the answer to an entry that is none."""
+        if isinstance(raw, UnstorableEntry):
+            cause = Cause(code="unstorable_text", detail=f"{raw.pointer}: {raw.detail}")
+            return BatchAnswer(status_code=422, error=cause)
+        try:
+            entry = SaveItem.model_validate(raw)
+            url = check_destination(entry.url, allow_loopback=self._allow_loopback)
+            return Page(url, entry.tags, entry.note)
+        except ValidationError as error:
+            first = error.errors(include_input=False)[0]
+            fault = fault_of({**first, "loc": ("body", *first["loc"])}, SaveItem)
+            detail = f"{fault.pointer}: {fault.detail}"
+            return BatchAnswer(status_code=422, error=Cause(code="invalid_request", detail=detail))
+        except PermanentError as error:
+            return BatchAnswer(status_code=422, error=Cause(code=error.error_code, detail=error.detail))
+
+
+def _held(row: items_store.StatusRow) -> BatchAnswer:
+    item = SavedItem(id=row.id, content_id=row.content_id, status=Status(row.status))
+    return BatchAnswer(status_code=200, item=item)
+
+
+def _accepted(saved: Saved) -> BatchAnswer:
+    return BatchAnswer(status_code=202 if saved.created else 200, item=_shown(saved))
+
+
+def _shown(saved: Saved) -> SavedItem:
+    return SavedItem(id=saved.item_id, content_id=saved.content_id, status=Status(saved.status))
+
+
+def _reused() -> ProblemError:
+    detail = "This Idempotency-Key was used for another request. Use a new key for a new request."
+    return ProblemError(422, "idempotency_key_reused", detail)

@@ -1,0 +1,117 @@
+"""Scores as the API shows them: what they are made up of, in words and numbers, and having them made anew."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from siftline.api.http.hand_out import HandOut
+from siftline.api.items import items_store, taste_store
+from siftline.api.items.items_store import Freshness, ItemRow
+from siftline.contracts import JobType, Priority
+from siftline.jobs import jobs_store as jobs
+from siftline.jobs.job_model import NewJob
+from siftline.kit.db import Connection
+from siftline.text.score_words import age, sentence
+
+_DIGITS = 4
+
+
+class Reason(BaseModel):
+    """One part of a score."""
+
+    code: str = Field(
+        description="`interest`, `history`, `topics`, `source` or `freshness`; others may come", examples=["interest"]
+    )
+    detail: str = Field(description="In words", examples=['Near to your interest "solar energy" (likeness 0.24).'])
+    weight: float = Field(description="What it counts; all weights together are 1", examples=[0.2975])
+    value: float = Field(description="From 0 to 1", examples=[0.97])
+    points: float = Field(description="What it adds: `weight` times `value`; the score is their sum", examples=[0.2886])
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRule:
+    """What freshness counts and how fast it goes; what a user does counts once it comes to so much, after so long."""
+
+    freshness_weight: float = 0.15
+    half_life_s: float = 259_200.0
+    evidence_min: float = 1.0
+    gather_s: float = 30.0
+
+    def freshness(self, at: datetime) -> Freshness:
+        """Return what scores are read with at a moment."""
+        return Freshness(at, self.freshness_weight, self.half_life_s)
+
+
+class Scores:
+    """Has a user's items scored anew: one live job a user, however often it is asked for."""
+
+    def __init__(self, hand_out: HandOut, rule: ScoreRule, *, max_attempts: int) -> None:
+        self._hand_out = hand_out
+        self._max_attempts = max_attempts
+        self.rule = rule
+
+    def freshness(self, connection: Connection) -> Freshness:
+        """Return what scores are read with now, by the database's clock as all that items are dated with."""
+        return self.rule.freshness(items_store.now(connection))
+
+    def ask(self, connection: Connection, user_id: UUID, *, wait_s: float = 0.0) -> list[UUID]:
+        """Enqueue a scoring in the caller's transaction; returns what to hand out after its commit."""
+        due_at = items_store.now(connection) + timedelta(seconds=wait_s) if wait_s else None
+        job = NewJob(JobType.SCORE_USER, user_id, f"user:{user_id}", priority=Priority.SAVED, due_at=due_at)
+        return jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
+
+    def learn(self, connection: Connection, user_id: UUID, before: ItemRow, changes: Mapping[str, Any]) -> list[UUID]:
+        """Count what a change of an item says of the user's taste; returns what to hand out after the commit."""
+        evidence = 0.0
+        if "starred" in changes and changes["starred"] != (before.starred_at is not None):
+            evidence += taste_store.STAR
+        if changes.get("read") and before.read_at is None:
+            evidence += taste_store.READING
+        if not evidence:
+            return []
+        gathered = taste_store.add_evidence(connection, user_id, evidence)
+        if gathered is not None and gathered < self.rule.evidence_min:
+            return []
+        return self.ask(connection, user_id, wait_s=self.rule.gather_s)
+
+    def hand_out(self, job_ids: Sequence[UUID]) -> None:
+        """Hand out what was committed."""
+        self._hand_out(job_ids)
+
+
+def reasons_of(row: ItemRow, freshness: Freshness) -> list[Reason]:
+    """Return what an item's score is made up of, freshness last; nothing where it is not scored yet."""
+    if row.score_reasons is None or row.relevance is None:
+        return []
+    share = 1.0 - freshness.freshness_weight
+    reasons = [
+        _reason(part["code"], sentence(part), share * part["weight"], part["value"]) for part in row.score_reasons
+    ]
+    return [*reasons, *freshness_reason(row, freshness)]
+
+
+def freshness_of(row: ItemRow, freshness: Freshness) -> float:
+    """Return how fresh an item is, from 1 down; nothing dated in the future is fresher than fresh."""
+    return float(0.5 ** min(_age_s(row, freshness) / freshness.half_life_s, 1_000.0))
+
+
+def freshness_reason(row: ItemRow, freshness: Freshness) -> list[Reason]:
+    """Return what freshness adds to an item's score; nothing where it counts nothing."""
+    if not freshness.freshness_weight:
+        return []
+    old = age(_age_s(row, freshness))
+    detail = f"It is {old} old; its freshness halves every {age(freshness.half_life_s)}."
+    return [_reason("freshness", detail, freshness.freshness_weight, freshness_of(row, freshness))]
+
+
+def _age_s(row: ItemRow, freshness: Freshness) -> float:
+    return max((freshness.at - row.sort_at).total_seconds(), 0.0)
+
+
+def _reason(code: str, detail: str, weight: float, value: float) -> Reason:
+    points = round(weight * value, 6)
+    return Reason(code=code, detail=detail, weight=round(weight, 6), value=round(value, _DIGITS), points=points)

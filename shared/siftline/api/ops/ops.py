@@ -1,0 +1,277 @@
+"""What operators look at: how deep the queues are and how jobs fare."""
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated, Protocol
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler.api_gateway import Router
+from aws_lambda_powertools.event_handler.openapi.params import Query
+from pydantic import BaseModel, Field
+
+from siftline.api.http.routing import new_router, responses
+from siftline.api.http.shapes import Page
+from siftline.contracts import JobType, Queue
+from siftline.jobs import set_aside_store
+from siftline.jobs.breakers_store import open_breakers
+from siftline.jobs.counts_store import QueueCount, counts, duplicates, unknown
+from siftline.jobs.queues import Depth, QueueUnavailableError
+from siftline.kit.db import Database
+
+
+class Depths(Protocol):
+    """Knows how deep a queue is (``siftline.jobs.queues.SqsQueues``)."""
+
+    def depth(self, queue: Queue) -> Depth:
+        """Return SQS's approximate counts. Raises ``QueueUnavailableError``."""
+        ...
+
+
+class QueueView(BaseModel):
+    """One queue. SQS's own counts are approximate, and null while it does not answer."""
+
+    name: str = Field(examples=["content-processing"])
+    depth: int | None = Field(description="Messages ready to be received")
+    in_flight: int | None = Field(description="Messages being worked on")
+    delayed: int | None = Field(description="Messages held back for later")
+    dead_letters: int | None = Field(description="Messages on its dead-letter queue")
+    pending: int = Field(description="Jobs that nobody has taken yet, from PostgreSQL: handed out, waiting, or put off")
+    processing: int = Field(description="Jobs that a worker holds, from PostgreSQL")
+    oldest_age_s: float = Field(description="For how long its oldest due job has been waiting to be taken, in seconds")
+    oldest_running_s: float = Field(description="For how long its longest-held job has been in work, in seconds")
+
+
+class JobCounts(BaseModel):
+    """Jobs of one type by state."""
+
+    job_type: str = Field(examples=["analyze_content"])
+    pending: int = 0
+    processing: int = 0
+    completed: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    delayed: int = Field(default=0, description="Pending ones that are put off to a later time")
+    oldest_age_s: float = Field(default=0, description="For how long the oldest due one has been waiting, in seconds")
+    oldest_running_s: float = Field(default=0, description="For how long the longest-held has been in work, in seconds")
+
+
+class BreakerView(BaseModel):
+    """Something that is set up wrongly: the jobs that need it wait, at no cost, until it serves again."""
+
+    provider: str = Field(examples=["model"])
+    error_code: str = Field(examples=["model_missing"])
+    error_detail: str
+    probing: bool = Field(description="Whether a job is trying it right now")
+    next_try_s: float = Field(description="Until it is tried again, in seconds")
+
+
+class DuplicatesView(BaseModel):
+    """How much of what was read in the last 24 hours had been read elsewhere."""
+
+    contents: int = Field(description="Contents that came in and were read")
+    exact: int = Field(description="Duplicates: the same text to the letter")
+    near: int = Field(description="Duplicates: nearly the same text")
+    url: int = Field(description="Duplicates: another address of a page, by its own word")
+    ratio: float = Field(description="The share of duplicates, between 0 and 1", examples=[0.07])
+
+
+class UnknownJobsView(BaseModel):
+    """Jobs that a newer release left, before this one was deployed again. They wait for that release, untouched."""
+
+    job_type: str
+    queue: str
+    jobs: int = Field(description="Those that wait, run, or have still to be parked")
+
+
+class QueuesView(BaseModel):
+    """All queues and all job types, and what holds jobs up."""
+
+    queues: list[QueueView]
+    jobs: list[JobCounts]
+    unknown_jobs: list[UnknownJobsView] = Field(description="Of a type, or in a queue, that this release does not know")
+    breakers: list[BreakerView]
+    duplicates: DuplicatesView
+
+
+class SetAsideCount(BaseModel):
+    """How many rows a job type could not use, for one reason."""
+
+    job_type: str = Field(examples=["join_stories"])
+    kind: str = Field(description="Which kind of row it is", examples=["content"])
+    reason_code: str = Field(examples=["unusable_vector"])
+    rows: int
+
+
+class SetAsideView(BaseModel):
+    """A row that a job could not use, so that it did the rest."""
+
+    job_type: str = Field(examples=["join_stories"])
+    kind: str = Field(examples=["content"])
+    id: UUID
+    reason_code: str = Field(examples=["unusable_vector"])
+    detail: str = Field(examples=["Its vector holds what is no number."])
+    times: int = Field(description="How often a job met it")
+    first_at: datetime
+    last_at: datetime
+
+
+class SetAsideList(Page):
+    """What jobs set aside: all of it counted by reason, and the newest rows."""
+
+    counts: list[SetAsideCount]
+    items: list[SetAsideView]
+
+
+class QueueStats(BaseModel):
+    """Analysis by state."""
+
+    pending: int
+    processing: int
+    completed: int
+    failed: int
+
+
+class OpsRoutes:
+    """``/v1/ops`` and ``/admin``."""
+
+    def __init__(self, database: Database, depths: Depths) -> None:
+        self._database = database
+        self._depths = depths
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        router.get(
+            "/v1/ops/queues",
+            summary="Get the state of queues and jobs",
+            operation_id="getQueues",
+            responses=responses((200, QueuesView, "Queues and jobs")),
+            tags=["operations"],
+        )(self.queues)
+        router.get(
+            "/v1/ops/set-aside",
+            summary="List rows that jobs set aside",
+            operation_id="listSetAside",
+            responses=responses((200, SetAsideList, "Rows by reason, and the newest of them")),
+            tags=["operations"],
+        )(self.set_aside)
+        router.get(
+            "/admin/queue-stats",
+            summary="Count analysis jobs by state",
+            operation_id="getQueueStats",
+            responses=responses((200, QueueStats, "Analysis by state")),
+            tags=["operations"],
+        )(self.queue_stats)
+        return router
+
+    def queues(self) -> QueuesView:
+        """Show queues and jobs."""
+        rows = self._counts()
+
+        def view(queue: Queue) -> QueueView:
+            return self._queue(queue, [row for row in rows if row.queue == queue])
+
+        with ThreadPoolExecutor(len(Queue)) as threads:  # at once: one that does not answer is waited for
+            queues = list(threads.map(view, Queue))
+        jobs = [_jobs(job_type, rows) for job_type in JobType]
+        return QueuesView(
+            queues=queues,
+            jobs=jobs,
+            unknown_jobs=self._unknown(),
+            breakers=self._breakers(),
+            duplicates=self._duplicates(),
+        )
+
+    def set_aside(self, limit: Annotated[int, Query(ge=1, le=200)] = 50) -> SetAsideList:
+        """Show what jobs set aside."""
+        with self._database.transaction() as connection:
+            counted = set_aside_store.counts(connection)
+            rows = set_aside_store.newest(connection, limit=limit)
+        return SetAsideList(
+            counts=[SetAsideCount(**asdict(one)) for one in counted],
+            items=[
+                SetAsideView(
+                    job_type=row.job_type,
+                    kind=row.kind,
+                    id=row.row_id,
+                    reason_code=row.reason_code,
+                    detail=row.detail,
+                    times=row.times,
+                    first_at=row.first_at,
+                    last_at=row.last_at,
+                )
+                for row in rows
+            ],
+        )
+
+    def queue_stats(self) -> QueueStats:
+        """Count the analysis jobs."""
+        found = _jobs(JobType.ANALYZE_CONTENT, self._counts())
+        return QueueStats(
+            pending=found.pending, processing=found.processing, completed=found.completed, failed=found.failed
+        )
+
+    def _counts(self) -> list[QueueCount]:
+        with self._database.transaction() as connection:
+            return counts(connection)
+
+    def _unknown(self) -> list[UnknownJobsView]:
+        with self._database.transaction() as connection:
+            return [UnknownJobsView(**asdict(one)) for one in unknown(connection)]
+
+    def _duplicates(self) -> DuplicatesView:
+        with self._database.transaction() as connection:
+            found = duplicates(connection)
+        return DuplicatesView(**asdict(found), ratio=round(found.ratio, 4))
+
+    def _breakers(self) -> list[BreakerView]:
+        with self._database.transaction() as connection:
+            found = open_breakers(connection)
+        return [
+            BreakerView(
+                provider=one.provider,
+                error_code=one.error_code,
+                error_detail=one.error_detail,
+                probing=one.probing,
+                next_try_s=round(one.wait_s, 1),
+            )
+            for one in found
+        ]
+
+    def _queue(self, queue: Queue, rows: Sequence[QueueCount]) -> QueueView:
+        try:
+            depth = self._depths.depth(queue)
+        except QueueUnavailableError:
+            depth = None
+        return QueueView(
+            name=queue.value,
+            depth=depth.visible if depth else None,
+            in_flight=depth.in_flight if depth else None,
+            delayed=depth.delayed if depth else None,
+            dead_letters=depth.dead if depth else None,
+            pending=sum(row.pending for row in rows),
+            processing=sum(row.processing for row in rows),
+            oldest_age_s=_longest(row.oldest_due_s for row in rows),
+            oldest_running_s=_longest(row.oldest_running_s for row in rows),
+        )
+
+
+def _jobs(job_type: JobType, rows: Sequence[QueueCount]) -> JobCounts:
+    mine = [row for row in rows if row.job_type == job_type]
+    return JobCounts(
+        job_type=job_type,
+        pending=sum(row.pending for row in mine),
+        processing=sum(row.processing for row in mine),
+        completed=sum(row.completed for row in mine),
+        failed=sum(row.failed for row in mine),
+        cancelled=sum(row.cancelled for row in mine),
+        delayed=sum(row.delayed for row in mine),
+        oldest_age_s=_longest(row.oldest_due_s for row in mine),
+        oldest_running_s=_longest(row.oldest_running_s for row in mine),
+    )
+
+
+def _longest(ages_s: Iterable[float]) -> float:
+    return round(max(ages_s, default=0.0), 3)

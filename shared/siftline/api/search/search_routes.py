@@ -1,0 +1,199 @@
+"""Finding: search by meaning, and what resembles an item. Answered by the ``search`` function."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Literal, Protocol
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler.api_gateway import Router
+from aws_lambda_powertools.event_handler.openapi.params import Query
+from pydantic import BaseModel, Field, StringConstraints
+
+from siftline.api.http.auth import CurrentCaller
+from siftline.api.http.filters import (
+    ByEntity,
+    ByFolder,
+    ByLang,
+    BySince,
+    BySource,
+    ByStarred,
+    ByTag,
+    ByTopic,
+    ByUnread,
+    ByUntil,
+    Filters,
+)
+from siftline.api.http.paging import DEFAULT_LIMIT, Limit
+from siftline.api.http.problems import not_found
+from siftline.api.http.routing import new_router, responses
+from siftline.api.http.shapes import Cause, Page
+from siftline.api.items.item_models import Topic
+
+QUERY_MAX_CHARS = 500
+_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted(Filters):
+    """Which of the caller's items may be found; ``None`` means any."""
+
+    lang: str | None = None
+    entity: str | None = None
+
+
+class Found(Protocol):
+    """What a search came to (``siftline.rank.search.Answer``)."""
+
+    @property
+    def items(self) -> Sequence[object]:
+        """What ``FoundItem`` shows, best first."""
+        ...
+
+    @property
+    def mode(self) -> str:
+        """How it was found."""
+        ...
+
+    @property
+    def reason(self) -> object | None:
+        """Why it is less than it should be: a code and a detail."""
+        ...
+
+    @property
+    def corrected(self) -> str | None:
+        """The query that was answered, if another."""
+        ...
+
+
+class Finder(Protocol):
+    """Finds among what a user holds (``siftline.rank.search.Search``)."""
+
+    def search(self, user_id: UUID, query: str, filters: Wanted, *, limit: int) -> Found:
+        """Return what is nearest to the query."""
+        ...
+
+    def similar(self, user_id: UUID, item_id: UUID, filters: Wanted, *, limit: int) -> Found | None:
+        """Return what is nearest to an item; ``None`` if it is not the user's."""
+        ...
+
+
+class FoundHighlight(BaseModel):
+    """Where words of the query stand. Nothing in it is HTML."""
+
+    field: Literal["title", "summary", "text"] = Field(
+        description="Of `text` a passage is shown, with … where it is cut"
+    )
+    text: str = Field(description="Plain text, to be escaped where it is shown")
+    marks: list[tuple[int, int]] = Field(
+        description="Parts to be marked, from and up to which character of `text` (Unicode code points), in order",
+        examples=[[[4, 8]]],
+    )
+
+
+class FoundItem(BaseModel):
+    """An item of the caller's that was found."""
+
+    id: UUID = Field(examples=[_ID])
+    content_id: UUID = Field(examples=[_ID])
+    title: str | None = Field(description="Text, never HTML")
+    url: str = Field(examples=["https://example.org/story"])
+    score: float = Field(
+        description="hybrid: reciprocal ranks fused, 1 for what is first by meaning and by words; vectors: cosine "
+        "similarity; text: the share of the words that match, rare ones counting more"
+    )
+    lang: str | None = Field(description="ISO 639-1", examples=["en"])
+    summary: str | None
+    topics: list[Topic] | None = Field(description="Everybody's, best first")
+    own_topics: list[Topic] | None = Field(description="By your own topics, best first; null without any")
+    published_at: datetime | None = Field(description="As the page claims")
+    source_id: UUID | None = Field(description="The source that brought it")
+    highlights: list[FoundHighlight] = Field(description="Words of the query in it; none where meaning alone found it")
+
+
+class FoundItems(Page):
+    """What was found, best first."""
+
+    items: list[FoundItem]
+    mode: Literal["hybrid", "vectors", "text"] = Field(
+        description="By meaning and words; by meaning alone (similar items); by words alone"
+    )
+    corrected: str | None = Field(
+        description="The query that was answered, where a word of yours is in none of your items and one like it is"
+    )
+    degraded: bool = Field(description="Whether only words were matched, because meaning could not be")
+    reason: Cause | None = Field(description="Why the answer is degraded")
+
+
+_TYPED = 'What you look for, in your own words; "as a phrase", -without, this or that'
+_Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=QUERY_MAX_CHARS)]
+
+
+class SearchRoutes:
+    """``/v1/search`` and ``/v1/items/{item_id}/similar``; without a finder they are described, not answered."""
+
+    def __init__(self, finder: Finder | None) -> None:
+        self._maybe_finder = finder
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        router.get(
+            "/v1/search",
+            summary="Search your items",
+            operation_id="searchItems",
+            responses=responses((200, FoundItems, "What was found")),
+            tags=["search"],
+        )(self.search)
+        router.get(
+            "/v1/items/<item_id>/similar",
+            summary="List similar items",
+            operation_id="listSimilarItems",
+            responses=responses((200, FoundItems, "What was found"), problems=(404,)),
+            tags=["search"],
+        )(self.similar)
+        return router
+
+    def search(
+        self,
+        q: Annotated[_Query, Query(description=_TYPED)],
+        caller: CurrentCaller,
+        *,
+        lang: ByLang = None,
+        topic: ByTopic = None,
+        tag: ByTag = None,
+        source_id: BySource = None,
+        folder_id: ByFolder = None,
+        entity: ByEntity = None,
+        since: BySince = None,
+        until: ByUntil = None,
+        unread: ByUnread = None,
+        starred: ByStarred = None,
+        limit: Limit = DEFAULT_LIMIT,
+    ) -> FoundItems:
+        """Find what is nearest to a query in meaning, and what holds its words."""
+        wanted = Wanted(topic, tag, source_id, folder_id, since, until, unread, starred, lang, entity)
+        found = self._finder.search(caller.user_id, q, wanted, limit=limit)
+        return FoundItems.model_validate(found, from_attributes=True)
+
+    def similar(
+        self,
+        item_id: UUID,
+        caller: CurrentCaller,
+        *,
+        lang: ByLang = None,
+        unread: ByUnread = None,
+        limit: Limit = 10,
+    ) -> FoundItems:
+        """Find what resembles an item in meaning."""
+        wanted = Wanted(lang=lang, unread=unread)
+        found = self._finder.similar(caller.user_id, item_id, wanted, limit=limit)
+        if found is None:
+            raise not_found("item")
+        return FoundItems.model_validate(found, from_attributes=True)
+
+    @property
+    def _finder(self) -> Finder:
+        if self._maybe_finder is None:
+            raise not_found("route")
+        return self._maybe_finder

@@ -1,0 +1,45 @@
+"""Folders as the API takes and shows them."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from siftline.api.http.shapes import Asked, Name, Page
+
+_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
+
+FolderIds = Annotated[list[UUID], Field(max_length=500)]
+
+
+class NewFolder(Asked):
+    """A folder to be made."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "News"}]})
+
+    name: Name = Field(description="Unique among your folders, whatever its case", examples=["News"])
+
+
+class ChangeFolder(NewFolder):
+    """A folder's new name."""
+
+
+class FolderName(BaseModel):
+    """A folder, by name."""
+
+    id: UUID = Field(examples=[_ID])
+    name: str = Field(examples=["News"])
+
+
+class Folder(FolderName):
+    """A folder of sources."""
+
+    sources: int = Field(description="How many sources are in it", examples=[12])
+    created_at: datetime
+
+
+class Folders(Page):
+    """All of them, by name."""
+
+    items: list[Folder]

@@ -1,0 +1,242 @@
+"""Subscriptions out of other readers and into them: ``/v1/opml``."""
+
+import base64
+import binascii
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler import Request, Response
+from aws_lambda_powertools.event_handler.api_gateway import Router
+from aws_lambda_powertools.event_handler.depends import Depends
+
+from siftline.api.http.auth import CurrentCaller
+from siftline.api.http.callers import Caller
+from siftline.api.http.destinations import AddressRefusedError
+from siftline.api.http.hand_out import HandOut
+from siftline.api.http.problems import ProblemError, conflict
+from siftline.api.http.routing import BODY_PROBLEMS, new_router, responses
+from siftline.api.http.shapes import Cause
+from siftline.api.sources import folders_store, opml, sources_store
+from siftline.api.sources.following import Followed, Following
+from siftline.api.sources.following_store import Wish
+from siftline.api.sources.opml import Outline
+from siftline.api.sources.opml_models import OpmlAnswer, Outcome, OutlineAnswer
+from siftline.api.sources.source_addresses import Address, SourceKind, address_of
+from siftline.contracts import Priority
+from siftline.kit.db import Connection, Database
+from siftline.kit.errors import PermanentError
+
+_XML_TYPE = re.compile(
+    r"(?:text|application)/(?:xml|x-opml|opml|[a-z0-9.-]+\+xml)|application/octet-stream", re.IGNORECASE
+)
+_SELECTOR_MAX_CHARS = 500
+# How much of what each source has brought before a new subscriber gets at once: less than of a single one.
+_BACKFILL = 20
+
+
+@dataclass(frozen=True, slots=True)
+class OpmlLimits:
+    """How large a file may be; the defaults are those of ``siftline.settings.functions.ApiSettings``."""
+
+    max_bytes: int = 2 * 1024 * 1024
+    max_outlines: int = 2_000
+    max_exported: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A request's body as it came."""
+
+    body: str
+    encoded: bool
+    """Whether the gateway took it for bytes and sent it as base64; else it made text of it."""
+    content_type: str
+
+
+def _upload_of(request: Request) -> Upload:
+    event: Any = request.resolved_event
+    content_type = str(event.headers.get("content-type") or "text/x-opml").partition(";")[0].strip()
+    return Upload(event.body or "", bool(event.is_base64_encoded), content_type)
+
+
+class OpmlRoutes:
+    """``/v1/opml``."""
+
+    def __init__(
+        self,
+        database: Database,
+        hand_out: HandOut,
+        limits: OpmlLimits,
+        *,
+        max_attempts: int,
+        at_most: int,
+        folders_at_most: int,
+    ) -> None:
+        """``at_most``: so many sources a user may follow; ``folders_at_most``: so many folders they may have."""
+        self._database = database
+        self._hand_out = hand_out
+        self._limits = limits
+        self._folders_at_most = folders_at_most
+        self._following = Following(max_attempts=max_attempts, at_most=at_most)
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        router.get(
+            "/v1/opml",
+            summary="Export your sources as OPML",
+            operation_id="exportOpml",
+            responses=responses((200, "text/x-opml", "OPML 2.0, with your folders")),
+            tags=["sources"],
+        )(self.export)
+        router.post(
+            "/v1/opml",
+            summary="Import an OPML file",
+            operation_id="importOpml",
+            responses=responses((200, OpmlAnswer, "What became of each outline"), problems=(*BODY_PROBLEMS, 409)),
+            tags=["sources"],
+        )(self.take_in)
+        return router
+
+    def export(self, caller: CurrentCaller) -> Response[str]:
+        """Write what the caller follows, newest first."""
+        with self._database.transaction() as connection:
+            rows = sources_store.list_sources(connection, caller.user_id, limit=self._limits.max_exported)
+            folders = [row.name for row in folders_store.list_folders(connection, caller.user_id)]
+        return Response(
+            status_code=200,
+            content_type="text/x-opml; charset=utf-8",
+            body=opml.write(rows, title="Siftline subscriptions", folder_names=folders),
+            headers={"Content-Disposition": 'attachment; filename="siftline.opml"'},
+        )
+
+    def take_in(self, upload: Annotated[Upload, Depends(_upload_of)], caller: CurrentCaller) -> OpmlAnswer:
+        """Follow what a file names, in one transaction; who follows something already changes nothing by it."""
+        body, encoding = self._bytes(upload)
+        read = opml.read(body, encoding=encoding, most=self._limits.max_outlines)
+        outlines = read.outlines
+        checked = [self._checked(outline) for outline in outlines]
+        wishes, folders = _merged(outlines, checked)
+        with self._database.transaction() as connection:
+            known = self._known(connection, caller, outlines, checked)
+            checked = [known[place][0] if place in known else one for place, one in enumerate(checked)]
+            beyond = set(self._following.beyond(connection, caller.user_id, list(wishes)))
+            checked = [self._beyond() if isinstance(one, Address) and one.key in beyond else one for one in checked]
+            wishes = {key: wish for key, wish in wishes.items() if key not in beyond}
+            # One turn for the whole list when jobs are handed out, behind what is polled by itself.
+            followed, job_ids = self._following.follow(
+                connection,
+                caller.user_id,
+                list(wishes.values()),
+                backfill=_BACKFILL,
+                priority=Priority.UNDER_72_HOURS,
+            )
+            fresh = {one.source_id: list(folders[key]) for key, one in zip(wishes, followed, strict=True) if one.fresh}
+            if not folders_store.put_by_name(
+                connection, caller.user_id, fresh, empty=read.empty_folders, at_most=self._folders_at_most
+            ):
+                detail = f"You may have {self._folders_at_most} folders; with those of this file there would be more."
+                raise conflict("too_many_folders", detail)
+        self._hand_out(job_ids)
+        before = {address.key: Followed(source_id, fresh=False, items=0) for address, source_id in known.values()}
+        return _answered(outlines, checked, before | dict(zip(wishes, followed, strict=True)))
+
+    def _bytes(self, upload: Upload) -> tuple[bytes, str | None]:
+        """Return the file and, where the gateway made text of it, the encoding that it therefore has now."""
+        if not _XML_TYPE.fullmatch(upload.content_type):
+            raise ProblemError(415, "unsupported_media_type", "The body must be text/x-opml or application/xml.")
+        if len(upload.body) > 2 * self._limits.max_bytes:  # not even decoded
+            raise self._too_large()
+        try:
+            body = base64.b64decode(upload.body, validate=True) if upload.encoded else upload.body.encode()
+        except (binascii.Error, ValueError) as error:
+            raise ProblemError(400, "invalid_opml", "The body is neither text nor valid base64.") from error
+        if len(body) > self._limits.max_bytes:
+            raise self._too_large()
+        return body, None if upload.encoded else "utf-8"
+
+    def _beyond(self) -> Cause:
+        detail = f"You may follow {self._following.at_most} sources, and this is one more."
+        return Cause(code="too_many_sources", detail=detail)
+
+    def _too_large(self) -> ProblemError:
+        return ProblemError(413, "body_too_large", f"The file is larger than {self._limits.max_bytes // 1024} KiB.")
+
+    def _known(
+        self, connection: Connection, caller: Caller, outlines: Sequence[Outline], checked: Sequence[Address | Cause]
+    ) -> dict[int, tuple[Address, UUID]]:
+        """Return, by their places, the outlines of this machine's addresses that the caller once typed and follows."""
+        local = {
+            place: address
+            for place, (outline, one) in enumerate(zip(outlines, checked, strict=True))
+            if isinstance(one, Cause) and one.code == AddressRefusedError.code
+            if isinstance(address := self._checked(outline, allow_loopback=True), Address)
+        }
+        followed = self._following.followed(connection, caller.user_id, [address.key for address in local.values()])
+        return {place: (address, followed[address.key]) for place, address in local.items() if address.key in followed}
+
+    @staticmethod
+    def _checked(outline: Outline, *, allow_loopback: bool = False) -> Address | Cause:
+        """Return the source that an outline means, or why it is none.
+
+        Whoever made the file named its addresses, and nobody typed them: none is of this machine, whatever is set.
+        With ``allow_loopback`` it may be, to be looked for among what is followed already.
+        """
+        if outline.bookmark:
+            return Cause(code="not_a_subscription", detail="The outline is a bookmark: it names no feed to follow.")
+        kind = SourceKind(outline.kind) if outline.kind in set(SourceKind) else None
+        selector = (outline.selector or "")[:_SELECTOR_MAX_CHARS] if kind is SourceKind.WEB else None
+        try:
+            return address_of(outline.url, kind=kind, selector=selector or None, allow_loopback=allow_loopback)
+        except PermanentError as error:
+            return Cause(code=error.error_code, detail=error.detail)
+
+
+def _merged(
+    outlines: Sequence[Outline], checked: Sequence[Address | Cause]
+) -> tuple[dict[str, Wish], dict[str, dict[str, None]]]:
+    """Return one wish for each source, as its first outline has it with the topics of all, and the folders of all."""
+    found: dict[str, Wish] = {}
+    folders: dict[str, dict[str, None]] = {}
+    for outline, address in zip(outlines, checked, strict=True):
+        if isinstance(address, Cause):
+            continue
+        before = found.get(address.key)
+        known = before.topics if before else ()
+        topics = tuple(dict.fromkeys([*known, *outline.topics]))[: opml.TOPICS_MAX]
+        first = before or Wish(
+            address,
+            title=outline.title,
+            refresh_minutes=outline.refresh_minutes,
+            refresh_min_minutes=outline.refresh_min_minutes,
+            refresh_max_minutes=outline.refresh_max_minutes,
+        )
+        found[address.key] = replace(first, topics=topics)
+        folders.setdefault(address.key, {}).update(dict.fromkeys(outline.folders))
+    return found, folders
+
+
+def _answered(
+    outlines: Sequence[Outline], checked: Sequence[Address | Cause], followed: Mapping[str, Followed]
+) -> OpmlAnswer:
+    answers: list[OutlineAnswer] = []
+    seen: dict[str, set[tuple[str, str]]] = {}
+    for outline, address in zip(outlines, checked, strict=True):
+        if isinstance(address, Cause):
+            answers.append(OutlineAnswer(outcome=Outcome.REFUSED, title=outline.title, error=address))
+            continue
+        source = followed[address.key]
+        outcome = Outcome.SUBSCRIBED if source.fresh else Outcome.ALREADY
+        within = {("folder", name.lower()) for name in outline.folders} | {("topic", one) for one in outline.topics}
+        if address.key in seen and seen[address.key].issuperset(within):
+            outcome = Outcome.DUPLICATE
+        elif address.key in seen and source.fresh:
+            outcome = Outcome.MERGED
+        seen.setdefault(address.key, set()).update(within)
+        answers.append(OutlineAnswer(outcome=outcome, title=outline.title, source_id=source.source_id))
+    counted = Counter(answer.outcome for answer in answers)
+    return OpmlAnswer(outlines=answers, **{outcome.value: counted[outcome] for outcome in Outcome})

@@ -1,0 +1,295 @@
+"""The sources resource: following feeds, their health, and looking after them by hand.
+
+A source is shared by all who follow it. What is a subscriber's own (name, topics, wished frequency) only they can
+change; what touches everybody (switching it off) only its sole subscriber, or an operator.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated
+from uuid import UUID
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.api_gateway import Router
+from aws_lambda_powertools.event_handler.openapi.params import Query
+
+from siftline.api.http.auth import CurrentCaller
+from siftline.api.http.callers import Caller, Scope
+from siftline.api.http.hand_out import HandOut
+from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
+from siftline.api.http.problems import Fault, conflict, faulty, not_found
+from siftline.api.http.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
+from siftline.api.items import details_store
+from siftline.api.sources import folders_store, following_store
+from siftline.api.sources import sources_store as store
+from siftline.api.sources.following import Followed, Following
+from siftline.api.sources.following_store import Wish
+from siftline.api.sources.source_addresses import address_of
+from siftline.api.sources.source_models import (
+    ChangeSource,
+    Choose,
+    Health,
+    Source,
+    Sources,
+    Subscribe,
+    Subscribed,
+)
+from siftline.api.sources.source_views import source_of
+from siftline.contracts import JobType, Priority
+from siftline.jobs import jobs_store as jobs
+from siftline.kit.db import Connection, Database
+from siftline.net.http_typed import typed_origin
+
+# How much of what a source has brought before a new subscriber gets at once.
+_BACKFILL = 100
+
+
+class SourceRoutes:
+    """``/v1/sources``."""
+
+    def __init__(
+        self, database: Database, hand_out: HandOut, *, allow_loopback: bool, max_attempts: int, at_most: int
+    ) -> None:
+        """``at_most``: so many sources a user may follow."""
+        self._database = database
+        self._hand_out = hand_out
+        self._allow_loopback = allow_loopback
+        self._following = Following(max_attempts=max_attempts, at_most=at_most)
+
+    def router(self) -> Router:
+        """Return the routes."""
+        router = new_router()
+        tags, one = ["sources"], "/v1/sources/<source_id>"
+        followed = (202, Subscribed, "Followed; it will be fetched"), (200, Subscribed, "You follow it already")
+        router.post(
+            "/v1/sources",
+            summary="Follow a source",
+            operation_id="followSource",
+            responses=responses(*followed, problems=(*BODY_PROBLEMS, 409), headers={200: LOCATION, 202: LOCATION}),
+            tags=tags,
+        )(self.subscribe)
+        router.get(
+            "/v1/sources",
+            summary="List your sources",
+            operation_id="listSources",
+            responses=responses((200, Sources, "A page of the list")),
+            tags=tags,
+        )(self.browse)
+        shown, there = (200, Source, "The source as it is now"), {404}
+        router.get(
+            one,
+            summary="Get a source",
+            operation_id="getSource",
+            responses=responses(shown, problems=(404,)),
+            tags=tags,
+        )(self.show)
+        router.patch(
+            one,
+            summary="Update a source",
+            operation_id="updateSource",
+            responses=responses(shown, problems=(*BODY_PROBLEMS, *there)),
+            tags=tags,
+        )(self.change)
+        router.delete(
+            one,
+            summary="Unfollow a source",
+            operation_id="unfollowSource",
+            responses=responses(NO_CONTENT, problems=(404,)),
+            tags=tags,
+        )(self.unsubscribe)
+        router.post(
+            f"{one}/choose",
+            summary="Choose one of the feeds found",
+            operation_id="chooseFeed",
+            responses=responses(*followed, problems=(*BODY_PROBLEMS, *there), headers={200: LOCATION, 202: LOCATION}),
+            tags=tags,
+        )(self.choose)
+        router.post(
+            f"{one}/refresh",
+            summary="Fetch a source now",
+            operation_id="refreshSource",
+            responses=responses((202, Source, "It will be fetched"), problems=(404, 409)),
+            tags=tags,
+        )(self.refresh)
+        router.post(
+            f"{one}/reset-health",
+            summary="Reset a source's health",
+            operation_id="resetSourceHealth",
+            responses=responses(shown, problems=(404,)),
+            tags=tags,
+        )(self.reset_health)
+        router.post(
+            f"{one}/deactivate",
+            summary="Deactivate a source",
+            operation_id="deactivateSource",
+            responses=responses(shown, problems=(404, 409)),
+            tags=tags,
+        )(self.deactivate)
+        return router
+
+    def subscribe(self, body: Subscribe, caller: CurrentCaller) -> Response[Subscribed]:
+        """Follow a feed; what it has brought before for others is there at once."""
+        _check_limits(body.refresh_min_minutes, body.refresh_max_minutes)
+        wish = Wish(
+            address_of(body.url, kind=body.kind, selector=body.selector, allow_loopback=self._allow_loopback),
+            **body.model_dump(exclude={"url", "kind", "selector", "folder_ids"}),
+        )
+        with self._database.transaction() as connection:
+            if self._following.beyond(connection, caller.user_id, [wish.address.key]):
+                detail = f"You follow {self._following.at_most} sources, which is the most: leave one first."
+                raise conflict("too_many_sources", detail)
+            followed, job_ids = self._follow(connection, caller, wish)
+            if followed.fresh and body.folder_ids:
+                _put(connection, caller, followed.source_id, body.folder_ids)
+            row = self._find(connection, caller, followed.source_id)
+        self._hand_out(job_ids)
+        return _followed(followed, row)
+
+    def choose(self, source_id: UUID, body: Choose, caller: CurrentCaller) -> Response[Subscribed]:
+        """Follow one of the feeds that a site's page names in the site's place, with all wishes for it."""
+        with self._database.transaction() as connection:
+            jobs.hold(connection, [source_id], JobType.FETCH_SOURCE)
+            site = self._find(connection, caller, source_id)
+            if body.url not in [candidate.url for candidate in site.candidates]:
+                detail = "This is none of the source's candidates."
+                raise faulty([Fault(code="not_a_candidate", detail=detail, pointer="#/url")], "not_a_candidate")
+            # The page named it: on this machine it may stay at the very origin that was typed.
+            own = store.typed_origin(connection, source_id)
+            stays = own is not None and typed_origin(body.url) == own
+            address = address_of(body.url, kind=None, allow_loopback=stays and self._allow_loopback)
+            wish = following_store.wish_of(connection, caller.user_id, source_id, address)
+            followed, job_ids = self._follow(connection, caller, wish)
+            if followed.source_id != source_id:
+                self._following.leave(connection, caller.user_id, self._take(connection, caller, source_id))
+            if followed.fresh:
+                folder_ids = [folder.id for folder in site.folders]
+                folders_store.put_source(connection, caller.user_id, followed.source_id, folder_ids)
+            row = self._find(connection, caller, followed.source_id)
+        self._hand_out(job_ids)
+        return _followed(followed, row)
+
+    def browse(
+        self,
+        caller: CurrentCaller,
+        *,
+        health: Annotated[Health | None, Query(description="Only sources of this health")] = None,
+        folder_id: Annotated[UUID | None, Query(description="Only sources in this folder of yours")] = None,
+        limit: Limit = DEFAULT_LIMIT,
+        next: Next = None,  # noqa: A002  # the parameter's name in the API
+    ) -> Sources:
+        """List what the caller follows."""
+        with self._database.transaction() as connection:
+            rows = store.list_sources(
+                connection, caller.user_id, after=decode(next), limit=limit + 1, health=health, folder_id=folder_id
+            )
+            polls = details_store.live_polls(connection, [row.id for row in rows])
+        shown, following = page(rows, limit, lambda row: Cursor(row.subscribed_at, row.subscription_id))
+        return Sources(items=[source_of(row, polls.get(row.id)) for row in shown], next=following)
+
+    def show(self, source_id: UUID, caller: CurrentCaller) -> Source:
+        """Show one source."""
+        with self._database.transaction() as connection:
+            return self._find(connection, caller, source_id)
+
+    def change(self, source_id: UUID, body: ChangeSource, caller: CurrentCaller) -> Source:
+        """Change what is the caller's own."""
+        with self._database.transaction() as connection:
+            self._take(connection, caller, source_id)
+            changes = body.model_dump(include=body.model_fields_set - {"folder_ids"})
+            store.change_subscription(connection, caller.user_id, source_id, changes)
+            self._following.settle(connection, [source_id])
+            if "folder_ids" in body.model_fields_set:
+                _put(connection, caller, source_id, body.folder_ids)
+            changed = self._find(connection, caller, source_id)
+            _check_limits(changed.own_refresh_min_minutes, changed.own_refresh_max_minutes)
+        return changed
+
+    def unsubscribe(self, source_id: UUID, caller: CurrentCaller) -> Response[None]:
+        """Follow it no longer; a source that nobody follows is kept, but not polled."""
+        with self._database.transaction() as connection:
+            jobs.hold(connection, [source_id], JobType.FETCH_SOURCE)
+            taken = self._take(connection, caller, source_id)
+            self._following.leave(connection, caller.user_id, taken)
+        return Response(status_code=204)
+
+    def refresh(self, source_id: UUID, caller: CurrentCaller) -> Response[Source]:
+        """Queue a fetch."""
+        with self._database.transaction() as connection:
+            job_ids = self._fetch(connection, caller, source_id)
+            if self._take(connection, caller, source_id).health == Health.INACTIVE:
+                raise conflict("source_inactive", "This source is switched off; reset its health to poll it again.")
+            source = self._find(connection, caller, source_id)
+        self._hand_out(job_ids)
+        return answer(202, source)
+
+    def reset_health(self, source_id: UUID, caller: CurrentCaller) -> Source:
+        """Forget failures and queue a fetch."""
+        with self._database.transaction() as connection:
+            job_ids = self._fetch(connection, caller, source_id)
+            self._take(connection, caller, source_id)
+            following_store.revive(connection, [source_id], reason="health was reset by hand")
+            source = self._find(connection, caller, source_id)
+        self._hand_out(job_ids)
+        return source
+
+    def deactivate(self, source_id: UUID, caller: CurrentCaller) -> Source:
+        """Poll it no more."""
+        with self._database.transaction() as connection:
+            jobs.hold(connection, [source_id], JobType.FETCH_SOURCE)
+            taken = self._take(connection, caller, source_id)
+            if taken.subscribers > 1 and Scope.OPS not in caller.scopes:
+                detail = "Others follow this source too, so it cannot be switched off; unsubscribe instead."
+                raise conflict("source_shared", detail)
+            store.deactivate(connection, source_id, reason="switched off by hand")
+            jobs.cancel(connection, [source_id])
+            return self._find(connection, caller, source_id)
+
+    def _follow(self, connection: Connection, caller: Caller, wish: Wish) -> tuple[Followed, list[UUID]]:
+        [followed], job_ids = self._following.follow(
+            connection, caller.user_id, [wish], backfill=_BACKFILL, priority=Priority.SAVED
+        )
+        return followed, job_ids
+
+    def _fetch(self, connection: Connection, caller: Caller, source_id: UUID) -> list[UUID]:
+        """Enqueue a poll, before the source is taken (``jobs.hold``)."""
+        followed = store.find_followed(connection, source_id, caller.user_id)
+        if followed is None:
+            raise not_found("source")
+        return self._following.fetch(connection, [followed], caller.user_id, priority=Priority.SAVED)
+
+    @staticmethod
+    def _take(connection: Connection, caller: Caller, source_id: UUID) -> store.Taken:
+        taken = store.take_source(connection, source_id, caller.user_id)
+        if taken is None:
+            raise not_found("source")
+        return taken
+
+    @staticmethod
+    def _find(connection: Connection, caller: Caller, source_id: UUID) -> Source:
+        rows = store.list_sources(connection, caller.user_id, limit=1, source_id=source_id)
+        if not rows:
+            raise not_found("source")
+        return source_of(rows[0], details_store.live_polls(connection, [source_id]).get(source_id))
+
+
+def _check_limits(least: int | None, most: int | None) -> None:
+    """Refuse limits of which the lower is above the upper."""
+    if least is not None and most is not None and least > most:
+        detail = f"refresh_min_minutes ({least}) must not be greater than refresh_max_minutes ({most})"
+        raise faulty([Fault(code="limits_crossed", detail=detail, pointer="#/refresh_min_minutes")])
+
+
+def _put(connection: Connection, caller: Caller, source_id: UUID, folder_ids: Sequence[UUID]) -> None:
+    own = folders_store.put_source(connection, caller.user_id, source_id, folder_ids)
+    detail = "There is no such folder among yours"
+    faults = [
+        Fault(code="unknown_folder", detail=detail, pointer=f"#/folder_ids/{place}")
+        for place, folder_id in enumerate(folder_ids)
+        if folder_id not in own
+    ]
+    if faults:
+        raise faulty(faults)
+
+
+def _followed(followed: Followed, row: Source) -> Response[Subscribed]:
+    subscribed = Subscribed(id=row.id, status=row.status, health=row.health, items=followed.items)
+    return answer(202 if followed.fresh else 200, subscribed, location=f"/v1/sources/{row.id}")

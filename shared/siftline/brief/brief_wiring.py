@@ -1,0 +1,61 @@
+"""Where the ``brief`` function is put together."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+
+from siftline.brief.brief_service import RunBriefing, subject_of
+from siftline.brief.channel import Channel
+from siftline.brief.delivery import EMAIL, DeliverEdition, delivery_of
+from siftline.brief.edition import Links
+from siftline.brief.edition_model import Freshness
+from siftline.brief.mail_confirmation import ConfirmAddress, address_of
+from siftline.brief.mail_events import RecordEvent, event_of
+from siftline.brief.mail_message import Letterhead
+from siftline.brief.mail_ses import MailChannel, SesMailer
+from siftline.brief.webhook import WebhookChannel
+from siftline.contracts import JobType
+from siftline.jobs.consume import BatchConsumer
+from siftline.jobs.consumers import consumer
+from siftline.jobs.job_model import Processor
+from siftline.jobs.jobs_wiring import producer
+from siftline.kit.aws import mail_client
+from siftline.kit.clock import Clock
+from siftline.kit.db import Database
+from siftline.net.http import HttpClient
+from siftline.settings.functions import BriefSettings
+
+SUBJECTS = {
+    JobType.RUN_BRIEFING: subject_of,
+    JobType.DELIVER_BRIEFING: delivery_of,
+    JobType.CONFIRM_ADDRESS: address_of,
+    JobType.RECORD_MAIL_EVENT: event_of,
+}
+
+
+def processors(settings: BriefSettings, database: Database, clock: Clock) -> Sequence[Processor]:
+    """Return all that the function does."""
+    links = Links(settings.public_url.rstrip("/"))
+    head = Letterhead(settings.mail_from, links, settings.mail_unsubscribe_to)
+    mailer: SesMailer | None = None
+    channels: dict[str, Channel] = {"webhook": WebhookChannel(HttpClient.of(settings.webhooks()), clock)}
+    if settings.mail_from:
+        mailer = SesMailer(
+            partial(mail_client, settings.deliver_briefing_s), settings.mail_from, settings.mail_configuration_set
+        )
+        channels[EMAIL] = MailChannel(mailer, head, clock)
+    age = timedelta(days=settings.news_max_age_days)
+    freshness = Freshness(settings.score_freshness_weight, settings.score_half_life_h * 3_600)
+    return [
+        RunBriefing(database, clock, links, news_max_age=age, freshness=freshness),
+        DeliverEdition(database, channels, asks_per_day=settings.mail_asks_per_day),
+        ConfirmAddress(database, mailer, head, clock, asks_per_day=settings.mail_asks_per_day),
+        RecordEvent(database),
+    ]
+
+
+def open_brief(settings: BriefSettings) -> BatchConsumer:
+    """Return the batch loop of the function."""
+    parts = producer(settings)
+    work = processors(settings, parts.database, parts.clock)
+    return consumer(settings, parts, work, SUBJECTS, reserve_s=settings.longest_s())

@@ -1,0 +1,1 @@
+"""Tables that several rooms share, one store each."""

@@ -1,0 +1,1 @@
+"""A feed's bytes into entries, and which of them are new."""

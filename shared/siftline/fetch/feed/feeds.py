@@ -1,0 +1,133 @@
+"""What a feed says, in one shape, whichever format it is written in.
+
+``parse`` runs in a child process (``siftline.fetch.kinds.feed_reader``): feeds are written by strangers.
+"""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+from siftline.kit.errors import PermanentError
+
+
+class NotAFeedError(PermanentError):
+    """The body is neither RSS nor Atom nor RDF nor JSON Feed."""
+
+    code = "not_a_feed"
+
+
+class FeedTooComplexError(PermanentError):
+    """The body is built to cost more time or memory than a feed may."""
+
+    code = "feed_too_complex"
+
+
+class FeedUnreadableError(PermanentError):
+    """The parser did not survive the feed."""
+
+    code = "feed_unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """A file that an entry brings along."""
+
+    url: str
+    media_type: str | None = None
+    length_bytes: int | None = None
+    duration_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A file that holds an entry's words in writing (podcast:transcript)."""
+
+    url: str
+    media_type: str | None = None
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry. Text holds no control character; HTML is sanitised and its links are absolute."""
+
+    guid: str | None
+    """As the feed gives it, at most 2,000 characters."""
+    link: str | None
+    """Absolute http(s) address in the form of ``siftline.net.urls.validate_url``."""
+    title: str
+    """Plain text, possibly empty."""
+    author: str | None = None
+    published_at: datetime | None = None
+    """Aware, in UTC, as claimed; ``None`` when the entry is undated."""
+    undated_code: str | None = None
+    """Why a date that the entry claims is not used (``siftline.text.instants``), and what it claims."""
+    undated_claim: str | None = None
+    updated_at: datetime | None = None
+    html: str = ""
+    """The fullest body that the entry brings; its summary where there is nothing else."""
+    summary_html: str = ""
+    """The summary, where ``html`` is something fuller."""
+    description: str = ""
+    """The beginning of the summary or else of the body, as plain text."""
+    image_url: str | None = None
+    enclosures: tuple[Enclosure, ...] = ()
+    tags: tuple[str, ...] = ()
+    transcripts: tuple[Transcript, ...] = ()
+    duration_s: int | None = None
+    """How long the entry's audio or video runs."""
+    comments_url: str | None = None
+    """The page on which the entry is discussed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A whole feed, its entries in document order."""
+
+    title: str
+    site_url: str | None
+    entries: tuple[Entry, ...]
+    language: str | None = None
+    skipped: int = 0
+    """Entries that could not be read or lay beyond the cap."""
+    description: str = ""
+    """What the feed says of itself, as plain text."""
+    author: str | None = None
+    image_url: str | None = None
+    """The feed's logo, absolute."""
+    ttl_minutes: int | None = None
+    """For how long the feed wants not to be asked again (RSS 2.0, ``ttl``)."""
+    skip_hours: frozenset[int] = frozenset()
+    """The hours of the day, 0 to 23 in UTC, in which it wants not to be asked (RSS 2.0, ``skipHours``)."""
+    skip_days: frozenset[int] = frozenset()
+    """The days of the week, 0 for Monday, on which it wants not to be asked (RSS 2.0, ``skipDays``)."""
+
+
+def parse(body: bytes, *, url: str, content_type: str = "", max_entries: int = 50_000) -> Feed:
+    """Return what a feed's bytes say; ``url`` is where they came from, for relative links.
+
+    A damaged feed yields what can be read of it. Raises ``NotAFeedError``, ``FeedTooComplexError`` and
+    ``FeedUnreadableError``.
+    """
+    with _uncollected():
+        if body.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{":
+            from siftline.fetch.feed.json_feed import parse_json  # noqa: PLC0415 - the child loads only what a feed needs
+
+            return parse_json(body, url=url, max_entries=max_entries)
+        from siftline.fetch.feed.xml_feed import parse_xml  # noqa: PLC0415 - as above
+
+        return parse_xml(body, url=url, content_type=content_type, max_entries=max_entries)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Leave the garbage collector out: a feed is many objects and no circles, and looking for some costs a quarter."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -1,0 +1,334 @@
+"""Which entries of a poll are new, which are known, and which only look new. Pure: no clock, no I/O.
+
+An entry is known by its guid, else by link and title, and by the date where several share those. A feed that rewrites
+its guids is seen through. A known entry that the feed no longer lists is the one that has its link, title and text to
+the letter ("Episode 12" is not "Episode 13"), or else the only one that has its link, whatever else was rewritten; or,
+without a link of its own, the only one of its words and of its very time, where only numbers in the text differ. Where
+a site changes its addresses and guids at once, an entry is the one of its title and very time or file; undated ones are
+taken for the same only if several moved together, for "Daily links" comes again with the same words. A page has one
+content, so entries of a feed that share a link are told apart in the keys of their contents.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from siftline.fetch.feed.feeds import Entry, Feed, parse
+from siftline.net.urls import canonical_url, is_home
+
+_TOGETHER_MIN = 2
+_TAG = re.compile(r"<[^>]*>")
+_DIGITS = re.compile(r"\d+")
+_NOUGHTS = bytes(ord("0") if chr(code).isdigit() and code < 128 else code for code in range(256))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A row of the feed's ledger."""
+
+    entry_key: str
+    link: str | None
+    content_sha256: bytes
+    exact_sha256: bytes | None
+    content_id: UUID | None
+    """``None`` once the content is gone, because the last who held it deleted it."""
+    url_key: str | None
+    """The key of its content, gone or not."""
+    first_seen_at: datetime
+    published_at: datetime | None = None
+    """As its content has it; known only of entries without a link, and of those that are alike."""
+    title: str | None = None
+    """As its content has it; as ``file_url`` known only of those that are alike (``ledger_store.alike``)."""
+    file_url: str | None = None
+
+
+class Identified(NamedTuple):
+    """An entry of this poll with what it is known by."""
+
+    entry: Entry
+    key: str
+    link: str | None
+    """The link's canonical form; several entries may share it."""
+    content_sha256: bytes
+    exact_sha256: bytes
+
+
+class Mark(NamedTuple):
+    """An ``Identified`` as it leaves a child: the entry's place in the feed, and the hashes in hex."""
+
+    place: int
+    key: str
+    link: str | None
+    content_sha256: str
+    exact_sha256: str
+
+
+class Arrival(NamedTuple):
+    """A new entry and the key of its content."""
+
+    identified: Identified
+    url_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A known entry whose title or text changed."""
+
+    identified: Identified
+    content_id: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A known entry under a new key."""
+
+    identified: Identified
+    old_key: str
+    moved_id: UUID | None = None
+    """Its content, where the entry has another address now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """A known entry whose content is gone: it is new to whoever came after that."""
+
+    arrival: Arrival
+    first_seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a poll brought, each in document order."""
+
+    arrivals: list[Arrival] = field(default_factory=list)
+    edits: list[Edit] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+    returns: list[Return] = field(default_factory=list)
+    seen: list[Identified] = field(default_factory=list)
+    """Every entry that the ledger holds under its key."""
+
+
+def parse_identified(
+    body: bytes, *, url: str, content_type: str = "", max_entries: int = 50_000
+) -> tuple[Feed, list[Mark]]:
+    """Return what ``siftline.fetch.feed.feeds.parse`` does, and the marks of its entries. Raises as that does."""
+    feed = parse(body, url=url, content_type=content_type, max_entries=max_entries)
+    places = {id(entry): place for place, entry in enumerate(feed.entries)}
+    return feed, [
+        Mark(places[id(entry)], key, link, content_sha256.hex(), exact_sha256.hex())
+        for entry, key, link, content_sha256, exact_sha256 in identify(feed.entries)
+    ]
+
+
+def marked(feed: Feed, marks: Iterable[Mark]) -> list[Identified]:
+    """Return the entries that these marks are of."""
+    return [
+        Identified(feed.entries[place], key, link, bytes.fromhex(content_sha256), bytes.fromhex(exact_sha256))
+        for place, key, link, content_sha256, exact_sha256 in marks
+    ]
+
+
+def identify(entries: Iterable[Entry]) -> list[Identified]:
+    """Give each entry its key; a repetition within the poll is dropped."""
+    linked = [(entry, canonical_url(entry.link) if entry.link else None) for entry in entries]
+    named = [(_name(entry, link), _apart(entry, link)) for entry, link in linked]
+    sharing = Counter(name for name, _ in set(named))
+    found: dict[str, Identified] = {}
+    for (entry, link), (name, apart) in zip(linked, named, strict=True):
+        key = _digest(*name, apart) if sharing[name] > 1 else _digest(*name)
+        if key not in found:
+            text = _text(entry)
+            found[key] = Identified(entry, key, link, _masked_sha256(entry, text), _exact_sha256(entry, text))
+    return list(found.values())
+
+
+def judge(source_id: UUID, poll: Sequence[Identified], ledger: Iterable[Known]) -> Verdict:
+    """Compare a poll with the ledger's rows that share a key, a link or a text with it."""
+    by_key = {row.entry_key: row for row in ledger}
+    renamed = _renamed(poll, by_key)
+    taken = {row.link for row in by_key.values()}
+    verdict = Verdict()
+    for identified in poll:
+        known = by_key.get(identified.key) or renamed.get(identified.key)
+        if known is None:
+            verdict.arrivals.append(Arrival(identified, _url_key(source_id, identified, taken)))
+            taken.add(identified.link)
+            continue
+        if known.entry_key == identified.key:
+            verdict.seen.append(identified)
+        else:
+            moved = identified.link is not None and known.link is not None and identified.link != known.link
+            verdict.moves.append(Move(identified, known.entry_key, known.content_id if moved else None))
+        if known.content_id is None and known.url_key is not None:
+            verdict.returns.append(Return(Arrival(identified, known.url_key), known.first_seen_at))
+        if known.content_sha256 != identified.content_sha256:
+            verdict.edits.append(Edit(identified, known.content_id))
+    return verdict
+
+
+def content_sha256(entry: Entry) -> bytes:
+    """Return the hash by which an edit is noticed: title and text without markup, numbers in the text all alike.
+
+    Numbers count nothing, because counters of comments and "3 hours ago" change at every poll and mean no edit.
+    """
+    return _masked_sha256(entry, _text(entry))
+
+
+def exact_sha256(entry: Entry) -> bytes:
+    """Return the hash by which an entry is known under a new guid: title and text to the letter, and numbers count.
+
+    An entry without text is told apart by its date too: a title alone ("Backup done") may come again every day.
+    """
+    return _exact_sha256(entry, _text(entry))
+
+
+def _masked_sha256(entry: Entry, text: str) -> bytes:
+    return hashlib.sha256(f"{entry.title}\0".encode() + _masked(text)).digest()
+
+
+def _masked(text: str) -> bytes:
+    """Return text with a nought for every number, in UTF-8."""
+    if not text.isascii():
+        return _DIGITS.sub("0", text).encode()
+    raw = text.encode().translate(_NOUGHTS)
+    while b"00" in raw:
+        raw = raw.replace(b"00", b"0")
+    return raw
+
+
+def _exact_sha256(entry: Entry, text: str) -> bytes:
+    dated = "" if text or entry.published_at is None else entry.published_at.isoformat()
+    return _sha256(entry.title, text, dated)
+
+
+def _renamed(poll: Sequence[Identified], by_key: Mapping[str, Known]) -> dict[str, Known]:
+    """Return the rows that the feed no longer lists under their keys, each by the key of the entry that it became."""
+    listed = {identified.key for identified in poll}
+    unlisted = [row for row in by_key.values() if row.entry_key not in listed]
+    fresh = [identified for identified in poll if identified.key not in by_key]
+    by_text: dict[tuple[str | None, bytes | None], list[Known]] = {}
+    for row in unlisted:
+        by_text.setdefault((row.link, row.exact_sha256), []).append(row)
+    found: dict[str, Known] = {}
+    for identified in fresh:
+        if rows := by_text.get((identified.link, identified.exact_sha256)):
+            found[identified.key] = rows.pop()
+    # A link that nothing else of the feed has is a page of its own; a home page may be the link of any entry.
+    in_ledger = Counter(row.link for row in by_key.values())
+    in_poll = Counter(identified.link for identified in poll)
+    alone = {row.link: row for row in unlisted if in_ledger[row.link] == 1 and row.link and not is_home(row.link)}
+    for identified in fresh:
+        if identified.key not in found and identified.link in alone and in_poll[identified.link] == 1:
+            found[identified.key] = alone[identified.link]
+    found |= dict(_recounted([one for one in fresh if one.key not in found], unlisted, found))
+    taken = {row.entry_key for row in found.values()}
+    left = [row for row in unlisted if row.entry_key not in taken and (row.link is None or row.link not in in_poll)]
+    return found | _moved([one for one in fresh if one.key not in found], left)
+
+
+def _recounted(
+    fresh: Sequence[Identified], unlisted: Sequence[Known], found: Mapping[str, Known]
+) -> Iterator[tuple[str, Known]]:
+    """Return entries without a link whose guid and numbers changed ("7 comments"), but neither words nor time."""
+    taken = {row.entry_key for row in found.values()}
+    old = [row for row in unlisted if row.link is None and row.published_at and row.entry_key not in taken]
+    new = [one for one in fresh if one.link is None and one.entry.published_at]
+    in_ledger = Counter((row.content_sha256, row.published_at) for row in old)
+    in_poll = Counter((one.content_sha256, one.entry.published_at) for one in new)
+    rows = {(row.content_sha256, row.published_at): row for row in old}
+    for one in new:
+        mark = one.content_sha256, one.entry.published_at
+        if in_ledger[mark] == in_poll[mark] == 1:
+            yield one.key, rows[mark]
+
+
+def _moved(fresh: Sequence[Identified], unlisted: Sequence[Known]) -> dict[str, Known]:
+    """Return entries whose guid and address changed, each with the only row that it can have been."""
+    found: dict[str, Known] = {}
+    for old_mark, new_mark in _MARKS:
+        new = [one for one in fresh if one.key not in found]
+        taken = {row.entry_key for row in found.values()}
+        found |= _alone([row for row in unlisted if row.entry_key not in taken], new, old_mark, new_mark)
+    new = [one for one in fresh if one.key not in found]
+    taken = {row.entry_key for row in found.values()}
+    old = [row for row in unlisted if row.entry_key not in taken]
+    by_words = _alone(old, new, lambda row: row.exact_sha256, lambda one: one.exact_sha256)
+    undated = {
+        key: by_words[key]
+        for one in new
+        if (key := one.key) in by_words and (one.entry.published_at is None or by_words[key].published_at is None)
+    }
+    # One alone may be the next of its series; a whole feed does not come again in the same words.
+    return found | undated if len(undated) >= _TOGETHER_MIN and 2 * len(undated) >= len(new) else found
+
+
+def _alone(
+    old: Sequence[Known],
+    new: Sequence[Identified],
+    old_mark: Callable[[Known], Hashable],
+    new_mark: Callable[[Identified], Hashable],
+) -> dict[str, Known]:
+    """Return the rows by the keys of the entries that share a mark with them and with nothing else."""
+    rows: dict[Hashable, Known] = {mark: row for row in old if (mark := old_mark(row)) is not None}
+    in_old = Counter(map(old_mark, old))
+    in_new = Counter(map(new_mark, new))
+    return {one.key: rows[mark] for one in new if (mark := new_mark(one)) in rows and in_old[mark] == in_new[mark] == 1}
+
+
+def _file_of(entry: Entry) -> str | None:
+    return entry.enclosures[0].url if entry.enclosures else None
+
+
+_MARKS: tuple[tuple[Callable[[Known], Hashable], Callable[[Identified], Hashable]], ...] = (
+    (
+        lambda row: (row.title, row.published_at) if row.title and row.published_at else None,
+        lambda one: (one.entry.title, one.entry.published_at),
+    ),
+    (
+        lambda row: (row.exact_sha256, row.published_at) if row.published_at else None,
+        lambda one: (one.exact_sha256, one.entry.published_at),
+    ),
+    (
+        lambda row: (row.title, row.file_url) if row.title and row.file_url else None,
+        lambda one: (one.entry.title, _file_of(one.entry)),
+    ),
+)
+"""What tells an entry under another guid and address: its title or words and its very time, or its title and file."""
+
+
+def _text(entry: Entry) -> str:
+    return " ".join(_TAG.sub(" ", entry.html).split())
+
+
+def _sha256(*parts: str) -> bytes:
+    return hashlib.sha256("\0".join(parts).encode()).digest()
+
+
+def _name(entry: Entry, link: str | None) -> tuple[str, ...]:
+    """Return what an entry is known by as long as no other entry of the poll is known by the same."""
+    if entry.guid:
+        return "guid", entry.guid.removeprefix("http://").removeprefix("https://")
+    return "link", link or "", entry.title
+
+
+def _apart(entry: Entry, link: str | None) -> str:
+    """Return what tells an entry apart from others of its name: for one guid the link, else the date, else the text."""
+    if entry.guid:
+        return link or ""
+    return entry.published_at.isoformat() if entry.published_at else entry.html
+
+
+def _url_key(source_id: UUID, identified: Identified, taken: set[str | None]) -> str:
+    """Return the key of an entry's content: its canonical address, told apart where others of the feed share it."""
+    if identified.link is None:
+        return f"entry:{source_id}:{identified.key}"
+    return f"{identified.link}#entry={identified.key[:32]}" if identified.link in taken else identified.link
+
+
+def _digest(*parts: str) -> str:
+    return _sha256(*parts).hex()

@@ -1,0 +1,249 @@
+"""Feeds in any state of repair, through feedparser, which forgives nearly everything; only the reading is its own.
+
+It is told to keep what it would drop or mix up: all transcripts and skip times, the podcast's owner beside its author.
+"""
+
+import io
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import feedparser  # type: ignore[import-untyped]  # it has no type information
+from feedparser import api
+
+from siftline.fetch.feed.draft import EntryDraft, FeedDraft, Link, Tag, Text, names_page
+from siftline.fetch.feed.feeds import FeedUnreadableError, NotAFeedError
+from siftline.fetch.feed.finish import FAULTS
+
+# The elements of every extension but those that carry an entry's own words; and the sizes of a feed's logo.
+_EXTENSION = re.compile(
+    rb"</?(?:(?!(?:atom|a10|content|dc|rdf|rss|xhtml|html):)[A-Za-z_][\w.-]*:[\w.-]+|width|height)(?:\s[^<>]*)?/?>"
+)
+_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+_CDATA = re.compile(rb"<!\[CDATA\[.*?\]\]>", re.DOTALL)
+_BEGIN = re.compile(rb"<(?:(?:rss|atom):)?(?:item|entry)(?=[\s>])", re.IGNORECASE)
+_BEGIN_OR_END = re.compile(rb"<(/?)(?:(?:rss|atom):)?(?:item|entry)[\s>]", re.IGNORECASE)
+_TAGS_MAX = 1_000
+
+_Raw = Mapping[str, Any]
+
+
+_PODCAST = (
+    "https://podcastindex.org/namespace/1.0",
+    "https://github.com/Podcastindex-org/podcast-namespace/blob/main/docs/1.0.md",
+)
+# Extensions of which nothing is kept: their readers fail at bad values, and then the whole feed would.
+_UNKEPT = frozenset({"geo", "georss", "gml", "psc"})
+
+
+class _Kept:
+    """Handlers that feedparser's parsers look up by name (``_start_<prefix>_<element>``), beside or above their own."""
+
+    namespaces: ClassVar[dict[str, str]] = {
+        uri: "unkept" if prefix in _UNKEPT else prefix for uri, prefix in api.StrictFeedParser.namespaces.items()
+    } | dict.fromkeys(_PODCAST, "podcast")
+    _matchnamespaces: ClassVar[dict[str, str]] = {uri.lower(): prefix for uri, prefix in namespaces.items()}
+
+    def _start_item(self: Any, attributes: dict[str, str]) -> None:
+        self.hasContent = 0  # else the channel's own text would count as the first entry's
+        super()._start_item(attributes)  # type: ignore[misc]  # feedparser's parsers have it
+
+    _start_entry = _start_item
+
+    def _end_guid(self: Any) -> None:
+        _, _, pieces = self.elementstack[-1] if self.elementstack else ("", 0, [])
+        given = "".join(piece for piece in pieces if isinstance(piece, str)).strip()
+        super()._end_guid()  # type: ignore[misc]  # as above
+        if self.guidislink:
+            is_page = str(self.version).startswith("atom") or names_page(given)
+            self._get_context()["permalink"] = self._get_context().get("id") if is_page else ""
+
+    _end_id = _end_guid
+
+    def _end_author(self: Any) -> None:
+        text = self.pop("author")
+        self.inauthor = 0
+        context = self._get_context()
+        given = context["authors"][-1]
+        context.setdefault("named", []).append(given.get("name") or text or given.get("email") or "")
+
+    _end_managingeditor = _end_author
+
+    def _sync_author_detail(self: Any, key: str = "author") -> None:
+        """Leave names as they are given: taking them apart costs quadratic time, and mixes persons up."""
+
+    def _add_tag(self: Any, term: str | None, scheme: str | None, label: str | None) -> None:
+        if len(self._get_context().setdefault("tags", [])) < _TAGS_MAX:  # each is compared with all before it
+            super()._add_tag(term, scheme, label)  # type: ignore[misc]  # as above
+
+    def _start_title(self: Any, attributes: dict[str, str]) -> None:
+        if self.inentry and self.inimage:
+            self.push("unkept", 0)  # an entry's picture has a title, too
+        else:
+            super()._start_title(attributes)  # type: ignore[misc]  # as above
+
+    def _end_title(self: Any) -> None:
+        if self.inentry and self.inimage:
+            self.pop("unkept")
+        else:
+            super()._end_title()  # type: ignore[misc]  # as above
+
+    def _start_description(self: Any, attributes: dict[str, str]) -> None:
+        if self.inentry and self.inimage:
+            self.push("unkept", 0)
+        else:
+            super()._start_description(attributes)  # type: ignore[misc]  # as above
+
+    def _end_description(self: Any) -> None:
+        if self.inentry and self.inimage:
+            self.pop("unkept")
+        else:
+            super()._end_description()  # type: ignore[misc]  # as above
+
+    def _end_itunes_name(self: Any) -> None:
+        if self.inpublisher:
+            self.pop("name")
+        else:
+            self._end_name()
+
+    def _end_itunes_email(self: Any) -> None:
+        if self.inpublisher:
+            self.pop("email")
+        else:
+            self._end_email()
+
+    def _start_podcast_transcript(self: Any, attributes: dict[str, str]) -> None:
+        self._get_context().setdefault("transcripts", []).append(attributes)
+
+    def _end_hour(self: Any) -> None:
+        self._get_context().setdefault("skip_hours", []).append(self.pop("hour") or "")
+
+    def _end_day(self: Any) -> None:
+        self._get_context().setdefault("skip_days", []).append(self.pop("day") or "")
+
+
+# The parsers have no other way in: parse() makes them by these names.
+api.StrictFeedParser = type("StrictFeedParser", (_Kept, api.StrictFeedParser), {})
+api.LooseFeedParser = type("LooseFeedParser", (_Kept, api.LooseFeedParser), {})
+
+
+def read_lenient(body: bytes, *, url: str, content_type: str, max_entries: int) -> FeedDraft:
+    """Return what can be read of a feed. Raises ``NotAFeedError`` and ``FeedUnreadableError``."""
+    headers = {"content-location": url, **({"content-type": content_type} if content_type else {})}
+    try:
+        found = _feedparser(body, headers)
+    except FAULTS:
+        found = _without_extensions(body, headers)
+    if not found.entries and not found.get("version"):
+        raise NotAFeedError("The address holds neither an RSS, Atom, RDF nor JSON feed.")
+    feed = found.feed
+    draft = FeedDraft(
+        is_atom=str(found.get("version")).startswith("atom"),
+        title=_text(feed, "title"),
+        description=_text(feed, "subtitle") or _text(feed, "summary"),
+        links=_links(feed),
+        authors=list(feed.get("named") or ()),
+        image=_feed_image(feed),
+        language=str(feed.get("language") or ""),
+        ttl=_string(feed, "ttl"),
+        skip_hours=list(feed.get("skip_hours") or ()),
+        skip_days=list(feed.get("skip_days") or ()),
+        skipped=max(0, len(found.entries) - max_entries) + _swallowed(body, found),
+    )
+    for raw in found.entries[:max_entries]:
+        try:
+            draft.entries.append(_entry(raw))
+        except FAULTS:
+            draft.skipped += 1
+    return draft
+
+
+def _swallowed(body: bytes, found: Any) -> int:
+    """Return how many entries of a damaged feed went down in another one's text, or in a comment that never ends."""
+    if not found.bozo:
+        return 0
+    # Beyond its last end no section is looked for: each beginning would be followed to the end of the feed.
+    end = body.rfind(b"-->") + 3
+    body = _COMMENT.sub(b"", body[:end]) + body[end:]
+    end = body.rfind(b"]]>") + 3
+    body = _CDATA.sub(_if_unended, body[:end]) + body[end:]
+    return max(0, len(_BEGIN.findall(body)) - len(found.entries))
+
+
+def _if_unended(section: re.Match[bytes]) -> bytes:
+    """Return a section that begins with the end of an entry, as its own end is missing; nothing of others."""
+    first = _BEGIN_OR_END.search(section[0])
+    return section[0] if first and first[1] else b""
+
+
+def _feedparser(body: bytes, headers: Mapping[str, str]) -> Any:
+    # Wrapped, because feedparser would take a bare string that looks like an address for something to download.
+    return feedparser.parse(
+        io.BytesIO(body), response_headers=headers, sanitize_html=False, resolve_relative_uris=False
+    )
+
+
+def _without_extensions(body: bytes, headers: Mapping[str, str]) -> Any:
+    """Parse what an extension made fail; what is not the feed's own must not cost an entry."""
+    try:
+        return _feedparser(_EXTENSION.sub(b"", body), headers)
+    except FAULTS as error:
+        raise FeedUnreadableError("The feed is damaged beyond reading.") from error
+
+
+def _entry(raw: _Raw) -> EntryDraft:
+    return EntryDraft(
+        guid=_string(raw, "id"),
+        permalink=_string(raw, "permalink"),
+        original_link=_string(raw, "feedburner_origlink"),
+        links=_links(raw),
+        title=_text(raw, "title"),
+        summary=_text(raw, "summary"),
+        contents=[_construct(part) for part in raw.get("content") or () if isinstance(part, Mapping)],
+        authors=list(raw.get("named") or ()),
+        published_at=_date(raw, "published"),
+        updated_at=_date(raw, "updated"),
+        created_at=_date(raw, "created"),
+        media=list(raw.get("media_content") or ()),
+        thumbnails=[part.get("url") or "" for part in raw.get("media_thumbnail") or ()],
+        image=_address(raw.get("image")),
+        tags=[Tag(tag.get("term"), tag.get("label")) for tag in raw.get("tags") or ()],
+        transcripts=list(raw.get("transcripts") or ()),
+        duration=_string(raw, "itunes_duration"),
+        comments=_string(raw, "comments"),
+    )
+
+
+def _string(raw: _Raw, name: str) -> str:
+    value = raw.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _text(raw: _Raw, name: str) -> Text | None:
+    detail = raw.get(f"{name}_detail")
+    return _construct(detail) if isinstance(detail, Mapping) else None
+
+
+def _construct(detail: _Raw) -> Text:
+    return Text(detail.get("value") or "", detail.get("type") or "", detail.get("base") or "")
+
+
+def _links(raw: _Raw) -> list[Link]:
+    return [
+        Link(link.get("href") or "", link.get("rel", "alternate"), link.get("type") or "", link)
+        for link in raw.get("links") or ()
+    ]
+
+
+def _address(image: object) -> str:
+    return _string(image, "href") if isinstance(image, Mapping) else image if isinstance(image, str) else ""
+
+
+def _feed_image(feed: _Raw) -> str:
+    return _address(feed.get("image")) or _string(feed, "logo") or _string(feed, "icon")
+
+
+def _date(raw: _Raw, name: str) -> str:
+    # Past feedparser's own stand-ins for missing dates; its reading of them is not wanted: it invents some.
+    text = dict.get(raw, name)  # type: ignore[call-overload]  # as above
+    return text if isinstance(text, str) else ""

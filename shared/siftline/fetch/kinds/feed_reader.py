@@ -1,0 +1,73 @@
+"""Parses feeds in a child process that is kept warm and can be killed: a stranger's XML may hang or swell only there.
+
+Every feed goes this way, small ones too: a warm child costs about a millisecond, and one path is to be trusted.
+"""
+
+from typing import Protocol, Self
+
+from siftline.fetch.feed.feeds import Feed, FeedTooComplexError, FeedUnreadableError
+from siftline.fetch.feed.identity import Identified, Mark, marked
+from siftline.fetch.kinds.confined_reader import MEMORY_BYTES, ConfinedReader
+from siftline.net.reddit_address import Listing
+
+_PARSE = "siftline.fetch.feed.feeds:parse"
+_PARSE_IDENTIFIED = "siftline.fetch.feed.identity:parse_identified"
+_POSTS = "siftline.fetch.kinds.reddit:posts"
+
+
+class ReaderOptions(Protocol):
+    """The settings that a reader is made from (``siftline.settings.functions.FetchSettings``)."""
+
+    @property
+    def feed_parse_s(self) -> float:
+        """A feed that takes longer to parse is not read."""
+        ...
+
+    @property
+    def feed_max_entries(self) -> int:
+        """What a feed lists beyond this is skipped."""
+        ...
+
+    @property
+    def feed_parse_memory_bytes(self) -> int:
+        """Address space that one feed may add."""
+        ...
+
+
+class FeedReader(ConfinedReader):
+    """Parses feeds. What a feed lists beyond ``max_entries`` is skipped."""
+
+    what = "feed"
+    too_complex = FeedTooComplexError
+    unreadable = FeedUnreadableError
+
+    def __init__(self, *, timeout_s: float = 15.0, max_entries: int = 50_000, memory_bytes: int = MEMORY_BYTES) -> None:
+        super().__init__((_PARSE, _PARSE_IDENTIFIED, _POSTS), timeout_s=timeout_s, memory_bytes=memory_bytes)
+        self._max_entries = max_entries
+
+    @classmethod
+    def of(cls, options: ReaderOptions) -> Self:
+        """Return a reader made from settings."""
+        return cls(
+            timeout_s=options.feed_parse_s,
+            max_entries=options.feed_max_entries,
+            memory_bytes=options.feed_parse_memory_bytes,
+        )
+
+    def read(self, body: bytes, *, url: str, content_type: str = "") -> Feed:
+        """Return what a feed says; as ``siftline.fetch.feed.feeds.parse``, and under a limit of time and memory.
+
+        Raises ``NotAFeedError``, ``FeedTooComplexError`` (also when a limit is passed) and ``FeedUnreadableError``.
+        """
+        named = {"url": url, "content_type": content_type, "max_entries": self._max_entries}
+        return self._call(Feed, _PARSE, body, **named)
+
+    def read_identified(self, body: bytes, *, url: str, content_type: str = "") -> tuple[Feed, list[Identified]]:
+        """Return what a feed says, and its entries identified (``fetch.feed.identity``); otherwise as ``read``."""
+        named = {"url": url, "content_type": content_type, "max_entries": self._max_entries}
+        feed, marks = self._call(tuple[Feed, list[Mark]], _PARSE_IDENTIFIED, body, **named)
+        return feed, marked(feed, marks)
+
+    def posts(self, body: bytes, *, listing: Listing) -> Feed:
+        """Return the posts of Reddit's JSON; as ``siftline.fetch.kinds.reddit.posts``, and under the same limits."""
+        return self._call(Feed, _POSTS, body, listing=listing, max_entries=self._max_entries)

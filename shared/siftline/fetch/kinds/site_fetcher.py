@@ -1,0 +1,178 @@
+"""Fetches sources of the kind ``rss`` by whatever address a person gives: a feed's own, or that of a site that has one.
+
+Where a page answers, its feed is searched: what the page names, else where sites use to have one. A feed found is kept
+as the source's ``feed_url``; when that is gone the page is asked once more.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar, Protocol
+
+from siftline.fetch.feed.feeds import NotAFeedError
+from siftline.fetch.kinds.feed_fetcher import ACCEPT, FeedFetcher, PageInsteadError, Reader
+from siftline.fetch.kinds.feed_locations import (
+    Discovered,
+    NoFeedFoundError,
+    SeveralFeedsError,
+    guesses,
+    is_page,
+    known_feed,
+)
+from siftline.fetch.kinds.fetcher import Fetched, Found, Http
+from siftline.fetch.poll.health_store import Source
+from siftline.fetch.poll.redirects import strayed
+from siftline.kit.clock import Clock
+from siftline.kit.errors import NotTriedError, PermanentError, TransientError
+from siftline.net.blocks import BLOCKED, BlockedBySiteError, is_block
+from siftline.net.http import Response
+from siftline.net.http_errors import StatusRefusedError, StatusTransientError
+from siftline.net.pacing import Pacing
+from siftline.net.urls import canonical_url
+
+_GONE = frozenset({404, 410})
+_PATIENCE = frozenset({429, 503})
+
+
+class SearchInterruptedError(TransientError):
+    """The host is asked too much already for a feed to be looked for now."""
+
+    code = "search_interrupted"
+
+
+class Pages(Protocol):
+    """Reads pages."""
+
+    def feeds(self, body: bytes, *, url: str, content_type: str = "") -> Discovered:
+        """Return the feeds that a page names."""
+        ...
+
+
+class SiteFetcher:
+    """Fetches feeds, and finds those of sites.
+
+    ``searching`` asks where a feed might be: a client of little patience, for those requests come on top. After
+    ``search_s`` none is begun; ``tries`` are the most addresses that are guessed.
+    """
+
+    tells_pace: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        feeds: FeedFetcher,
+        searching: Http,
+        reader: Reader,
+        pages: Pages,
+        pace: Pacing,
+        clock: Clock,
+        *,
+        max_bytes: int,
+        tries: int,
+        search_s: float,
+    ) -> None:
+        self._feeds = feeds
+        self._searching = searching
+        self._reader = reader
+        self._pages = pages
+        self._pace = pace
+        self._clock = clock
+        self._max_bytes = max_bytes
+        self._tries = tries
+        self._search_s = search_s
+
+    def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched | Found:
+        """Return the feed, or where it is.
+
+        Raises the errors of the HTTP client and of the readers, ``SeveralFeedsError``, ``NoFeedFoundError`` and
+        ``BlockedBySiteError``; of a source that had a feed before what was wrong with that.
+        """
+        until_s = self._clock.monotonic() + self._search_s
+        known = None if source.feed_url else known_feed(source.url)
+        if known is not None:
+            return Found(known)
+        try:
+            return self._feeds.fetch(source, validators)
+        except PageInsteadError as error:
+            if strayed(source, error):
+                raise  # what stands there now is another's page: the feed is where it had moved to
+            if source.feed_url is None:
+                return self._of_page(source, error, until_s)
+            return self._again(source, error, until_s)
+        except (NotAFeedError, StatusRefusedError) as error:
+            refused = isinstance(error, StatusRefusedError) and error.status not in _GONE
+            if source.feed_url is None or refused or strayed(source, error):
+                raise
+            return self._again(source, error, until_s)
+
+    def _of_page(self, source: Source, error: PageInsteadError, until_s: float) -> Found:
+        try:
+            return Found(self._feed_of(source, error.response, until_s))
+        except (SeveralFeedsError, NoFeedFoundError):
+            if is_block(error.response.body.decode("utf-8", "replace"), error.response.headers):
+                raise BlockedBySiteError(BLOCKED) from None
+            if source.imported_at is None:
+                raise
+            raise error from None  # it was a feed before, and may be one again
+
+    def _again(self, source: Source, error: PermanentError, until_s: float) -> Found:
+        """Ask the page once more for its feed, now that the one it had named is gone. Raises ``error`` in vain."""
+        if self._clock.monotonic() >= until_s:
+            raise error
+        try:
+            response = self._get(source, source.url)
+            if is_page(response.body, response.content_type):
+                return Found(self._feed_of(source, response, until_s))
+            if self._holds_feed(response):
+                return Found(source.url)
+        except PermanentError as vain:
+            raise error from vain
+        raise error
+
+    def _feed_of(self, source: Source, response: Response, until_s: float) -> str:
+        """Return the feed of a page, which is another one than the source had before."""
+        content_type = response.headers.get("content-type", "")
+        discovered = self._pages.feeds(response.body, url=response.url, content_type=content_type)
+        first = discovered.candidates[0].url if discovered.clear else None
+        if first is not None and (source.feed_url is None or canonical_url(first) != canonical_url(source.feed_url)):
+            if discovered.announced or self._try(source, first, until_s):
+                return first
+        elif len(discovered.candidates) > 1:
+            raise SeveralFeedsError(discovered.candidates)
+        guessed = self._guessed(source, response.url, until_s) if source.imported_at is None else None
+        if guessed is not None:
+            return guessed
+        if discovered.announced and not discovered.clear:
+            raise SeveralFeedsError(discovered.candidates)
+        raise NoFeedFoundError
+
+    def _guessed(self, source: Source, page_url: str, until_s: float) -> str | None:
+        return next((url for url in guesses(page_url, self._tries) if self._try(source, url, until_s)), None)
+
+    def _try(self, source: Source, url: str, until_s: float) -> bool:
+        """Return whether there is a feed; raises where the server, or its pace, asks for patience."""
+        if self._clock.monotonic() >= until_s:
+            return False
+        try:
+            return self._holds_feed(self._get(source, url))
+        except PermanentError:
+            return False
+        except TransientError as error:
+            refused = isinstance(error, StatusTransientError) and error.status in _PATIENCE
+            if refused or error.retry_after_s is not None or isinstance(error, SearchInterruptedError):
+                raise
+            return False
+
+    def _holds_feed(self, response: Response) -> bool:
+        if is_page(response.body, response.content_type):
+            return False
+        self._reader.read(response.body, url=response.url, content_type=response.headers.get("content-type", ""))
+        return True
+
+    def _get(self, source: Source, url: str) -> Response:
+        """Ask in the host's pace, as for every request.
+
+        A search has no turn of its own to wait for: it would begin with the page, and wait again, for ever.
+        """
+        try:
+            with self._pace.asking(url, who=source.id):
+                return self._searching.get(url, max_bytes=self._max_bytes, accept=ACCEPT)
+        except NotTriedError as error:
+            raise SearchInterruptedError(error.detail) from error

@@ -1,0 +1,50 @@
+"""Fetches sources of the kind ``web``: the articles that a page links to, where there is no feed."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import ClassVar, Protocol
+
+from siftline.fetch.feed.feeds import Feed
+from siftline.fetch.kinds.fetcher import Fetched, Http, unmodified
+from siftline.fetch.poll.health_store import Source
+from siftline.kit.clock import Clock
+
+_ACCEPT = "text/html, application/xhtml+xml;q=0.9, */*;q=0.1"
+
+
+class Pages(Protocol):
+    """Reads pages."""
+
+    def links(self, body: bytes, *, url: str, content_type: str = "", selector: str | None = None) -> Feed:
+        """Return the articles that a page links to."""
+        ...
+
+
+class WebFetcher:
+    """Asks for a page and reads its article links; two pages are the same whose links are."""
+
+    tells_pace: ClassVar[bool] = False
+
+    def __init__(self, http: Http, pages: Pages, clock: Clock, *, max_bytes: int) -> None:
+        self._http = http
+        self._pages = pages
+        self._clock = clock
+        self._max_bytes = max_bytes
+
+    def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched:
+        """Return the links as a feed.
+
+        Raises the errors of the HTTP client and of the page reader, ``NoLinksFoundError`` and ``InvalidSelectorError``.
+        """
+        response = self._http.get(source.polled_url, headers=validators, max_bytes=self._max_bytes, accept=_ACCEPT)
+        if response.status == 304:
+            return unmodified(response, validators, self._clock)
+        feed = self._pages.links(
+            response.body,
+            url=response.url,
+            content_type=response.headers.get("content-type", ""),
+            selector=source.options.get("selector"),
+        )
+        lines = (f"{entry.link}\t{entry.title}\n" for entry in feed.entries)
+        body_sha256 = hashlib.sha256("".join(lines).encode()).digest()
+        return Fetched(response, None if body_sha256 == source.body_sha256 else feed, body_sha256)

@@ -1,0 +1,1 @@
+"""One poll: what it brought, and when the next one is due."""

@@ -1,0 +1,186 @@
+"""When a source is asked again, and why: by its subscribers' wish or the feed's rhythm, never before its server wants.
+
+Pure: it is handed the time. Source of ``ttl``, ``skipHours`` and ``skipDays``: RSS 2.0.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+from uuid import UUID
+
+from siftline.fetch.poll.cache_control import fresh_for_s
+from siftline.fetch.poll.rhythm import Rhythm
+
+# A feed is asked twice in the time in which it usually brings something; one that fell silent ever more rarely.
+_ASKED_TWICE = 2
+_SILENCE_RATIO = 0.25
+# A feed without dates: asked sooner after it brought something, later after it did not.
+_SOONER_RATIO = 0.5
+_LATER_RATIO = 1.25
+# All that were added together shall not be asked together for ever.
+_SPREAD_RATIO = 0.1
+_HOUR = timedelta(hours=1)
+_WEEK_HOURS = 7 * 24
+
+
+class RefreshOptions(Protocol):
+    """The settings of the plan (``siftline.settings.functions.FetchSettings``)."""
+
+    @property
+    def refresh_min_minutes(self) -> int:
+        """No source is asked more often by its rhythm."""
+        ...
+
+    @property
+    def refresh_max_minutes(self) -> int:
+        """No source is asked more rarely by its rhythm."""
+        ...
+
+    @property
+    def refresh_floor_max_minutes(self) -> int:
+        """A server's or feed's own wait counts up to this."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the subscribers of a source want, all together."""
+
+    every_minutes: int | None = None
+    """The most frequent wish; ``None``: as the rhythm says."""
+    min_minutes: int | None = None
+    max_minutes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """When a source is asked again."""
+
+    wait: timedelta
+    reason: str
+    """For the people who follow it."""
+    every_minutes: int
+    """The interval in force, without what only this answer asked for."""
+    fresh: timedelta
+    """For how long the server wants not to be asked, whatever anybody wishes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    minutes: float
+    reason: str
+
+
+def plan(
+    source_id: UUID,
+    *,
+    now: datetime,
+    wishes: Wishes,
+    rhythm: Rhythm,
+    before_minutes: int,
+    changed: bool,
+    headers: Mapping[str, str],
+    options: RefreshOptions,
+) -> Plan:
+    """Decide when a source that has just been polled is asked again.
+
+    ``before_minutes`` is the interval that was in force, ``changed`` whether the poll brought a feed other than before,
+    ``headers`` are the answer's.
+    """
+    limits = _limits(wishes, options)
+    chosen = _wished(wishes) or _dated(rhythm, now, limits) or _undated(before_minutes, limits, changed=changed)
+    floor = _floor(rhythm, headers, now, options)
+    minutes, reason = chosen.minutes, chosen.reason
+    if floor is not None and floor.minutes > minutes:
+        minutes, reason = floor.minutes, f"{floor.reason} ({reason})" if wishes.every_minutes else floor.reason
+    if wishes.every_minutes is None:
+        minutes *= 1 + _SPREAD_RATIO * _fraction(source_id)
+    wait = timedelta(minutes=minutes)
+    silent = _silence(now + wait, rhythm)
+    if silent:
+        reason += "; after the hours in which the feed wants to be left alone"
+    fresh = timedelta(minutes=floor.minutes) if floor is not None else timedelta()
+    return Plan(wait + silent, reason, round(chosen.minutes), fresh)
+
+
+def spoken(minutes: float) -> str:
+    """Return a length of time in words: ``45 minutes``, ``2.5 hours``, ``2 days``."""
+    if minutes < 120:
+        number, unit = f"{minutes:.0f}", "minute"
+    elif minutes < 10 * 60:
+        number, unit = f"{minutes / 60:.1f}".removesuffix(".0"), "hour"
+    elif minutes < 48 * 60:
+        number, unit = f"{minutes / 60:.0f}", "hour"
+    else:
+        number, unit = f"{minutes / 1440:.0f}", "day"
+    return f"{number} {unit}{'' if number == '1' else 's'}"
+
+
+def _wished(wishes: Wishes) -> _Choice | None:
+    if wishes.every_minutes is None:
+        return None
+    return _Choice(wishes.every_minutes, f"it is wanted every {spoken(wishes.every_minutes)}")
+
+
+def _dated(rhythm: Rhythm, now: datetime, limits: tuple[int, int]) -> _Choice | None:
+    if rhythm.gap_minutes is None or rhythm.newest_at is None:
+        return None
+    silence_minutes = (now - rhythm.newest_at) / timedelta(minutes=1)
+    gap_minutes = max(rhythm.gap_minutes, silence_minutes * _SILENCE_RATIO, 1.0)
+    return _within(limits, gap_minutes / _ASKED_TWICE, _frequency(gap_minutes))
+
+
+def _undated(before_minutes: int, limits: tuple[int, int], *, changed: bool) -> _Choice:
+    if changed:
+        return _within(limits, before_minutes * _SOONER_RATIO, "it brought something new")
+    return _within(limits, before_minutes * _LATER_RATIO, "it brought nothing new")
+
+
+def _limits(wishes: Wishes, options: RefreshOptions) -> tuple[int, int]:
+    least = wishes.min_minutes or options.refresh_min_minutes
+    most = min(wishes.max_minutes or options.refresh_max_minutes, options.refresh_max_minutes)
+    return least, max(most, least)
+
+
+def _within(limits: tuple[int, int], minutes: float, why: str) -> _Choice:
+    minutes = min(max(minutes, limits[0]), limits[1])
+    return _Choice(minutes, f"{why}: every {spoken(minutes)}")
+
+
+def _frequency(gap_minutes: float) -> str:
+    """Return how often something comes, however much at once: ``new entries about 4 times a day``."""
+    for unit, length in (("an hour", 60), ("a day", 1440), ("a week", 7 * 1440), ("a month", 30 * 1440)):
+        if (count := round(length / gap_minutes)) >= 1:
+            return f"new entries about {'once' if count == 1 else f'{count} times'} {unit}"
+    return "new entries less than once a month"
+
+
+def _floor(rhythm: Rhythm, headers: Mapping[str, str], now: datetime, options: RefreshOptions) -> _Choice | None:
+    """Return the server's or the feed's own wait, the longer of both, up to the cap."""
+    fresh_minutes, ttl_minutes = (fresh_for_s(headers, now) or 0.0) / 60, rhythm.ttl_minutes or 0
+    asked_minutes, most = max(fresh_minutes, ttl_minutes), options.refresh_floor_max_minutes
+    if asked_minutes <= 0:
+        return None
+    if fresh_minutes >= ttl_minutes:
+        reason = f"the server says that it stays fresh for {spoken(fresh_minutes)}"
+    else:
+        reason = f"the feed asks for {spoken(ttl_minutes)} between polls"
+    if asked_minutes > most:
+        return _Choice(most, f"{reason}, {spoken(most)} of which are waited")
+    return _Choice(asked_minutes, reason)
+
+
+def _silence(at: datetime, rhythm: Rhythm) -> timedelta:
+    """Return how much later than ``at`` the feed may be asked again; a feed that never may is not obeyed."""
+    open_at = at
+    for _ in range(_WEEK_HOURS):
+        if open_at.hour not in rhythm.skip_hours and open_at.weekday() not in rhythm.skip_days:
+            return open_at - at
+        open_at = open_at.replace(minute=0, second=0, microsecond=0) + _HOUR
+    return timedelta()
+
+
+def _fraction(source_id: UUID) -> float:
+    """Return a number from 0 to 1 that stays the same for a source."""
+    return source_id.int % 1_000_003 / 1_000_003

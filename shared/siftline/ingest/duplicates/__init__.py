@@ -1,0 +1,1 @@
+"""Which contents are one text."""

@@ -1,0 +1,1 @@
+"""Videos and audio: what they state, and their words."""

@@ -1,0 +1,257 @@
+"""Gets the words of a video or audio in a second step: refused before, or to be generated for money.
+
+The content stands meanwhile with what is known of it. Who refuses is asked again after ever longer times, for as long
+as a job may be put off; then the content keeps its state. What costs money is reserved before it is asked for, and
+stored in the very transaction that settles it.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from uuid import UUID
+
+from siftline.contracts import JobType
+from siftline.ingest import ingest_store
+from siftline.ingest.duplicates.duplicates import Measures
+from siftline.ingest.media import media_store
+from siftline.ingest.media.audio import Audio, AudioFiles
+from siftline.ingest.media.media import GOT, Media, TranscriptState, Words, text_with_words
+from siftline.ingest.media.media_store import StoredMedia
+from siftline.ingest.media.transcription import (
+    PROVIDER,
+    AudioModel,
+    TranscriptionMisconfiguredError,
+    TranscriptionRefusedError,
+    TranscriptionUnavailableError,
+)
+from siftline.ingest.media.transcripts import Transcripts
+from siftline.ingest.media.youtube import video_id
+from siftline.ingest.page_errors import ContentGoneError
+from siftline.ingest.texts import analysis_after, write_text
+from siftline.jobs.job_model import ClaimedJob, Done
+from siftline.kit.clock import Clock
+from siftline.kit.db import Connection, Database
+from siftline.kit.errors import SiftlineError, TransientError
+from siftline.kit.ids import new_id
+from siftline.kit.log import logger
+from siftline.models import spending_store
+from siftline.models.spending_store import Caps, Spending
+from siftline.net.http_typed import typed
+
+_MICRO = 1_000_000
+_UNSETTLED_MAX = 2
+"""Calls for one content whose answers were lost: after so many no other is paid for."""
+_EARLY_S = 5.0
+_log = logger("ingest")
+
+
+class WordsLaterError(TransientError):
+    """The words cannot be had now; ``state`` says why, as far as it is known."""
+
+    code = "transcript_not_yet"
+
+    def __init__(
+        self, detail: str, *, state: TranscriptState | None, code: str | None = None, retry_after_s: float | None
+    ) -> None:
+        super().__init__(detail, code=code, retry_after_s=retry_after_s)
+        self.state = state
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What generating may cost. Dollars; ``floor_bps`` is the bit rate that a file of unknown length is counted at."""
+
+    usd_per_minute: float
+    usd_per_day: float
+    max_s: float
+    floor_bps: int
+
+    def micro_usd(self, seconds: float) -> int:
+        """Return what so much speech costs, in millionths of a dollar, rounded up."""
+        return math.ceil(round(seconds / 60 * self.usd_per_minute * _MICRO, 3))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    words: Words
+    settle: Callable[[Connection], None] | None = None
+
+
+class TranscribeContent:
+    """Does ``transcribe_content``."""
+
+    job_type = JobType.TRANSCRIBE_CONTENT
+
+    def __init__(
+        self,
+        database: Database,
+        transcripts: Transcripts,
+        *,
+        model: AudioModel | None,
+        files: AudioFiles,
+        costs: Costs,
+        retry_s: float,
+        patience_s: float,
+        analysis_enabled: bool,
+        clock: Clock,
+        measures: Measures | None = None,
+    ) -> None:
+        self.providers = frozenset({PROVIDER}) if model is not None else frozenset[str]()
+        self._database = database
+        self._transcripts = transcripts
+        self._model = model
+        self._files = files
+        self._costs = costs
+        self._retry_s = retry_s
+        self._patience_s = patience_s
+        self._analysis_enabled = analysis_enabled
+        self._clock = clock
+        self._measures = measures or Measures()
+
+    def process(self, job: ClaimedJob) -> Done:
+        """Get the words; new ones are a new text, which is handed on to its analysis."""
+        with self._database.transaction() as connection:
+            content = media_store.load(connection, job.subject_id, source_id=job.payload.get("source_id"))
+        if content is None:
+            raise ContentGoneError("The item was deleted before its words could be got.")
+        media = Media.of(content.media) or Media()
+        if media.state in GOT:
+            return Done(result={"transcript": media.state})
+        with typed(content.typed_origin):
+            found = self._found(job, content, media)
+        words = found.words
+        state = words.state.value if words.state is not None else None
+        _log.info("transcript_looked_for", content_id=str(content.id), job_id=str(job.id), transcript_state=state)
+        text = _with(content, words) if words.text else None
+        traits = self._measures.traits(text) if text is not None else None
+        analyse = text is not None and self._analysis_enabled
+
+        def write(connection: Connection) -> None:
+            if text is not None and traits is not None:
+                write_text(connection, content.id, text, traits, analyse=analyse)
+            media_store.write(connection, content.id, media, words)
+            if found.settle is not None:
+                found.settle(connection)
+
+        return Done(write=write, follow=[analysis_after(job)] if analyse else [], result={"transcript": state})
+
+    def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
+        """Keep why the words are not there yet."""
+        if isinstance(error, WordsLaterError):
+            media_store.write_state(connection, job.subject_id, error.state)
+
+    def _found(self, job: ClaimedJob, content: StoredMedia, media: Media) -> _Found:
+        found = _Found(self._written(job, content, media))
+        if found.words.text or self._model is None or media.url is None:
+            return found
+        generated = self._generated(job, content, media, self._model)
+        return found if generated.words.state is TranscriptState.NONE and not generated.settle else generated
+
+    def _written(self, job: ClaimedJob, content: StoredMedia, media: Media) -> Words:
+        """Look where the words stand in writing; raises as long as it is worth asking again."""
+        id_ = video_id(content.url)
+        if id_ is not None:
+            words, _ = self._transcripts.of_youtube(id_, who=content.id, facts=False)
+        else:
+            words = self._transcripts.of_tracks(media, language=content.lang, who=content.id)
+        if not words.later:
+            return words
+        if words.state is None:
+            if job.attempts < job.max_attempts:
+                detail = "The transcript's server did not answer as it should."
+                raise WordsLaterError(detail, state=None, retry_after_s=words.retry_after_s)
+            return Words(TranscriptState.NONE, source=words.source)
+        if not self._waited_out(job):
+            raise WordsLaterError(
+                "Whoever has the transcript refuses to be asked at the moment.",
+                state=words.state,
+                code="transcript_blocked",
+                retry_after_s=max(self._retry_s, words.retry_after_s or 0),
+            )
+        return words
+
+    def _generated(self, job: ClaimedJob, content: StoredMedia, media: Media, model: AudioModel) -> _Found:
+        """Have the words made of the sound, within the limits of size, length and money."""
+        if media.duration_s is not None and media.duration_s > self._costs.max_s:
+            return _Found(Words(TranscriptState.TOO_LONG))
+        audio = self._files.fetch(media, who=content.id)
+        if isinstance(audio, TranscriptState):
+            return _Found(Words(audio))
+        seconds = max(media.duration_s or 0.0, len(audio.body) * 8 / self._costs.floor_bps)
+        spending_id = self._reserved(job, content.id, seconds, model)
+        if spending_id is None:
+            return _Found(Words(TranscriptState.OVER_BUDGET))
+        language = content.lang if content.lang and len(content.lang) == 2 else None
+        return self._heard(model, audio, spending_id, seconds, language)
+
+    def _reserved(self, job: ClaimedJob, content_id: UUID, seconds: float, model: AudioModel) -> UUID | None:
+        """Set the money aside. ``None``: never to be paid; raises when tomorrow's money may do."""
+        now, id_ = self._clock.now(), new_id()
+        micro_usd, day_max = self._costs.micro_usd(seconds), round(self._costs.usd_per_day * _MICRO)
+        with self._database.transaction() as connection:
+            lost = spending_store.unsettled(connection, kind=PROVIDER, subject_id=content_id)
+            if micro_usd > day_max or lost >= _UNSETTLED_MAX:
+                return None
+            payer = spending_store.payer(connection, content_id=content_id, job_id=job.id)
+            spending = Spending(id_, PROVIDER, now.date(), content_id, micro_usd, model.model, payer, job.id)
+            if spending_store.reserve(connection, spending, Caps(day_max)) is None:
+                return id_
+        if self._waited_out(job):
+            return None
+        raise WordsLaterError(
+            "What may be spent on transcripts today is spent.",
+            state=TranscriptState.OVER_BUDGET,
+            code="transcript_over_budget",
+            retry_after_s=_until_tomorrow_s(now),
+        )
+
+    def _heard(
+        self, model: AudioModel, audio: Audio, spending_id: UUID, seconds: float, language: str | None
+    ) -> _Found:
+        try:
+            heard = model.hear(audio.body, ending=audio.ending, language=language)
+        except (TranscriptionMisconfiguredError, TranscriptionRefusedError, TranscriptionUnavailableError) as error:
+            if not getattr(error, "billed", False):
+                with self._database.transaction() as connection:
+                    spending_store.release(connection, spending_id)
+            if isinstance(error, TranscriptionRefusedError):
+                return _Found(Words(TranscriptState.NONE, source=model.model))
+            raise
+        micro_usd = self._costs.micro_usd(seconds if heard.seconds is None else heard.seconds)
+        words = self._transcripts.of_speech(heard.text, language=language, source=model.model)
+        return _Found(words, lambda connection: spending_store.settle(connection, spending_id, micro_usd))
+
+    def _waited_out(self, job: ClaimedJob) -> bool:
+        """Tell whether the job has been put off for as long as one may be."""
+        if job.deferred_since is None:
+            return False
+        return (self._clock.now() - job.deferred_since).total_seconds() >= self._patience_s - _EARLY_S
+
+
+def _until_tomorrow_s(now: datetime) -> float:
+    midnight = datetime.combine(now.date() + timedelta(days=1), time.min, now.tzinfo)
+    return (midnight - now).total_seconds() + 60
+
+
+def _with(content: StoredMedia, words: Words) -> ingest_store.Found:
+    text, word_count = text_with_words(content.text or "", content.word_count or 0, words)
+    return ingest_store.Found(
+        text=text,
+        content_sha256=hashlib.sha256(text.encode()).digest(),
+        word_count=word_count,
+        kind=content.kind,
+        title=content.title,
+        author=content.author,
+        site_name=content.site_name,
+        image_url=content.image_url,
+        description=content.description,
+        lang=content.lang or words.language,
+        published_at=content.published_at,
+        undated_code=None,
+        undated_claim=None,
+        http_status=content.http_status,
+        notice_code=content.notice_code,
+        url_keys=(),
+    )

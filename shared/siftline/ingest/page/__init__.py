@@ -1,0 +1,1 @@
+"""A page's bytes into text and metadata."""

@@ -1,0 +1,66 @@
+"""Bytes to characters: what the server says, then a byte order mark, then what the page says of itself.
+
+A declaration is believed only as far as the bytes bear it out.
+"""
+
+import codecs
+import re
+from email.message import Message
+
+from charset_normalizer import from_bytes
+
+from siftline.text.charsets import ONE_BYTE, codec
+
+_SNIFF_BYTES = 8_192
+_GUESS_BYTES = 65_536
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_DECLARED = re.compile(
+    # Neither half reads past the next "<", and white space is given back to nobody: linear in the bytes.
+    rb"""<meta\s[^<>]*?charset\s*+=\s*+["']?\s*+([\w:.-]+)|<\?xml\s[^<>]*?encoding\s*+=\s*+["']([\w:.-]+)""",
+    re.IGNORECASE,
+)
+_DAMAGE_MAX_RATIO = 0.01
+
+
+def decode(body: bytes, content_type: str = "") -> str:
+    """Return the text of an HTML or plain-text body. Never raises: what cannot be read becomes U+FFFD."""
+    mark, marked = _byte_order_mark(body)
+    if marked and (text := _strictly(body[len(mark) :], marked)) is not None:
+        return text
+    declared = [name for name in (_from_header(content_type), marked, _from_markup(body)) if name]
+    for name in declared:
+        if name in ONE_BYTE and not body.isascii() and (text := _strictly(body, "utf-8")) is not None:
+            return text  # any bytes are "valid" in a one-byte set; hardly any text but UTF-8 is valid UTF-8
+        if (text := _strictly(body, name)) is not None:
+            return text
+    for name in [*declared, "utf-8"]:
+        text = body.decode(name, "replace")
+        if text.count("\ufffd") <= len(text) * _DAMAGE_MAX_RATIO:
+            return text
+    guess = from_bytes(body[:_GUESS_BYTES]).best()
+    return body.decode(codec(guess.encoding if guess else "") or "cp1252", "replace")
+
+
+def _byte_order_mark(body: bytes) -> tuple[bytes, str | None]:
+    return next(((mark, name) for mark, name in _MARKS if body.startswith(mark)), (b"", None))
+
+
+def _from_header(content_type: str) -> str | None:
+    header = Message()
+    header["content-type"] = content_type.replace("\r", " ").replace("\n", " ")
+    return codec(header.get_content_charset(""))
+
+
+def _from_markup(body: bytes) -> str | None:
+    match = _DECLARED.search(body[:_SNIFF_BYTES])
+    if match is None:
+        return None
+    name = codec((match[1] or match[2]).decode("ascii"))
+    return "utf-8" if name in {"utf-16-le", "utf-16-be"} else name  # it was read as ASCII, so it is not UTF-16
+
+
+def _strictly(body: bytes, name: str) -> str | None:
+    try:
+        return body.decode(name)
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,124 @@
+"""A page as the house keeps it: bytes and a content type in, text and metadata out.
+
+Runs in a child process (``siftline.ingest.page_child``): pages are written by strangers. What is known to cost much is
+refused all the same (``siftline.ingest.page.page_tree``).
+"""
+
+import re
+from dataclasses import fields
+from typing import Any
+from urllib.parse import urlsplit
+
+from siftline.ingest.page.charset import decode
+from siftline.ingest.page.maintext import main_text
+from siftline.ingest.page.metadata import TITLE_MAX_CHARS, read_metadata
+from siftline.ingest.page.notices import CONSENT_WALL, PAYWALLED, check_wall, is_paywalled
+from siftline.ingest.page.page_kinds import PLAYED_CHARS, kind_of, list_text
+from siftline.ingest.page.page_tree import parse
+from siftline.ingest.page.pdf import is_pdf, read_pdf
+from siftline.ingest.page.plain import clean_line, clean_text, count_words
+from siftline.ingest.page.refresh import sent_to
+from siftline.ingest.page_errors import (
+    A_FEED,
+    EmptyContentError,
+    OnlyRedirectsError,
+    PageTooLargeError,
+    PdfUnreadableError,
+    UnsupportedContentTypeError,
+)
+from siftline.ingest.readings import MAX_TEXT_CHARS, MEDIA_TYPES, Page, Stated
+from siftline.text.readable import looks_binary
+from siftline.text.words import extent
+
+MAX_BYTES = 10_000_000
+
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_PDF = frozenset({"application/pdf", "application/x-pdf"})
+_MAYBE_HTML = frozenset({"", "application/xml", "text/xml", "application/octet-stream"}) | _PDF
+_PLAYED = frozenset({"video", "audio"})
+# Possessive and atomic: a page of broken comments must not make it try every way to read them.
+_BEFORE = r"\s*+(?>(?><\?xml[^>]*+>|<!--.*?-->)\s*+)*+"
+_LOOKS_HTML = re.compile(
+    rf"{_BEFORE}<(?:!doctype\s+html|html|head|body|title|article|main|div|p|h1)\b", re.IGNORECASE | re.DOTALL
+)
+_LOOKS_FEED = re.compile(rf"{_BEFORE}<(?:rss|feed|rdf:RDF)\b", re.IGNORECASE | re.DOTALL)
+_JSON = "application/json"
+# The address that a JSON Feed names as its version (jsonfeed.org, "Top-level"), its slashes escaped or not.
+_JSON_FEED = re.compile(r""""version"\s*+:\s*+"https?:\\?/\\?/jsonfeed\.org\\?/version""")
+_SENT_ON_WORDS = 25
+"""A page that says more than this is one, even if it sends its visitors on."""
+
+
+def read_page(body: bytes, content_type: str, url: str) -> Page:
+    """Read a page of HTML, XHTML or plain text, or a PDF.
+
+    ``content_type`` is the header as sent, parameters included. Raises the leaves of
+    ``siftline.ingest.page_errors`` that are about pages.
+    """
+    media_type = content_type.split(";", maxsplit=1)[0].strip().lower()
+    if media_type and media_type not in MEDIA_TYPES:
+        raise UnsupportedContentTypeError(f"The address holds {media_type[:100]}, which cannot be read as text.")
+    if len(body) > MAX_BYTES:
+        raise PageTooLargeError("The page is too large to be read.")
+    if is_pdf(body) and media_type not in _HTML:
+        return read_pdf(body, url)
+    text = _decoded(body, content_type)
+    if media_type == "text/plain":
+        return _plain_page(text, url)
+    if _LOOKS_FEED.match(text[:4_096]) or (media_type == _JSON and _JSON_FEED.search(text)):
+        raise UnsupportedContentTypeError(A_FEED)
+    if media_type == _JSON:
+        raise UnsupportedContentTypeError("The address holds application/json, which cannot be read as text.")
+    if media_type in _MAYBE_HTML and not _LOOKS_HTML.match(text[:4_096]):
+        if not text.strip():
+            raise EmptyContentError("The page is empty.")
+        if media_type in _PDF:
+            raise PdfUnreadableError("The address says that it holds a PDF, and does not.")
+        raise UnsupportedContentTypeError("The address does not hold a page that can be read.")
+    return _html_page(text, url)
+
+
+def _decoded(body: bytes, content_type: str) -> str:
+    if looks_binary(body):
+        raise UnsupportedContentTypeError("The address says that it holds text, and holds something else.")
+    return decode(body, content_type)
+
+
+def _html_page(text: str, url: str) -> Page:
+    markup = parse(text)
+    page = markup.outline
+    metadata = read_metadata(page, url)
+    article = main_text(markup, metadata.titles)
+    walled = check_wall(page, metadata, article, text, url)
+    kind = kind_of(page, metadata, article.text, url)
+    found, notice = _cut(article.text), None
+    if walled:
+        found, notice = metadata.description or "", CONSENT_WALL
+    elif kind == "list":
+        found = list_text(page, metadata) or found
+    elif kind in _PLAYED and extent(found) < PLAYED_CHARS:
+        found = max(found, metadata.description or "", key=len)
+    if not walled and kind not in _PLAYED and count_words(found) <= _SENT_ON_WORDS and (target := sent_to(page, url)):
+        raise OnlyRedirectsError(f"The page only sends its visitors on. Save where it leads instead: {target}")
+    if not found and not walled and kind not in _PLAYED:
+        raise EmptyContentError("The page holds no text.")
+    if notice is None and is_paywalled(page, metadata.locked_parts, found):
+        notice = PAYWALLED
+    stated: dict[str, Any] = {field.name: getattr(metadata, field.name) for field in fields(Stated)} | {"kind": kind}
+    return Page(**stated, text=found, word_count=count_words(found), notice_code=notice)
+
+
+def _plain_page(text: str, url: str) -> Page:
+    text = _cut(clean_text(text))
+    if not text:
+        raise EmptyContentError("The page is empty.")
+    name = urlsplit(url).path.rpartition("/")[2]
+    title = clean_line(text.partition("\n")[0], TITLE_MAX_CHARS) or clean_line(name, TITLE_MAX_CHARS)
+    return Page(title=title, text=text, word_count=count_words(text))
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MAX_TEXT_CHARS:
+        return text
+    head = text[:MAX_TEXT_CHARS]
+    return (head.rpartition("\n\n")[0] or head).rstrip()

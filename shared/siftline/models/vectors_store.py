@@ -1,0 +1,55 @@
+"""The vectors that PostgreSQL keeps, as the points of a collection are made of them."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.rows import class_row
+
+from siftline.kit.db import Connection
+from siftline.models.unit_vector import stored_vector
+from siftline.text.topic_scores import topic_scores
+
+_KEPT = """
+select e.content_id as id, e.vector, coalesce(e.text_version, c.version) as version, c.lang,
+  coalesce(c.topics, '[]') as topics, coalesce(v.dimensions, e.dimensions)::int as dimensions
+from embeddings e join contents c on c.id = e.content_id
+  left join embedding_versions v on v.model_version = e.model_version
+where e.model_version = %(model_version)s
+"""
+_PAGE = f"{_KEPT} and e.content_id > %(after)s order by e.content_id limit %(limit)s"
+_OF = f"{_KEPT} and e.content_id = any(%(ids)b::uuid[])"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A content's vector (float32, little-endian), of which version of its text it is, and what stands beside it."""
+
+    id: UUID
+    vector: bytes
+    version: int
+    lang: str | None
+    topics: Any
+    dimensions: int
+    """How many numbers vectors of its version have; its own, where that is not known."""
+
+    def point(self) -> tuple[UUID, NDArray[np.float32], dict[str, Any], int]:
+        """Return what ``siftline.models.vectors.Point`` is made of. Raises ``UnusableVectorError``."""
+        payload = {"lang": self.lang, "topics": [topic["topic"] for topic in topic_scores(self.topics)]}
+        return self.id, stored_vector(self.vector, self.dimensions), payload, self.version
+
+
+def page(connection: Connection, model_version: str, *, after: UUID, limit: int) -> list[Kept]:
+    """Return the next vectors of a version, by content."""
+    values = {"model_version": model_version, "after": after, "limit": limit}
+    with connection.cursor(row_factory=class_row(Kept)) as cursor:
+        return cursor.execute(_PAGE, values).fetchall()
+
+
+def of(connection: Connection, model_version: str, ids: Collection[UUID]) -> list[Kept]:
+    """Return the vectors of a version that these contents have."""
+    with connection.cursor(row_factory=class_row(Kept)) as cursor:
+        return cursor.execute(_OF, {"model_version": model_version, "ids": list(ids)}).fetchall()

@@ -1,0 +1,1 @@
+"""The safe client: every outgoing request, its addresses and its pace."""

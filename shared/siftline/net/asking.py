@@ -1,0 +1,176 @@
+"""One request and what it becomes by redirects and repeats: each takes a turn of its host, and a place there.
+
+A place is one of the few that the hosts of one owner have for the requests of a queue (``siftline.net.places_store``):
+taken with the first turn by one statement, kept to the end, given back then.
+"""
+
+import time
+from collections.abc import Callable
+from typing import NoReturn, Protocol
+from uuid import UUID
+
+from siftline.kit.db import Database, settled
+from siftline.kit.errors import NotTriedError, TransientError
+from siftline.kit.ids import new_id
+from siftline.kit.log import logger
+from siftline.net import pacing_store, places_store
+from siftline.net.hosts import owner
+from siftline.net.lanes import first, lane
+from siftline.net.pacing_store import Bucket, Taken, Turn
+from siftline.net.places_store import Place
+
+_log = logger("pacing")
+
+
+class HostBusyError(NotTriedError):
+    """The host is asked no more often than it stands; whoever waits has a turn of their own, ``retry_after_s`` away."""
+
+    code = "host_busy"
+    in_turn = True
+
+
+class AskingOptions(Protocol):
+    """The settings of asking."""
+
+    @property
+    def host_wait_s(self) -> float:
+        """A turn that comes within this is waited for in the process."""
+        ...
+
+    @property
+    def host_at_once(self) -> int:
+        """Requests of one queue that the hosts of one owner have in work at once."""
+        ...
+
+    @property
+    def host_lease_s(self) -> float:
+        """After this a request no longer counts as being in work: who made it is gone."""
+        ...
+
+
+class Asking:
+    """Asks on behalf of ``who``; ``bucket_of`` says what is paced together with an address, if anything."""
+
+    def __init__(
+        self,
+        database: Database,
+        options: AskingOptions,
+        bucket_of: Callable[[str], Bucket | None],
+        who: UUID,
+        *,
+        places: bool = True,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._database = database
+        self._options = options
+        self._bucket_of = bucket_of
+        self._who = who
+        self._token = new_id() if places else None
+        self._sleep = sleep
+        self._asked: set[str] = set()
+        self._held: set[str] = set()
+
+    def begin(self, url: str) -> None:
+        """Return when the host of ``url`` may be asked. Raises ``HostBusyError``."""
+        bucket = self._bucket_of(url)
+        if bucket is None:
+            return
+        left_s = self._placed(bucket).left_s
+        if left_s is None:
+            self._stand_in_line(bucket)
+        self._go(bucket, left_s)
+
+    def onward(self, url: str) -> None:
+        """Return when a redirect's target may be asked. Raises ``HostBusyError``."""
+        bucket = self._bucket_of(url)
+        if bucket is None:
+            return
+        left_s = self._placed(bucket).left_s
+        if left_s is None:
+            left_s = self._owed(bucket)
+        if left_s is None:
+            self._stand_in_line(bucket)
+        self._go(bucket, left_s)
+
+    def again(self, url: str) -> bool:
+        """Return whether there is a turn within the wait to ask once more; it is then taken."""
+        bucket = self._bucket_of(url)
+        if bucket is None:
+            return True
+        left_s = self._take(bucket).left_s
+        if left_s is not None:
+            self._go(bucket, left_s)
+        return left_s is not None
+
+    def end(self) -> None:
+        """Give the places back. Where the database is away they come back by themselves, after their lease."""
+        if not self._held or self._token is None:
+            return
+        held, token, asked = sorted(self._held), self._token, bool(self._asked)
+        try:
+            settled(
+                self._database,
+                lambda connection: places_store.give_back(connection, held, token, asked=asked),
+                single=True,
+            )
+        except TransientError as error:
+            _log.warning("places_not_given_back", scopes=held, error_code=error.error_code)
+
+    def _go(self, bucket: Bucket, left_s: float) -> None:
+        self._asked.add(bucket.scope)
+        if left_s > 0:
+            self._sleep(min(left_s, self._options.host_wait_s))
+
+    def _placed(self, bucket: Bucket) -> Taken:
+        """Take a turn, if there is one, at a place. Raises ``HostBusyError`` where there is no place."""
+        taken = self._take(bucket)
+        place = self._place(bucket)
+        if taken.placed or place is None:
+            return taken
+        wait = settled(self._database, lambda connection: places_store.stand_in_line(connection, place, self._who))
+        raise HostBusyError(_full(place), retry_after_s=wait.wait_s)
+
+    def _take(self, bucket: Bucket) -> Taken:
+        wait_s, place = self._options.host_wait_s, self._place(bucket)
+        taken = settled(
+            self._database,
+            lambda connection: pacing_store.take(
+                connection, bucket, self._who, wait_s=wait_s, place=place, first=first()
+            ),
+            single=True,
+        )
+        if place is not None and taken.placed:
+            self._held.add(place.scope)
+        return taken
+
+    def _owed(self, bucket: Bucket) -> float | None:
+        wait_s, known = self._options.host_wait_s, bucket.scope in self._asked
+        return settled(
+            self._database,
+            lambda connection: pacing_store.owe(connection, bucket, self._who, wait_s=wait_s, known=known),
+        )
+
+    def _place(self, bucket: Bucket) -> Place | None:
+        if self._token is None:
+            return None
+        name = owner(bucket.domains[0])
+        scope = f"{name} {lane()}"
+        return Place(scope, name, self._options.host_at_once, self._options.host_lease_s, self._token, first())
+
+    def _stand_in_line(self, bucket: Bucket) -> NoReturn:
+        turn = settled(
+            self._database, lambda connection: pacing_store.stand_in_line(connection, bucket, self._who, first=first())
+        )
+        raise HostBusyError(_busy(bucket, turn), retry_after_s=turn.wait_s)
+
+
+def _full(place: Place) -> str:
+    already = "A request" if place.at_once == 1 else f"{place.at_once} requests"
+    return f"{already} to {place.owner} wait for an answer already; this one is made when there is room again."
+
+
+def _busy(bucket: Bucket, turn: Turn) -> str:
+    if turn.reason is not None:
+        return f"{bucket.scope} is left alone for a while: {turn.reason}."
+    every = f"{turn.interval_s:.0f} s" if turn.interval_s >= 2 else f"{turn.interval_s:.1f} s"
+    return f"{bucket.scope} is asked no more often than every {every}, and others come first."

@@ -1,0 +1,214 @@
+"""How often a host is asked, and by how many at once: for all workers together, with lines for who must wait.
+
+Every host has its own pace; the domains of ``host_per_minute`` are paced with all their sub-domains as one. A 429 makes
+the host's pace slower and leaves its whole registrable domain alone for as long as it asks; a 503 concerns the one
+address that was asked for, whose own job waits, and so nothing is kept of it here.
+
+Requests of one queue to what one owner runs have a few places between them, so that a server that never answers holds a
+few workers and no more; a job that finds none free is put off as one that waits for its turn.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+from uuid import UUID
+
+from siftline.kit.clock import Clock
+from siftline.kit.db import Database
+from siftline.kit.errors import TransientError
+from siftline.kit.log import logger
+from siftline.net import pacing_store
+from siftline.net.asking import Asking, AskingOptions, HostBusyError
+from siftline.net.hosts import domains, host_of, is_loopback, registrable_domain
+from siftline.net.http_errors import StatusTransientError
+from siftline.net.http_turns import in_turn
+from siftline.net.pacing_store import Bucket
+from siftline.net.rate_limits import reset_s, used_up
+
+__all__ = ["HostBusyError", "Pace", "PaceOptions", "Pacing"]
+
+_log = logger("pacing")
+
+
+class PaceOptions(AskingOptions, Protocol):
+    """The settings of a pace (``siftline.settings.functions.PacingSettings``)."""
+
+    @property
+    def host_requests_per_s(self) -> float:
+        """Requests a second that a host is sent at most, on average."""
+        ...
+
+    @property
+    def host_burst(self) -> int:
+        """Requests that may come at once after a rest."""
+        ...
+
+    @property
+    def host_per_minute(self) -> Mapping[str, float]:
+        """Requests a minute of a domain and all its sub-domains together."""
+        ...
+
+    @property
+    def host_refused_s(self) -> float:
+        """How long a host is left alone that refused and did not say for how long."""
+        ...
+
+    @property
+    def host_interval_max_s(self) -> float:
+        """The slowest pace that refusals lead to."""
+        ...
+
+    @property
+    def host_pace_loopback(self) -> bool:
+        """Whether loopback addresses are paced too."""
+        ...
+
+
+class Pacing(Protocol):
+    """What a room asks of a pace."""
+
+    def asking(self, url: str, *, who: UUID) -> AbstractContextManager[None]:
+        """Wait for the turn, or raise ``HostBusyError``; within, redirects and repeats take turns as well."""
+        ...
+
+    def told(self, url: str, error: TransientError) -> None:
+        """Remember a refusal."""
+        ...
+
+    def heard(self, url: str, headers: Mapping[str, str]) -> None:
+        """Remember what the answer of an address, the last one of any redirects, says of the next one."""
+        ...
+
+    def answered(self, url: str, *, who: UUID, form: str = "") -> None:
+        """Remember that an address answered ``who`` well."""
+        ...
+
+    def refused(self, url: str, *, who: UUID, form: str = "") -> HostBusyError | None:
+        """Return the wait for a turn where a refusal of ``who`` means a pace, ``None`` where it means no."""
+        ...
+
+
+class Pace:
+    """The pace of all hosts. Thread-safe."""
+
+    def __init__(
+        self,
+        database: Database,
+        options: PaceOptions,
+        clock: Clock,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._database = database
+        self._options = options
+        self._clock = clock
+        self._sleep = sleep
+
+    def admit(self, url: str, *, who: UUID) -> None:
+        """Return when the host of ``url`` may be asked; a turn that is a moment away is waited for here.
+
+        Raises ``HostBusyError`` where it is further away: it is then kept for ``who`` (a source, a content), who comes
+        back at that time and asks again. No place is taken.
+        """
+        self._asking(who, places=False).begin(url)
+
+    @contextmanager
+    def asking(self, url: str, *, who: UUID) -> Iterator[None]:
+        """Admit ``who``, and let each request that is made within take a turn of the host it goes to, and a place.
+
+        A redirect waits for its turn as ``admit`` does. Who came to the front of the line of where it leads, or was
+        let through to the same host before, does not stand in line anew, or would never arrive: those behind wait
+        longer instead. A request is made once more only if it has a turn at once. Places are given back at the end.
+        """
+        asking = self._asking(who)
+        try:
+            asking.begin(url)
+            with in_turn(asking):
+                yield
+        finally:
+            asking.end()
+
+    def _asking(self, who: UUID, *, places: bool = True) -> Asking:
+        return Asking(self._database, self._options, self._bucket, who, places=places, sleep=self._sleep)
+
+    def told(self, url: str, error: TransientError) -> None:
+        """Remember a 429: the host's pace widens, and its registrable domain is left alone for as long as it asks.
+
+        It is the address that answered, at the end of any redirects, that is meant: nobody is blamed for where they
+        redirect to. ``url``, what was asked, counts where the error names none. An error that names no wait is given
+        the one that now holds. Other errors are none of a host's pace.
+        """
+        if not isinstance(error, StatusTransientError) or error.status != 429:
+            return
+        bucket = self._bucket(error.answer.url or url)
+        if bucket is None:
+            return
+        asked_s = error.retry_after_s or reset_s(error.answer.headers, self._clock.now())
+        wait_s = asked_s or self._options.host_refused_s
+        domain = registrable_domain(bucket.domains[0])
+        with self._database.transaction() as connection:
+            pacing_store.learn(connection, bucket, interval_max_s=self._options.host_interval_max_s)
+            pacing_store.block(connection, domain, wait_s=wait_s, reason="it answered that it is asked too often (429)")
+        error.retry_after_s = wait_s
+        _log.warning("host_refused", host=bucket.domains[0], scope=bucket.scope, domain=domain, wait_s=wait_s)
+
+    def heard(self, url: str, headers: Mapping[str, str]) -> None:
+        """Remember that an answer said it was the last one for now, as Reddit and GitHub do; ``url`` gave it."""
+        bucket = self._bucket(url) if used_up(headers) else None
+        wait_s = reset_s(headers, self._clock.now()) if bucket is not None else None
+        if bucket is None or not wait_s:
+            return
+        with self._database.statement() as connection:
+            pacing_store.block(
+                connection, bucket.scope, wait_s=wait_s, reason="it said that its limit of requests is reached"
+            )
+
+    def answered(self, url: str, *, who: UUID, form: str = "") -> None:
+        """Remember that an address answered ``who`` well.
+
+        ``form`` tells apart what a host may allow and refuse as such, as Reddit does its JSON.
+        """
+        bucket = self._bucket(url)
+        if bucket is not None:
+            with self._database.statement() as connection:
+                pacing_store.answered(connection, _answers(bucket, form), who)
+
+    def refused(self, url: str, *, who: UUID, form: str = "") -> HostBusyError | None:
+        """Return the wait for a turn where a refusal (403, or 503 without a wait) means a pace, else ``None``.
+
+        It does where the host answers others at the same time: then ``who`` asks again, a few times, and where many
+        are refused the pace widens and the host is left alone for a moment. A host that answers nobody, and one that
+        refuses the same one again and again, means what it says.
+        """
+        bucket = self._bucket(url)
+        if bucket is None:
+            return None
+        wait_s, scope = self._options.host_refused_s, _answers(bucket, form)
+        with self._database.transaction() as connection:
+            found = pacing_store.refused(
+                connection, bucket, scope, who, interval_max_s=self._options.host_interval_max_s
+            )
+            if found is None:
+                return None
+            if found.refusing:
+                pacing_store.block(connection, bucket.scope, wait_s=wait_s, reason="it lets only some requests through")
+            turn = pacing_store.stand_in_line(connection, bucket, who)
+        _log.info("host_paces", host=bucket.domains[0], scope=bucket.scope, wait_s=turn.wait_s)
+        detail = f"{bucket.scope} answers others and refused this request: it is asked again in its turn."
+        return HostBusyError(detail, retry_after_s=max(turn.wait_s, 1.0))
+
+    def _bucket(self, url: str) -> Bucket | None:
+        """Return what is paced together with ``url``, however its host is spelled; ``None`` if nothing is."""
+        host = host_of(url)
+        if not host or (is_loopback(host) and not self._options.host_pace_loopback):
+            return None
+        above = domains(host)
+        for domain, per_minute in self._options.host_per_minute.items():
+            if domain in above:
+                return Bucket(domain, 60 / per_minute, 1, above)
+        return Bucket(host, 1 / self._options.host_requests_per_s, self._options.host_burst, above)
+
+
+def _answers(bucket: Bucket, form: str) -> str:
+    """Return what a host's answers are kept under; no host has a space in it."""
+    return f"{bucket.scope} {form}" if form else bucket.scope

@@ -1,0 +1,160 @@
+"""Forms of an address that are known to show the same page: AMP, mobile hosts, short and old addresses of large sites.
+
+Only what a format's or a site's own documentation says stands here: a form that is not known stays apart, because two
+pages under one key lose one of them, and one page under two keys is found out once it has been read.
+Whoever shows pages of others is named host by host, never by a pattern: it speaks for them.
+Sources: the AMP cache's URL format (amp.dev), Google's list of its domains, WordPress's AMP plugin, Arc XP
+(``outputType=amp``), YouTube's and Reddit's own share links.
+"""
+
+import re
+from functools import lru_cache
+
+from siftline.net.ip_addresses import literal_address
+
+# What an AMP cache or a viewer holds: c and v are documents; s says https.
+_CACHE = re.compile(r"(?:[a-z0-9-]+\.)*cdn\.ampproject\.org")
+_CACHED = re.compile(r"/(?:c|v|wp)/(?:(s)/)?([^/]+\.[^/]+(?:/.*)?)", re.DOTALL)
+# Google's own domains (google.com/supported_domains), below google. and www.google.: whoever has another name under
+# google. (google.icu, google.com.example) is somebody else, who would speak for every page there is.
+_GOOGLE = frozenset(
+    f"google.{domain}"
+    for domains in (
+        "com cat ad ae al am as at az ba be bf bg bi bj bs bt by ca cd cf cg ch ci cl cm cn cv cz de dj dk dm dz ee es",
+        "fi fm fr ga ge gg gl gm gr gy hn hr ht hu ie im iq is it je jo kg ki kz la li lk lt lu lv md me mg mk ml mn",
+        "mu mv mw ne nl no nr nu pl pn ps pt ro rs ru rw sc se sh si sk sm sn so sr st td tg tl tm tn to tt vu ws",
+        "co.ao co.bw co.ck co.cr co.id co.il co.in co.jp co.ke co.kr co.ls co.ma co.mz co.nz co.th co.tz co.ug co.uk",
+        "co.uz co.ve co.vi co.za co.zm co.zw com.af com.ag com.ar com.au com.bd com.bh com.bn com.bo com.br com.bz",
+        "com.co com.cu com.cy com.do com.ec com.eg com.et com.fj com.gh com.gi com.gt com.hk com.jm com.kh com.kw",
+        "com.lb com.ly com.mm com.mt com.mx com.my com.na com.ng com.ni com.np com.om com.pa com.pe com.pg com.ph",
+        "com.pk com.pr com.py com.qa com.sa com.sb com.sg com.sl com.sv com.tj com.tr com.tw com.ua com.uy com.vc",
+        "com.vn",
+    )
+    for domain in domains.split()
+)
+_VIEWERS = _GOOGLE | {"bing.com"}
+_VIEWED = re.compile(r"/amp/(?:(s)/)?([^/]+\.[^/]+(?:/.*)?)", re.DOTALL)
+
+_AMP_FILE = re.compile(r"(?<=[A-Za-z0-9_-])\.amp(?=(?:\.html)?$)")
+_AMP_VALUES = {"amp": ("", "1", "true"), "outputtype": ("amp",), "noamp": ("mobile", "available")}
+# Where "amp" may be the name of a thing: what stands before it names a collection, or the site's pages are names.
+_COLLECTIONS = frozenset(
+    {
+        *(
+            "wiki",
+            "tag",
+            "tags",
+            "category",
+            "categories",
+            "topic",
+            "topics",
+            "search",
+            "label",
+            "labels",
+            "c",
+            "u",
+            "r",
+        ),
+        *("user", "users", "author", "package", "packages", "project", "projects", "crate", "crates", "gem", "gems"),
+        *("dictionary", "word", "words", "define", "definition", "browse", "product", "products", "shop", "store"),
+    }
+)
+_NAMES = re.compile(
+    r"(?:.+\.)?(?:github\.com|gitlab\.com|bitbucket\.org|codeberg\.org|npmjs\.com|docker\.com|twitter\.com|x\.com|"
+    r"youtube\.com|reddit\.com|instagram\.com|facebook\.com|pkg\.go\.dev|amp\.dev)"
+)
+
+_MOBILE = re.compile(r"(?:m|mobile|amp)\.((?:[^.]+\.)(?:(?:ac|co|com|edu|gov|ne|net|or|org)\.[a-z]{2}|[^.]+))")
+_SECOND_LEVEL = re.compile(r"(?:ac|co|com|edu|gov|ne|net|or|org)\.[a-z]{2}")
+_WITHOUT_WWW = frozenset({"twitter.com", "x.com"})
+_WIKI = re.compile(
+    r"(?:(?!m\.)([a-z0-9-]+)\.)?m\."
+    r"(wiki(?:pedia|data|news|quote|source|books|versity|voyage|media)\.org|wiktionary\.org|mediawiki\.org)"
+)
+
+_YOUTUBE = frozenset({"youtube.com", "www.youtube.com", "m.youtube.com", "www.youtube-nocookie.com"})
+_VIDEO = re.compile(r"/(?:shorts|live|embed|v)/(?!videoseries$|live_stream$)([A-Za-z0-9_-]{1,64})")
+_SHORT_VIDEO = re.compile(r"/([A-Za-z0-9_-]{1,64})")
+_WATCHED = re.compile(r"(?:.*&)?v=([A-Za-z0-9_-]{1,64})(?:&.*)?", re.DOTALL)
+_REDDIT = frozenset(f"{name}reddit.com" for name in ("", "www.", "old.", "new.", "np.", "m.", "i.", "amp."))
+_POST = re.compile(r"(?:/(?:r|u|user)/[^/]+)?/comments/([a-z0-9]+)(?:/[^/]*)?")
+_SHORT_POST = re.compile(r"/([a-z0-9]+)")
+
+
+_HOSTS_KEPT = 512
+
+
+@lru_cache(maxsize=_HOSTS_KEPT)
+def wraps(host: str) -> bool:
+    """Return whether a host is an AMP cache or a viewer, of which ``unwrapped`` may know more."""
+    return _CACHE.fullmatch(host) is not None or host.removeprefix("www.") in _VIEWERS
+
+
+def unwrapped(host: str, path: str) -> str | None:
+    """Return the address, without its query, that an AMP cache or viewer shows at ``path``; ``None`` if none is known.
+
+    >>> unwrapped("www.google.com", "/amp/s/news.example/story")
+    'https://news.example/story'
+    """
+    if not wraps(host):
+        return None
+    match = (_CACHED if _CACHE.fullmatch(host) else _VIEWED).fullmatch(path)
+    return match and f"{'https' if match[1] else 'http'}://{match[2]}"
+
+
+@lru_cache(maxsize=_HOSTS_KEPT)
+def plain_host(host: str) -> str:
+    """Return a host that spells an IPv4 address in its usual form, any other as it is (``127.1`` is ``127.0.0.1``)."""
+    try:
+        address = literal_address(host)
+    except ValueError:
+        return host
+    return host if address is None else address.compressed
+
+
+def plain_path(host: str, path: str) -> str:
+    """Return the path of the page behind an AMP page of a site's own: without ``/amp`` or ``.amp`` at its end."""
+    if "amp" not in path or _NAMES.fullmatch(host):
+        return path
+    while True:
+        before, _, last = path.rpartition("/")
+        collection = before.rpartition("/")[2].lower()
+        if last == "amp" and before.strip("/") and collection not in _COLLECTIONS:
+            path = before.rstrip("/")
+        elif _AMP_FILE.search(last):
+            path = _AMP_FILE.sub("", path)
+        else:
+            return path
+
+
+def is_variant(name: str, value: str) -> bool:
+    """Return whether a query parameter only chooses a page's AMP form, or leaves it."""
+    return value.lower() in _AMP_VALUES.get(name.lower(), ())
+
+
+def known_site(host: str, path: str, query: str) -> tuple[str, str, str]:
+    """Return host, path and query of the one form that stands for all of a large site's forms of a page."""
+    if host in _YOUTUBE or host == "youtu.be":
+        video = (_SHORT_VIDEO if host == "youtu.be" else _VIDEO).fullmatch(path)
+        video = video or (_WATCHED.fullmatch(query) if path == "/watch" else None)
+        if video:
+            return "www.youtube.com", "/watch", f"v={video[1]}"
+        return ("www.youtube.com" if host in _YOUTUBE else host), path, query
+    if host in _REDDIT or host == "redd.it":
+        post = (_SHORT_POST if host == "redd.it" else _POST).fullmatch(path)
+        if post:
+            return "www.reddit.com", f"/comments/{post[1]}", query
+        return ("www.reddit.com" if host in _REDDIT else host), path, query
+    if wiki := _WIKI.fullmatch(host):
+        return f"{wiki[1] or 'www'}.{wiki[2]}", path, query
+    return host, path, query
+
+
+@lru_cache(maxsize=_HOSTS_KEPT)
+def desktop_host(host: str) -> str:
+    """Return the host of the site whose mobile or AMP host this is: ``m.``, ``mobile.``, ``amp.`` of a whole domain."""
+    match = _MOBILE.fullmatch(host)
+    if match is None or _SECOND_LEVEL.fullmatch(match[1]):
+        return host
+    desktop = match[1] if match[1] in _WITHOUT_WWW else f"www.{match[1]}"
+    return host if desktop in _YOUTUBE or desktop in _REDDIT else desktop

@@ -1,0 +1,1 @@
+"""Contents read again: other versions, missing vectors."""

@@ -1,0 +1,1 @@
+"""One typed settings class a function; the only reader of the environment."""

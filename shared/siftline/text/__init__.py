@@ -1,0 +1,1 @@
+"""Words, names, scripts, dates: what strangers' text is made of."""

@@ -1,0 +1,90 @@
+"""The worker on loopback, for a container's health checks, for Prometheus and for a look by hand.
+
+``/health`` (or ``/live``): does every part run? ``/ready``: does it also reach its queues and the database, and can
+every function be built? Both name under ``unbuildable`` those that cannot, with the reason.
+``/metrics``: its figures.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from siftline.kit.errors import SiftlineError
+from siftline.net.loopback import refusal
+from siftline.worker.prometheus import CONTENT_TYPE, exposition
+from siftline.worker.worker import Worker
+
+Check = Callable[[], object]
+"""Returns when a part is well; raises one of our errors when it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request gets."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+def answer(worker: Worker, checks: Mapping[str, Check], path: str) -> Answer:
+    """Answer one request: 200, 503 where something is wrong, 404 for any other path."""
+    match path.partition("?")[0]:
+        case "/health" | "/live":
+            state = worker.state()
+            return _json(200 if state["healthy"] else 503, state)
+        case "/ready":
+            state = worker.state()
+            parts = {name: _asked(check) for name, check in checks.items()}
+            parts |= {f"queue {name}": queue["fault"] or "ok" for name, queue in state["queues"].items()}
+            parts |= {f"function {name}": reason for name, reason in state["unbuildable"].items()}
+            ready = state["healthy"] and all(part == "ok" for part in parts.values())
+            return _json(200 if ready else 503, {"ready": ready, "parts": parts, **state})
+        case "/metrics":
+            return Answer(200, CONTENT_TYPE, exposition(worker, time.monotonic()).encode())
+        case _:
+            return _json(404, {"detail": "There are /health, /ready and /metrics."})
+
+
+def serve_health(worker: Worker, checks: Mapping[str, Check], port: int, token: str = "") -> ThreadingHTTPServer:
+    """Answer on 127.0.0.1 in a thread. ``checks`` are what readiness asks besides the queues.
+
+    Pages in a browser are refused, and who has no ``token`` where there is one (``siftline.net.loopback``).
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        """Answers one request."""
+
+        def do_GET(self) -> None:
+            """Answer."""
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            why = refusal(headers, secret=token)
+            found = answer(worker, checks, self.path) if why is None else _json(403, {"detail": why})
+            self.send_response(found.status)
+            self.send_header("Content-Type", found.content_type)
+            self.send_header("Content-Length", str(len(found.body)))
+            self.end_headers()
+            self.wfile.write(found.body)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  -- http.server's own name
+            """Keep quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
+    return server
+
+
+def _asked(check: Check) -> str:
+    try:
+        check()
+    except SiftlineError as error:
+        return error.error_code
+    return "ok"
+
+
+def _json(status: int, content: Mapping[str, Any]) -> Answer:
+    return Answer(status, "application/json", json.dumps(content).encode())
