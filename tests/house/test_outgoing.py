@@ -36,7 +36,7 @@ def test_whatever_opens_connections_is_the_one_client_or_says_why() -> None:
         for path in python_files(SOURCE, FUNCTIONS)
         if any(CONNECTING.match(name) for _, name in imported(path))
     }
-    allowed = {f"shared/siftline/kit/{name}" for name in CLIENT} | OTHERS.keys()
+    allowed = {f"shared/siftline/net/{name}" for name in CLIENT} | OTHERS.keys()
 
     assert found - allowed == set()
     assert allowed - found == set()
