@@ -149,13 +149,17 @@ class Works:
 
     def work(self, content_id: UUID, job_type: JobType = JobType.INGEST_CONTENT) -> dict[str, Any]:
         """Work off the content's job of a type, whenever it is due, and return the content's row."""
+        self.work_off(content_id, job_type)
+        return self.content(content_id)
+
+    def work_off(self, content_id: UUID, job_type: JobType = JobType.INGEST_CONTENT) -> None:
+        """Work off the content's job of a type, whenever it is due."""
         job = self.job(content_id, job_type)
         self.run("update jobs set due_at = now() where id = %s", job["id"])
         body = {"job_type": job_type, "job_id": job["id"], "shared_content_id": content_id}
         queue = "analysis" if job_type is JobType.ANALYZE_CONTENT else "content-background"
         answer = self._consumer.handle(sqs_event(queue, body), FakeContext())
         assert answer["batchItemFailures"] == []
-        return self.content(content_id)
 
     def content(self, content_id: UUID) -> dict[str, Any]:
         (row,) = self.rows("select * from contents where id = %s", content_id)

@@ -9,12 +9,19 @@ from uuid import UUID
 
 import pytest
 
+from siftline.api.http.resolver import HttpApi
+from siftline.api.search.search_routes import SearchRoutes
 from siftline.contracts import Tick
 from siftline.fetch.kinds.feed_reader import FeedReader
 from siftline.ingest.asks_store import AGAIN_S
 from siftline.ingest.page_child import PageReader
+from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
+from siftline.kit.errors import TransientError
+from siftline.kit.log import logger
 from siftline.net.http import HttpClient, HttpLimits
+from siftline.rank.search import Meaning, Search
+from tests.api_client import ApiClient
 from tests.ingesting import Works, ingest_content
 from tests.open_client import OpenClient
 from tests.polling import Poller, item, rss, subscribed
@@ -65,6 +72,10 @@ class Place:
 
     def asks(self) -> list[dict[str, object]]:
         return self.works.rows("select asks, error_code, again_at - now() as wait from page_asks")
+
+
+def without_model(_: UUID) -> Meaning:
+    raise TransientError("away")
 
 
 @pytest.fixture
@@ -162,6 +173,24 @@ def test_what_its_feed_told_stands_in_for_a_page_however_little_it_is(
     row = place.read(1)
     assert (row["status"], row["error_code"], row["notice_code"]) == ("READY", None, notice)
     assert str(row["text"]) in {"Yes.", "@bob yes", (SENTENCE * 2).strip()}
+
+
+def test_short_posts_are_found_by_their_words_though_their_pages_need_javascript(place: Place) -> None:
+    """Case T06: titles are missing, and one post is a picture with a description."""
+    place.site.answers.update({"/1": SHELL, "/2": SHELL})
+    picture = "<m:content xmlns:m='http://search.yahoo.com/mrss/' url='/quay.png' type='image/png' medium='image'>"
+    described = f"{picture}<m:description type='plain'>Lanterns on the jetty</m:description></m:content></item>"
+    place.lists(
+        place.entry(1, title=None, description="&lt;p&gt;The sluice opens.&lt;/p&gt;&lt;p&gt;At noon.&lt;/p&gt;"),
+        place.entry(2, title=None, description=None).replace("</item>", described),
+    )
+    for number in (1, 2):
+        assert place.read(number)["status"] == "READY"
+    [user_id] = [row["user_id"] for row in place.works.rows("select user_id from subscriptions")]
+    search = HttpApi([SearchRoutes(Search(place.database, without_model, SystemClock()))], logger("search"))
+    user = ApiClient(search, user_id, ("read",))
+    for words, number in (("sluice opens", 1), ("lanterns jetty", 2)):
+        assert [one["url"] for one in user.get("/v1/search", q=words).json["items"]] == [place.site.url(f"/{number}")]
 
 
 def test_a_summary_beside_a_body_without_words_is_told_too(place: Place) -> None:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from siftline.contracts import JobType
-from siftline.ingest import asks_store, ingest_store
+from siftline.contracts import JobType, Priority
+from siftline.ingest import asks_store, ingest_store, told_store
 from siftline.ingest.duplicates.duplicates import Measures
 from siftline.ingest.duplicates.signature import SIGNATURE_VERSION
 from siftline.ingest.media import media_store
@@ -19,7 +19,8 @@ from siftline.ingest.page_errors import ContentGoneError, EmptyContentError, Uns
 from siftline.ingest.reading import Reading
 from siftline.ingest.saving import SavedItem, ensure_content, save_url, subject_of
 from siftline.ingest.texts import analysis_after, write_text
-from siftline.jobs.job_model import ClaimedJob, Done, NewJob
+from siftline.jobs import jobs_store as jobs
+from siftline.jobs.job_model import ClaimedJob, Done, NewJob, follower
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import NotTriedError, SiftlineError, TransientError
@@ -33,6 +34,8 @@ from siftline.text.instants import Claimed, settled
 __all__ = ["IngestContent", "SavedItem", "ensure_content", "save_url", "subject_of"]
 
 _PAYMENT_REQUIRED = 402
+_OWN_ATTEMPTS = 2
+"""A page that was asked for in vain just now is not tried for as long again before its feed's words stand in."""
 _SOON_S = 60.0
 """A transcript's server that did not answer is asked again after this."""
 _log = logger("ingest")
@@ -129,6 +132,8 @@ class IngestContent:
             ingest_store.write_http_status(connection, job.subject_id, http_status)
         if isinstance(error, UnsupportedContentTypeError):
             ingest_store.write_unsupported(connection, job.subject_id)
+        owns = told_store.take_for_their_own(connection, job.subject_id)
+        jobs.enqueue(connection, [_reading_of(own, job) for own in owns], max_attempts=_OWN_ATTEMPTS)
         if _may_pass(error):
             asks_store.missed(connection, job.subject_id, error, failed_job=job.id)
 
@@ -181,6 +186,17 @@ class IngestContent:
             due_at=self._clock.now() + timedelta(seconds=wait_s),
         )
         return [listening]
+
+
+def _reading_of(own: told_store.Own, job: ClaimedJob) -> NewJob:
+    return NewJob(
+        job_type=JobType.INGEST_CONTENT,
+        subject_id=own.id,
+        group_key=f"source:{own.source_id}" if own.user_id is None else follower(own.user_id),
+        priority=min(job.priority, Priority.UNDER_24_HOURS),
+        payload={"source_id": str(own.source_id)},
+        subject_waits=True,
+    )
 
 
 def _may_pass(error: SiftlineError) -> bool:

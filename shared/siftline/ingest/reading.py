@@ -168,7 +168,10 @@ class ContentReading:
 
     def _article(self, content: StoredContent, media: Media | None) -> Reading:
         entry = self._told(content)
-        if extent(entry.text) >= ENTRY_ENOUGH_CHARS or (content.kind == NOTE and entry.text):
+        # What a feed tells of another site's page stands in for that page and never goes before it.
+        elsewhere = content.url_key.startswith("entry:") and content.kind != NOTE and media is None
+        enough = extent(entry.text) >= ENTRY_ENOUGH_CHARS and not elsewhere
+        if enough or (content.kind == NOTE and entry.text):
             return Reading(_entry_page(entry))
         if content.kind == NOTE:
             raise EmptyContentError("The feed's entry has neither text nor a page of its own.")
@@ -179,7 +182,8 @@ class ContentReading:
             reading = self._fetch(content)
         except PermanentError as error:
             return self.stand_in(content, error)
-        if extent(entry.text) >= ENTRY_USABLE_CHARS and len(entry.text) > 2 * len(reading.page.text):
+        more = extent(entry.text) >= ENTRY_USABLE_CHARS and len(entry.text) > 2 * len(reading.page.text)
+        if more and not elsewhere:
             # What the publisher itself sent out says more than what was found on the page.
             return replace(reading, page=replace(reading.page, text=entry.text, word_count=entry.word_count))
         return reading

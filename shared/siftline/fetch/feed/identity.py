@@ -81,6 +81,8 @@ class Edit:
 
     identified: Identified
     content_id: UUID | None
+    url_key: str | None = None
+    """The key of its content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,7 @@ def judge(source_id: UUID, poll: Sequence[Identified], ledger: Iterable[Known]) 
         if known.content_id is None and known.url_key is not None:
             verdict.returns.append(Return(Arrival(identified, known.url_key), known.first_seen_at))
         if known.content_sha256 != identified.content_sha256:
-            verdict.edits.append(Edit(identified, known.content_id))
+            verdict.edits.append(Edit(identified, known.content_id, known.url_key))
     return verdict
 
 

@@ -1,9 +1,10 @@
 """The identity ledger of a feed in PostgreSQL: what it has brought, and under which key it lists that now."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
+from psycopg.types.json import Jsonb
 
 from siftline.fetch.feed.identity import Edit, Identified, Known, Move
 from siftline.fetch.poll.poll_store import NewContent, Stored, chunks
@@ -46,13 +47,15 @@ where exists (
 
 _ADD_ENTRIES = """
 insert into source_entries (source_id, entry_key, guid, link, content_sha256, exact_sha256, content_id, url_key,
-  told_title, told_at)
-select %(source_id)s, entry_key, guid, link, content_sha256, exact_sha256, content_id, url_key, told_title, told_at
+  told_title, told_at, told)
+select %(source_id)s, entry_key, guid, link, content_sha256, exact_sha256, content_id, url_key, told_title, told_at,
+  told
 from unnest(%(keys)b::text[], %(guids)b::text[], %(links)b::text[], %(hashes)b::bytea[], %(exact)b::bytea[],
-            %(content_ids)b::uuid[], %(url_keys)b::text[], %(told_titles)s::text[], %(told_at)b::timestamptz[])
-  as new (entry_key, guid, link, content_sha256, exact_sha256, content_id, url_key, told_title, told_at)
+            %(content_ids)b::uuid[], %(url_keys)b::text[], %(told_titles)s::text[], %(told_at)b::timestamptz[],
+            %(told)b::jsonb[])
+  as new (entry_key, guid, link, content_sha256, exact_sha256, content_id, url_key, told_title, told_at, told)
 order by entry_key on conflict (source_id, entry_key) do update set content_id = excluded.content_id,
-  told_title = excluded.told_title, told_at = excluded.told_at
+  told_title = excluded.told_title, told_at = excluded.told_at, told = excluded.told
 where source_entries.content_id is null
 """
 
@@ -85,8 +88,9 @@ _EDIT_ENTRIES = """
 with own as (
   select entry_key from source_entries where source_id = %(source_id)s and entry_key = any(%(keys)b::text[])
   order by entry_key for no key update)
-update source_entries set content_sha256 = edited.content_sha256
-from own join unnest(%(keys)b::text[], %(hashes)b::bytea[]) as edited (entry_key, content_sha256) using (entry_key)
+update source_entries set content_sha256 = edited.content_sha256, told = edited.told
+from own join unnest(%(keys)b::text[], %(hashes)b::bytea[], %(told)b::jsonb[])
+  as edited (entry_key, content_sha256, told) using (entry_key)
 where source_id = %(source_id)s and source_entries.entry_key = own.entry_key
 """
 
@@ -171,6 +175,7 @@ def add_entries(connection: Connection, source_id: UUID, entries: Iterable[tuple
             "url_keys": [content.url_key for content, _ in chunk],
             "told_titles": [content.told_title for content, _ in chunk],
             "told_at": [content.told_at for content, _ in chunk],
+            "told": [content.told and Jsonb(content.told) for content, _ in chunk],
         }
         connection.execute(_ADD_ENTRIES, values)
 
@@ -200,12 +205,15 @@ def touch_entries(connection: Connection, source_id: UUID, seen: Iterable[Identi
         connection.execute(_TOUCH_ENTRIES, values)
 
 
-def edit_entries(connection: Connection, source_id: UUID, edits: Iterable[Edit]) -> None:
-    """Note what edited entries say now."""
+def edit_entries(
+    connection: Connection, source_id: UUID, edits: Iterable[tuple[Edit, Mapping[str, str] | None]]
+) -> None:
+    """Note what edited entries say now, with what each tells of another site's page (``told_row``)."""
     for chunk in chunks(edits):
         values = {
             "source_id": source_id,
-            "keys": [edit.identified.key for edit in chunk],
-            "hashes": [edit.identified.content_sha256 for edit in chunk],
+            "keys": [edit.identified.key for edit, _ in chunk],
+            "hashes": [edit.identified.content_sha256 for edit, _ in chunk],
+            "told": [told and Jsonb(told) for _, told in chunk],
         }
         connection.execute(_EDIT_ENTRIES, values)

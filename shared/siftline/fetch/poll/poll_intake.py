@@ -14,11 +14,12 @@ from siftline.fetch.feed.feeds import Entry, Feed
 from siftline.fetch.feed.identity import Arrival, Edit, Identified, Verdict
 from siftline.fetch.poll import health_store, poll_store
 from siftline.fetch.poll.health_store import Polled, Source
-from siftline.fetch.poll.poll_store import NewContent, Stored
+from siftline.fetch.poll.poll_store import NewContent, Stored, told_row
 from siftline.jobs import jobs_store as jobs
 from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Connection
 from siftline.kit.ids import random_id
+from siftline.net.hosts import own_url
 from siftline.net.sites import speaks_for
 from siftline.net.urls import canonical_url, clean_url, origin_of
 from siftline.text.instants import settled
@@ -114,13 +115,16 @@ class Intake:
             connection, source_id, [(one, row) for one, row in zip(brought, rows, strict=True) if row]
         )
         ledger_store.touch_entries(connection, source_id, verdict.seen)
-        ledger_store.edit_entries(connection, source_id, verdict.edits)
+        ledger_store.edit_entries(connection, source_id, [(edit, self._told(edit)) for edit in verdict.edits])
         ledger_store.unlist(connection, source_id, self._unlisted)
-        # Whoever saved a file by hand knows no more than its name; its feed does.
+        # Whoever saved a file by hand knows no more than its name, and of a page that cannot be read nothing; its feed
+        # does.
         told = [
             Edit(content.identified, row.id)
             for content, row in zip(brought, rows, strict=True)
-            if row and content.url_key in self._files and row.id != content.id
+            if row
+            and row.id != content.id
+            and (content.url_key in self._files or (row.untold and self._speaks_for(content.identified)))
         ]
         edits = [*map(self._allowed, verdict.edits), *told]
         jobs.hold(connection, [edit.content_id for edit in edits if edit.content_id], JobType.INGEST_CONTENT)
@@ -146,6 +150,8 @@ class Intake:
             url_key, url = self._file_key(recording, identified), recording
         elif recording is not None and canonical_url(recording) == url_key:
             self._files.add(url_key)
+        elif self._is_own(url_key) and identified.link is not None:
+            site_name, url = None, own_url(url, identified.link)
         elif not self._speaks_for(identified):
             # Another site's page speaks for itself. What this feed calls it is for who follows it.
             told, site_name = entry, None
@@ -161,6 +167,7 @@ class Intake:
             typed_origin=self._typed_origin(url),
             told_title=(told.title or None) if told else None,
             told_at=min(told.published_at, self._now) if told and told.published_at else None,
+            told=told_row(told) if told else None,
         )
 
     def _typed_origin(self, url: str) -> str | None:
@@ -184,9 +191,21 @@ class Intake:
         """Whether the feed may say what stands at an entry's link: contents are shared, so only of its own site."""
         return identified.entry.link is None or speaks_for(self._speakers, identified.entry.link)
 
+    def _is_own(self, url_key: str | None) -> bool:
+        """Whether a content is this feed's alone, and all of it for the feed to say."""
+        return url_key is not None and url_key.startswith(f"entry:{self._source.id}:")
+
+    def _may_say(self, edit: Edit) -> bool:
+        return self._speaks_for(edit.identified) or self._is_own(edit.url_key)
+
     def _allowed(self, edit: Edit) -> Edit:
         """Return the edit, without its content where another site's page stands behind it."""
-        return edit if self._speaks_for(edit.identified) else replace(edit, content_id=None)
+        return edit if self._may_say(edit) else replace(edit, content_id=None)
+
+    def _told(self, edit: Edit) -> Mapping[str, str] | None:
+        """Return what an edited entry tells of another site's page."""
+        entry = edit.identified.entry
+        return None if self._may_say(edit) or recording_url(entry) is not None else told_row(entry)
 
     def _relinked(self) -> dict[UUID, str]:
         """Return the contents whose pages the site has moved, with their new addresses."""

@@ -37,6 +37,8 @@ class NewContent(NamedTuple):
     """What the feed calls a page that is not its own to describe: for its followers alone."""
     told_at: datetime | None = None
     """When that page was published, by the feed."""
+    told: Mapping[str, str] | None = None
+    """What else the feed says of it, which stands in for a page that cannot be read (``told_row``)."""
 
 
 class Stored(NamedTuple):
@@ -45,7 +47,9 @@ class Stored(NamedTuple):
     url_key: str
     id: UUID
     unread: bool
-    """Never ingested: just made, or stored as it was at another source's first import."""
+    """Never ingested: just made, stored as it was at another source's first import, or without success."""
+    untold: bool
+    """Whether nothing is known of what stands there: by no reading, and by no feed that may say so."""
 
 
 # Held against deletion until their items stand.
@@ -78,12 +82,13 @@ from unnest(%(ids)b::uuid[], %(url_keys)b::text[], %(urls)b::text[], %(kinds)b::
 where not ({_DELETED_BY_ALL})
 order by url_key
 on conflict (url_key) do nothing
-returning url_key, id, true as unread
+returning url_key, id, true as unread, false as untold
 """  # noqa: S608  -- constants of ours
 
 # Held against deletion until the items stand.
 _FIND_CONTENTS = """
-select url_key, id, status = 'READY' and text is null and topics is null as unread
+select url_key, id, status in ('READY', 'FAILED') and text is null and topics is null as unread,
+  text is null and entry_html is null as untold
 from contents where url_key = any(%(url_keys)b::text[]) order by url_key for key share
 """
 
@@ -150,7 +155,7 @@ def add_contents(connection: Connection, source_id: UUID, contents: Sequence[New
     return stored
 
 
-def _keep(stored: dict[str, Stored], rows: Iterable[tuple[str, UUID, bool]]) -> None:
+def _keep(stored: dict[str, Stored], rows: Iterable[tuple[str, UUID, bool, bool]]) -> None:
     stored.update((row.url_key, row) for row in map(Stored._make, rows))
 
 
@@ -202,6 +207,14 @@ def edit_contents(connection: Connection, edits: Iterable[Edit]) -> list[UUID]:
         }
         again += [content_id for content_id, read in connection.execute(_EDIT_CONTENTS, values) if read]
     return again
+
+
+def told_row(entry: Entry) -> dict[str, str] | None:
+    """Return what a feed says of a page that is not its own to describe; ``None`` where that is no text."""
+    if not entry.html:
+        return None
+    parts = {"html": entry.html, "description": entry.description, "author": entry.author, "image_url": entry.image_url}
+    return {name: part for name, part in parts.items() if part}
 
 
 def chunks(rows: Iterable[_T]) -> Iterator[list[_T]]:

@@ -1,0 +1,1 @@
+alter table source_entries drop column told;
