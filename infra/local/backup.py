@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 from urllib.parse import quote
 
 import psycopg
@@ -23,11 +24,11 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pydantic import ValidationError
 
-from infra.local.answer import run
+from infra.local.answer import counted, run
 from infra.local.errors import SetUpError
 from infra.local.migrate import MIGRATIONS, create_database, migrate
 from infra.local.postgres import EmbeddedPostgres, default_binaries
-from infra.local.state import State, folder_argument, kept_environment, run_command
+from infra.local.state import SAMPLES_PORT, State, folder_argument, kept_environment, run_command
 from infra.local.user import confirm
 from siftline.kit.aws import secret
 from siftline.kit.db import Connection
@@ -68,7 +69,7 @@ def back_up(url: str, out: Path) -> str:
             for name in (_MANIFEST, _DUMP):
                 tar.add(folder / name, name)
         part.rename(out)
-    return f"{users} users, schema {applied[-1]}, {out.stat().st_size / 1e6:.1f} MB"
+    return f"{counted(users, 'user')}, schema {applied[-1]}, {out.stat().st_size / 1e6:.1f} MB"
 
 
 def restore(url: str, source: Path, *, sure: bool, place: str = "") -> int:
@@ -79,8 +80,10 @@ def restore(url: str, source: Path, *, sure: bool, place: str = "") -> int:
     """
     name = str(conninfo_to_dict(url)["dbname"])
     server, beside = _other(url, "postgres"), f"{name}_restoring"
+    held = held_in(source)
     with _folder_beside(source, of=tempfile.gettempdir()) as folder:
-        held = _unpack(source, folder)
+        with _opened(source) as tar, (folder / _DUMP).open("wb") as dump:
+            shutil.copyfileobj(_file(tar, _DUMP), dump)
         if not sure and (there := _held_there(server, url, name)):
             confirm(f"This replaces what is in {place or _shown(url)} ({there}) with {source} ({held}).", "YES=1")
         _drop(server, beside)
@@ -126,31 +129,40 @@ def _given() -> str:
         return ""
 
 
-def _unpack(source: Path, folder: Path) -> str:
-    """Put a backup's two files into a folder, and return whose data they are, in words.
-
-    Raises ``SetUpError`` for what is no backup, or is a newer release's.
-    """
+@contextmanager
+def _opened(source: Path) -> Iterator[tarfile.TarFile]:
+    """Yield a backup's tar. Raises ``SetUpError`` for what turns out to be none."""
     try:
         with tarfile.open(source) as tar:
-            for name in (_MANIFEST, _DUMP):
-                member = tar.extractfile(name)
-                if member is None:
-                    raise KeyError(name)
-                with (folder / name).open("wb") as file:
-                    shutil.copyfileobj(member, file)
-        manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
-        if manifest["siftline_backup"] != _FORMAT:
-            raise ValueError(manifest["siftline_backup"])
-        applied = set(manifest["migrations"])
+            yield tar
     except OSError as error:
         raise SetUpError(f"{source} cannot be read: {error.strerror or error}.") from error
     except (tarfile.TarError, KeyError, TypeError, ValueError) as error:
         raise SetUpError(f"{source} is no backup that make backup made, or not a whole one.") from error
+
+
+def _file(tar: tarfile.TarFile, name: str) -> IO[bytes]:
+    """Return one of a backup's two files. Raises ``KeyError`` where there is none."""
+    if (file := tar.extractfile(name)) is None:
+        raise KeyError(name)
+    return file
+
+
+def held_in(source: Path) -> str:
+    """Return whose data a backup holds, in words.
+
+    Raises ``SetUpError`` for what is no backup, or is a newer release's.
+    """
+    with _opened(source) as tar:
+        manifest = json.load(_file(tar, _MANIFEST))
+        _file(tar, _DUMP)
+        if manifest["siftline_backup"] != _FORMAT:
+            raise ValueError(manifest["siftline_backup"])
+        applied = set(manifest["migrations"])
     if unknown := applied - {path.stem for path in MIGRATIONS.glob("*.sql")}:
         raise SetUpError(f"{source} is of a newer release, whose tables this one does not know ({min(unknown)}).")
     users = manifest.get("users")  # earlier releases did not write it
-    return f"{users} users" if isinstance(users, int) else "a backup that does not say how many users it holds"
+    return counted(users, "user") if isinstance(users, int) else "a backup that does not say how many users it holds"
 
 
 def _held_there(server: str, url: str, name: str) -> str:
@@ -165,7 +177,7 @@ def _held_there(server: str, url: str, name: str) -> str:
         if not ours:
             return "tables that are not Siftline's"
         [(users,)] = connection.execute(_USERS).fetchall()
-    return f"{users} users"
+    return counted(users, "user")
 
 
 def _shown(url: str) -> str:
@@ -238,15 +250,20 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--yes", action="store_true", help="with --from: replace what is there and ask nobody")
     chosen = parser.parse_args(arguments)
     if bool(chosen.out) == bool(chosen.source):
-        print("Say which file: make backup OUT=file.tar, or make restore FROM=file.tar", file=sys.stderr)
+        where = folder_argument(chosen.folder)
+        print(f"Say which file: make backup OUT=file.tar{where}, or make restore FROM=file.tar{where}", file=sys.stderr)
         return 2
     try:
+        if chosen.source:  # before anything is made for it
+            held_in(Path(chosen.source))
         with database_of(chosen.folder, idle=bool(chosen.source)) as (url, folder):
             if chosen.out:
                 print(f"backup {chosen.out}: {back_up(url, Path(chosen.out))}")
             else:
                 place = f"the folder {folder}" if folder else ""
                 steps = restore(url, Path(chosen.source), sure=chosen.yes, place=place)
+                if folder:  # the samples are served where what was restored follows them
+                    (folder / SAMPLES_PORT).unlink(missing_ok=True)
                 print(f"restored {chosen.source}; {steps} migrations applied. {_next(folder)}")
     except (SiftlineError, SetUpError, psycopg.Error) as error:
         print(str(error).strip(), file=sys.stderr)

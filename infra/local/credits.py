@@ -4,7 +4,7 @@ import argparse
 import sys
 from contextlib import closing
 
-from infra.local.answer import run
+from infra.local.answer import Parser, run
 from infra.local.errors import SetUpError
 from infra.local.user import open_database, user_named
 from siftline.jobs import credits_store
@@ -46,7 +46,7 @@ def _amount(text: str) -> int | None:
 
 def main(arguments: list[str]) -> int:
     """Give credits as the command line says; return the exit code."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="make credits",
         usage="make credits USER=name-or-id AMOUNT=100 (negative takes; AMOUNT=unmetered)",
         description="Give a user credits; one pays for one analysis.",

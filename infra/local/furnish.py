@@ -7,6 +7,7 @@ from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, urlsplit
 
 import psycopg
 
@@ -14,7 +15,9 @@ from infra.local.errors import SetUpError
 from infra.local.meters import Meters, read_alarms
 from infra.local.migrate import create_database, migrate
 from infra.local.queues import MissingQueues, create_queues, sqs_client
+from infra.local.sample_library import load_feeds, load_weblog
 from infra.local.samples import DEFAULT_PORT, HOST, SampleServer
+from infra.local.state import SAMPLES_PORT
 from infra.local.user import make_user, reissue
 from siftline.api.http.authorize import Authorizer
 from siftline.jobs.deletions_store import find
@@ -34,6 +37,10 @@ select count(*) filter (where contents.status = 'READY'),
 from sources join source_entries on source_entries.source_id = sources.id
 join contents on contents.id = source_entries.content_id
 where sources.url = any(%(urls)s)
+"""
+_FOLLOWED_AT = """
+select url, coalesce(title, '') from sources where starts_with(url, %s)
+  and exists (select from subscriptions where source_id = sources.id) order by id
 """
 FIRST_USER = "reader"
 ALARMS = Path(__file__).resolve().parents[1] / "observability.yaml"
@@ -103,35 +110,51 @@ def token(machine: "Machine", state: "State") -> str:
         connection.close()
 
 
-def samples(state: "State") -> SampleServer:
+def samples(machine: "Machine", state: "State") -> SampleServer:
     """Serve the samples, on the port they had before: their addresses are in the database. Raises ``SetUpError``."""
-    kept = state.folder / "samples.port"
-    port = int(kept.read_text(encoding="ascii")) if kept.exists() else DEFAULT_PORT
+    port = _samples_port(machine, state)
     try:
-        server = SampleServer(port)
+        server = SampleServer(port or DEFAULT_PORT)
     except OSError as error:
-        if kept.exists():
+        if port:
             raise SetUpError(f"Port {port}, where the samples are followed, is taken: end what uses it.") from error
         server = SampleServer(0)
-    kept.write_text(server.base_url.rpartition(":")[2], encoding="ascii")
+    (state.folder / SAMPLES_PORT).write_text(server.base_url.rpartition(":")[2], encoding="ascii")
     return server.start()
 
 
 def follows_samples(machine: "Machine", state: "State") -> bool:
     """Whether somebody still follows sample feeds of an earlier run: unserved, their polls would fail."""
-    kept = state.folder / "samples.port"
-    if not kept.exists():
-        return False
-    served = f"http://{HOST}:{kept.read_text(encoding='ascii').strip()}/%"
+    port = _samples_port(machine, state)
+    return port is not None and bool(_followed_at(machine, f"http://{HOST}:{port}/"))
+
+
+def _samples_port(machine: "Machine", state: "State") -> int | None:
+    """Return the port that the samples had before: here or, after a backup was restored here, where it was made."""
+    kept = state.folder / SAMPLES_PORT
+    if kept.exists():
+        return int(kept.read_text(encoding="ascii"))
+    if not (followed := _followed_at(machine, f"http://{HOST}:")):
+        return None
+    now = datetime.now(UTC)
+    titles = {feed.name: feed.title for feed in (*load_feeds(now), load_weblog(now))}
+    ports = (parts.port for parts, title in followed if titles.get(parts.path.strip("/").partition("/")[0]) == title)
+    return next(ports, None)
+
+
+def _followed_at(machine: "Machine", beginning: str) -> list[tuple[SplitResult, str]]:
+    """Return address and title of each source whose address begins so and that somebody follows."""
     with psycopg.connect(machine.postgres.url(machine.database)) as connection:
-        return (
-            connection.execute(
-                "select from sources join subscriptions on subscriptions.source_id = sources.id"
-                " where sources.url like %s limit 1",
-                [served],
-            ).fetchone()
-            is not None
-        )
+        return [(urlsplit(url), title) for url, title in connection.execute(_FOLLOWED_AT, [beginning])]
+
+
+def nobody_holds_anything(machine: "Machine") -> bool:
+    """Whether nobody has saved or follows anything yet."""
+    with psycopg.connect(machine.postgres.url(machine.database)) as connection:
+        row = connection.execute(
+            "select not exists (select from items) and not exists (select from subscriptions)"
+        ).fetchone()
+    return bool(row and row[0])
 
 
 def connect(machine: "Machine") -> SingleConnection:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from infra.local.answer import run_writing
 from infra.local.errors import SetUpError
-from infra.local.state import running_environment
+from infra.local.state import folder_argument, running_environment
 from siftline.kit.errors import SiftlineError
 from siftline.settings.functions import environment
 from siftline.worker.hosting import HostedFunction, InvocationError
@@ -28,7 +28,8 @@ def main(arguments: list[str], out: TextIO) -> int:
     options = parser.parse_args(arguments)
     try:
         if not (options.function and options.event):
-            raise SetUpError("Say which: make invoke FUNCTION=schedule EVENT=events/schedule.ok.json")
+            where = folder_argument(options.folder)
+            raise SetUpError(f"Say which: make invoke FUNCTION=schedule EVENT=events/schedule.ok.json{where}")
         function = _function(options.function)
         event = _event(Path(options.event))
         with environment(running_environment(options.folder)):

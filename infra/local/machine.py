@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from infra.local.answer import counted
 from infra.local.aws import CREDENTIALS, MiniStack
 from infra.local.errors import SetUpError
 from infra.local.ministack_environment import ministack_python
 from infra.local.postgres import EmbeddedPostgres, free_port
-from infra.local.programs import Program, Service, answers
+from infra.local.programs import Program, Service, answers, beginning
 from infra.local.state import State
 from siftline.settings.functions import WorkerSettings, process_environment
 from siftline.worker.cloudformation import Reference
@@ -21,6 +22,15 @@ ROOT = Path(__file__).resolve().parents[2]
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 # More than the worker itself needs after its drain: it closes connections and flushes.
 _WORKER_LEEWAY_S = 5.0
+
+PARTS = {
+    "api": "the API",
+    "aws": "MiniStack",
+    "postgres": "PostgreSQL",
+    "vectors": "the vector engine",
+    "worker": "the worker",
+}
+"""The parts as a person knows them."""
 
 Say = Callable[[str], None]
 
@@ -179,7 +189,7 @@ class Machine:
         self, name: str, module: str, arguments: list[str], ready: Callable[[], bool] = lambda: True
     ) -> Program:
         return Program(
-            name,
+            PARTS[name],
             [sys.executable, "-m", module, *arguments],
             folder=ROOT,
             environment=self._environment,
@@ -222,7 +232,8 @@ class Watch:
             self._deaths[name] = [*recent, now]
             wait_s = self._waits_s[min(len(recent), len(self._waits_s) - 1)]
             how = _how_ended(code)
-            self._say(f"The {name} {how}; starting it again{f' in {wait_s:.0f} seconds' if wait_s else ''}.")
+            later = f" in {counted(round(wait_s), 'second')}" if wait_s else ""
+            self._say(f"{beginning(PARTS[name])} {how}; starting it again{later}.")
             time.sleep(wait_s)
             self._on_end(name)
             self._restart(name, last=len(recent) >= self._TRIES)

@@ -170,10 +170,13 @@ class Meters:
         while not self._stop.wait(self._every_s):
             try:
                 self.look()
+                if self._troubled:
+                    self._say("The queues are measured again, and alarms judged.")
                 self._troubled = False
             except (BotoCoreError, ClientError, SiftlineError) as error:
                 if not self._troubled:
-                    self._say(f"The queues could not be measured ({type(error).__name__}); alarms wait until they can.")
+                    part = "PostgreSQL" if isinstance(error, SiftlineError) else "MiniStack"
+                    self._say(f"The queues could not be measured ({part} does not serve); alarms wait until they can.")
                 self._troubled = True
 
     def _publish(self, values: Mapping[Place, float]) -> None:

@@ -112,13 +112,18 @@ class Program(Service):
         wait_until(lambda: self.exit_code is not None or self._ready(), self._start_s)
         if self.exit_code is not None or not self._ready():
             self.stop()
-            raise SetUpError(f"The {self.name} does not start; its last words are in {self.log_file}.")
+            raise SetUpError(f"{beginning(self.name)} does not start; its last words are in {self.log_file}.")
 
     def stop(self) -> None:
         """End it and wait for the end."""
         if self._process is not None:
             end(self._process, [(signal.SIGTERM, self.patience_s)])
             self._process = None
+
+
+def beginning(words: str) -> str:
+    """Return words as they begin a sentence."""
+    return words[:1].upper() + words[1:]
 
 
 def open_log(path: Path) -> BinaryIO:

@@ -1,12 +1,11 @@
 """Give dead letters back to work: ``make redrive QUEUE=analysis``. ``DRY_RUN=1`` only counts, from PostgreSQL."""
 
-import argparse
 import sys
 from contextlib import closing
 
 from pydantic import ValidationError
 
-from infra.local.answer import run
+from infra.local.answer import Parser, number, run
 from infra.local.errors import SetUpError, settings_fault
 from siftline.contracts import Queue
 from siftline.jobs.dead_letter_queues import SqsDeadLetters
@@ -49,14 +48,14 @@ def report(done: Redriven, *, dry_run: bool) -> str:
 def main(arguments: list[str]) -> int:
     """Redrive as the command line says; return the exit code."""
     queues = ", ".join(queue.value for queue in Queue)
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="make redrive",
         usage="make redrive QUEUE=analysis (further: ERROR_CODE=…, LIMIT=…, DRY_RUN=1)",
         description="Give dead letters back to work.",
     )
     parser.add_argument("--queue", required=True, choices=[queue.value for queue in Queue])
     parser.add_argument("--error-code", help="only this cause")
-    parser.add_argument("--limit", type=int, help="at most so many, the oldest first")
+    parser.add_argument("--limit", type=number, help="at most so many, the oldest first")
     parser.add_argument("--dry-run", action="store_true", help="only count")
     if "--queue=" in arguments:  # as the Makefile passes what was not typed
         parser.error(f"say whose dead letters: QUEUE=…, one of {queues}")

@@ -3,14 +3,13 @@
 Which versions are outdated, and what a text costs, is what the worker told when it opened its models.
 """
 
-import argparse
 import sys
 from contextlib import closing
 from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from infra.local.answer import run
+from infra.local.answer import Parser, number, run
 from infra.local.errors import SetUpError, settings_fault
 from siftline.jobs.jobs_wiring import Producer, producer
 from siftline.kit.errors import SiftlineError
@@ -50,13 +49,17 @@ def run_line(run: Run | None) -> str:
 
 def main(arguments: list[str]) -> int:
     """Do as the command line says; return the exit code."""
-    parser = argparse.ArgumentParser(prog="make reprocess", description="Read again what other versions read.")
+    parser = Parser(
+        prog="make reprocess",
+        usage="make reprocess (further: KIND=…, VERSION=…, OLDER_THAN=…, LIMIT=…, DRY_RUN=1, SHOW=1, CANCEL=1)",
+        description="Read again what other versions read.",
+    )
     parser.add_argument("--kind", choices=KINDS, help="only values of this kind")
     parser.add_argument("--version", help="only what this version made, the present one too")
     parser.add_argument(
         "--older-than", type=datetime.fromisoformat, help="only what was made before, such as 2026-11-01"
     )
-    parser.add_argument("--limit", type=int, help="at most so many contents")
+    parser.add_argument("--limit", type=number, help="at most so many contents")
     parser.add_argument("--dry-run", action="store_true", help="only count and price")
     parser.add_argument("--show", action="store_true", help="show how far it has come")
     parser.add_argument("--cancel", action="store_true", help="end the run that is going")

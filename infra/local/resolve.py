@@ -3,14 +3,13 @@
 A CSV file of names that cannot be used is told at once, and nothing is handed out then.
 """
 
-import argparse
 import sys
 from contextlib import closing
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from infra.local.answer import run
+from infra.local.answer import Parser, number, run
 from infra.local.errors import SetUpError, settings_fault
 from siftline.contracts import JobType, Queue
 from siftline.jobs import jobs_store as jobs
@@ -63,10 +62,14 @@ def enqueue(settings: ResolveSettings, parts: Producer) -> int:
 
 def main(arguments: list[str]) -> int:
     """Do as the command line says; return the exit code."""
-    parser = argparse.ArgumentParser(prog="make resolve", description="Ask who organisations are.")
+    parser = Parser(
+        prog="make resolve",
+        usage="make resolve (further: LIMIT=…, DRY_RUN=1)",
+        description="Ask who organisations are.",
+    )
     parser.add_argument("--dry-run", action="store_true", help="only count")
     parser.add_argument(
-        "--limit", type=int, default=100, help="hand out at most so many now; the schedule does the rest"
+        "--limit", type=number, default=100, help="hand out at most so many now; the schedule does the rest"
     )
     chosen = parser.parse_args(arguments)
     if chosen.limit < 1:

@@ -12,12 +12,12 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from infra.local.answer import readable
+from infra.local.answer import Parser, number, readable
 from infra.local.errors import SetUpError
-from infra.local.machine import ROOT, Machine, Watch
+from infra.local.machine import PARTS, ROOT, Machine, Watch
 from infra.local.postgres import free_port
 from infra.local.processes import Make
-from infra.local.state import State
+from infra.local.state import State, run_command
 from siftline.settings.functions import LocalSettings
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"Siftline already runs here{where}. Stop it where it was started, with Ctrl-C.", file=sys.stderr)
         return 1
     _on_signal(_stop)
-    run = Run(state)
+    run = Run(state, run_command(options.folder))
     try:
         run.start(port=options.port, samples=options.samples)
         run.watch()
@@ -61,8 +61,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _options(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="make run", description="The whole system on this machine, until Ctrl-C.")
-    parser.add_argument("--port", type=int, default=8787, help="where the API answers on 127.0.0.1")
+    parser = Parser(
+        prog="make run",
+        usage="make run (further: PORT=8787, SAMPLES=1, FOLDER=.local)",
+        description="The whole system on this machine, until Ctrl-C.",
+    )
+    parser.add_argument("--port", type=number, default=8787, help="where the API answers on 127.0.0.1")
     parser.add_argument("--samples", action="store_true", help="serve the sample feeds and follow them")
     parser.add_argument("--folder", type=Path, default=ROOT / ".local", help="where everything is kept")
     return parser.parse_args(arguments)
@@ -81,8 +85,8 @@ def _say(line: str) -> None:
     print(line, flush=True)
 
 
-def _port(wanted: int) -> int:
-    """Return the port if it is free. Raises ``SetUpError``."""
+def _port(wanted: int, command: str) -> int:
+    """Return the port if it is free. Raises ``SetUpError`` with what else to type: ``command`` and another port."""
     if wanted == 0:
         return free_port()
     if not 0 < wanted < 65_536:
@@ -92,9 +96,9 @@ def _port(wanted: int) -> int:
         try:
             probe.bind(("127.0.0.1", wanted))
         except PermissionError as error:
-            raise SetUpError(f"Port {wanted} may not be used by this user: make run PORT=8787") from error
+            raise SetUpError(f"Port {wanted} may not be used by this user: {command} PORT=8787") from error
         except OSError as error:
-            advice = f"end what uses it, or choose another, which is free: make run PORT={free_port()}"
+            advice = f"end what uses it, or choose another, which is free: {command} PORT={free_port()}"
             raise SetUpError(f"Port {wanted} is taken: {advice}") from error
     return wanted
 
@@ -112,8 +116,10 @@ def _model() -> None:
 class Run:
     """One run, from the first program started to the last one stopped."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, command: str) -> None:
+        """``command``: what was typed to start it, but for ports and samples."""
         self._state = state
+        self._command = command
         self._machine: Machine | None = None
         self._samples: SampleServer | None = None
         self._meters: Meters | None = None
@@ -123,8 +129,8 @@ class Run:
     def start(self, *, port: int, samples: bool) -> None:
         """Start everything and tell how to use it. Raises ``SetUpError``."""
         for name in self._state.end_leftovers():
-            _say(f"Ended the {name} that an earlier run left behind.")
-        port = _port(port)
+            _say(f"Ended {PARTS.get(name, name)}, which an earlier run left behind.")
+        port = _port(port, self._command + (" SAMPLES=1" if samples else ""))
         _model()
         pg_bin = LocalSettings().pg_bin
         machine = Machine(self._state, port=port, binaries=Path(pg_bin) if pg_bin else None, say=_say)
@@ -148,7 +154,9 @@ class Run:
         for url in self._followed:
             furnish.follow(machine, token, url)
         self._meters = furnish.meters(machine, _say)
-        _announce(machine, token, len(self._followed), self._samples.base_url if self._samples else None)
+        samples_url = self._samples.base_url if self._samples else None
+        is_new = not self._followed and furnish.nobody_holds_anything(machine)
+        announce(machine, token, self._command, samples_url, followed=len(self._followed), is_new=is_new)
 
     def _serve_samples(self, machine: Machine, *, asked: bool) -> None:
         """Serve the sample feeds where that was asked for, or where somebody follows them from an earlier run."""
@@ -158,7 +166,7 @@ class Run:
         if not asked and not furnish.follows_samples(machine, self._state):
             return
         try:
-            self._samples = furnish.samples(self._state)
+            self._samples = furnish.samples(machine, self._state)
             if not self._samples.base_url.endswith(f":{DEFAULT_PORT}"):
                 _say(f"The samples are at {self._samples.base_url}/: where README says {DEFAULT_PORT}, read that port.")
         except SetUpError as error:
@@ -245,22 +253,25 @@ class Run:
         self._state.forget_address()
 
 
-def _announce(machine: Machine, token: str, followed: int, samples_url: str | None) -> None:
+def announce(
+    machine: Machine, token: str, command: str, samples_url: str | None, *, followed: int, is_new: bool
+) -> None:
+    """Tell where everything is, and what to do first where nobody has anything yet; ``command`` started it."""
     kept = machine.state.token_file
     shown = kept.relative_to(Path.cwd()) if kept.is_relative_to(Path.cwd()) else kept
+    asked = f"curl -H 'Authorization: Bearer {token}'"
     _say(f"\nSiftline runs at {machine.url} (its documentation: {machine.url}/docs)")
     _say(f"token  {token} (kept in {shown})")
     if samples_url:
         _say(f"sample feeds and pages  {samples_url}/")
     if followed:
         _say(f"It follows {followed} sample feeds; a line here says when their articles are READY. First use then:\n")
-        rest = f"'{machine.url}/v1/items?status=READY&limit=5'"
-    else:
-        _say("First use: save a page of the internet, then see it become READY in GET /v1/items.")
-        _say("" if samples_url else "(Where there is none: make run SAMPLES=1 serves feeds and pages of its own.)\n")
+        _say(f"  {asked} '{machine.url}/v1/items?status=READY&limit=5'\n")
+    elif is_new:
         data = '{"url": "https://www.rfc-editor.org/rfc/rfc9457.html"}'
-        rest = f"-H 'Content-Type: application/json' -d '{data}' {machine.url}/v1/items"
-    _say(f"  curl -H 'Authorization: Bearer {token}' {rest}\n")
+        _say("First use: save a page of the internet, then see it become READY in GET /v1/items.")
+        _say(f"(Where there is none: {command} SAMPLES=1 serves feeds and pages of its own.)\n")
+        _say(f"  {asked} -H 'Content-Type: application/json' -d '{data}' {machine.url}/v1/items\n")
     _say(f"Logs are in {machine.state.logs}. Ctrl-C stops everything.")
 
 

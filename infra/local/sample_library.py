@@ -120,6 +120,11 @@ def load_feeds(now: datetime, directory: Path = SAMPLES_DIR) -> tuple[SampleFeed
     return tuple(load_feed(path, now) for path in sorted((directory / "articles").glob("*.yaml")))
 
 
+def load_weblog(now: datetime) -> SampleFeed:
+    """Read the sample site that is served and not followed: its reader may follow it."""
+    return load_feed(SAMPLES_DIR / "weblog.yaml", now)
+
+
 def _article(feed: _FeedData, data: _ArticleData, hour: datetime) -> SampleArticle:
     language = data.language or feed.language
     return SampleArticle(

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from infra.local import sample_media
 from infra.local.sample_feeds import MEDIA_TYPES, render_feed
-from infra.local.sample_library import SAMPLES_DIR, SampleArticle, SampleFeed, load_feed, load_feeds
+from infra.local.sample_library import SAMPLES_DIR, SampleArticle, SampleFeed, load_feed, load_feeds, load_weblog
 from infra.local.sample_pages import render_article, render_list
 
 HTML = "text/html; charset=utf-8"
@@ -38,10 +38,12 @@ class SampleSite:
 
     def __init__(self, base_url: str, now: datetime) -> None:
         self.feeds: tuple[SampleFeed, ...] = load_feeds(now)
+        """Those that are followed: the weblog is not."""
         self._base_url = base_url
-        self._feeds = {feed.path: feed for feed in self.feeds}
-        self._homes = {f"/{feed.name}/": feed for feed in self.feeds}
-        self._pages = {article.path: (article, feed) for feed in self.feeds for article in feed.articles}
+        served = (*self.feeds, load_weblog(now))
+        self._feeds = {feed.path: feed for feed in served}
+        self._homes = {f"/{feed.name}/": feed for feed in served}
+        self._pages = {article.path: (article, feed) for feed in served for article in feed.articles}
         trouble = load_feed(SAMPLES_DIR / "trouble.yaml", now)
         self._slow = trouble.articles[0], trouble
 
@@ -66,7 +68,9 @@ class SampleSite:
         return _NOT_FOUND
 
     def _front(self) -> str:
-        links = [(f"{self._base_url}/{feed.name}/", f"{feed.title}: {feed.description}") for feed in self.feeds]
+        links = [
+            (f"{self._base_url}/{feed.name}/", f"{feed.title}: {feed.description}") for feed in self._feeds.values()
+        ]
         folders = [(f"{self._base_url}/media/", "Media"), (f"{self._base_url}/trouble/", "Trouble")]
         return render_list("Siftline's samples", [*links, *folders])
 

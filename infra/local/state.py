@@ -12,6 +12,8 @@ from infra.local.errors import SetUpError
 from infra.local.processes import end_pid, started_at
 
 _USUAL = Path(__file__).resolve().parents[2] / ".local"
+SAMPLES_PORT = "samples.port"
+"""The file in a folder that says where its samples are served."""
 
 
 class State:

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 
-from infra.local.answer import run
+from infra.local.answer import counted, run, same_place
 from infra.local.errors import SetUpError
 from siftline.api.account.tokens import NameTakenError, create_user, issue_token
 from siftline.api.account.tokens_store import revoke_all
@@ -67,7 +67,7 @@ def user_named(connection: Connection, word: str) -> UUID:
     """Return the user of this name, whatever its case, or of this id. Raises ``SetUpError``."""
     found = find(connection, word)
     if not found:
-        raise SetUpError(f"There is no user {word}: make user LIST=1 shows all.")
+        raise SetUpError(f"There is no user {word}: make user LIST=1{same_place.get()} shows all.")
     if len(found) > 1:
         raise SetUpError(f"{word} is the name of one user and the id of another: rename that one first.")
     return found[0]
@@ -128,9 +128,8 @@ def _delete(database: Database, word: str, *, sure: bool) -> None:
     with database.transaction() as connection:
         user_id = user_named(connection, word)
         [account] = accounts(connection, user_id)
-    what = (
-        f"{account.name} ({account.id}) with {account.items} items, {account.sources} sources, {account.tokens} tokens"
-    )
+    held = [counted(account.items, "item"), counted(account.sources, "source"), counted(account.tokens, "token")]
+    what = f"{account.name} ({account.id}) with {', '.join(held)}"
     if not sure:
         confirm(f"This deletes {what}, and all that nobody else holds; it cannot be taken back.", "DELETE=… YES=1")
     if delete_user(database, user_id):
@@ -189,7 +188,7 @@ def main(arguments: list[str]) -> int:
         wanted.append(lambda database: _delete(database, delete, sure=chosen.yes))
     if len(wanted) != 1:
         print(
-            "Say whose account it is: make user NAME=Ada"
+            f"Say whose account it is: make user NAME=Ada{same_place.get()}"
             if not wanted
             else "One at a time: NAME, LIST, TOKEN or DELETE",
             file=sys.stderr,
@@ -199,7 +198,7 @@ def main(arguments: list[str]) -> int:
         with closing(open_database()) as database:
             wanted[0](database)
     except NameTakenError as error:
-        print(f"{error} make user TOKEN={name!r} gives them another token.", file=sys.stderr)
+        print(f"{error} make user TOKEN={name!r}{same_place.get()} gives them another token.", file=sys.stderr)
         return 1
     except (SiftlineError, SetUpError) as error:
         print(error, file=sys.stderr)

@@ -215,6 +215,14 @@ def test_what_goes_out_comes_back_as_it_was(world: World) -> None:
     assert second.send("GET", "/v1/opml").text.count("<outline") == written.text.count("<outline")
 
 
+def test_a_feed_goes_out_by_the_address_that_was_followed_before_anything_is_known_of_it(world: World) -> None:
+    user = world.user()
+    address = "https://blog.example/feed.xml"
+    body = opml(f'<outline text="Blog" htmlUrl="https://blog.example/" xmlUrl="{address}"/>')
+    assert outcomes(sent(user, body)) == ["subscribed"]
+    assert f' xmlUrl="{address}"' in user.send("GET", "/v1/opml").text
+
+
 def subscriptions(user: ApiClient) -> set[tuple[Any, ...]]:
     sources = user.get("/v1/sources").json["items"]
     return {

@@ -123,7 +123,7 @@ def test_nothing_that_is_there_is_replaced_unasked(filled: str, make_database: M
     before = contents(used)
     with pytest.raises(SetUpError, match="YES=1") as asked:
         restore(used, out, sure=False)
-    assert f"/{used.rpartition('/')[2]} (1 users) with {out} (2 users)" in str(asked.value)
+    assert f"/{used.rpartition('/')[2]} (1 user) with {out} (2 users)" in str(asked.value)
     assert str(conninfo_to_dict(used)["password"]) not in str(asked.value)
     assert contents(used) == before
     restore(used, out, sure=True)
@@ -174,7 +174,10 @@ def test_the_commands_work_on_a_folder_that_nobody_runs_in(
     monkeypatch.setenv("DATABASE_URL", filled)
     assert main(["--out", str(out)]) == 0
     monkeypatch.delenv("DATABASE_URL")
+    folder.mkdir()
+    (folder / "samples.port").write_text("8099")
     assert main(["--from", str(out), "--folder", str(folder)]) == 0
+    assert not (folder / "samples.port").exists()  # of what was there before
     assert main(["--from", str(out), "--folder", str(folder)]) == 1  # there is something now
     assert main(["--out", str(tmp_path / "again.tar"), "--folder", str(folder)]) == 0
     with EmbeddedPostgres(folder / "postgres") as server:
@@ -193,6 +196,18 @@ def test_no_database_is_made_where_there_is_none_to_back_up(
     assert main(["--out", str(tmp_path / "all.tar"), "--folder", str(tmp_path / "mistyped")]) == 1
     assert capsys.readouterr().err == f"There is no Siftline in {tmp_path / 'mistyped'}.\n"
     assert not list(tmp_path.iterdir())
+
+
+def test_no_database_is_made_for_a_file_that_is_no_backup(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    (tmp_path / "ada.json").write_text('{"items": []}')
+    newer = tar_of(tmp_path / "newer.tar", {"siftline_backup": 1, "migrations": ["9999_tomorrow"]})
+    for source, why in ((tmp_path / "ada.json", "no backup"), (newer, "newer release"), (tmp_path / "none", "read")):
+        assert main(["--from", str(source), "--folder", str(tmp_path / "new")]) == 1
+        assert why in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
 
 
 def test_nothing_is_restored_under_a_system_that_runs(

@@ -110,6 +110,31 @@ def test_a_command_acts_on_what_runs_in_the_folder_unless_another_database_is_gi
     assert "could not be reached" in elsewhere.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "why"),
+    [
+        ("redrive", ["--queue=nope"], "QUEUE=…: invalid choice: 'nope' (choose from 'fetch', "),
+        ("redrive", ["--queue=analysis", "--limit=0"], "LIMIT=… must be at least 1"),
+        ("redrive", ["--queue=analysis", "--limit=x"], "LIMIT=…: 'x' is no whole number"),
+        ("reprocess", ["--older-than=x"], "OLDER_THAN=…: invalid "),
+        ("resolve", ["--limit=x"], "LIMIT=…: 'x' is no whole number"),
+        ("credits", ["--user=Ada", "--amount=x"], "AMOUNT=…: x is neither a number of credits nor unmetered"),
+    ],
+)
+def test_a_fault_is_told_in_the_words_that_were_typed(name: str, words: list[str], why: str) -> None:
+    done = command(name, *words, DATABASE_URL="postgresql://127.0.0.1:1/siftline")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1].startswith(f"make {name}: error: {why}")
+    assert "--" not in done.stderr
+
+
+def test_what_to_type_next_is_for_the_folder_that_was_typed(kept: Mapping[str, str], tmp_path: Path) -> None:
+    done = command("user", "--token=Nobody", f"--folder={tmp_path}")
+    assert done.stderr == f"There is no user Nobody: make user LIST=1 FOLDER={tmp_path} shows all.\n"
+    done = command("invoke", f"--folder={tmp_path}", "--", "", "")
+    assert done.stderr.endswith(f"EVENT=events/schedule.ok.json FOLDER={tmp_path}\n")
+
+
 def test_an_interrupted_command_says_so_and_ends_as_a_shell_expects_it() -> None:
     code = "import time\nfrom infra.local.answer import run\ndef main(arguments):\n    print('up', flush=True)\n"
     environment = {**process_environment(), "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"}

@@ -1,13 +1,23 @@
 """What the console of `make run` tells of what does not serve, out of a real PostgreSQL."""
 
+from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from infra.local import furnish
+from infra.local.errors import SetUpError
+from infra.local.postgres import free_port
+from infra.local.run import announce
+from infra.local.state import State
 from infra.local.worker_faults import OpenBreakers
 from siftline.analyze.topics.topic_list import TopicsFileError, load_labels
 from siftline.jobs import breakers_store
 from siftline.kit.db import Database, SingleConnection
+from tests.api_client import World
+from tests.factories import make_content, make_item, make_user
 
 ONE_TOPIC = '[[topics]]\nid = "seafaring"\nen = "Ports and ferries"\n'
 
@@ -40,3 +50,65 @@ def test_a_file_of_topics_that_cannot_be_used_is_told_once_with_its_name_until_i
 def test_a_database_that_does_not_answer_is_no_news() -> None:
     away = SingleConnection("postgresql://nobody@127.0.0.1:1/none")
     assert list(OpenBreakers(away).news()) == []
+
+
+@pytest.fixture
+def machine(database_url: str, tmp_path: Path) -> Any:
+    with closing(State(tmp_path)) as state:
+        yield SimpleNamespace(
+            url="http://127.0.0.1:8787", state=state, database="", postgres=SimpleNamespace(url=lambda _: database_url)
+        )
+
+
+@pytest.mark.parametrize("held", ["items", "sources"])
+def test_somebody_who_saved_or_follows_anything_is_no_newcomer(database: Database, machine: Any, held: str) -> None:
+    assert furnish.nobody_holds_anything(machine)
+    if held == "sources":
+        World(database).user().post("/v1/sources", {"url": "https://a.example/feed"})
+    else:
+        with database.transaction() as connection:
+            make_item(connection, make_user(connection), make_content(connection))
+    assert not furnish.nobody_holds_anything(machine)
+
+
+def test_first_use_is_told_where_nobody_holds_anything_with_the_command_for_this_folder(
+    machine: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    announce(machine, "sl_x", "make run FOLDER=x/.local", None, followed=0, is_new=True)
+    told = capsys.readouterr().out
+    assert "First use: save a page" in told
+    assert "make run FOLDER=x/.local SAMPLES=1 serves feeds" in told
+    announce(machine, "sl_x", "make run FOLDER=x/.local", None, followed=0, is_new=False)
+    told = capsys.readouterr().out
+    assert "Siftline runs at http://127.0.0.1:8787" in told
+    assert ("First use" in told, "SAMPLES=1" in told) == (False, False)
+
+
+def _follow(database: Database, url: str, title: str) -> None:
+    assert World(database, allow_loopback=True).user().post("/v1/sources", {"url": url}).status == 202
+    with database.transaction() as connection:
+        connection.execute("update sources set title = %s where url = %s", [title, url])
+
+
+@pytest.mark.parametrize("path", ["/world/feed.xml", "/world/"])
+def test_samples_that_what_was_restored_follows_are_served_where_it_follows_them(
+    database: Database, machine: Any, path: str
+) -> None:
+    assert not furnish.follows_samples(machine, machine.state)
+    base_url = f"http://127.0.0.1:{free_port()}"
+    _follow(database, base_url + path, "The Meridian Courier")
+    assert furnish.follows_samples(machine, machine.state)
+    served = furnish.samples(machine, machine.state)
+    try:
+        assert served.base_url == base_url
+        # WHEN they are taken: another folder, restored from the same, says so
+        with pytest.raises(SetUpError, match="where the samples are followed, is taken"):
+            furnish.samples(machine, machine.state)
+    finally:
+        served.stop()
+
+
+def test_what_else_is_followed_on_this_machine_is_not_taken_for_samples(database: Database, machine: Any) -> None:
+    _follow(database, f"http://127.0.0.1:{free_port()}/world/feed.xml", "News of mine")
+    _follow(database, f"http://127.0.0.1:{free_port()}/mine/feed.xml", "The Meridian Courier")
+    assert not furnish.follows_samples(machine, machine.state)

@@ -9,10 +9,12 @@ import pytest
 
 from infra.local.aws import CLIENT_OPTIONS
 from infra.local.meters import Alarm, Meters, read_alarms
+from infra.local.processes import wait_until
 from infra.local.queues import create_queues
 from siftline.kit.db import SingleConnection
 from siftline.worker.template import Template
 from tests.factories import make_job
+from tests.faults.postgres_proxy import PostgresProxy
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -23,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 class Local:
     """Meters of a stage of its own, and what they said."""
 
-    def __init__(self, sqs: "SQSClient", endpoint: str, database_url: str) -> None:
+    def __init__(self, sqs: "SQSClient", endpoint: str, database_url: str, *, every_s: float = 60.0) -> None:
         self.stage = f"t{secrets.token_hex(4)}"
         queues = Template.read(ROOT / "template.yaml", {"Stage": self.stage}).queues()
         self.urls = create_queues(sqs, queues)
@@ -35,6 +37,7 @@ class Local:
             database=SingleConnection(database_url),
             alarms=read_alarms(ROOT / "infra" / "observability.yaml", self.stage),
             say=self.said.append,
+            every_s=every_s,
         )
 
     def name(self, alarm: str) -> str:
@@ -94,6 +97,27 @@ def test_the_figures_of_sqs_and_of_postgresql_are_published_by_queue(
     assert local.newest("AWS/SQS", "ApproximateNumberOfMessagesDelayed", QueueName=queue) == 1
     assert local.newest("AWS/SQS", "ApproximateAgeOfOldestMessage", QueueName=queue) >= 90
     assert local.newest("Siftline", "JobsPending", queue=queue, service="siftline") == 1
+
+
+def test_that_the_queues_cannot_be_measured_is_told_once_and_that_they_can_again(
+    sqs: "SQSClient", sqs_endpoint: str, database: object, database_url: str
+) -> None:
+    proxy = PostgresProxy(database_url)
+    with proxy.running():
+        proxy.refusing = True
+        local = Local(sqs, sqs_endpoint, proxy.url, every_s=0.05)
+        local.meters.start()
+        try:
+            assert wait_until(lambda: bool(local.said), 300)
+            proxy.refusing = False
+            assert wait_until(lambda: len(local.said) > 1, 300)
+        finally:
+            local.meters.stop()
+            local.cloudwatch.close()
+    assert local.said == [
+        "The queues could not be measured (PostgreSQL does not serve); alarms wait until they can.",
+        "The queues are measured again, and alarms judged.",
+    ]
 
 
 def test_jobs_of_a_kind_that_nobody_here_knows_ring_until_they_are_gone(local: Local, database: Any) -> None:

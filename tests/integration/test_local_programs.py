@@ -73,7 +73,7 @@ def test_a_program_that_ignores_the_signal_is_killed_when_patience_ends(make_pro
 def test_a_program_that_ends_before_it_is_ready_is_said_with_its_log(make_program):
     program = make_program("raise SystemExit('no')", ready=lambda: False)
     program.launch()
-    with pytest.raises(SetUpError, match=r"toy does not start.*toy\.log"):
+    with pytest.raises(SetUpError, match=r"Toy does not start.*toy\.log"):
         program.wait_ready()
 
 
@@ -206,16 +206,17 @@ class FakeMachine:
 
 
 def test_a_part_that_ended_is_started_again_with_a_line_that_says_so():
-    machine = FakeMachine(worker=FakeService([-9, 1]), api=FakeService([]))
+    machine = FakeMachine(worker=FakeService([-9, 1]), api=FakeService([]), postgres=FakeService([-9]))
     said, told, ended = [], [], []
     watch = Watch(machine, said.append, told.append, ended.append)
     watch.look()
     watch.look()
     watch.look()
-    assert machine.restarted == told == ended == ["worker", "worker"]
+    assert machine.restarted == told == ended == ["worker", "postgres", "worker"]
     assert said == [
         "The worker was ended by signal 9; starting it again.",
-        "The worker ended with exit code 1; starting it again in 1 seconds.",
+        "PostgreSQL was ended by signal 9; starting it again.",
+        "The worker ended with exit code 1; starting it again in 1 second.",
     ]
 
 
@@ -296,10 +297,11 @@ def test_a_second_run_says_where_the_first_answers_and_that_it_is_none(tmp_path,
 
 def test_a_taken_port_is_one_clear_line_that_says_what_to_do(tmp_path, sqs_endpoint):
     port = sqs_endpoint.rpartition(":")[2]
-    result = _run("--folder", str(tmp_path), "--port", port)
+    result = _run("--folder", str(tmp_path), "--port", port, "--samples")
     assert (result.returncode, result.stdout) == (1, "")
     said, _, advised = result.stderr.rpartition("=")
-    assert said == f"siftline: Port {port} is taken: end what uses it, or choose another, which is free: make run PORT"
+    told = f"siftline: Port {port} is taken: end what uses it, or choose another, which is free: "
+    assert said == f"{told}make run FOLDER={tmp_path} SAMPLES=1 PORT"
     with socket.create_server(("127.0.0.1", int(advised))):
         pass
 
@@ -316,6 +318,15 @@ def test_a_port_that_is_none_is_said(tmp_path, port):
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == f"siftline: {port} is no port: take one from 1 to 65535, or 0 for any that is free.\n"
     assert not (tmp_path / "address").exists()
+
+
+def test_a_port_that_is_no_number_is_said_as_it_was_typed(tmp_path):
+    result = _run("--folder", str(tmp_path), "--port=abc")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.splitlines() == [
+        "usage: make run (further: PORT=8787, SAMPLES=1, FOLDER=.local)",
+        "make run: error: PORT=…: 'abc' is no whole number",
+    ]
 
 
 def test_a_run_that_has_ended_answers_nowhere(open_state):

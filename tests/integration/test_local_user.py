@@ -149,7 +149,7 @@ def test_deleting_asks_a_person_once_and_nobody_else(
     monkeypatch.setattr("sys.stdin", terminal)
     assert main(["--delete", word]) == code
     said = capsys.readouterr()
-    assert f"Ada ({made.id}) with 0 items, 0 sources, 1 tokens" in (said.err if code else said.out)
+    assert f"Ada ({made.id}) with 0 items, 0 sources, 1 token" in (said.err if code else said.out)
     assert ("YES=1" in said.err) is (typed is None)
     with database.transaction() as connection:
         assert connection.execute("select count(*) from users").fetchone() == (code,)
@@ -158,7 +158,7 @@ def test_deleting_asks_a_person_once_and_nobody_else(
 def test_deleting_for_sure_asks_nobody(database: Database, url: str, capsys: pytest.CaptureFixture[str]) -> None:
     made = make_user(database, "Ada")
     assert main(["--delete", str(made.id), "--yes"]) == 0
-    assert capsys.readouterr().out == f"deleted Ada ({made.id}) with 0 items, 0 sources, 1 tokens\n"
+    assert capsys.readouterr().out == f"deleted Ada ({made.id}) with 0 items, 0 sources, 1 token\n"
     assert main(["--delete", "Ada", "--yes"]) == 1
     assert main(["--delete", "Ada", "--list"]) == 2
 

@@ -212,7 +212,15 @@ def test_an_outline_of_a_file_is_typed_by_nobody(database: Database, site: Loopb
     user = World(database, allow_loopback=True).user()
     body = f"<opml version='2.0'><body><outline text='x' xmlUrl='{site.url('/feed')}'/></body></opml>"
     answer = user.send("POST", "/v1/opml", body=body, headers={"content-type": "text/x-opml"})
-    assert [one["error"]["code"] for one in answer.json["outlines"]] == ["address_refused"]
+    [error] = [one["error"] for one in answer.json["outlines"]]
+    assert error["code"] == "address_refused"
+    assert error["detail"] == (
+        "An OPML file may not name addresses of this machine: follow this one by typing it (POST /v1/sources)."
+    )
+    # Where typing it would not do either, it is not advised.
+    answer = World(database).user().send("POST", "/v1/opml", body=body, headers={"content-type": "text/x-opml"})
+    [error] = [one["error"] for one in answer.json["outlines"]]
+    assert error["detail"] == "Addresses of this kind are not visited (loopback)."
 
 
 def test_a_webhook_goes_to_this_machine_by_a_setting_of_its_own(database: Database) -> None:
@@ -221,7 +229,9 @@ def test_a_webhook_goes_to_this_machine_by_a_setting_of_its_own(database: Databa
         "delivery": {"channel": "webhook", "destination": "http://127.0.0.1:9/hook"},
     }  # fmt: skip
     answer = World(database, allow_loopback=True).user().post("/v1/briefings", wanted)
-    assert (answer.status, answer.json["errors"][0]["code"]) == (422, "address_refused")
+    [error] = answer.json["errors"]
+    assert (answer.status, error["code"]) == (422, "address_refused")
+    assert error["detail"].endswith("not visited (loopback); the setting WEBHOOK_ALLOW_LOOPBACK opens them.")
     world = World(database, webhook_allow_loopback=True)
     assert world.user().post("/v1/briefings", wanted).status == 201
 

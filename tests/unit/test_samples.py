@@ -170,6 +170,16 @@ def test_every_link_of_the_site_leads_somewhere():
     assert {feed.path for feed in SITE.feeds} <= seen
 
 
+def test_the_readme_follows_a_site_that_nobody_follows_yet_and_that_names_its_feed():
+    readme = (SAMPLES_DIR.parents[1] / "README.md").read_text(encoding="utf-8")
+    [path] = re.findall(r"/v1/sources -H .*\n.*\"http://127\.0\.0\.1:8099(/[^\"]*)\"", readme)
+    assert path not in {f"/{feed.name}/" for feed in SITE.feeds}
+    [found] = re.findall(rf'<link rel="alternate" type="[^"]+" href="{BASE_URL}([^"]+)"', body(path))
+    entries = feedparser.parse(SITE.answer(found, {}).body).entries
+    assert [entry.title for entry in entries if entry.summary in body(entry.link.removeprefix(BASE_URL))]
+    assert not {entry.title for entry in entries} & {article.title for article in ARTICLES.values()}
+
+
 def test_the_report_is_a_pdf_that_says_every_paragraph():
     paragraphs = (SAMPLES_DIR / "media" / "report.txt").read_text(encoding="utf-8").strip().split("\n\n")
     with closing(PdfDocument(SITE.answer("/media/report.pdf", {}).body)) as document:

@@ -122,6 +122,7 @@ def http_api(
             parts.database,
             hand_out,
             opml_limits or OpmlLimits(),
+            allow_loopback=allow_loopback,
             max_attempts=max_attempts,
             at_most=holdings.sources,
             folders_at_most=holdings.folders,

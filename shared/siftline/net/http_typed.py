@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from siftline.net.ip_addresses import literal_address, name_refusal, refusal
 from siftline.net.urls import origin_of
 
-_LOOPBACK = "loopback"
+LOOPBACK = "loopback"
 _typed: ContextVar[str | None] = ContextVar("typed", default=None)
 
 
@@ -29,7 +29,7 @@ def typed_origin(url: str) -> str | None:
     except ValueError:
         return None
     reason = name_refusal(host) if address is None else refusal(address)
-    return origin_of(url) if reason == _LOOPBACK else None
+    return origin_of(url) if reason == LOOPBACK else None
 
 
 @contextmanager

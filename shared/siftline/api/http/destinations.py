@@ -4,7 +4,7 @@ import re
 from urllib.parse import urlsplit
 
 from siftline.kit.errors import PermanentError
-from siftline.net.http_typed import typed_origin
+from siftline.net.http_typed import LOOPBACK, typed_origin
 from siftline.net.ip_addresses import literal_address, name_refusal, refusal
 from siftline.net.urls import InvalidUrlError, validate_url
 
@@ -36,12 +36,12 @@ def with_scheme(url: str) -> str:
     return _WITHOUT_SCHEME.sub("https://", url, count=1) if _WITHOUT_SCHEME.match(url) else url
 
 
-def check_destination(url: str, *, allow_loopback: bool) -> str:
+def check_destination(url: str, *, allow_loopback: bool, setting: str = "") -> str:
     """Return what a user typed in fetchable form, https where no scheme was typed; no name is looked up.
 
     Raises ``InvalidUrlError`` and ``UnsupportedSchemeError``, and ``AddressRefusedError`` for a host that is a private
     address in any spelling, or a name that no public host has. Where loopback is open it has to be typed with its
-    scheme: what serves there hardly ever speaks https.
+    scheme: what serves there hardly ever speaks https. ``setting``: what opens it, for whoever is refused.
     """
     whole = with_scheme(url)
     valid = validate_url(whole)
@@ -55,7 +55,8 @@ def check_destination(url: str, *, allow_loopback: bool) -> str:
     else:
         reason = refusal(address, allow_loopback=allow_loopback)
     if reason is not None:
-        raise AddressRefusedError(f"Addresses of this kind are not visited ({reason}).")
+        opens = f"; the setting {setting} opens them" if setting and reason == LOOPBACK else ""
+        raise AddressRefusedError(f"Addresses of this kind are not visited ({reason}){opens}.")
     if whole != url and typed_origin(valid) is not None:
         raise InvalidUrlError("The address is one of this machine: type http:// in front of it.")
     return valid
@@ -71,4 +72,4 @@ def check_webhook(url: str, *, allow_loopback: bool) -> str:
     found = _AUTHORITY.match(url)
     if found is not None and "@" in found[1]:
         raise InvalidUrlError("A user name or password in the address is not sent: check the signature instead.")
-    return check_destination(url, allow_loopback=allow_loopback)
+    return check_destination(url, allow_loopback=allow_loopback, setting="WEBHOOK_ALLOW_LOOPBACK")

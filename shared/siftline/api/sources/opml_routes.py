@@ -36,6 +36,10 @@ _XML_TYPE = re.compile(
 _SELECTOR_MAX_CHARS = 500
 # How much of what each source has brought before a new subscriber gets at once: less than of a single one.
 _BACKFILL = 20
+_UNTYPED = Cause(
+    code=AddressRefusedError.code,
+    detail="An OPML file may not name addresses of this machine: follow this one by typing it (POST /v1/sources).",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,7 @@ class OpmlRoutes:
         hand_out: HandOut,
         limits: OpmlLimits,
         *,
+        allow_loopback: bool,
         max_attempts: int,
         at_most: int,
         folders_at_most: int,
@@ -80,6 +85,7 @@ class OpmlRoutes:
         self._database = database
         self._hand_out = hand_out
         self._limits = limits
+        self._allow_loopback = allow_loopback
         self._folders_at_most = folders_at_most
         self._following = Following(max_attempts=max_attempts, at_most=at_most)
 
@@ -122,8 +128,12 @@ class OpmlRoutes:
         checked = [self._checked(outline) for outline in outlines]
         wishes, folders = _merged(outlines, checked)
         with self._database.transaction() as connection:
-            known = self._known(connection, caller, outlines, checked)
+            local = self._local(outlines, checked)
+            known = self._known(connection, caller, local)
             checked = [known[place][0] if place in known else one for place, one in enumerate(checked)]
+            if self._allow_loopback:
+                untyped = local.keys() - known.keys()
+                checked = [_UNTYPED if place in untyped else one for place, one in enumerate(checked)]
             beyond = set(self._following.beyond(connection, caller.user_id, list(wishes)))
             checked = [self._beyond() if isinstance(one, Address) and one.key in beyond else one for one in checked]
             wishes = {key: wish for key, wish in wishes.items() if key not in beyond}
@@ -166,16 +176,19 @@ class OpmlRoutes:
     def _too_large(self) -> ProblemError:
         return ProblemError(413, "body_too_large", f"The file is larger than {self._limits.max_bytes // 1024} KiB.")
 
-    def _known(
-        self, connection: Connection, caller: Caller, outlines: Sequence[Outline], checked: Sequence[Address | Cause]
-    ) -> dict[int, tuple[Address, UUID]]:
-        """Return, by their places, the outlines of this machine's addresses that the caller once typed and follows."""
-        local = {
+    def _local(self, outlines: Sequence[Outline], checked: Sequence[Address | Cause]) -> dict[int, Address]:
+        """Return, by their places, the outlines of this machine's addresses."""
+        return {
             place: address
             for place, (outline, one) in enumerate(zip(outlines, checked, strict=True))
             if isinstance(one, Cause) and one.code == AddressRefusedError.code
             if isinstance(address := self._checked(outline, allow_loopback=True), Address)
         }
+
+    def _known(
+        self, connection: Connection, caller: Caller, local: Mapping[int, Address]
+    ) -> dict[int, tuple[Address, UUID]]:
+        """Return those of this machine's addresses that the caller once typed and follows."""
         followed = self._following.followed(connection, caller.user_id, [address.key for address in local.values()])
         return {place: (address, followed[address.key]) for place, address in local.items() if address.key in followed}
 
