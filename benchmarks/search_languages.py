@@ -80,7 +80,7 @@ def _articles() -> list[dict[str, Any]]:
 
 def _topics(embedder: OnnxEmbedder) -> list[tuple[Vectors, str, str]]:
     """Return a query for each topic in each language that most of the articles are in."""
-    text = (files("siftline.analyze") / "data" / "topics.toml").read_text(encoding="utf-8")
+    text = (files("siftline.analyze.topics") / "data" / "topics.toml").read_text(encoding="utf-8")
     return [
         (embedder.embed_query(topic[language]), language, topic["id"])
         for topic in tomllib.loads(text)["topics"]

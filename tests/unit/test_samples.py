@@ -25,7 +25,7 @@ SITE = SampleSite(BASE_URL, NOW)
 ARTICLES = {article.slug: article for feed in SITE.feeds for article in feed.articles}
 QUERIES = yaml.safe_load((SAMPLES_DIR / "queries.yaml").read_text(encoding="utf-8"))["queries"]
 PHRASES = yaml.safe_load((SAMPLES_DIR / "phrases.yaml").read_text(encoding="utf-8"))
-TOPICS = Path(__file__).parents[2] / "shared" / "siftline" / "analyze" / "data" / "topics.toml"
+TOPICS = Path(__file__).parents[2] / "shared" / "siftline" / "analyze" / "topics" / "data" / "topics.toml"
 
 
 def body(path: str) -> str:
