@@ -25,7 +25,7 @@ from pydantic import ValidationError
 
 from infra.local.answer import run
 from infra.local.errors import SetUpError
-from infra.local.migrate import MIGRATIONS, create_database, migrate
+from infra.local.migrate import MIGRATIONS, applied, create_database, migrate, unknown_maker
 from infra.local.postgres import EmbeddedPostgres, default_binaries
 from infra.local.state import State, folder_argument, kept_environment, run_command
 from infra.local.user import confirm
@@ -38,7 +38,6 @@ _FORMAT = 1
 _MANIFEST, _DUMP = "manifest.json", "database.dump"
 _DATABASE = "siftline"
 _HAS_TABLES = "select exists (select from pg_tables where schemaname = 'public')"
-_APPLIED = "select migration_id from _yoyo_migration order by migration_id"
 _HAS_USERS = "select to_regclass('public.users') is not null"
 _USERS = "select count(*) from users"
 
@@ -53,10 +52,10 @@ def back_up(url: str, out: Path) -> str:
     with psycopg.connect(url) as connection:
         if not _has_tables(connection):
             raise SetUpError("There is nothing to back up: the database has no tables.")
-        applied = [name for (name,) in connection.execute(_APPLIED)]
+        schema = applied(connection)
         [(users,)] = connection.execute(_USERS).fetchall()
     made_at = datetime.now(UTC).isoformat()
-    manifest = {"siftline_backup": _FORMAT, "made_at": made_at, "users": users, "migrations": applied}
+    manifest = {"siftline_backup": _FORMAT, "made_at": made_at, "users": users, "migrations": schema}
     with _folder_beside(out) as folder:
         dump = folder / _DUMP
         # Counts of the last minute's requests are no data: they are not even written to disk for good.
@@ -68,10 +67,10 @@ def back_up(url: str, out: Path) -> str:
             for name in (_MANIFEST, _DUMP):
                 tar.add(folder / name, name)
         part.rename(out)
-    return f"{users} users, schema {applied[-1]}, {out.stat().st_size / 1e6:.1f} MB"
+    return f"{users} users, schema {schema[-1]}, {out.stat().st_size / 1e6:.1f} MB"
 
 
-def restore(url: str, source: Path, *, sure: bool, place: str = "") -> int:
+def restore(url: str, source: Path, *, sure: bool, place: str = "", migrations: Path = MIGRATIONS) -> int:
     """Put a backup in the place of the database at ``url``, and bring its tables up to date; returns by how many steps.
 
     What was there stays until the backup stands beside it, whole and up to date. Where there was anything, it is asked
@@ -80,13 +79,13 @@ def restore(url: str, source: Path, *, sure: bool, place: str = "") -> int:
     name = str(conninfo_to_dict(url)["dbname"])
     server, beside = _other(url, "postgres"), f"{name}_restoring"
     with _folder_beside(source, of=tempfile.gettempdir()) as folder:
-        held = _unpack(source, folder)
+        held = _unpack(source, folder, migrations)
         if not sure and (there := _held_there(server, url, name)):
             confirm(f"This replaces what is in {place or _shown(url)} ({there}) with {source} ({held}).", "YES=1")
         _drop(server, beside)
         create_database(server, beside)
         _call("pg_restore", _other(url, beside), ["--exit-on-error", str(folder / _DUMP)])
-        steps = migrate(_other(url, beside))
+        steps = migrate(_other(url, beside), migrations)
         _drop(server, name)
         with psycopg.connect(server, autocommit=True) as connection:
             rename = sql.SQL("alter database {} rename to {}")
@@ -126,10 +125,10 @@ def _given() -> str:
         return ""
 
 
-def _unpack(source: Path, folder: Path) -> str:
+def _unpack(source: Path, folder: Path, migrations: Path) -> str:
     """Put a backup's two files into a folder, and return whose data they are, in words.
 
-    Raises ``SetUpError`` for what is no backup, or is a newer release's.
+    Raises ``SetUpError`` for what is no backup, or has migrations that are not ours.
     """
     try:
         with tarfile.open(source) as tar:
@@ -142,15 +141,14 @@ def _unpack(source: Path, folder: Path) -> str:
         manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
         if manifest["siftline_backup"] != _FORMAT:
             raise ValueError(manifest["siftline_backup"])
-        applied = set(manifest["migrations"])
+        maker = unknown_maker(manifest["migrations"], migrations)
+        if maker is None:
+            return f"{int(manifest['users'])} users"
     except OSError as error:
         raise SetUpError(f"{source} cannot be read: {error.strerror or error}.") from error
     except (tarfile.TarError, KeyError, TypeError, ValueError) as error:
         raise SetUpError(f"{source} is no backup that make backup made, or not a whole one.") from error
-    if unknown := applied - {path.stem for path in MIGRATIONS.glob("*.sql")}:
-        raise SetUpError(f"{source} is of a newer release, whose tables this one does not know ({min(unknown)}).")
-    users = manifest.get("users")  # earlier releases did not write it
-    return f"{users} users" if isinstance(users, int) else "a backup that does not say how many users it holds"
+    raise SetUpError(f"{source} was made by {maker}: restore it with the release that made it.")
 
 
 def _held_there(server: str, url: str, name: str) -> str:

@@ -9,9 +9,10 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from infra.local.state import State
@@ -108,6 +109,18 @@ def test_a_command_acts_on_what_runs_in_the_folder_unless_another_database_is_gi
     elsewhere = command("user", "--list", f"--folder={tmp_path}", DATABASE_URL="postgresql://127.0.0.1:1/siftline")
     assert (elsewhere.returncode, elsewhere.stdout) == (1, "")
     assert "could not be reached" in elsewhere.stderr
+
+
+def test_a_database_of_an_unreleased_schema_is_refused(make_database: Callable[..., str]) -> None:
+    url = make_database()
+    with psycopg.connect(url) as connection:
+        connection.execute("update _yoyo_migration set migration_id = '0062_payloads'")
+    done = command("migrate", DATABASE_URL=url)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "This database was made by an older, unreleased schema (0062_payloads)."
+        " Start with a new folder or database, or keep using the release that made it.\n"
+    )
 
 
 def test_an_interrupted_command_says_so_and_ends_as_a_shell_expects_it() -> None:
