@@ -26,7 +26,7 @@ from pydantic import ValidationError
 
 from infra.local.answer import counted, run
 from infra.local.errors import SetUpError
-from infra.local.migrate import MIGRATIONS, create_database, migrate
+from infra.local.migrate import MIGRATIONS, applied, create_database, migrate, unknown_maker
 from infra.local.postgres import EmbeddedPostgres, default_binaries
 from infra.local.state import SAMPLES_PORT, State, folder_argument, kept_environment, run_command
 from infra.local.user import confirm
@@ -39,7 +39,6 @@ _FORMAT = 1
 _MANIFEST, _DUMP = "manifest.json", "database.dump"
 _DATABASE = "siftline"
 _HAS_TABLES = "select exists (select from pg_tables where schemaname = 'public')"
-_APPLIED = "select migration_id from _yoyo_migration order by migration_id"
 _HAS_USERS = "select to_regclass('public.users') is not null"
 _USERS = "select count(*) from users"
 
@@ -54,10 +53,10 @@ def back_up(url: str, out: Path) -> str:
     with psycopg.connect(url) as connection:
         if not _has_tables(connection):
             raise SetUpError("There is nothing to back up: the database has no tables.")
-        applied = [name for (name,) in connection.execute(_APPLIED)]
+        schema = applied(connection)
         [(users,)] = connection.execute(_USERS).fetchall()
     made_at = datetime.now(UTC).isoformat()
-    manifest = {"siftline_backup": _FORMAT, "made_at": made_at, "users": users, "migrations": applied}
+    manifest = {"siftline_backup": _FORMAT, "made_at": made_at, "users": users, "migrations": schema}
     with _folder_beside(out) as folder:
         dump = folder / _DUMP
         # Counts of the last minute's requests are no data: they are not even written to disk for good.
@@ -69,10 +68,10 @@ def back_up(url: str, out: Path) -> str:
             for name in (_MANIFEST, _DUMP):
                 tar.add(folder / name, name)
         part.rename(out)
-    return f"{counted(users, 'user')}, schema {applied[-1]}, {out.stat().st_size / 1e6:.1f} MB"
+    return f"{counted(users, 'user')}, schema {schema[-1]}, {out.stat().st_size / 1e6:.1f} MB"
 
 
-def restore(url: str, source: Path, *, sure: bool, place: str = "") -> int:
+def restore(url: str, source: Path, *, sure: bool, place: str = "", migrations: Path = MIGRATIONS) -> int:
     """Put a backup in the place of the database at ``url``, and bring its tables up to date; returns by how many steps.
 
     What was there stays until the backup stands beside it, whole and up to date. Where there was anything, it is asked
@@ -80,7 +79,7 @@ def restore(url: str, source: Path, *, sure: bool, place: str = "") -> int:
     """
     name = str(conninfo_to_dict(url)["dbname"])
     server, beside = _other(url, "postgres"), f"{name}_restoring"
-    held = held_in(source)
+    held = held_in(source, migrations)
     with _folder_beside(source, of=tempfile.gettempdir()) as folder:
         with _opened(source) as tar, (folder / _DUMP).open("wb") as dump:
             shutil.copyfileobj(_file(tar, _DUMP), dump)
@@ -89,7 +88,7 @@ def restore(url: str, source: Path, *, sure: bool, place: str = "") -> int:
         _drop(server, beside)
         create_database(server, beside)
         _call("pg_restore", _other(url, beside), ["--exit-on-error", str(folder / _DUMP)])
-        steps = migrate(_other(url, beside))
+        steps = migrate(_other(url, beside), migrations)
         _drop(server, name)
         with psycopg.connect(server, autocommit=True) as connection:
             rename = sql.SQL("alter database {} rename to {}")
@@ -148,21 +147,21 @@ def _file(tar: tarfile.TarFile, name: str) -> IO[bytes]:
     return file
 
 
-def held_in(source: Path) -> str:
+def held_in(source: Path, migrations: Path = MIGRATIONS) -> str:
     """Return whose data a backup holds, in words.
 
-    Raises ``SetUpError`` for what is no backup, or is a newer release's.
+    Raises ``SetUpError`` for what is no backup, or has migrations that are not ours.
     """
     with _opened(source) as tar:
         manifest = json.load(_file(tar, _MANIFEST))
         _file(tar, _DUMP)
         if manifest["siftline_backup"] != _FORMAT:
             raise ValueError(manifest["siftline_backup"])
-        applied = set(manifest["migrations"])
-    if unknown := applied - {path.stem for path in MIGRATIONS.glob("*.sql")}:
-        raise SetUpError(f"{source} is of a newer release, whose tables this one does not know ({min(unknown)}).")
-    users = manifest.get("users")  # earlier releases did not write it
-    return counted(users, "user") if isinstance(users, int) else "a backup that does not say how many users it holds"
+        users = int(manifest["users"])
+        maker = unknown_maker(manifest["migrations"], migrations)
+    if maker is not None:
+        raise SetUpError(f"{source} was made by {maker}: restore it with the release that made it.")
+    return counted(users, "user")
 
 
 def _held_there(server: str, url: str, name: str) -> str:

@@ -2,10 +2,8 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -13,7 +11,9 @@ from pydantic import ValidationError
 from yoyo import get_backend, read_migrations  # type: ignore[import-untyped]  # it ships no types
 
 from infra.local.answer import run
+from infra.local.errors import SetUpError
 from siftline.kit.aws import secret
+from siftline.kit.db import Connection
 from siftline.kit.errors import SiftlineError
 from siftline.settings.functions import DatabaseSettings
 
@@ -28,32 +28,41 @@ def create_database(server_url: str, name: str) -> None:
             connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
 
 
-def migrate(url: str) -> int:
+def migrate(url: str, migrations: Path = MIGRATIONS) -> int:
     """Apply what is missing to the database at a ``postgresql://`` URL; return how many migrations that was.
 
-    Each migration is one transaction. A second, simultaneous call waits for the first.
+    Each migration is one transaction. A second, simultaneous call waits for the first. Raises ``SetUpError`` for a
+    database that had migrations which are not in the folder ``migrations``.
     """
-    with _locked(url) as backend:
-        missing = backend.to_apply(read_migrations(str(MIGRATIONS)))
-        backend.apply_migrations(missing)
-        return len(missing)
-
-
-def roll_back(url: str) -> int:
-    """Undo every migration, newest first; return how many that was."""
-    with _locked(url) as backend:
-        applied = backend.to_rollback(read_migrations(str(MIGRATIONS)))
-        backend.rollback_migrations(applied)
-        return len(applied)
-
-
-@contextmanager
-def _locked(url: str) -> Iterator[Any]:
-    """Hold PostgreSQL's own lock, not yoyo's lock row, which a killed process would leave behind for ever."""
     with psycopg.connect(url, autocommit=True) as guard:
+        # PostgreSQL's own lock, not yoyo's lock row, which a killed process would leave behind for ever.
         guard.execute("select pg_advisory_lock(%s)", [_LOCK])
+        if maker := unknown_maker(applied(guard), migrations):
+            raise SetUpError(
+                f"This database was made by {maker}. "
+                "Start with a new folder or database, or keep using the release that made it."
+            )
         with get_backend(url.replace("postgresql://", "postgresql+psycopg://", 1)) as backend:
-            yield backend
+            missing = backend.to_apply(read_migrations(str(migrations)))
+            backend.apply_migrations(missing)
+            return len(missing)
+
+
+def applied(connection: Connection) -> list[str]:
+    """Return the names of a database's migrations, oldest first."""
+    if connection.execute("select to_regclass('_yoyo_migration')").fetchone() == (None,):
+        return []
+    return [name for (name,) in connection.execute("select migration_id from _yoyo_migration order by migration_id")]
+
+
+def unknown_maker(names: Iterable[str], migrations: Path = MIGRATIONS) -> str | None:
+    """Return what made a database that had the migrations ``names``, in words, if some of them are not ours."""
+    ours = {path.stem for path in migrations.glob("*.sql")}
+    had = set(names)
+    if not had - ours:
+        return None
+    kind = "a newer release" if min(ours) in had else "an older, unreleased schema"
+    return f"{kind} ({max(had - ours)})"
 
 
 def main(arguments: list[str]) -> int:
@@ -61,13 +70,13 @@ def main(arguments: list[str]) -> int:
     argparse.ArgumentParser(prog="make migrate", description=__doc__).parse_args(arguments)
     try:
         url = secret(DatabaseSettings().database_url.get_secret_value())
-        applied = migrate(url)
+        steps = migrate(url)
     except ValidationError:
         print("Set DATABASE_URL to the postgresql:// address of the database.", file=sys.stderr)
     except (SiftlineError, psycopg.OperationalError) as error:
         print(f"The database could not be migrated: {error}", file=sys.stderr)
     else:
-        print(f"{applied} migrations applied." if applied else "The database was up to date.")
+        print(f"{steps} migrations applied." if steps else "The database was up to date.")
         return 0
     return 1
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from infra.local.backup import back_up, main, restore
 from infra.local.errors import SetUpError
-from infra.local.migrate import MIGRATIONS
+from infra.local.migrate import MIGRATIONS, migrate
 from infra.local.postgres import EmbeddedPostgres
 from infra.local.state import State
 from siftline.kit.db import Database
@@ -96,22 +97,22 @@ def test_a_backup_is_of_one_moment_while_others_write(filled: str, make_database
     assert contents(elsewhere) == contents(filled)
 
 
-def test_a_backup_of_an_older_schema_is_brought_up_to_date(make_database: MakeDatabase, tmp_path: Path) -> None:
-    older, elsewhere = make_database(), make_database(migrated=False)
-    with psycopg.connect(older) as connection:
-        connection.execute((MIGRATIONS / "0060_accounts.rollback.sql").read_bytes())
-        connection.execute("delete from _yoyo_migration where migration_id = '0060_accounts'")
-        connection.execute(
-            "insert into users (id, name) select gen_random_uuid(), name from (values ('Ada'), ('ada')) as named (name)"
-        )
-    back_up(older, tmp_path / "older.tar")
-    assert restore(elsewhere, tmp_path / "older.tar", sure=False) == 1
-    assert schema(elsewhere) == schema(make_database())
+def test_a_backup_of_an_older_schema_is_brought_up_to_date(
+    filled: str, make_database: MakeDatabase, tmp_path: Path
+) -> None:
+    back_up(filled, tmp_path / "older.tar")
+    migrations = shutil.copytree(MIGRATIONS, tmp_path / "migrations")
+    (migrations / "0002_nicknames.sql").write_text(
+        "alter table users add column nickname text; update users set nickname = lower(name);"
+    )
+    elsewhere, newest = make_database(migrated=False), make_database()
+    assert restore(elsewhere, tmp_path / "older.tar", sure=False, migrations=migrations) == 1
+    assert migrate(newest, migrations) == 1
+    assert schema(elsewhere) == schema(newest) != schema(filled)
     with psycopg.connect(elsewhere) as connection:
-        names = [name for (name,) in connection.execute("select name from users order by length(name)")]
-    # Names are one person's each from now on: the second got an addition.
-    assert names[0].lower() == "ada"
-    assert names[1].lower().startswith("ada (")
+        users = connection.execute("select name, nickname from users").fetchall()
+    assert len(users) == 2
+    assert all(nickname == name.lower() for name, nickname in users)
 
 
 def test_nothing_that_is_there_is_replaced_unasked(filled: str, make_database: MakeDatabase, tmp_path: Path) -> None:
@@ -144,11 +145,16 @@ def tar_of(path: Path, manifest: object, dump: bytes = b"no dump") -> Path:
 @pytest.mark.parametrize(
     ("manifest", "why"),
     [
-        ({"siftline_backup": 1, "migrations": ["0001_house", "9999_tomorrow"]}, "newer release"),
+        ({"siftline_backup": 1, "migrations": ["0001_schema", "9999_tomorrow"]}, r"newer release \(9999_tomorrow\)"),
+        (
+            {"siftline_backup": 1, "migrations": ["0001_house", "0062_payloads"]},
+            r"older, unreleased schema \(0062_payloads\)",
+        ),
         ({"siftline_backup": 2, "migrations": []}, "no backup"),
+        ({"siftline_backup": 1, "migrations": ["0001_schema"]}, "no backup"),
         ({"other": 1}, "no backup"),
         ([1], "no backup"),
-        ({"siftline_backup": 1, "migrations": ["0001_house"]}, "pg_restore failed"),
+        ({"siftline_backup": 1, "migrations": ["0001_schema"], "users": 1}, "pg_restore failed"),
     ],
 )
 def test_what_cannot_be_restored_leaves_all_as_it_was(filled: str, tmp_path: Path, manifest: object, why: str) -> None:

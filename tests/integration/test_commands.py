@@ -9,9 +9,10 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from infra.local.state import State
@@ -133,6 +134,18 @@ def test_what_to_type_next_is_for_the_folder_that_was_typed(kept: Mapping[str, s
     assert done.stderr == f"There is no user Nobody: make user LIST=1 FOLDER={tmp_path} shows all.\n"
     done = command("invoke", f"--folder={tmp_path}", "--", "", "")
     assert done.stderr.endswith(f"EVENT=events/schedule.ok.json FOLDER={tmp_path}\n")
+
+
+def test_a_database_of_an_unreleased_schema_is_refused(make_database: Callable[..., str]) -> None:
+    url = make_database()
+    with psycopg.connect(url) as connection:
+        connection.execute("update _yoyo_migration set migration_id = '0062_payloads'")
+    done = command("migrate", DATABASE_URL=url)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "This database was made by an older, unreleased schema (0062_payloads)."
+        " Start with a new folder or database, or keep using the release that made it.\n"
+    )
 
 
 def test_an_interrupted_command_says_so_and_ends_as_a_shell_expects_it() -> None:

@@ -1,11 +1,13 @@
-"""The schema can be made, undone and made again."""
+"""A database is brought up to date, once, and one that another schema made is left alone."""
 
+import re
 import threading
 
 import psycopg
+import pytest
 
-from infra.local.migrate import MIGRATIONS, migrate, roll_back
-from siftline.kit.ids import new_id
+from infra.local.errors import SetUpError
+from infra.local.migrate import migrate
 
 _TABLES = "select tablename from pg_tables where schemaname = 'public' and tablename not like '%yoyo%' order by 1"
 
@@ -21,15 +23,6 @@ def test_migrating_twice_changes_nothing_the_second_time(make_database):
     tables = _tables(url)
     assert {"users", "contents", "jobs"} <= set(tables)
     assert migrate(url) == 0
-    assert _tables(url) == tables
-
-
-def test_rolling_back_leaves_no_table_and_migrating_again_brings_all_back(make_database):
-    url = make_database()
-    tables = _tables(url)
-    assert roll_back(url) >= 1
-    assert _tables(url) == []
-    migrate(url)
     assert _tables(url) == tables
 
 
@@ -53,6 +46,23 @@ def test_a_migration_killed_before_its_end_does_not_lock_out_the_next(make_datab
     assert migrate(url) == 0
 
 
+@pytest.mark.parametrize(
+    ("history", "maker"),
+    [
+        (["0001_house", "0062_payloads"], "an older, unreleased schema (0062_payloads)"),
+        (["0001_schema", "0002_tomorrow", "0003_later"], "a newer release (0003_later)"),
+    ],
+)
+def test_a_database_with_migrations_that_are_not_ours_is_refused_and_left_alone(make_database, history, maker):
+    url = make_database(migrated=False)
+    with psycopg.connect(url) as connection:
+        connection.execute("create table _yoyo_migration (migration_hash text, migration_id text)")
+        connection.cursor().executemany("insert into _yoyo_migration values (md5(%s), %s)", [(n, n) for n in history])
+    with pytest.raises(SetUpError, match=re.escape(f"This database was made by {maker}. Start with a new folder")):
+        migrate(url)
+    assert _tables(url) == []
+
+
 def test_every_test_begins_with_empty_tables(database):
     with database.transaction() as connection:
         assert connection.execute("select count(*) from users").fetchone() == (0,)
@@ -61,39 +71,3 @@ def test_every_test_begins_with_empty_tables(database):
 
 def test_every_test_begins_with_empty_tables_again(database):
     test_every_test_begins_with_empty_tables(database)
-
-
-def test_addresses_that_were_saved_before_are_their_first_savers_alone(make_database):
-    with psycopg.connect(make_database()) as connection:
-        connection.execute((MIGRATIONS / "0049_addresses.rollback.sql").read_text())
-        users = [new_id(), new_id()]
-        connection.cursor().executemany(
-            "insert into users (id, name) values (%s, %s::text)", [(id_, id_) for id_ in users]
-        )
-        before = {
-            "https://a.example/1?mc_eid=SECRET#:~:text=x": "https://a.example/1",
-            "https://a.example/2?id=7&utm_source=SECRET&amp;fbclid=SECRET&x=1#SECRET": "https://a.example/2?id=7&x=1",
-            "https://a.example/3?MKT_TOK=SECRET#!/route": "https://a.example/3#!/route",
-            "https://a.example/4?utm_medium=SECRET&b=2": "https://a.example/4?b=2",
-            "https://a.example/5?idutm_source=7&a&b=": "https://a.example/5?idutm_source=7&a&b=",
-            "http://127.0.0.1:8099/6#SECRET": "http://127.0.0.1:8099/6",
-        }
-        for url, clean in before.items():
-            content_id = new_id()
-            connection.execute("insert into contents (id, url, url_key) values (%s, %s, %s)", (content_id, url, clean))
-            for user_id in users:
-                connection.execute(
-                    "insert into items (id, user_id, content_id, saved) values (%s, %s, %s, true)",
-                    (new_id(), user_id, content_id),
-                )
-        connection.execute((MIGRATIONS / "0049_addresses.sql").read_text())
-        shown = connection.execute(
-            "select i.user_id, i.url, c.url, c.typed_origin from items i join contents c on c.id = i.content_id"
-            " order by c.url_key, i.created_at, i.id"
-        ).fetchall()
-    assert [row[2] for row in shown[::2]] == sorted(before.values())
-    assert {row[0]: row[1] for row in shown[1::2]} == {users[1]: None}
-    assert [row[1] for row in shown[::2]] == [
-        url if url != clean else None for url, clean in sorted(before.items(), key=lambda one: one[1])
-    ]
-    assert {row[2]: row[3] for row in shown if row[3]} == {"http://127.0.0.1:8099/6": "http://127.0.0.1:8099"}

@@ -10,7 +10,7 @@ def test_a_limit_that_hands_nothing_out_is_refused(capsys, limit):
     with pytest.raises(SystemExit) as ended:
         main(["--limit", limit])
     assert ended.value.code == 2
-    assert "--limit" in capsys.readouterr().err
+    assert "LIMIT=" in capsys.readouterr().err
 
 
 def test_a_provider_that_is_none_is_named(monkeypatch, capsys):

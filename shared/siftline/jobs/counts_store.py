@@ -2,7 +2,7 @@
 
 And of duplicates among what was read: how much of what comes in is told twice.
 
-Nothing is counted when it is asked for: triggers (``infra/migrations/0004_recovery.sql``) write each change of a count
+Nothing is counted when it is asked for: triggers (``infra/migrations/0001_schema.sql``) write each change of a count
 beside the change itself, and ``fold`` adds them up, so that an answer costs the same at any number of jobs.
 """
 

@@ -137,7 +137,7 @@ def _term(typed: str, *, phrase: bool = False) -> Term:
 
 
 def _pairs(run: re.Match[str]) -> str:
-    """Return a run of characters without spaces as overlapping pairs, as ``search_parted`` in 0026_search.sql does."""
+    """Return a run of characters without spaces as overlapping pairs, as ``search_parted`` in 0001_schema.sql does."""
     signs = run.group()
     return f" {' '.join(signs[at : at + 2] for at in range(max(len(signs) - 1, 1)))} "
 

@@ -63,7 +63,7 @@ select (select count(*) from (select from items where user_id = %(user_id)s limi
 """
 _HOLDING = """ and c.id <> all(%(exclude)b::uuid[]) and c.id in (
   select content_id from content_words where content_words.words @@ asked.query::tsquery"""
-_IN_SAMPLE = " and right(content_id::text, 1) = '0'"  # as the index of 0033_search_sample.sql
+_IN_SAMPLE = " and right(content_id::text, 1) = '0'"  # as the index content_words_sample
 _ONE_OF = 16
 _SURE = 32
 

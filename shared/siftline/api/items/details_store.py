@@ -45,7 +45,7 @@ class VectorRow:
 
 @dataclass(frozen=True, slots=True)
 class RecordingRow:
-    """A content's video or audio and its transcript; ``media`` is as ``infra/migrations/0015_media.sql`` says."""
+    """A content's video or audio and its transcript; ``media`` is as ``infra/migrations/0001_schema.sql`` says."""
 
     media: Mapping[str, Any]
     next_try_at: datetime | None

@@ -3,7 +3,7 @@
 What belongs together is a group: the oldest is its original, every other row points to that one (``duplicate_of``),
 never to a row that points on. A group is everything that is linked by what it has in common, so its original does not
 depend on the order in which the texts came. Who leaves a group by deletion or failure is followed by the next oldest (a
-trigger, ``infra/migrations/0014_signatures.sql``); a text that changed leaves first and is looked up anew.
+trigger, ``infra/migrations/0001_schema.sql``); a text that changed leaves first and is looked up anew.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,2 +1,0 @@
-drop view dead_letters;
-drop index jobs_dead;

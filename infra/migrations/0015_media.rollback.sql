@@ -1,3 +1,0 @@
-drop table spendings;
-drop table transcripts;
-alter table contents drop column media;

@@ -1,2 +1,0 @@
-comment on column sources.granular_topics is null;
-drop index source_entries_newest;

@@ -1,2 +1,0 @@
-drop index briefings_mailed_to;
-drop table mail_events, mail_addresses;

@@ -1,1 +1,0 @@
-drop table feed_states, feed_tokens, feed_orders;

@@ -1,1 +1,0 @@
-drop table briefing_likeness;

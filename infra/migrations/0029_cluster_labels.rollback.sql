@@ -1,2 +1,0 @@
-alter table clusters drop column named_by;
-alter table clusters drop column label_wanted;

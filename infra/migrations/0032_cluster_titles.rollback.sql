@@ -1,1 +1,0 @@
-alter table clusters drop column titled_by;

@@ -1,1 +1,0 @@
-drop index content_words_sample;

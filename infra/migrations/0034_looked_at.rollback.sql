@@ -1,1 +1,0 @@
-alter table editions drop column looked_at;

@@ -1,1 +1,0 @@
-alter table embedding_refusals drop column tries;

@@ -1,9 +1,0 @@
-create or replace function item_rank(
-  score double precision, sort_at timestamptz, at timestamptz, weight double precision, half_life_s double precision
-) returns double precision language sql immutable parallel safe as $$
-  select (1 - weight) * score + weight * power(
-    0.5::float8, least(greatest(extract(epoch from at - sort_at)::float8, 0) / half_life_s, 1000))
-$$;
-drop trigger contents_undated on contents;
-drop function contents_undated();
-alter table contents drop column undated_code, drop column undated_claim;

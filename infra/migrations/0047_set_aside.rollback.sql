@@ -1,1 +1,0 @@
-drop table set_aside;

@@ -1,1 +1,0 @@
-drop index items_saved;

@@ -1,1 +1,0 @@
-drop table page_asks;

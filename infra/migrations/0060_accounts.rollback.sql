@@ -1,2 +1,0 @@
-drop table user_deletions;
-drop index users_name;

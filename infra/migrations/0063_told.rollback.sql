@@ -1,1 +1,0 @@
-alter table source_entries drop column told;

@@ -1,0 +1,16 @@
+"""Migrations go forward only, in one order."""
+
+import re
+
+from tests.house.reading import ROOT, tracked_files
+
+MIGRATIONS = sorted(path.name for path in tracked_files() if path.parent == ROOT / "infra" / "migrations")
+
+
+def test_no_file_undoes_a_migration() -> None:
+    assert not [name for name in MIGRATIONS if "rollback" in name]
+
+
+def test_migrations_are_numbered_in_order_without_gaps() -> None:
+    numbers = [re.fullmatch(r"(\d{4})_[a-z0-9_]+\.sql", name) for name in MIGRATIONS]
+    assert [number and int(number[1]) for number in numbers] == list(range(1, len(MIGRATIONS) + 1))
