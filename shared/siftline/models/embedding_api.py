@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from siftline.kit.clock import Clock
-from siftline.kit.errors import ConfigurationError, PermanentError, TransientError
+from siftline.kit.errors import ConfigurationError, PermanentError
+from siftline.models.call_errors import CallFailedError, ModelBusyError, ModelRefusedError, ModelUnavailableError
 from siftline.models.openai_client import Failure, FailureKind, OpenAiOpener, count_of, failure_of
 from siftline.models.unit_vector import UnusableVectorError, Vector, unit_vector
 
@@ -26,27 +27,23 @@ BUSY_S = 60.0
 """A model that answers 429 and names no time, or that cannot be reached at all, is left alone this long."""
 
 
-class EmbeddingMisconfiguredError(ConfigurationError):
+class EmbeddingMisconfiguredError(CallFailedError, ConfigurationError):
     """Key, model or dimensions are refused or wrong, or the account has no money left."""
 
     code = "embedding_misconfigured"
     provider = PROVIDER
 
 
-class EmbeddingBusyError(TransientError):
+class EmbeddingBusyError(ModelBusyError):
     """The model wants to be asked later, or cannot be reached; nothing was billed."""
 
     code = "embedding_busy"
 
 
-class EmbeddingUnavailableError(TransientError):
+class EmbeddingUnavailableError(ModelUnavailableError):
     """The model did not answer as it should. ``billed``: the call may have been paid for all the same."""
 
     code = "embedding_unavailable"
-
-    def __init__(self, detail: str, *, billed: bool) -> None:
-        super().__init__(detail)
-        self.billed = billed
 
 
 class EmbeddingUselessError(EmbeddingUnavailableError):
@@ -55,17 +52,10 @@ class EmbeddingUselessError(EmbeddingUnavailableError):
     code = "unusable_vector"
 
 
-class EmbeddingRefusedError(PermanentError):
-    """The model does not take this call.
-
-    ``set_up`` is what that means where it takes no other text either; ``None``: it is surely for this text.
-    """
+class EmbeddingRefusedError(ModelRefusedError, PermanentError):
+    """The model does not take this call."""
 
     code = "embedding_refused"
-
-    def __init__(self, detail: str, *, set_up: EmbeddingMisconfiguredError | None) -> None:
-        super().__init__(detail)
-        self.set_up = set_up
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from siftline.kit.clock import Clock
-from siftline.kit.errors import ConfigurationError, TransientError
+from siftline.kit.errors import ConfigurationError
+from siftline.models.call_errors import CallFailedError, ModelBusyError, ModelRefusedError, ModelUnavailableError
 from siftline.models.openai_client import FailureKind, OpenAiOpener, count_of, failure_of
 
 if TYPE_CHECKING:
@@ -25,44 +26,33 @@ _SET_UP_FIELDS = frozenset({"model", "response_format"})
 Message = Mapping[str, str]
 
 
-class LlmMisconfiguredError(ConfigurationError):
+class LlmMisconfiguredError(CallFailedError, ConfigurationError):
     """The key is refused, the model is unknown there or takes no such parameter, or the account has no money left."""
 
     code = "llm_misconfigured"
     provider = PROVIDER
 
 
-class LlmBusyError(TransientError):
+class LlmBusyError(ModelBusyError):
     """The model wants to be asked later; nothing was billed."""
 
     code = "llm_busy"
 
 
-class LlmAwayError(TransientError):
+class LlmAwayError(ModelBusyError):
     """The model's server cannot be reached at all; nothing was sent."""
 
     code = "llm_away"
 
 
-class LlmUnavailableError(TransientError):
+class LlmUnavailableError(ModelUnavailableError):
     """The model did not answer as it should. ``billed``: the call may have been paid for all the same."""
 
     code = "llm_unavailable"
 
-    def __init__(self, detail: str, *, billed: bool) -> None:
-        super().__init__(detail)
-        self.billed = billed
 
-
-class LlmRefusedError(Exception):
-    """The model's server does not take this call.
-
-    ``set_up`` is what that means where it takes no other text either; ``None``: it is surely for this text.
-    """
-
-    def __init__(self, detail: str, *, set_up: LlmMisconfiguredError | None) -> None:
-        super().__init__(detail)
-        self.set_up = set_up
+class LlmRefusedError(ModelRefusedError):
+    """The model's server does not take this call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,33 +9,23 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, time, timedelta
 from uuid import UUID
 
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
 from siftline.kit.errors import NotTriedError
 from siftline.kit.ids import new_id
-from siftline.kit.log import logger
-from siftline.models import pauses_store, spending_store
-from siftline.models.embedding_api import (
-    PROVIDER,
-    Embedded,
-    EmbeddingApi,
-    EmbeddingBusyError,
-    EmbeddingMisconfiguredError,
-    EmbeddingRefusedError,
-    EmbeddingUnavailableError,
-)
+from siftline.models import spending_store
+from siftline.models.embedding_api import PROVIDER, Embedded, EmbeddingApi, EmbeddingRefusedError
 from siftline.models.openai_client import CONTROL_TEXT
-from siftline.models.spending_store import Cap, Caps, Spending
+from siftline.models.paid_call import NotAskedError, PaidCalls
+from siftline.models.spending_store import Caps
 from siftline.models.unit_vector import Vector
 
 BATCH = 64
 """Texts that one call takes at most."""
 _TOKENS_BESIDES = 8
 """What a model may add to each text: its beginning and its end."""
-_log = logger("embedding")
 
 
 class EmbeddingPausedError(NotTriedError):
@@ -137,71 +127,35 @@ class PricedEmbedder:
             return self._call(texts)
         except EmbeddingRefusedError as error:
             if error.set_up is not None and len(texts) == 1:
-                self._control(error.set_up)
+                try:
+                    self._call([self.api.prepared(CONTROL_TEXT, self.api.model.passage_prefix)])
+                except EmbeddingRefusedError as refused:
+                    raise error.set_up from refused
             raise
-
-    def _control(self, set_up: EmbeddingMisconfiguredError) -> None:
-        """Ask about a text that nobody has a reason to refuse. Raises ``set_up`` where that is refused, too."""
-        try:
-            self._call([self.api.prepared(CONTROL_TEXT, self.api.model.passage_prefix)])
-        except EmbeddingRefusedError as error:
-            raise set_up from error
 
     def _call(self, texts: Sequence[str]) -> Embedded:
-        """Set the money aside, make the call and settle it."""
-        spending = self._reserved(texts)
+        """Make one call and settle it."""
+        calls = PaidCalls(self.database, PROVIDER, self.model_id, self.caps, self.clock)
+        payment = self.payment or Payment(new_id())
+        tokens_max = _most_tokens(texts)
+        cost_max = self.micro_usd(tokens_max)
         try:
-            embedded = self.api.embed(texts)
-        except EmbeddingUnavailableError as error:
-            if not error.billed:
-                self._release(spending)
-            raise
-        except EmbeddingBusyError as error:
-            self._release(spending, pause_s=error.retry_after_s)
-            raise
-        except (EmbeddingRefusedError, EmbeddingMisconfiguredError):
-            self._release(spending)
-            raise
-        most = _most_tokens(texts)
-        tokens = most if embedded.tokens is None else embedded.tokens
-        if tokens > most:
-            _log.warning("embedding_dearer_than_reserved", model=self.model_id, tokens=tokens, tokens_max=most)
-            tokens = most  # no text has more tokens than bytes: the count is not to be believed
-        counted = None if embedded.tokens is None else tokens
-        with self.database.transaction() as connection:
-            spending_store.settle(connection, spending.id, self.micro_usd(tokens), tokens_in=counted, tokens_out=0)
-        return replace(embedded, tokens=counted)
-
-    def _reserved(self, texts: Iterable[str]) -> Spending:
-        most = self.micro_usd(_most_tokens(texts))
-        payment, now = self.payment or Payment(new_id()), self.clock.now()
-        spending = Spending(
-            new_id(), PROVIDER, now.date(), payment.subject_id, most, self.model_id, payment.user_id, payment.job_id
-        )
-        with self.database.transaction() as connection:
-            paused_s = pauses_store.paused_s(connection, PROVIDER)
-            if paused_s is not None:
+            with calls.reserved(cost_max, payment.subject_id, lambda _: payment.user_id, payment.job_id) as spending:
+                embedded = self.api.embed(texts)
+        except NotAskedError as error:
+            if error.reason == "paused":
                 detail = "The embedding model wants to be asked later."
-                raise EmbeddingPausedError(detail, retry_after_s=max(paused_s, 1.0))
-            over = spending_store.reserve(connection, spending, self.caps)
-        if over is not None:
-            whose = "all together" if over is Cap.ALL else "one user"
+                raise EmbeddingPausedError(detail, retry_after_s=error.retry_after_s) from error
+            whose = "all together" if error.reason == "over_budget" else "one user"
             detail = f"What embeddings may cost {whose} in a day is used up; it goes on tomorrow (UTC)."
-            raise EmbeddingBudgetError(detail, retry_after_s=_until_tomorrow_s(now))
-        return spending
-
-    def _release(self, spending: Spending, *, pause_s: float | None = None) -> None:
+            raise EmbeddingBudgetError(detail, retry_after_s=error.retry_after_s + 1) from error
+        counted = calls.believed(embedded.tokens, tokens_max)
+        cost = cost_max if counted is None else self.micro_usd(counted)
         with self.database.transaction() as connection:
-            spending_store.release(connection, spending.id)
-            if pause_s is not None:
-                pauses_store.pause(connection, PROVIDER, pause_s)
+            spending_store.settle(connection, spending.id, cost, tokens_in=counted, tokens_out=0)
+        return replace(embedded, tokens=counted)
 
 
 def _most_tokens(texts: Iterable[str]) -> int:
     """Return the most tokens that texts can be: no tokeniser makes more of a text than it has bytes."""
     return sum(len(text.encode()) + _TOKENS_BESIDES for text in texts)
-
-
-def _until_tomorrow_s(now: datetime) -> float:
-    tomorrow = datetime.combine(now.astimezone(UTC).date() + timedelta(days=1), time(), UTC)
-    return (tomorrow - now).total_seconds() + 1.0

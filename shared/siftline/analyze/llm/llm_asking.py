@@ -6,8 +6,8 @@ later pays nothing again, one that dies between answer and storing is repeated o
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
-from uuid import UUID
 
 from siftline.analyze.llm import llm_guard, llm_store
 from siftline.analyze.llm.llm_guard import Verdict
@@ -16,7 +16,6 @@ from siftline.analyze.llm.llm_reply import Reply, UnusableReplyError, read_reply
 from siftline.analyze.llm.llm_store import Asked, KeptReply
 from siftline.analyze.text.language import Detected
 from siftline.jobs.job_model import ClaimedJob
-from siftline.kit.db import Connection
 from siftline.kit.errors import TransientError
 from siftline.kit.log import logger
 from siftline.models import spending_store
@@ -115,9 +114,7 @@ class Asking:
         return verdict.reply
 
     def _call(self, job: ClaimedJob, asked: Asked, messages: Sequence[Message], context: Context) -> Paid:
-        def payer(connection: Connection) -> UUID | None:
-            return spending_store.payer(connection, content_id=asked.content_id, job_id=job.id)
-
+        payer = partial(spending_store.payer, content_id=asked.content_id, job_id=job.id)
         return self._priced.ask(job, asked.content_id, payer, messages, schema_of([*context.question.topics]))
 
     def _kept(self, asked: Asked, paid: Paid, reply: Reply | None, reason: str | None) -> KeptReply:

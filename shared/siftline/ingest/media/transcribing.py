@@ -9,23 +9,16 @@ import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
-from uuid import UUID
+from functools import partial
 
 from siftline.contracts import JobType
 from siftline.ingest import ingest_store
 from siftline.ingest.duplicates.duplicates import Measures
 from siftline.ingest.media import media_store
-from siftline.ingest.media.audio import Audio, AudioFiles
+from siftline.ingest.media.audio import AudioFiles
 from siftline.ingest.media.media import GOT, Media, TranscriptState, Words, text_with_words
 from siftline.ingest.media.media_store import StoredMedia
-from siftline.ingest.media.transcription import (
-    PROVIDER,
-    AudioModel,
-    TranscriptionMisconfiguredError,
-    TranscriptionRefusedError,
-    TranscriptionUnavailableError,
-)
+from siftline.ingest.media.transcription import PROVIDER, AudioModel, TranscriptionRefusedError
 from siftline.ingest.media.transcripts import Transcripts
 from siftline.ingest.media.youtube import video_id
 from siftline.ingest.page_errors import ContentGoneError
@@ -34,15 +27,13 @@ from siftline.jobs.job_model import ClaimedJob, Done
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError, TransientError
-from siftline.kit.ids import new_id
 from siftline.kit.log import logger
 from siftline.models import spending_store
-from siftline.models.spending_store import Caps, Spending
+from siftline.models.paid_call import NotAskedError, PaidCalls
+from siftline.models.spending_store import Caps
 from siftline.net.http_typed import typed
 
 _MICRO = 1_000_000
-_UNSETTLED_MAX = 2
-"""Calls for one content whose answers were lost: after so many no other is paid for."""
 _EARLY_S = 5.0
 _log = logger("ingest")
 
@@ -180,59 +171,35 @@ class TranscribeContent:
         if isinstance(audio, TranscriptState):
             return _Found(Words(audio))
         seconds = max(media.duration_s or 0.0, len(audio.body) * 8 / self._costs.floor_bps)
-        spending_id = self._reserved(job, content.id, seconds, model)
-        if spending_id is None:
+        cost_max, caps = self._costs.micro_usd(seconds), Caps(round(self._costs.usd_per_day * _MICRO))
+        if cost_max > caps.day_micro_usd:
             return _Found(Words(TranscriptState.OVER_BUDGET))
         language = content.lang if content.lang and len(content.lang) == 2 else None
-        return self._heard(model, audio, spending_id, seconds, language)
-
-    def _reserved(self, job: ClaimedJob, content_id: UUID, seconds: float, model: AudioModel) -> UUID | None:
-        """Set the money aside. ``None``: never to be paid; raises when tomorrow's money may do."""
-        now, id_ = self._clock.now(), new_id()
-        micro_usd, day_max = self._costs.micro_usd(seconds), round(self._costs.usd_per_day * _MICRO)
-        with self._database.transaction() as connection:
-            lost = spending_store.unsettled(connection, kind=PROVIDER, subject_id=content_id)
-            if micro_usd > day_max or lost >= _UNSETTLED_MAX:
-                return None
-            payer = spending_store.payer(connection, content_id=content_id, job_id=job.id)
-            spending = Spending(id_, PROVIDER, now.date(), content_id, micro_usd, model.model, payer, job.id)
-            if spending_store.reserve(connection, spending, Caps(day_max)) is None:
-                return id_
-        if self._waited_out(job):
-            return None
-        raise WordsLaterError(
-            "What may be spent on transcripts today is spent.",
-            state=TranscriptState.OVER_BUDGET,
-            code="transcript_over_budget",
-            retry_after_s=_until_tomorrow_s(now),
-        )
-
-    def _heard(
-        self, model: AudioModel, audio: Audio, spending_id: UUID, seconds: float, language: str | None
-    ) -> _Found:
+        calls = PaidCalls(self._database, PROVIDER, model.model, caps, self._clock, lost_per="subject")
+        payer = partial(spending_store.payer, content_id=content.id, job_id=job.id)
         try:
-            heard = model.hear(audio.body, ending=audio.ending, language=language)
-        except (TranscriptionMisconfiguredError, TranscriptionRefusedError, TranscriptionUnavailableError) as error:
-            if not getattr(error, "billed", False):
-                with self._database.transaction() as connection:
-                    spending_store.release(connection, spending_id)
-            if isinstance(error, TranscriptionRefusedError):
-                return _Found(Words(TranscriptState.NONE, source=model.model))
-            raise
-        micro_usd = self._costs.micro_usd(seconds if heard.seconds is None else heard.seconds)
+            with calls.reserved(cost_max, content.id, payer, job.id) as spending:
+                heard = model.hear(audio.body, ending=audio.ending, language=language)
+        except NotAskedError as error:
+            if error.reason == "answers_lost" or self._waited_out(job):
+                return _Found(Words(TranscriptState.OVER_BUDGET))
+            raise WordsLaterError(
+                "What may be spent on transcripts today is spent.",
+                state=TranscriptState.OVER_BUDGET,
+                code="transcript_over_budget",
+                retry_after_s=error.retry_after_s + 60,
+            ) from error
+        except TranscriptionRefusedError:
+            return _Found(Words(TranscriptState.NONE, source=model.model))
+        cost = cost_max if heard.seconds is None else self._costs.micro_usd(heard.seconds)
         words = self._transcripts.of_speech(heard.text, language=language, source=model.model)
-        return _Found(words, lambda connection: spending_store.settle(connection, spending_id, micro_usd))
+        return _Found(words, lambda connection: spending_store.settle(connection, spending.id, cost))
 
     def _waited_out(self, job: ClaimedJob) -> bool:
         """Tell whether the job has been put off for as long as one may be."""
         if job.deferred_since is None:
             return False
         return (self._clock.now() - job.deferred_since).total_seconds() >= self._patience_s - _EARLY_S
-
-
-def _until_tomorrow_s(now: datetime) -> float:
-    midnight = datetime.combine(now.date() + timedelta(days=1), time.min, now.tzinfo)
-    return (midnight - now).total_seconds() + 60
 
 
 def _with(content: StoredMedia, words: Words) -> ingest_store.Found:

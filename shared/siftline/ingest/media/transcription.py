@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from siftline.kit.clock import Clock
-from siftline.kit.errors import ConfigurationError, PermanentError, SiftlineError, TransientError
+from siftline.kit.errors import ConfigurationError, PermanentError, SiftlineError
+from siftline.models.call_errors import CallFailedError, ModelUnavailableError
 from siftline.models.openai_client import WRONG_SET_UP, OpenAiOpener
 from siftline.net.http_errors import retry_after_s
 
@@ -41,28 +42,24 @@ MEDIA_TYPES: Mapping[str, str] = {
 """What the API takes, and the ending by which it tells."""
 
 
-class TranscriptionRefusedError(PermanentError):
+class TranscriptionRefusedError(CallFailedError, PermanentError):
     """The audio model does not take this file."""
 
     code = "transcription_refused"
 
 
-class TranscriptionMisconfiguredError(ConfigurationError):
+class TranscriptionMisconfiguredError(CallFailedError, ConfigurationError):
     """The key is refused, the model is unknown there, or the account has no money left."""
 
     code = "transcription_misconfigured"
     provider = PROVIDER
 
 
-class TranscriptionUnavailableError(TransientError):
+class TranscriptionUnavailableError(ModelUnavailableError):
     """The audio model does not answer now. ``billed`` tells whether the call may have been paid for all the same."""
 
     code = "transcription_unavailable"
     provider = PROVIDER
-
-    def __init__(self, detail: str, *, retry_after_s: float | None = None, billed: bool = False) -> None:
-        super().__init__(detail, retry_after_s=retry_after_s)
-        self.billed = billed
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +118,9 @@ class AudioModel:
             return TranscriptionMisconfiguredError(detail)
         if status in {408, 409, 429} or status >= 500:
             wait_s = retry_after_s(error.response.headers, self._clock.now())
-            return TranscriptionUnavailableError(f"The audio model answered {status}.", retry_after_s=wait_s)
+            return TranscriptionUnavailableError(
+                f"The audio model answered {status}.", billed=False, retry_after_s=wait_s
+            )
         return TranscriptionRefusedError(f"The audio model does not take this file (it answered {status}).")
 
 
