@@ -1,4 +1,4 @@
-"""Who ends no request or takes no answer is dropped after ten seconds, on real sockets; who is answered or idle is not."""
+"""Who ends no request, or takes no answer, is dropped after ten seconds, on real sockets; who is idle is not."""
 
 import select
 import socket
@@ -175,7 +175,8 @@ def test_who_takes_an_answer_late_gets_all_of_it(server, site):
                 site.time += 3
         taken = 0
         while taken < 2 * BIG_BYTES:
-            assert (more := taker.recv(1 << 20))
+            more = taker.recv(1 << 20)
+            assert more
             taken += len(more)
 
 
