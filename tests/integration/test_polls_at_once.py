@@ -1,4 +1,4 @@
-"""People follow, leave, refresh and switch off the same sources while these are polled, and nobody waits in a circle."""
+"""People follow, leave, refresh and switch off the same sources while these are polled; nobody waits in a circle."""
 
 import random
 import threading

@@ -144,12 +144,12 @@ where id = any(%(source_ids)b::uuid[])
 def put_sources(connection: Connection, wishes: Sequence[Wish], *, default_minutes: int) -> dict[str, Found]:
     """Return the one source of each wish's key, made now or before, its row held, and before it its poll's job."""
     wanted = {wish.address.key: wish for wish in wishes}
-    addresses = [wish.address for wish in wanted.values()]
+    addresses, keys = [wish.address for wish in wanted.values()], list(wanted)
     values = {
         "ids": [new_id() for _ in addresses],
         "kinds": [address.kind.value for address in addresses],
         "urls": [address.url for address in addresses],
-        "keys": [address.key for address in addresses],
+        "keys": keys,
         "options": [Jsonb(dict(address.options)) for address in addresses],
         "first_imports": [wish.first_import for wish in wanted.values()],
         "typed": [address.typed_origin for address in addresses],
@@ -158,9 +158,9 @@ def put_sources(connection: Connection, wishes: Sequence[Wish], *, default_minut
 
     def put() -> dict[str, Found]:
         connection.execute(_PUT, values)
-        return take_sources(connection, values["keys"])
+        return take_sources(connection, keys)
 
-    found = jobs.take(connection, lambda: ids_of(connection, values["keys"]), put, JobType.FETCH_SOURCE)
+    found = jobs.take(connection, lambda: ids_of(connection, keys), put, JobType.FETCH_SOURCE)
     connection.execute(_LEARN, values)
     return found
 
