@@ -1,27 +1,53 @@
-"""Connections that owe a request: dropped after a while, however busily they send a byte now and then.
+"""Connections that owe a request, or take no answer: dropped after a while.
 
 Waitress drops what is silent; who sends a letter of a header every few seconds would keep a connection for ever, and
-hundreds of them all there are. Connections that were answered and are kept open make room where there are many.
+hundreds of them all there are. Who asks for much and reads nothing would keep the thread that answers. Connections
+that were answered and are kept open make room where there are many.
 """
 
 import socket
+import struct
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]  # it ships no types
+from waitress.parser import HTTPRequestParser  # type: ignore[import-untyped]  # it ships no types
 
 HALF_SENT_S = 10.0
+UNTAKEN_S = 10.0
 CONNECTIONS_MAX = 1_000
 _CROWD = 200
 """So many connections there may be before those that are kept open for nothing make room for others."""
 _IDLE_S = 1.0
+# What the system still holds for a connection goes with it: whoever takes nothing would keep that, too.
+_AT_ONCE = struct.pack("ii", 1, 0)
+
+
+class _OneRequest(HTTPRequestParser):  # type: ignore[misc]  # it ships no types
+    """Reads one request; what came behind it is handed back."""
+
+    def __init__(self, adj: object, *, behind: Callable[[bytes], None]) -> None:
+        super().__init__(adj)
+        self._behind = behind
+
+    def received(self, data: bytes) -> int:
+        """Take bytes; returns how many."""
+        taken: int = super().received(data)
+        if not self.completed or self.empty:
+            return taken
+        self._behind(data[taken:])
+        return len(data)
 
 
 class ImpatientChannel(HTTPChannel):  # type: ignore[misc]  # it ships no types
     """A connection whose requests must each be whole ``patience_s`` after their first byte.
 
-    The first one, after the connection was made. What is answered, or waits for its turn, owes nothing.
+    The first one, after the connection was made. What is answered, or waits for its turn, owes nothing. An answer is
+    to be taken, a byte of it every ``UNTAKEN_S`` at least, and only then is the next request read: so no more than one
+    answer waits for anybody.
     """
 
     def __init__(
@@ -39,6 +65,9 @@ class ImpatientChannel(HTTPChannel):  # type: ignore[misc]  # it ships no types
         self._now = now
         self._owes_since: float | None = now()
         self._heard_at = now()
+        self._untaken_since: float | None = None
+        self._ahead = b""
+        self.parser_class = partial(_OneRequest, behind=self._keep)
         super().__init__(server, sock, addr, adj, map=map)
 
     def received(self, data: bytes) -> bool:
@@ -50,8 +79,19 @@ class ImpatientChannel(HTTPChannel):  # type: ignore[misc]  # it ships no types
             self._owes_since = None if self.request is None else self._now()
         return taken
 
+    def send(self, data: bytes, do_close: bool = True) -> int:  # noqa: FBT001, FBT002  -- waitress calls it so
+        """Send what the far side has room for; returns how many bytes."""
+        sent: int = super().send(data, do_close)
+        if sent:
+            self._untaken_since = None
+        return sent
+
     def readable(self) -> bool:
         """Say whether to read on; asked every second at least."""
+        self._drop_who_takes_nothing()
+        if self._ahead and super().readable():
+            ahead, self._ahead = self._ahead, b""
+            self.received(ahead)
         if self._owes_since is not None:
             if self.requests:
                 self._owes_since = self._now()  # not read before those are answered
@@ -61,3 +101,18 @@ class ImpatientChannel(HTTPChannel):  # type: ignore[misc]  # it ships no types
             self.close_when_flushed |= self._now() - self._heard_at > _IDLE_S
         reads: bool = super().readable()
         return reads
+
+    def _keep(self, data: bytes) -> None:
+        self._ahead = data
+
+    def _drop_who_takes_nothing(self) -> None:
+        if not self.total_outbufs_len:
+            self._untaken_since = None
+        elif self._untaken_since is None:
+            self._untaken_since = self._now()
+        elif self._now() - self._untaken_since > UNTAKEN_S and not self.will_close:
+            self.will_close = True
+            # There is no room to write to it: only so does it become one that is written to, and thereby closed.
+            with suppress(OSError):  # it is gone already, which closes it as well
+                self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+                self.socket.shutdown(socket.SHUT_RDWR)

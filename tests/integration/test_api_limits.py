@@ -189,6 +189,45 @@ def test_of_a_list_as_much_is_followed_as_there_is_room_for(database: Database) 
     assert world.sql("select count(*) from subscriptions") == [(3,)]
 
 
+def _page(user: ApiClient, number: int) -> object:
+    return user.post("/v1/items", {"url": f"https://news.example/{number}"})
+
+
+def _pages(user: ApiClient, number: int) -> object:
+    pages = [{"url": f"https://news.example/{number}/{place}"} for place in range(5)]
+    return user.post("/v1/items/batch", {"items": pages})
+
+
+def _source(user: ApiClient, number: int) -> object:
+    return user.post("/v1/sources", {"url": f"https://feeds.example/{number}.xml"})
+
+
+def _list(user: ApiClient, number: int) -> object:
+    outlines = "".join(f'<outline xmlUrl="https://feeds.example/{number}/{place}.xml"/>' for place in range(5))
+    file = f'<opml version="2.0"><body>{outlines}</body></opml>'
+    return user.send("POST", "/v1/opml", body=file, headers={"content-type": "text/x-opml"})
+
+
+@pytest.mark.parametrize(
+    ("ask", "path"),
+    [(_page, "/v1/items"), (_pages, "/v1/items"), (_source, "/v1/sources"), (_list, "/v1/sources")],
+    ids=["pages", "batches of pages", "sources", "lists of sources"],
+)
+def test_requests_at_once_give_a_user_no_more_than_one_after_the_other(
+    database: Database, ask: Callable[[ApiClient, int], object], path: str
+) -> None:
+    user = limited(database, saved_items=7, sources=7).user()
+    together = threading.Barrier(8)
+
+    def begin(number: int) -> None:
+        together.wait(60)
+        ask(user, number)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(begin, range(24)))
+    assert len(user.get(path, limit=200).json["items"]) == 7
+
+
 def test_a_user_has_so_many_folders(database: Database) -> None:
     world = limited(database, folders=2)
     user = world.user()

@@ -76,7 +76,8 @@ class Desk:
         assert len(self.queues.park(Queue.ANALYSIS, envelopes)) == len(bodies)
 
     def redrive(self, **asked: Any) -> Any:
-        """Ask the API for a redrive; return its answer."""
+        """Ask the API for a redrive, at the time that SQS has, too; return its answer."""
+        self.world.clock.time = SystemClock().now()
         answer: Answered = self.operator.post("/v1/ops/dead-letters/redrive", {"queue": "analysis", **asked})
         assert answer.status == 200, answer.text
         return answer.json
@@ -219,6 +220,24 @@ def test_malformed_messages_go_back_to_their_queue_as_they_are(desk: Desk) -> No
     assert moved[0]["MessageAttributes"]["error_code"]["StringValue"] == "unknown_subject"
     assert desk.redrive()["messages"] == 1
     assert desk.queues.depth(Queue.ANALYSIS).dead == 0
+
+
+def test_a_redrive_sends_each_message_back_once_though_a_worker_parks_it_again_meanwhile(desk: Desk) -> None:
+    class Worked:
+        """The dead-letter queues, where a worker has done with what is sent back before anybody looks again."""
+
+        visit, delete, move_all = desk.letters.visit, desk.letters.delete, desk.letters.move_all
+
+        def send_back(self, queue: Queue, letters: Sequence[Letter]) -> set[str]:
+            sent = desk.letters.send_back(queue, letters)
+            desk.work()
+            return sent
+
+    desk.malformed(*(f"[{number}]" for number in range(23)))
+    redrives = DeadLetters(desk.database, Worked(), lambda _: None, SystemClock())
+    for _ in range(2):
+        assert redrives.redrive(Order(Queue.ANALYSIS)).messages == 23
+        assert desk.queues.depth(Queue.ANALYSIS).dead == 23
 
 
 def test_a_message_that_sqs_itself_moved_goes_back_too(desk: Desk) -> None:

@@ -1,7 +1,9 @@
-"""A request that never ends is dropped after ten seconds, on a real socket; what is answered or idle is not."""
+"""Who ends no request, or takes no answer, is dropped after ten seconds, on real sockets; who is idle is not."""
 
+import select
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
@@ -10,11 +12,14 @@ import pytest
 from infra.local.wsgi import LoopbackServer
 
 WHOLE = b"POST /%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nbody"
+BIG = b"GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n"
+BIG_BYTES = 12 * 1024 * 1024
+"""More than the system takes in between."""
 PATIENT_S = 60.0
 
 
 class Site:
-    """Answers 200 with the body; a request for ``/slow`` waits until it is told."""
+    """Answers 200 with the body, or with much for ``/big``; a request for ``/slow`` waits until it is told."""
 
     def __init__(self) -> None:
         self.begun, self.go_on = threading.Event(), threading.Event()
@@ -25,6 +30,8 @@ class Site:
             self.begun.set()
             self.go_on.wait(PATIENT_S)
         body = environ["wsgi.input"].read()
+        if environ["PATH_INFO"] == "/big":
+            body = b"x" * BIG_BYTES
         start_response("200 OK", [("Content-Length", str(len(body)))])
         return [body]
 
@@ -66,6 +73,16 @@ def dropped(connection: socket.socket) -> bool:
     with suppress(ConnectionError):
         return connection.recv(1) == b""
     return True
+
+
+def asked_for_much(server: LoopbackServer, stack: ExitStack, times: int) -> socket.socket:
+    """Return a connection that asked so many times at once and takes nothing."""
+    connection = stack.enter_context(socket.socket())
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.settimeout(PATIENT_S)
+    connection.connect(("127.0.0.1", int(server.url.rpartition(":")[2])))
+    connection.sendall(BIG * times)
+    return connection
 
 
 @pytest.mark.parametrize("sent", [0, 1, 20, len(WHOLE) - 5], ids=["nothing", "a byte", "of the head", "of the body"])
@@ -125,4 +142,52 @@ def test_those_who_were_answered_and_stay_connected_make_room_for_others(server,
         assert dropped(idle[0])
         connection = stack.enter_context(connected(server))
         connection.sendall(WHOLE % b"")
+        assert answered(connection)
+
+
+def test_who_asks_for_much_and_takes_nothing_keeps_no_thread_and_is_dropped(server, site):
+    with ExitStack() as stack:
+        takers = [asked_for_much(server, stack, 30) for _ in range(20)]  # the server has 8 threads
+        for _ in range(3):
+            with connected(server) as connection:
+                connection.sendall(WHOLE % b"")
+                assert answered(connection)
+        ends = select.poll()
+        for taker in takers:
+            ends.register(taker, 0)  # it is told when the far side is gone, and takes nothing
+        patient_until = time.monotonic() + PATIENT_S
+        while len(ends.poll(0)) < len(takers):
+            assert time.monotonic() < patient_until, "Some were kept."
+            site.time += 1
+            time.sleep(0.01)
+        with connected(server) as connection:
+            connection.sendall(WHOLE % b"")
+            assert answered(connection)
+
+
+def test_who_takes_an_answer_late_gets_all_of_it(server, site):
+    with ExitStack() as stack:
+        taker = asked_for_much(server, stack, 2)
+        with connected(server) as connection:
+            for _ in range(3):
+                connection.sendall(WHOLE % b"")
+                assert answered(connection)
+                site.time += 3
+        taken = 0
+        while taken < 2 * BIG_BYTES:
+            more = taker.recv(1 << 20)
+            assert more
+            taken += len(more)
+
+
+def test_requests_sent_at_once_are_answered_one_after_the_other(server):
+    with connected(server) as connection:
+        whole = WHOLE % b""
+        connection.sendall(whole + b"\r\n" + whole[:-4] + b"next" + whole[:-4] + b"last" + whole[:30])
+        said = b""
+        while b"last" not in said:
+            said += connection.recv(4096)
+        assert [said.count(body) for body in (b"HTTP/1.1 200", b"body", b"next", b"last")] == [3, 1, 1, 1]
+        assert said.index(b"body") < said.index(b"next") < said.index(b"last")
+        connection.sendall(whole[30:])
         assert answered(connection)

@@ -172,14 +172,19 @@ class DeadLetters:
         return causes, ids
 
     def _tidy(self, order: Order, done: Redriven) -> Redriven:
-        """Delete copies of jobs that are not dead any more, and move the order's malformed messages back."""
+        """Delete copies of jobs that are not dead any more, and move the order's malformed messages back.
+
+        What a worker parks again meanwhile stays: it would come and go until the time is up.
+        """
+        began_at = self._clock.now()
         room = _MESSAGES_MAX if order.limit is None else order.limit - done.jobs
         moved = copies = 0
 
         def sort(letters: Sequence[Letter]) -> Sequence[Letter]:
             nonlocal moved, copies
             spent = self._spent(letters)
-            wanted = [letter for letter in letters if letter.parking is None and _is_of(order, letter)][: room - moved]
+            before = [letter for letter in letters if letter.parking is None and letter.sent_at <= began_at]
+            wanted = [letter for letter in before if _is_of(order, letter)][: room - moved]
             copies += self._queues.delete(order.queue, spent)
             sent = self._queues.send_back(order.queue, wanted)
             moved += len(sent)

@@ -75,8 +75,9 @@ def _unfollow(connection: Connection, user_id: UUID) -> int:
     followed = store.followed(connection, user_id, limit=_SOURCES)
     if not followed:
         return 0
-    jobs.hold(connection, followed, JobType.FETCH_SOURCE)
-    if lone := store.unfollow(connection, user_id, followed):
+    if lone := jobs.take(
+        connection, lambda: followed, lambda: store.unfollow(connection, user_id, followed), JobType.FETCH_SOURCE
+    ):
         jobs.cancel(connection, lone)
     wishes_store.settle_refresh(connection, followed)
     return len(followed)
@@ -99,11 +100,13 @@ def _items(connection: Connection, user_id: UUID) -> int:
 
 def _sources(connection: Connection, user_id: UUID) -> int:
     noted = store.noted_sources(connection, user_id, limit=_SOURCES_DROPPED)
-    if noted:
-        jobs.hold(connection, noted, JobType.FETCH_SOURCE)
-        if gone := store.drop_sources(connection, user_id, noted):
-            jobs.cancel(connection, gone)
-            store.forget_jobs(connection, gone)
+    if not noted:
+        return 0
+    if gone := jobs.take(
+        connection, lambda: noted, lambda: store.drop_sources(connection, user_id, noted), JobType.FETCH_SOURCE
+    ):
+        jobs.cancel(connection, gone)
+        store.forget_jobs(connection, gone)
     return len(noted)
 
 

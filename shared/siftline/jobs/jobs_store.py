@@ -6,11 +6,13 @@ transaction of the caller.
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import TypeVar
 from uuid import UUID
 
-from psycopg.errors import UniqueViolation
+from psycopg.errors import LockNotAvailable, UniqueViolation
 from psycopg.rows import scalar_row
 from psycopg.types.json import Jsonb
 
@@ -90,6 +92,11 @@ select id from jobs
 where job_type = any(%(types)s) and subject_id = any(%(subjects)b::uuid[]) and state in ('pending', 'processing')
 order by job_type, subject_id for no key update
 """
+_HOLD_AT_ONCE = _HOLD + " nowait"
+_LIVE = """
+select subject_id from jobs
+where job_type = any(%(types)s) and subject_id = any(%(subjects)b::uuid[]) and state in ('pending', 'processing')
+"""
 
 _PUT_BACK = f"""
 update jobs set published_at = null, updated_at = now() where id = %(id)s and state = {PENDING}
@@ -109,6 +116,12 @@ event as (insert into job_events (job_id, event, attempt) select id, 'cancelled'
 select id from ended
 """
 
+# No poll comes into being but by who holds its source (``take``).
+_HOLD_POLLED = """
+select id from sources
+where id in (select subject_id from jobs where id = any(%(ids)b::uuid[]) and job_type = 'fetch_source')
+order by url_key for no key update
+"""
 _REDRIVE = f"""
 with asked as (
   select jobs.id, jobs.park_id
@@ -135,6 +148,7 @@ LANE_MAX = 10
 
 What they wait for is the first ones, and everybody else who waits stands behind no more than so many of theirs.
 """
+_Taken = TypeVar("_Taken")
 _READING = (JobType.INGEST_CONTENT, JobType.TRANSCRIBE_CONTENT, JobType.ANALYZE_CONTENT)
 
 
@@ -239,6 +253,36 @@ def hold(connection: Connection, subject_ids: Sequence[UUID], *job_types: JobTyp
         connection.execute(_HOLD, {"types": [one.value for one in job_types], "subjects": list(subject_ids)})
 
 
+def take(
+    connection: Connection,
+    subjects: Callable[[], Sequence[UUID]],
+    take_subjects: Callable[[], _Taken],
+    job_type: JobType,
+) -> _Taken:
+    """Hold the live jobs of subjects, and then the subjects' rows; returns what ``take_subjects`` returns.
+
+    From then on the caller may enqueue, change and cancel these jobs, where none lives too: **a job that is new comes
+    after its subject**, for whoever makes one has a live job of the subject, or else its row, in hand. One that came
+    into being before the rows were taken may be in a worker's hand by now, who waits for the row: then all that was
+    taken is let go, and taken again behind that job.
+    """
+    while True:
+        with suppress(LockNotAvailable), connection.transaction():
+            hold(connection, subjects(), job_type)
+            taken = take_subjects()
+            if ids := subjects():
+                connection.execute(_HOLD_AT_ONCE, {"types": [job_type.value], "subjects": list(ids)})
+            return taken
+
+
+def live(connection: Connection, subject_ids: Sequence[UUID], job_type: JobType) -> set[UUID]:
+    """Return which of these subjects have a live job of a type now."""
+    if not subject_ids:
+        return set()
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return set(cursor.execute(_LIVE, {"types": [job_type.value], "subjects": list(subject_ids)}))
+
+
 def hasten(connection: Connection, subject_ids: Sequence[UUID], group_key: str) -> None:
     """Let whatever reads these contents go on in the lane of a person who waits for them now, and in their name.
 
@@ -291,6 +335,7 @@ def redrive_all(connection: Connection, parked: Sequence[tuple[UUID, UUID]]) -> 
     for _ in range(_REDRIVE_TRIES):
         try:
             with connection.transaction():
+                connection.execute(_HOLD_POLLED, values)
                 rows = connection.execute(_REDRIVE, values).fetchall()
         except UniqueViolation:
             continue

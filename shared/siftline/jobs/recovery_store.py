@@ -11,6 +11,8 @@ from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
 
+from siftline.contracts import JobType
+from siftline.jobs import jobs_store
 from siftline.jobs.turns_store import NEXT_POLL
 from siftline.kit.db import Connection, nearest
 
@@ -122,10 +124,15 @@ def stuck_contents(connection: Connection, *, unchanged_s: float, limit: int) ->
 
 
 def stuck_sources(connection: Connection, *, unchanged_s: float, limit: int) -> list[StuckSource]:
-    """Lock and return sources being polled without a job, longest unchanged first; skips what another holds."""
+    """Lock and return sources being polled without a job, longest unchanged first; skips what another holds.
+
+    What got a poll in the moment before it was locked is told by a second look.
+    """
     values = {"unchanged": timedelta(seconds=unchanged_s), "limit": limit}
     with connection.cursor(row_factory=class_row(StuckSource)) as cursor:
-        return cursor.execute(_STUCK_SOURCES, values).fetchall()
+        stuck = cursor.execute(_STUCK_SOURCES, values).fetchall()
+    polled = jobs_store.live(connection, [source.id for source in stuck], JobType.FETCH_SOURCE)
+    return [source for source in stuck if source.id not in polled]
 
 
 def unscored_users(connection: Connection, *, limit: int) -> list[UUID]:

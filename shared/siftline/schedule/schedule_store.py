@@ -7,6 +7,8 @@ from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
 
+from siftline.contracts import JobType
+from siftline.jobs import jobs_store
 from siftline.jobs.turns_store import NEXT_POLL
 from siftline.kit.db import Connection
 
@@ -52,7 +54,7 @@ where health <> 'inactive' and next_fetch_at <= now()
   and not exists (select from jobs where jobs.job_type = 'fetch_source' and jobs.subject_id = sources.id
     and jobs.state in ('pending', 'processing'))
   and exists (select from subscriptions where subscriptions.source_id = sources.id)
-order by next_fetch_at limit %(limit)s
+order by next_fetch_at limit %(limit)s for no key update of sources skip locked
 """  # noqa: S608  -- a constant of ours
 
 # A user whose holdings gained a vector since the last clustering.
@@ -161,9 +163,14 @@ delete from entities using free where entities.id = free.id
 
 
 def due_sources(connection: Connection, *, limit: int) -> list[DueSource]:
-    """Return subscribed sources whose poll is due and not yet under way, longest overdue first."""
+    """Lock and return subscribed sources whose poll is due and not yet under way, longest overdue first.
+
+    Skips what another holds; what got a poll in the moment before it was locked is told by a second look.
+    """
     with connection.cursor(row_factory=class_row(DueSource)) as cursor:
-        return cursor.execute(_DUE_SOURCES, {"limit": limit}).fetchall()
+        due = cursor.execute(_DUE_SOURCES, {"limit": limit}).fetchall()
+    polled = jobs_store.live(connection, [source.id for source in due], JobType.FETCH_SOURCE)
+    return [source for source in due if source.id not in polled]
 
 
 def due_pages(connection: Connection, *, limit: int) -> list[DuePage]:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
+from siftline.api.http import holdings_store
 from siftline.api.http.paging import Cursor
 from siftline.kit.db import Connection
 
@@ -50,7 +51,6 @@ _REVOKE_ALL_FEEDS = """
 with live as (select id from feed_tokens where user_id = %(user_id)s and revoked_at is null order by id for update)
 update feed_tokens set revoked_at = now() from live where feed_tokens.id = live.id
 """
-_LOCK_USER = "select id from users where id = %(user_id)s for no key update"
 _COUNT_LIVE = """
 select count(*) from access_tokens
 where user_id = %(user_id)s and revoked_at is null and (expires_at is null or expires_at > now())
@@ -109,6 +109,6 @@ def revoke_all(connection: Connection, user_id: UUID) -> int:
 
 def count_live(connection: Connection, user_id: UUID) -> int:
     """Return how many live tokens a user has; until the transaction ends nobody makes them another."""
-    connection.execute(_LOCK_USER, {"user_id": user_id})
+    holdings_store.hold(connection, user_id, "tokens")
     [(count,)] = connection.execute(_COUNT_LIVE, {"user_id": user_id}).fetchall()
     return int(count)

@@ -117,9 +117,9 @@ class BriefingRoutes:
             "unsubscribe_token": secrets.token_urlsafe(32),
         }
         with self._database.transaction() as connection:
-            job_ids = self._scores.ask(connection, caller.user_id) if body.interests else []
             if not store.add_briefing(connection, caller.user_id, values, at_most=BRIEFINGS_MAX):
                 raise conflict("too_many_briefings", f"You have {BRIEFINGS_MAX} briefings, which is the most.")
+            job_ids = self._scores.ask(connection, caller.user_id) if body.interests else []
             made = self._find(connection, caller, values["id"])
         self._hand_out(job_ids)
         shown = MadeBriefing(**made.model_dump(), signing_key=delivery["signing_key"])

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
 
+from siftline.api.http import holdings_store
 from siftline.api.http.paging import Cursor
 from siftline.kit.db import Connection
 
@@ -74,7 +75,6 @@ _LIST = _COLUMNS + " order by b.created_at, b.id"
 _ONE = _COLUMNS + " and b.id = %(id)s"
 
 _COUNT = "select count(*) from briefings where user_id = %(user_id)s"
-_LOCK_USER = "select id from users where id = %(user_id)s for no key update"
 
 _ADD = """
 insert into briefings (id, user_id, name, frequency, weekday, at, time_zone, interests, stories_max, on_empty, channel,
@@ -166,7 +166,7 @@ def find_briefing(connection: Connection, user_id: UUID, briefing_id: UUID) -> B
 
 def add_briefing(connection: Connection, user_id: UUID, values: Mapping[str, Any], *, at_most: int) -> bool:
     """Add a briefing; ``False`` where the user has ``at_most`` already. Two at once take turns."""
-    connection.execute(_LOCK_USER, {"user_id": user_id})
+    holdings_store.hold(connection, user_id, "briefings")
     [(count,)] = connection.execute(_COUNT, {"user_id": user_id}).fetchall()
     if count >= at_most:
         return False

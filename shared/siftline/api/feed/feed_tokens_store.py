@@ -8,6 +8,7 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 
 from siftline.api.account.lineage_store import Parent
+from siftline.api.http import holdings_store
 from siftline.api.http.paging import Cursor
 from siftline.kit.db import Connection
 
@@ -56,7 +57,6 @@ insert into feed_tokens (id, user_id, name, kind, token_sha256, expires_at, made
 values (%(id)s, %(user_id)s, %(name)s, %(kind)s, %(sha256)b, %(expires_at)s, %(made_by)s)
 returning id, name, kind, created_at, expires_at, revoked_at
 """
-_LOCK_USER = "select id from users where id = %(user_id)s for no key update"
 _LIVE = "revoked_at is null and (expires_at is null or expires_at > now())"
 _COUNT = f"select count(*) from feed_tokens where user_id = %(user_id)s and {_LIVE}"  # noqa: S608  -- constants of ours
 _LIST = """
@@ -107,7 +107,7 @@ def add(
 
 def count_live(connection: Connection, user_id: UUID) -> int:
     """Return how many live tokens a user has; until the transaction ends nobody makes them another."""
-    connection.execute(_LOCK_USER, {"user_id": user_id})
+    holdings_store.hold(connection, user_id, "feed_tokens")
     [(count,)] = connection.execute(_COUNT, {"user_id": user_id}).fetchall()
     return int(count)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from siftline.api.http import holdings_store
 from siftline.api.items import items_store
 from siftline.api.sources import following_store as store
 from siftline.api.sources import sources_store
@@ -36,7 +37,11 @@ class Following:
         self.at_most = at_most
 
     def beyond(self, connection: Connection, user_id: UUID, keys: Sequence[str]) -> list[str]:
-        """Return those of these sources that would be more than the user may follow; none that they follow already."""
+        """Return those of these sources that would be more than the user may follow; none that they follow already.
+
+        Until the transaction ends they follow no others.
+        """
+        holdings_store.hold(connection, user_id, "sources")
         followed = self.followed(connection, user_id, keys)
         room = self.at_most - store.count_followed(connection, user_id)
         return [key for key in keys if key not in followed][max(room, 0) :]

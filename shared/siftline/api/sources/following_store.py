@@ -1,6 +1,6 @@
 """Sources made, followed and woken in PostgreSQL, any number at once.
 
-The sources' rows are taken behind their polls' jobs only (``siftline.jobs.jobs_store.hold``) and in the order of their
+The sources' rows are taken behind their polls' jobs only (``siftline.jobs.jobs_store.take``) and in the order of their
 keys, so that those who follow at once do so one after another, and none waits for one who waits for them.
 """
 
@@ -14,6 +14,8 @@ from psycopg.rows import class_row, kwargs_row, scalar_row
 from psycopg.types.json import Jsonb
 
 from siftline.api.sources.source_addresses import Address
+from siftline.contracts import JobType
+from siftline.jobs import jobs_store as jobs
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
 from siftline.net.urls import canonical_url
@@ -80,12 +82,7 @@ from held, unnest(%(keys)b::text[], %(urls)b::text[], %(typed)s::text[]) as new 
 where sources.id = held.id and sources.url_key = new.url_key and sources.typed_origin is null
   and (new.typed_origin is not null or (sources.url like 'http://%%' and new.url like 'https://%%'))
 """
-_HOLD_POLLS = """
-select jobs.id from jobs join sources on sources.id = jobs.subject_id
-where sources.url_key = any(%(keys)b::text[]) and jobs.job_type = 'fetch_source'
-  and jobs.state in ('pending', 'processing')
-order by jobs.subject_id for no key update of jobs
-"""
+_IDS = "select id from sources where url_key = any(%(keys)b::text[])"
 # The strong lock at once and nothing before it: it waits for a poll that is being written (whose entries hold the row
 # weakly and which will change it at its end), and a poll that comes later sees the new subscriber.
 _TAKE_BY_KEYS = """
@@ -147,23 +144,37 @@ where id = any(%(source_ids)b::uuid[])
 def put_sources(connection: Connection, wishes: Sequence[Wish], *, default_minutes: int) -> dict[str, Found]:
     """Return the one source of each wish's key, made now or before, its row held, and before it its poll's job."""
     wanted = {wish.address.key: wish for wish in wishes}
-    addresses = [wish.address for wish in wanted.values()]
+    addresses, keys = [wish.address for wish in wanted.values()], list(wanted)
     values = {
         "ids": [new_id() for _ in addresses],
         "kinds": [address.kind.value for address in addresses],
         "urls": [address.url for address in addresses],
-        "keys": [address.key for address in addresses],
+        "keys": keys,
         "options": [Jsonb(dict(address.options)) for address in addresses],
         "first_imports": [wish.first_import for wish in wanted.values()],
         "typed": [address.typed_origin for address in addresses],
         "minutes": [wish.refresh_minutes or default_minutes for wish in wanted.values()],
     }
-    connection.execute(_HOLD_POLLS, values)
-    connection.execute(_PUT, values)
-    with connection.cursor(row_factory=class_row(Found)) as cursor:
-        found = {found.url_key: found for found in cursor.execute(_TAKE_BY_KEYS, values)}
+
+    def put() -> dict[str, Found]:
+        connection.execute(_PUT, values)
+        return take_sources(connection, keys)
+
+    found = jobs.take(connection, lambda: ids_of(connection, keys), put, JobType.FETCH_SOURCE)
     connection.execute(_LEARN, values)
     return found
+
+
+def take_sources(connection: Connection, keys: Sequence[str]) -> dict[str, Found]:
+    """Hold the sources' rows; their polls' jobs go before (``siftline.jobs.jobs_store.take``)."""
+    with connection.cursor(row_factory=class_row(Found)) as cursor:
+        return {found.url_key: found for found in cursor.execute(_TAKE_BY_KEYS, {"keys": list(keys)})}
+
+
+def ids_of(connection: Connection, keys: Sequence[str]) -> list[UUID]:
+    """Return the sources of these keys, as many as there are."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return cursor.execute(_IDS, {"keys": list(keys)}).fetchall()
 
 
 def subscribe(connection: Connection, user_id: UUID, asked: Sequence[tuple[UUID, Wish]]) -> set[UUID]:

@@ -147,7 +147,6 @@ class SourceRoutes:
     def choose(self, source_id: UUID, body: Choose, caller: CurrentCaller) -> Response[Subscribed]:
         """Follow one of the feeds that a site's page names in the site's place, with all wishes for it."""
         with self._database.transaction() as connection:
-            jobs.hold(connection, [source_id], JobType.FETCH_SOURCE)
             site = self._find(connection, caller, source_id)
             if body.url not in [candidate.url for candidate in site.candidates]:
                 detail = "This is none of the source's candidates."
@@ -156,6 +155,13 @@ class SourceRoutes:
             own = store.typed_origin(connection, source_id)
             stays = own is not None and typed_origin(body.url) == own
             address = address_of(body.url, kind=None, allow_loopback=stays and self._allow_loopback)
+            both = [store.key_of(connection, source_id), address.key]  # of several, in the order of their keys
+            jobs.take(
+                connection,
+                lambda: following_store.ids_of(connection, both),
+                lambda: following_store.take_sources(connection, both),
+                JobType.FETCH_SOURCE,
+            )
             wish = following_store.wish_of(connection, caller.user_id, source_id, address)
             followed, job_ids = self._follow(connection, caller, wish)
             if followed.source_id != source_id:
@@ -206,7 +212,6 @@ class SourceRoutes:
     def unsubscribe(self, source_id: UUID, caller: CurrentCaller) -> Response[None]:
         """Follow it no longer; a source that nobody follows is kept, but not polled."""
         with self._database.transaction() as connection:
-            jobs.hold(connection, [source_id], JobType.FETCH_SOURCE)
             taken = self._take(connection, caller, source_id)
             self._following.leave(connection, caller.user_id, taken)
         return Response(status_code=204)
@@ -214,9 +219,9 @@ class SourceRoutes:
     def refresh(self, source_id: UUID, caller: CurrentCaller) -> Response[Source]:
         """Queue a fetch."""
         with self._database.transaction() as connection:
-            job_ids = self._fetch(connection, caller, source_id)
             if self._take(connection, caller, source_id).health == Health.INACTIVE:
                 raise conflict("source_inactive", "This source is switched off; reset its health to poll it again.")
+            job_ids = self._fetch(connection, caller, source_id)
             source = self._find(connection, caller, source_id)
         self._hand_out(job_ids)
         return answer(202, source)
@@ -224,8 +229,8 @@ class SourceRoutes:
     def reset_health(self, source_id: UUID, caller: CurrentCaller) -> Source:
         """Forget failures and queue a fetch."""
         with self._database.transaction() as connection:
-            job_ids = self._fetch(connection, caller, source_id)
             self._take(connection, caller, source_id)
+            job_ids = self._fetch(connection, caller, source_id)
             following_store.revive(connection, [source_id], reason="health was reset by hand")
             source = self._find(connection, caller, source_id)
         self._hand_out(job_ids)
@@ -234,7 +239,6 @@ class SourceRoutes:
     def deactivate(self, source_id: UUID, caller: CurrentCaller) -> Source:
         """Poll it no more."""
         with self._database.transaction() as connection:
-            jobs.hold(connection, [source_id], JobType.FETCH_SOURCE)
             taken = self._take(connection, caller, source_id)
             if taken.subscribers > 1 and Scope.OPS not in caller.scopes:
                 detail = "Others follow this source too, so it cannot be switched off; unsubscribe instead."
@@ -250,7 +254,7 @@ class SourceRoutes:
         return followed, job_ids
 
     def _fetch(self, connection: Connection, caller: Caller, source_id: UUID) -> list[UUID]:
-        """Enqueue a poll, before the source is taken (``jobs.hold``)."""
+        """Enqueue a poll of a source that was taken."""
         followed = store.find_followed(connection, source_id, caller.user_id)
         if followed is None:
             raise not_found("source")
@@ -258,7 +262,12 @@ class SourceRoutes:
 
     @staticmethod
     def _take(connection: Connection, caller: Caller, source_id: UUID) -> store.Taken:
-        taken = store.take_source(connection, source_id, caller.user_id)
+        taken = jobs.take(
+            connection,
+            lambda: [source_id],
+            lambda: store.take_source(connection, source_id, caller.user_id),
+            JobType.FETCH_SOURCE,
+        )
         if taken is None:
             raise not_found("source")
         return taken

@@ -1,7 +1,7 @@
 """Sources in PostgreSQL as their followers see them: found through the caller's subscription, never by id alone.
 
 What changes a subscription by hand first takes the source's row, so that changes happen one after another; its job,
-where that changes too, goes before (``siftline.jobs.jobs_store.hold``).
+where that changes too, goes before (``siftline.jobs.jobs_store.take``).
 """
 
 from collections.abc import Mapping
@@ -142,6 +142,12 @@ def take_source(connection: Connection, source_id: UUID, user_id: UUID | None = 
     """Hold a source's row; with a user, only one that they follow."""
     with connection.cursor(row_factory=class_row(Taken)) as cursor:
         return cursor.execute(_TAKE, {"source_id": source_id, "user_id": user_id}).fetchone()
+
+
+def key_of(connection: Connection, source_id: UUID) -> str:
+    """Return the key of a source that there is."""
+    [(key,)] = connection.execute("select url_key from sources where id = %s", (source_id,)).fetchall()
+    return str(key)
 
 
 def typed_origin(connection: Connection, source_id: UUID) -> str | None:
