@@ -344,6 +344,38 @@ def test_a_source_says_when_it_is_asked_next_while_its_fetch_waits(world: World)
     assert told(user.get(path).json) == (due_at, "Why.")
 
 
+@pytest.mark.parametrize("how", ["refresh", "reset-health"])
+def test_a_retry_that_waits_is_brought_forward_by_hand(world: World, how: str) -> None:
+    user = world.user()
+    source_id = follow(user)
+    path = f"/v1/sources/{source_id}"
+    later = put_off(world, source_id, "http_500", deferred=False)
+    world.sql("update sources set consecutive_failures = 1, last_error_code = 'http_500', last_error_detail = 'Why.'")
+    source = user.post(f"{path}/{how}").json
+    at, why = told(source)
+    assert at is not None
+    assert (at < later, why) == (True, "asked for: its fetch is queued")
+    assert (source["status"], source["waiting_until"]) == ("QUEUED", None)
+    assert "Why." not in source["waiting_reason"]
+    assert (source["last_error"] is None) == (how == "reset-health")
+    # AND it is handed out again, and to be had at once
+    assert len(world.sender.sent[Queue.FETCH]) == 2
+    [(job_id,)] = world.sql("select id from jobs")
+    with world.database.transaction() as connection:
+        assert lease_store.claim(connection, job_id, JobType.FETCH_SOURCE, lease_s=60, grace_s=0) is not None
+
+
+@pytest.mark.parametrize(("code", "deferred"), [("http_503", True), ("host_busy", False), ("tenant_busy", False)])
+def test_what_the_far_side_or_a_turn_put_off_waits_on_and_says_why(world: World, code: str, deferred: bool) -> None:
+    user = world.user()
+    source_id = follow(user)
+    due_at = put_off(world, source_id, code, deferred=deferred)
+    for how in ("refresh", "reset-health"):
+        source = user.post(f"/v1/sources/{source_id}/{how}").json
+        why = "the server asked to wait until then (503)" if deferred else "Why."
+        assert (told(source), source["waiting_reason"]) == ((due_at, why), "Why.")
+
+
 def test_a_source_whose_fetch_is_queued_or_in_work_is_asked_now(world: World) -> None:
     user = world.user()
     source_id = follow(user)
