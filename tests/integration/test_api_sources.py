@@ -247,8 +247,30 @@ def test_the_reason_says_so_where_a_wish_moved_the_next_poll(world: World) -> No
     wished = user.patch(path, {"refresh_minutes": 30}).json
     assert wished["next_fetch_reason"].startswith("how often it is wanted has changed")
     assert world.sql("select next_fetch_at - last_fetch_at = interval '30 minutes' from sources") == [(True,)]
-    world.sql("update sources set next_fetch_reason = 'it is wanted every 30 minutes' returning 1")
-    assert user.patch(path, {"refresh_minutes": 240}).json["next_fetch_reason"] == "it is wanted every 30 minutes"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "wanted"),
+    [
+        (60, "it is wanted every 60 minutes from then on"),
+        (240, "it is wanted every 4 hours from then on"),
+        (None, "it is wanted as its own rhythm says from then on"),
+    ],
+)
+def test_the_reason_follows_a_wish_that_does_not_move_the_next_poll(
+    world: World, minutes: int | None, wanted: str
+) -> None:
+    user = world.user()
+    path = f"/v1/sources/{follow(user, refresh_minutes=30)}"
+    world.sql("delete from jobs returning 1")
+    for told_as in ("{}", "the server says that it stays fresh for 2 hours ({}); after the hours"):
+        world.sql(
+            "update sources set last_fetch_at = now(), next_fetch_at = now() + interval '30 minutes',"
+            " next_fetch_reason = %s returning 1",
+            told_as.format("it is wanted every 30 minutes"),
+        )
+        user.patch(path, {"refresh_minutes": 45})
+        assert told(user.patch(path, {"refresh_minutes": minutes}).json)[1] == told_as.format(wanted)
 
 
 def test_a_name_and_topics_are_each_followers_own(world: World) -> None:
