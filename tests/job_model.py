@@ -115,6 +115,13 @@ class JobModel:
         live.origin = live.origin or origin
         return live
 
+    def try_now(self, job_type: JobType, subject_id: UUID) -> None:
+        """What waits after a failed try is due at once; what was told when to come back waits on."""
+        live = self.live(job_type, subject_id)
+        if live is not None and live.state == "pending" and live.due != NOW and not live.deferred:
+            live.due, live.publish_count = NOW, 0
+            live.unpublish()
+
     def claim(self, job: Job | None) -> bool:
         """A due or lost job is taken; a knock that comes too early makes the job be handed out again."""
         if job is None or job.attempts >= job.max_attempts:

@@ -59,8 +59,7 @@ def back_up(url: str, out: Path) -> str:
     manifest = {"siftline_backup": _FORMAT, "made_at": made_at, "users": users, "migrations": schema}
     with _folder_beside(out) as folder:
         dump = folder / _DUMP
-        # Counts of the last minute's requests are no data: they are not even written to disk for good.
-        _call("pg_dump", url, ["--format=custom", "--no-unlogged-table-data", f"--file={dump}"])
+        _call("pg_dump", url, ["--format=custom", f"--file={dump}"])
         (folder / _MANIFEST).write_text(json.dumps(manifest, indent=2), encoding="utf-8")
         part = folder / "backup.tar"
         part.touch(mode=0o600)

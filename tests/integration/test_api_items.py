@@ -15,7 +15,7 @@ from siftline.jobs import lease_store
 from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
 from siftline.kit.ids import new_id
-from tests.api_client import ApiClient, World
+from tests.api_client import Answered, ApiClient, World
 from tests.factories import make_content, make_item, make_job, make_source
 
 URL = "https://news.example/story?id=7"
@@ -44,7 +44,7 @@ def test_a_saved_url_is_accepted_with_its_job_and_a_message(world: World) -> Non
     answer = user.post("/v1/items", {"url": URL, "tags": ["energy"], "note": "later"})
     assert answer.status == 202
     assert answer.headers["location"] == f"/v1/items/{answer.json['id']}"
-    assert set(answer.json) == {"id", "content_id", "status"}
+    assert set(answer.json) == {"id", "content_id", "status", "waiting"}
     assert answer.json["status"] == "PENDING"
     [envelope] = world.sender.sent[Queue.CONTENT_PROCESSING]
     assert answer.json["content_id"] in envelope.body
@@ -372,6 +372,52 @@ def test_a_retried_item_says_until_when_it_waits_and_why(world: World) -> None:
     assert [step["event"] for step in timeline["steps"]] == ["enqueued", "claimed", "retry"]
     assert timeline["steps"][2]["error"] == {"code": "http_503", "detail": "The site answered 503."}
     assert (timeline["steps"][2]["attempt"], timeline["steps"][2]["duration_ms"]) == (1, 12)
+
+
+def put_off(world: World, job_type: JobType, error: TransientError, *, deferred: bool) -> None:
+    """Let a try of the only job of its type fail."""
+    [(job_id,)] = world.sql("select id from jobs where job_type = %s", job_type)
+    again = lease_store.defer if deferred else lease_store.retry
+    with world.database.transaction() as connection:
+        job = lease_store.claim(connection, job_id, job_type, lease_s=60, grace_s=0)
+        assert job is not None
+        again(connection, job, error, delay_s=600, duration_ms=1)
+
+
+def ask_again(user: ApiClient, item_id: str, how: str) -> Answered:
+    """Ask for a page that is held already."""
+    if how == "reprocess":
+        return user.post(f"/v1/items/{item_id}/reprocess")
+    if how == "save":
+        return user.post("/v1/items", {"url": URL})
+    return user.post("/v1/items/batch", {"items": [{"url": URL}]})
+
+
+@pytest.mark.parametrize("how", ["reprocess", "save", "batch"])
+def test_a_retry_that_waits_is_brought_forward_by_who_asks_for_the_page(world: World, how: str) -> None:
+    user = world.user()
+    item_id = save(user)["id"]
+    put_off(world, JobType.INGEST_CONTENT, TransientError("The site answered 500.", code="http_500"), deferred=False)
+    answer = ask_again(user, item_id, how)
+    saved = answer.json["items"][0]["item"] if how == "batch" else answer.json
+    assert (saved["status"], saved["waiting"]) == ("PENDING", None)
+    assert len(world.sender.sent[Queue.CONTENT_PROCESSING]) == 2
+    assert world.sql("select due_at <= now(), attempts, state from jobs") == [(True, 1, "pending")]
+    assert user.get(f"/v1/items/{item_id}/timeline").json["waiting"]["code"] == "handed_out"
+
+
+@pytest.mark.parametrize("how", ["reprocess", "save", "batch"])
+def test_what_the_far_side_put_off_waits_on_and_the_answer_says_until_when(world: World, how: str) -> None:
+    user = world.user()
+    item_id = save(user)["id"]
+    error = TransientError("The site asked to be left alone.", code="http_429")
+    put_off(world, JobType.INGEST_CONTENT, error, deferred=True)
+    answer = ask_again(user, item_id, how)
+    saved = answer.json["items"][0]["item"] if how == "batch" else answer.json
+    [(due_at, waits)] = world.sql("select due_at, due_at > now() from jobs")
+    assert waits
+    assert datetime.fromisoformat(saved["waiting"]["until"]) == due_at
+    assert (saved["waiting"]["code"], saved["waiting"]["reason"]) == ("http_429", error.detail)
 
 
 def test_personal_marks_change_only_what_is_named(world: World) -> None:

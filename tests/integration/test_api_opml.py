@@ -96,7 +96,27 @@ def test_the_same_file_twice_changes_nothing(world: World) -> None:
     sent(user, body)
     before = state(world)
     assert outcomes(sent(user, body)) == ["already", "already"]
-    assert outcomes(sent(user, opml(f'<outline text="Other">{feed("b")}</outline>'))) == ["already"]
+    assert state(world) == before
+
+
+def test_what_one_follows_already_comes_into_the_folders_of_a_file_too(world: World) -> None:
+    user = world.user()
+    news = user.post("/v1/folders", {"name": "News"}).json["id"]
+    own = {"title": "Mine", "topics": ["Ships"], "refresh_minutes": 30, "folder_ids": [news]}
+    user.post("/v1/sources", {"url": "https://a.example/feed", **own})
+    user.post("/v1/sources", {"url": "https://site.example/"})
+    world.sql("update sources set feed_url = 'https://site.example/rss' where url like '%%site%%'")
+    found = '<outline xmlUrl="https://site.example/rss"/>'
+    filed = feed("a", more=' category="World"')
+    body = opml(f'<outline text="Sea">{filed}{found}</outline>', feed("a"))
+    assert outcomes(sent(user, body)) == ["already", "already", "duplicate"]
+    sources = user.get("/v1/sources").json["items"]
+    assert [[folder["name"] for folder in source["folders"]] for source in sources] == [["Sea"], ["News", "Sea"]]
+    mine = sources[1]
+    assert (mine["title"], mine["topics"], mine["own_refresh_minutes"]) == ("Mine", ["Ships"], 30)
+    # AND the same file once more changes nothing
+    before = state(world)
+    assert outcomes(sent(user, body)) == ["already", "already", "duplicate"]
     assert state(world) == before
 
 
@@ -120,6 +140,10 @@ def test_what_one_follows_on_this_machine_comes_back_as_followed_and_nothing_els
     assert outcomes(sent(user, opml('<outline xmlUrl="http://localhost:9/other"/>'))) == ["refused"]
     assert outcomes(sent(other, file)) == ["refused"] * 3
     assert state(world) == before
+    # AND it too comes into the folders of a file
+    filed = opml('<outline text="Here"><outline xmlUrl="http://127.0.0.1:9/feed"/></outline>')
+    assert outcomes(sent(user, filed)) == ["already"]
+    assert user.get("/v1/sources").json["items"][2]["folders"][0]["name"] == "Here"
 
 
 @pytest.mark.parametrize(

@@ -247,8 +247,30 @@ def test_the_reason_says_so_where_a_wish_moved_the_next_poll(world: World) -> No
     wished = user.patch(path, {"refresh_minutes": 30}).json
     assert wished["next_fetch_reason"].startswith("how often it is wanted has changed")
     assert world.sql("select next_fetch_at - last_fetch_at = interval '30 minutes' from sources") == [(True,)]
-    world.sql("update sources set next_fetch_reason = 'it is wanted every 30 minutes' returning 1")
-    assert user.patch(path, {"refresh_minutes": 240}).json["next_fetch_reason"] == "it is wanted every 30 minutes"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "wanted"),
+    [
+        (60, "it is wanted every 60 minutes from then on"),
+        (240, "it is wanted every 4 hours from then on"),
+        (None, "it is wanted as its own rhythm says from then on"),
+    ],
+)
+def test_the_reason_follows_a_wish_that_does_not_move_the_next_poll(
+    world: World, minutes: int | None, wanted: str
+) -> None:
+    user = world.user()
+    path = f"/v1/sources/{follow(user, refresh_minutes=30)}"
+    world.sql("delete from jobs returning 1")
+    for told_as in ("{}", "the server says that it stays fresh for 2 hours ({}); after the hours"):
+        world.sql(
+            "update sources set last_fetch_at = now(), next_fetch_at = now() + interval '30 minutes',"
+            " next_fetch_reason = %s returning 1",
+            told_as.format("it is wanted every 30 minutes"),
+        )
+        user.patch(path, {"refresh_minutes": 45})
+        assert told(user.patch(path, {"refresh_minutes": minutes}).json)[1] == told_as.format(wanted)
 
 
 def test_a_name_and_topics_are_each_followers_own(world: World) -> None:
@@ -342,6 +364,38 @@ def test_a_source_says_when_it_is_asked_next_while_its_fetch_waits(world: World)
     assert told(user.get(path).json) == (due_at, "tried again after a failed try: Why.")
     due_at = put_off(world, source_id, "host_busy", deferred=False)
     assert told(user.get(path).json) == (due_at, "Why.")
+
+
+@pytest.mark.parametrize("how", ["refresh", "reset-health"])
+def test_a_retry_that_waits_is_brought_forward_by_hand(world: World, how: str) -> None:
+    user = world.user()
+    source_id = follow(user)
+    path = f"/v1/sources/{source_id}"
+    later = put_off(world, source_id, "http_500", deferred=False)
+    world.sql("update sources set consecutive_failures = 1, last_error_code = 'http_500', last_error_detail = 'Why.'")
+    source = user.post(f"{path}/{how}").json
+    at, why = told(source)
+    assert at is not None
+    assert (at < later, why) == (True, "asked for: its fetch is queued")
+    assert (source["status"], source["waiting_until"]) == ("QUEUED", None)
+    assert "Why." not in source["waiting_reason"]
+    assert (source["last_error"] is None) == (how == "reset-health")
+    # AND it is handed out again, and to be had at once
+    assert len(world.sender.sent[Queue.FETCH]) == 2
+    [(job_id,)] = world.sql("select id from jobs")
+    with world.database.transaction() as connection:
+        assert lease_store.claim(connection, job_id, JobType.FETCH_SOURCE, lease_s=60, grace_s=0) is not None
+
+
+@pytest.mark.parametrize(("code", "deferred"), [("http_503", True), ("host_busy", False), ("tenant_busy", False)])
+def test_what_the_far_side_or_a_turn_put_off_waits_on_and_says_why(world: World, code: str, deferred: bool) -> None:
+    user = world.user()
+    source_id = follow(user)
+    due_at = put_off(world, source_id, code, deferred=deferred)
+    for how in ("refresh", "reset-health"):
+        source = user.post(f"/v1/sources/{source_id}/{how}").json
+        why = "the server asked to wait until then (503)" if deferred else "Why."
+        assert (told(source), source["waiting_reason"]) == ((due_at, why), "Why.")
 
 
 def test_a_source_whose_fetch_is_queued_or_in_work_is_asked_now(world: World) -> None:

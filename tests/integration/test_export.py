@@ -107,6 +107,11 @@ def test_what_is_exported_before_an_account_is_deleted_is_what_the_api_showed(wo
     }
     assert [one["micro_usd"] for one in kinds["spending"]] == [700]
     assert {"deleted_item", "delivery", "feed_token"} <= kinds.keys()
+    assert {one["id"]: one["created_at"] for one in kinds["item"]} == {
+        id_: one["created_at"] for id_, one in before["items"].items()
+    }
+    times = {word for records in kinds.values() for one in records for name, word in one.items() if name[-3:] == "_at"}
+    assert {word[-1] for word in times - {None}} == {"Z"}
 
 
 def test_nothing_that_opens_anything_and_nothing_of_others_is_exported(world: World, home: Household) -> None:

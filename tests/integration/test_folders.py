@@ -272,9 +272,9 @@ def test_a_file_fills_the_folders_that_are_there_and_makes_those_that_lack(world
         '<outline text="Refused"><outline xmlUrl="ftp://refused.example/feed"/></outline><outline text="Void"/>',
     )
     assert [one["outcome"] for one in answer.json["outlines"]] == ["subscribed", "subscribed", "already", "refused"]
-    # Nothing is made for what changes nothing, but for a folder that is empty.
-    assert names(user) == ["News", "Ports", "Void"]
-    assert within(user, known) == []
+    # Nothing is made for what is refused, but for a folder that is empty.
+    assert names(user) == ["Known", "News", "Ports", "Void"]
+    assert within(user, known) == ["Known"]
     sources = {one["title"]: one for one in user.get("/v1/sources", folder_id=news).json["items"]}
     assert {name: one["topics"] for name, one in sources.items()} == {"Sea": [], "Port": ["Trade", "News"]}
     assert within(user, sources["Port"]["id"]) == ["News", "Ports"]

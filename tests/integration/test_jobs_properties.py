@@ -75,6 +75,12 @@ class JobLife(RuleBasedStateMachine):
     def enqueue(self, asked: Sequence[Any]) -> None:
         self._enqueue(asked)
 
+    @rule(work=WORK)
+    def a_person_asks_for_it_now(self, work: tuple[JobType, int]) -> None:
+        with self.transaction() as connection:
+            jobs_store.try_now(connection, [self._subject(work)], work[0])
+        self.model.try_now(work[0], self._subject(work))
+
     @rule(work=WORK, name=st.sampled_from("mn"), arrow=st.none() | ARROW)
     def a_message_without_a_job_is_heard(self, work: tuple[JobType, int], name: str, arrow: Any) -> None:
         subject_id, message_id = self._subject(work), f"{name}, {work}"

@@ -136,6 +136,24 @@ def test_a_word_that_nothing_holds_is_mended(library: Library, typed: str, meant
     assert answer.json["items"][0]["highlights"]
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("trem", "tram"), ("beez", "bees"), ("hony", "honey"), ("zrem", "trem"), ("zepplins", "zeppelins")],
+)
+def test_a_word_is_mended_however_many_words_of_others_are_spelt_alike(words: Library, typed: str, meant: str):
+    user = words.user()
+    words.give(user, f"About {meant}", "Weather", lang=None)
+    words.sql(
+        "insert into search_spellings (word) select distinct %s || chr(97 + a) || chr(97 + b) || repeat('x', c)"
+        " from generate_series(0, 25) a, generate_series(0, 25) b, generate_series(0, 9) c on conflict do nothing",
+        typed[:2],
+    )
+
+    answer = user.get("/v1/search", q=typed)
+
+    assert (titles(answer), answer.json["corrected"]) == ([f"About {meant}"], meant)
+
+
 def test_a_word_that_only_others_hold_mends_nothing(words: Library):
     reader, stranger = words.user(), words.user()
     words.give(stranger, "The secret zeppelin project")

@@ -60,8 +60,9 @@ def save_urls(connection: Connection, user_id: UUID, wishes: Sequence[Wish]) -> 
 
     One page is one content, whatever the spelling of its address, and one item a user, who keeps their own spelling;
     named twice, it is new the first time, and has the tags of both and the later note. A page that failed is tried
-    anew; one that is on its way for others goes on as this user's. Publish the contents' jobs after the commit. The
-    number of statements does not grow with the pages. Raises the leaves of ``siftline.net.urls``.
+    anew, and a try that waits is made now; one that is on its way for others goes on as this user's. Publish the
+    contents' jobs after the commit. The number of statements does not grow with the pages. Raises the leaves of
+    ``siftline.net.urls``.
     """
     keys = [canonical_url(wish.url) for wish in wishes]
     shared: dict[str, SharedAddress] = {}
@@ -83,6 +84,7 @@ def save_urls(connection: Connection, user_id: UUID, wishes: Sequence[Wish]) -> 
     jobs.enqueue(connection, wanted)
     on_the_way = [content.id for content in contents.values() if not content.unread and content.status != "READY"]
     jobs.hasten(connection, on_the_way, user(user_id))
+    jobs.try_now(connection, [*unread, *on_the_way], JobType.INGEST_CONTENT, JobType.ANALYZE_CONTENT)
     saved, told = [], set[UUID]()
     for key in keys:
         content = contents[key]

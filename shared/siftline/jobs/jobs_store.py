@@ -86,6 +86,18 @@ update jobs set priority = %(priority)s, queue = live.lane, group_key = %(group_
 from live where jobs.id = live.id
 """
 
+# No line of the timeline: it would tell other holders of the page that somebody asks for it now.
+_TRY_NOW = f"""
+with waiting as (
+  select id from jobs
+  where subject_id = any(%(subjects)b::uuid[]) and job_type = any(%(types)s) and state in ('pending', 'processing')
+    and state = {PENDING} and due_at > now() and deferred_since is null
+    and coalesce(waits_for not in ('host_busy', 'tenant_busy'), true) and {known("jobs")}
+  order by job_type, subject_id for no key update)
+update jobs set due_at = now(), published_at = null, publish_count = 0, waits_for = %(asked_for)s, updated_at = now()
+from waiting where jobs.id = waiting.id
+"""  # noqa: S608  -- constants of ours
+
 # In the order in which enqueueing meets them.
 _HOLD = """
 select id from jobs
@@ -150,6 +162,8 @@ What they wait for is the first ones, and everybody else who waits stands behind
 """
 _Taken = TypeVar("_Taken")
 _READING = (JobType.INGEST_CONTENT, JobType.TRANSCRIBE_CONTENT, JobType.ANALYZE_CONTENT)
+ASKED_FOR = "asked_for"
+"""What a job waits for that would have been tried later, had nobody asked for it."""
 
 
 def enqueue(
@@ -299,6 +313,17 @@ def hasten(connection: Connection, subject_ids: Sequence[UUID], group_key: str) 
         "group_key": group_key,
     }
     connection.execute(_HASTEN, values)
+
+
+def try_now(connection: Connection, subject_ids: Sequence[UUID], *job_types: JobType) -> None:
+    """Let the next try of these subjects' jobs, which waits after a failed one, be due now that a person asks for it.
+
+    What the far side or a breaker put off waits on, and so does who waits for their turn. The caller enqueued these
+    jobs before, or holds them (``hold``), and hands them out after the commit.
+    """
+    if subject_ids:
+        values = {"subjects": list(subject_ids), "types": [one.value for one in job_types], "asked_for": ASKED_FOR}
+        connection.execute(_TRY_NOW, values)
 
 
 def is_kept(connection: Connection, job_id: UUID) -> bool:

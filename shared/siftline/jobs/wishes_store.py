@@ -15,12 +15,20 @@ case when consecutive_failures > 0 then next_fetch_at
   else greatest(fresh_until, least(next_fetch_at, coalesce(last_fetch_at, now())
     + coalesce(wanted.minutes, greatest(wanted.most, wanted.least)) * interval '1 minute')) end
 """
+# What a plan that stays says of an earlier wish.
+_WANTED = """
+case when wanted.minutes is null then 'it is wanted as its own rhythm says from then on'
+  when wanted.minutes >= 120 and wanted.minutes %% 60 = 0
+    then format('it is wanted every %%s hours from then on', wanted.minutes / 60)
+  else format('it is wanted every %%s minutes from then on', wanted.minutes) end
+"""
 _SETTLE_REFRESH = f"""
 update sources set wished_minutes = wanted.minutes, refresh_min_minutes = wanted.least,
   refresh_max_minutes = wanted.most, updated_at = now(),
   refresh_minutes = coalesce(wanted.minutes, case when wished_minutes is null then refresh_minutes end, %(default)s),
   next_fetch_at = {_PLANNED_AT},
-  next_fetch_reason = case when next_fetch_at is distinct from {_PLANNED_AT} then %(reason)s else next_fetch_reason end
+  next_fetch_reason = case when next_fetch_at is distinct from {_PLANNED_AT} then %(reason)s
+    else regexp_replace(next_fetch_reason, 'it is wanted (every|as) [^);]+', {_WANTED}) end
 from (select source_id, min(refresh_minutes) as minutes, min(refresh_max_minutes) as most,
         case when count(*) = count(refresh_min_minutes) then min(refresh_min_minutes) end as least
       from subscriptions where source_id = any(%(source_ids)b::uuid[]) group by source_id) wanted

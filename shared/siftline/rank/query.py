@@ -17,6 +17,7 @@ _PAIRED = rf"[{UNPARTED}\uac00-\ud7a3]"
 _RUN = re.compile(rf"{_PAIRED}+")
 _PART = re.compile(r'(?P<never>-)?(?:"(?P<phrase>[^"]*)"?|(?P<word>[^\s"]+))')
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»＂", '"'))  # noqa: RUF001 - other quotation marks are meant
+_LONG = 8
 _SIGNS = re.compile(r"[\x00-\x1f\x7f]|[\\'&|!()<>:*]")
 
 
@@ -97,6 +98,26 @@ def may_be_mistyped(term: Term) -> bool:
     [True, False, False, False]
     """
     return not term.phrase and len(term.typed) >= 4 and term.typed.isalpha() and not _RUN.search(term.typed)
+
+
+def slips_of(word: str) -> int:
+    """Return how many wrong letters leave a word what it was."""
+    return 1 if len(word) < _LONG else 2
+
+
+def one_letter_off(word: str) -> list[str]:
+    """Return patterns of ``like`` that together mean all words at a typing distance of one, and some that are nearer.
+
+    >>> one_letter_off("ab")
+    ['_ab', '_b', 'a', 'a_', 'a_b', 'ab_', 'b', 'ba']
+    """
+    bare = _bare(word)
+    parts = [(bare[:place], bare[place:]) for place in range(len(bare) + 1)]
+    added = {f"{left}_{right}" for left, right in parts}
+    mistaken = {f"{left}_{right[1:]}" for left, right in parts if right}
+    left_out = {f"{left}{right[1:]}" for left, right in parts if right}
+    turned = {f"{left}{right[1]}{right[0]}{right[2:]}" for left, right in parts if len(right) > 1}
+    return sorted(added | mistaken | left_out | turned)
 
 
 def typing_distance(one: str, other: str) -> int:

@@ -7,7 +7,7 @@ from uuid import UUID
 from siftline.kit.db import Database
 from siftline.rank import words_store
 from siftline.rank.held_store import Filters
-from siftline.rank.query import Query, Term, may_be_mistyped, parse, typing_distance
+from siftline.rank.query import Query, Term, may_be_mistyped, parse, slips_of, typing_distance
 from siftline.rank.rarity import shares_of
 from siftline.rank.words_store import Counted, Partly, Terms
 
@@ -119,10 +119,16 @@ class Wording:
         with self._database.statement() as connection:
             terms = words_store.parse(connection, asked)
             found = words_store.counted(connection, user_id, filters, terms, most=1).found
-        held = (
-            {term.typed for term, count in zip(asked.terms, found, strict=True) if count != 0} if any(found) else set()
-        )
-        chosen = {typed: next((word for word in alike if word in held), None) for typed, alike in options.items()}
+        if not any(found):
+            return {}
+        counts = {term.typed: count for term, count in zip(asked.terms, found, strict=True) if count != 0}
+        # What is too common to be counted ("been") only where nothing that is counted is as much alike.
+        chosen = {
+            typed: next(
+                iter(sorted((word for word in alike if word in counts), key=lambda word: not counts[word])), None
+            )
+            for typed, alike in options.items()
+        }
         return {typed: word for typed, word in chosen.items() if word is not None}
 
     def _alike(self, term: Term) -> list[str]:
@@ -131,7 +137,7 @@ class Wording:
         with self._database.transaction() as connection:
             words = words_store.spellings(connection, term)
         near = sorted((typing_distance(term.typed.casefold(), word), place, word) for place, word in enumerate(words))
-        return [word for distance, _, word in near if 0 < distance <= (1 if len(term.typed) < 8 else 2)]
+        return [word for distance, _, word in near if 0 < distance <= slips_of(term.typed)]
 
 
 def _joined(shares: Mapping[UUID, float], rows: Sequence[Partly]) -> dict[UUID, float]:

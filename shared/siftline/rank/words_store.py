@@ -8,7 +8,7 @@ from psycopg.rows import class_row, scalar_row, tuple_row
 
 from siftline.kit.db import Connection
 from siftline.rank.held_store import Bounds, Filters, filtered, values_of
-from siftline.rank.query import Query, Term
+from siftline.rank.query import Query, Term, one_letter_off, slips_of
 from siftline.rank.rarity import telling
 from siftline.text.stop_words import STOP_WORDS
 
@@ -18,7 +18,7 @@ _BEST = 200
 COUNTED_MAX = 5_000
 """So many texts that hold a word are counted: it is no rarer for being in more."""
 _SIMILAR_MIN = 0.2
-_SPELLINGS_MAX = 8
+_SPELLINGS_MAX = 16
 
 # The grammars that texts are read by, each found by one step in its index; then every term in each of them.
 _PARSE = """
@@ -84,8 +84,17 @@ order by round(best.share::numeric, 4) desc, ts_rank(w.words, %(query)s::tsquery
 _FOUND = """(select asked.share, w.content_id from asked join content_words w on w.words @@ asked.query) as found
   join items i on i.content_id = found.content_id"""
 
-_SPELLINGS = """
-select word from search_spellings where word %% %(word)s
+# Short words have many neighbours, and few trigrams to tell them by: each that is one letter off is found by the index.
+# offset 0: one pattern after another.
+_ONE_OFF = """
+select word from (
+  select distinct found.word from unnest(%(patterns)b::text[]) as asked (pattern)
+  cross join lateral (select word from search_spellings where word like asked.pattern offset 0) as found) as near
+order by similarity(word, %(word)s) desc, word
+"""
+_ALIKE = """
+select word from search_spellings
+where word %% %(word)s and length(word) between %(shortest)s and %(longest)s
 order by similarity(word, %(word)s) desc, word limit %(limit)s
 """
 
@@ -239,11 +248,17 @@ def partly(
 
 
 def spellings(connection: Connection, term: Term) -> list[str]:
-    """Return words that are written much like a term, the most alike first. In a transaction."""
-    connection.execute("select set_config('pg_trgm.similarity_threshold', %s, true)", [str(_SIMILAR_MIN)])
-    values = {"word": term.typed.casefold(), "limit": _SPELLINGS_MAX}
+    """Return words that are written much like a term, the most alike first. In a transaction.
+
+    Of a word that one wrong letter leaves what it was, they are all that are one letter off.
+    """
+    word, slips = term.typed.casefold(), slips_of(term.typed)
     with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
-        return cursor.execute(_SPELLINGS, values).fetchall()
+        if slips == 1:
+            return cursor.execute(_ONE_OFF, {"word": word, "patterns": one_letter_off(word)}).fetchall()
+        cursor.execute("select set_config('pg_trgm.similarity_threshold', %s, true)", [str(_SIMILAR_MIN)])
+        lengths = {"shortest": len(word) - slips, "longest": len(word) + slips}
+        return cursor.execute(_ALIKE, {"word": word, **lengths, "limit": _SPELLINGS_MAX}).fetchall()
 
 
 def _common(query: Query) -> list[bool]:

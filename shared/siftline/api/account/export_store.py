@@ -71,9 +71,15 @@ SECTIONS = {
     "spending": _OWN.format(table="spendings", key="id", without=""),
 }
 """The kinds of records in their order, each with its query."""
-# As much as is asked for, but no further than the row with which it is as long as it may be.
+# As much as is asked for, but no further than the row with which it is as long as it may be; times as the API gives
+# them, whose columns are known by their type.
 _PAGE = """
-select kind, key, data, chars::int from (
+with times as materialized (
+  select distinct a.attname::text as name from pg_attribute a join pg_class c on c.oid = a.attrelid
+  where a.atttypid = 'timestamptz'::regtype and c.relnamespace = 'public'::regnamespace and c.relkind = 'r')
+select kind, key, data || coalesce((select jsonb_object_agg(name, replace(data ->> name, '+00:00', 'Z')) from times
+  where data ->> name is not null), '{{}}') as data, chars::int
+from (
   select %(kind)s as kind, key, data, length(data::text) as chars,
     sum(length(data::text)) over (order by key collate "C") - length(data::text) as before
   from (select key, data from ({section}) as own

@@ -179,7 +179,12 @@ def recording(connection: Connection, content_id: UUID) -> RecordingRow | None:
 
 def live_job(connection: Connection, content_id: UUID) -> LiveJobRow | None:
     """Return the job by which a content goes on, if there is one."""
-    return _live_jobs(connection, [content_id], [JobType.INGEST_CONTENT, JobType.ANALYZE_CONTENT]).get(content_id)
+    return live_jobs(connection, [content_id]).get(content_id)
+
+
+def live_jobs(connection: Connection, content_ids: Sequence[UUID]) -> dict[UUID, LiveJobRow]:
+    """Return the jobs by which contents go on, by content, where there is one."""
+    return _live_jobs(connection, content_ids, [JobType.INGEST_CONTENT, JobType.ANALYZE_CONTENT])
 
 
 def live_polls(connection: Connection, source_ids: Sequence[UUID]) -> dict[UUID, LiveJobRow]:

@@ -61,6 +61,9 @@ class SavedItem(BaseModel):
     id: UUID = Field(examples=[_ID])
     content_id: UUID = Field(description="The page behind the item, shared by all who hold it", examples=[_ID])
     status: Status = Field(examples=["PENDING"])
+    waiting: Waiting | None = Field(
+        default=None, description="Until when and why its reading is put off, where it cannot be tried now"
+    )
 
 
 class SaveItems(Asked):

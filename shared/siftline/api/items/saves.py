@@ -19,8 +19,9 @@ from siftline.api.http.problems import ProblemError, conflict, fault_of
 from siftline.api.http.request_checks import UnstorableEntry
 from siftline.api.http.routing import BODY_PROBLEMS, LOCATION, answer, new_router, responses
 from siftline.api.http.shapes import Cause
-from siftline.api.items import items_store
+from siftline.api.items import details_store, items_store
 from siftline.api.items.item_models import BatchAnswer, BatchAnswers, SavedItem, SaveItem, SaveItems, Status
+from siftline.api.items.waits import put_off
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError
 
@@ -121,6 +122,7 @@ class SaveRoutes:
                 ):
                     raise _reused()
             waiting = items_store.unpublished_jobs(connection, [saved.content_id])
+            saved.waiting = put_off(details_store.live_job(connection, saved.content_id))
         self._hand_out(waiting)
         return answer(202 if created else 200, saved, location=f"/v1/items/{saved.id}")
 
@@ -145,6 +147,9 @@ class SaveRoutes:
                 if not idempotency_store.keep(connection, caller.user_id, idempotency_key, digest, ids, batch=True):
                     raise _reused()
             waiting = items_store.unpublished_jobs(connection, [one.content_id for one in saved])
+            live = details_store.live_jobs(connection, [one.content_id for one in saved])
+            for one in saved:
+                one.waiting = put_off(live.get(one.content_id))
         self._hand_out(waiting)
         rest = iter(answers)
         return BatchAnswers(items=[one if isinstance(one, BatchAnswer) else next(rest) for one in checked])

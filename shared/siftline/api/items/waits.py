@@ -6,6 +6,7 @@ from siftline.api.http.shapes import Waiting
 from siftline.api.items.details_store import LiveJobRow
 from siftline.api.items.item_views import notice_of
 from siftline.jobs.credits_store import NO_CREDIT
+from siftline.jobs.jobs_store import ASKED_FOR
 
 # The codes of ``siftline.net.pacing`` and ``siftline.jobs.tenants``, which need more than the API has.
 _IN_TURN = frozenset({"host_busy", "tenant_busy"})
@@ -27,12 +28,17 @@ def waiting_of(job: LiveJobRow | None, *, notice_code: str | None = None) -> Wai
     return Waiting(code="in_turn", reason=reason)
 
 
+def put_off(job: LiveJobRow | None) -> Waiting | None:
+    """Return until when and for what an item's reading is put off, though it was asked for; ``None`` if it is not."""
+    return waiting_of(job) if job is not None and job.put_off else None
+
+
 def why_then(job: LiveJobRow, waiting: Waiting) -> str:
     """Return in a phrase why a source, whose live job waits so, is asked next when it is."""
     if job.state == "processing":
         return "it is being fetched"
     if not job.put_off:
-        return "its fetch is queued"
+        return "asked for: its fetch is queued" if job.waits_for == ASKED_FOR else "its fetch is queued"
     asked = re.fullmatch(r"http_(\d+)", waiting.code)
     if job.deferred and asked:
         return f"the server asked to wait until then ({asked[1]})"

@@ -13,7 +13,7 @@ from siftline.api.http.routing import BODY_PROBLEMS, LOCATION, answer, new_route
 from siftline.api.items import details_store, items_store
 from siftline.api.items.item_models import Reprocess, ReprocessFrom, SavedItem, Status, Step, Timeline
 from siftline.api.items.item_views import error_of, notice_of, undated_of
-from siftline.api.items.waits import waiting_of
+from siftline.api.items.waits import put_off, waiting_of
 from siftline.contracts import JobType, Priority
 from siftline.jobs import jobs_store as jobs
 from siftline.jobs.credits_store import NO_CREDIT
@@ -84,7 +84,7 @@ class WalkRoutes:
         )
 
     def reprocess(self, item_id: UUID, caller: CurrentCaller, body: Reprocess | None = None) -> Response[SavedItem]:
-        """Queue the page for another reading; one that is under way is followed by another.
+        """Queue the page for another reading; one that waits is tried now, one under way is followed by another.
 
         The caller pays for it alone, also where this very text was paid before.
         """
@@ -106,10 +106,12 @@ class WalkRoutes:
                 asked=True,
             )
             job_ids = jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
+            jobs.try_now(connection, [held.content_id], job.job_type)
+            later = put_off(details_store.live_job(connection, held.content_id))
             row = items_store.find_item(connection, caller.user_id, item_id)
         self._hand_out(job_ids)
         status = Status(row.status) if row is not None else Status.PENDING
-        saved = SavedItem(id=item_id, content_id=held.content_id, status=status)
+        saved = SavedItem(id=item_id, content_id=held.content_id, status=status, waiting=later)
         return answer(202, saved, location=f"/v1/items/{item_id}")
 
 

@@ -65,12 +65,14 @@ insert into folder_sources (folder_id, user_id, source_id)
 select id, user_id, %(source_id)s from folders where user_id = %(user_id)s and id = any(%(ids)b::uuid[])
 order by id on conflict (folder_id, source_id) do nothing
 """
+# What is followed no longer by the time that it is put in is left out.
 _PUT_IN_BY_NAME = """
 insert into folder_sources (folder_id, user_id, source_id)
 select f.id, f.user_id, new.source_id
 from unnest(%(source_ids)b::uuid[], %(names)s::text[]) as new (source_id, name)
   join folders f on f.user_id = %(user_id)s and folder_key(f.name) = folder_key(new.name)
-order by f.id, new.source_id on conflict (folder_id, source_id) do nothing
+  join subscriptions b on b.user_id = f.user_id and b.source_id = new.source_id
+order by f.id, new.source_id for key share of b on conflict (folder_id, source_id) do nothing
 """
 
 

@@ -22,9 +22,9 @@ class OutlineAnswer(BaseModel):
     """What became of one outline that names an address."""
 
     outcome: Outcome = Field(
-        description="`already`: you followed it before, and nothing changed; `merged`: an outline before this one "
-        "names the same source, and the folders and topics of this one were added; `duplicate`: one before names it, "
-        "and this one adds nothing; `refused`: see `error`"
+        description="`already`: you followed it before, and nothing but this changed: it is in its folders of the file "
+        "too; `merged`: an outline before this one names the same source, and the folders and topics of this one were "
+        "added; `duplicate`: one before names it, and this one adds nothing; `refused`: see `error`"
     )
     title: str | None = Field(description="As the file calls it")
     source_id: UUID | None = Field(default=None, description="The source that you follow now")

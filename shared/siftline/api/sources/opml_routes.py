@@ -121,12 +121,11 @@ class OpmlRoutes:
         )
 
     def take_in(self, upload: Annotated[Upload, Depends(_upload_of)], caller: CurrentCaller) -> OpmlAnswer:
-        """Follow what a file names, in one transaction; who follows something already changes nothing by it."""
+        """Follow what a file names, in one transaction; what one follows already comes into its folders too."""
         body, encoding = self._bytes(upload)
         read = opml.read(body, encoding=encoding, most=self._limits.max_outlines)
         outlines = read.outlines
         checked = [self._checked(outline) for outline in outlines]
-        wishes, folders = _merged(outlines, checked)
         with self._database.transaction() as connection:
             local = self._local(outlines, checked)
             known = self._known(connection, caller, local)
@@ -134,6 +133,9 @@ class OpmlRoutes:
             if self._allow_loopback:
                 untyped = local.keys() - known.keys()
                 checked = [_UNTYPED if place in untyped else one for place, one in enumerate(checked)]
+            before = {address.key: Followed(source_id, fresh=False, items=0) for address, source_id in known.values()}
+            wishes, folders = _merged(outlines, checked)
+            wishes = {key: wish for key, wish in wishes.items() if key not in before}
             beyond = set(self._following.beyond(connection, caller.user_id, list(wishes)))
             checked = [self._beyond() if isinstance(one, Address) and one.key in beyond else one for one in checked]
             wishes = {key: wish for key, wish in wishes.items() if key not in beyond}
@@ -145,15 +147,17 @@ class OpmlRoutes:
                 backfill=_BACKFILL,
                 priority=Priority.UNDER_72_HOURS,
             )
-            fresh = {one.source_id: list(folders[key]) for key, one in zip(wishes, followed, strict=True) if one.fresh}
+            sources = before | dict(zip(wishes, followed, strict=True))
+            named: dict[UUID, list[str]] = {}
+            for key, one in sources.items():
+                named.setdefault(one.source_id, []).extend(folders[key])
             if not folders_store.put_by_name(
-                connection, caller.user_id, fresh, empty=read.empty_folders, at_most=self._folders_at_most
+                connection, caller.user_id, named, empty=read.empty_folders, at_most=self._folders_at_most
             ):
                 detail = f"You may have {self._folders_at_most} folders; with those of this file there would be more."
                 raise conflict("too_many_folders", detail)
         self._hand_out(job_ids)
-        before = {address.key: Followed(source_id, fresh=False, items=0) for address, source_id in known.values()}
-        return _answered(outlines, checked, before | dict(zip(wishes, followed, strict=True)))
+        return _answered(outlines, checked, sources)
 
     def _bytes(self, upload: Upload) -> tuple[bytes, str | None]:
         """Return the file and, where the gateway made text of it, the encoding that it therefore has now."""

@@ -107,7 +107,9 @@ class SourceRoutes:
             f"{one}/refresh",
             summary="Fetch a source now",
             operation_id="refreshSource",
-            responses=responses((202, Source, "It will be fetched"), problems=(404, 409)),
+            responses=responses(
+                (202, Source, "It is fetched now, or when `next_fetch_reason` says"), problems=(404, 409)
+            ),
             tags=tags,
         )(self.refresh)
         router.post(
@@ -254,11 +256,13 @@ class SourceRoutes:
         return followed, job_ids
 
     def _fetch(self, connection: Connection, caller: Caller, source_id: UUID) -> list[UUID]:
-        """Enqueue a poll of a source that was taken."""
+        """Enqueue a poll of a source that was taken, due now where a retry waited."""
         followed = store.find_followed(connection, source_id, caller.user_id)
         if followed is None:
             raise not_found("source")
-        return self._following.fetch(connection, [followed], caller.user_id, priority=Priority.SAVED)
+        job_ids = self._following.fetch(connection, [followed], caller.user_id, priority=Priority.SAVED)
+        jobs.try_now(connection, [source_id], JobType.FETCH_SOURCE)
+        return job_ids
 
     @staticmethod
     def _take(connection: Connection, caller: Caller, source_id: UUID) -> store.Taken:

@@ -170,8 +170,8 @@ update sources set
     when %(gone)s then 'the server says that the feed is gone for good'
     when %(wait)s > before.backoff then 'the server asked to wait until then'
     when not before.ended then 'it is tried again after a failed try'
-    else format('after %%s failed %%s in a row', before.failures,
-                case before.failures when 1 then 'poll' else 'polls' end) end,
+    when before.failures = 1 then 'after a failed poll'
+    else format('after %%s failed polls in a row', before.failures) end,
   updated_at = now()
 from before where sources.id = before.id
 """
