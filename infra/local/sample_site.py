@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from email.utils import format_datetime, parsedate_to_datetime
+from email.utils import format_datetime
 from functools import cache
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,6 +15,7 @@ from infra.local import sample_media
 from infra.local.sample_feeds import MEDIA_TYPES, render_feed
 from infra.local.sample_library import SAMPLES_DIR, SampleArticle, SampleFeed, load_feed, load_feeds, load_weblog
 from infra.local.sample_pages import render_article, render_list
+from siftline.net.http_errors import http_date
 
 HTML = "text/html; charset=utf-8"
 SLOW_DEFAULT_S, SLOW_MOST_S = 10, 120
@@ -147,19 +148,12 @@ def _validated(content_type: str, body: bytes, modified: datetime, headers: Mapp
     tag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
     validators = {"ETag": tag, "Last-Modified": format_datetime(modified, usegmt=True), "Cache-Control": "no-cache"}
     known = headers.get("If-None-Match")
-    since = headers.get("If-Modified-Since")
+    since = http_date(headers.get("If-Modified-Since", ""))
     if known is not None:
         unchanged = known.strip() == "*" or tag in [part.strip().removeprefix("W/") for part in known.split(",")]
     else:
-        unchanged = since is not None and _not_after(modified, since)
+        unchanged = since is not None and modified <= since
     return Answer(304, content_type, b"", validators) if unchanged else Answer(200, content_type, body, validators)
-
-
-def _not_after(modified: datetime, since: str) -> bool:
-    try:
-        return modified <= parsedate_to_datetime(since)
-    except (TypeError, ValueError):  # not a date, or one without a zone: no validator at all (RFC 9110, 13.1.3)
-        return False
 
 
 TROUBLE = {

@@ -219,6 +219,22 @@ def test_who_has_it_already_is_told_so_and_who_has_not_gets_it(world: World, use
     assert later.headers["etag"] != etag
 
 
+@pytest.mark.parametrize("path", ["/v1/feed.atom", "/v1/editions.atom"])
+@pytest.mark.parametrize(
+    "since",
+    [
+        f"Mon, 01 Jan {'9' * 20} 00:00:00 GMT",
+        f"Mon, 01 Jan 2999 00:00:00 +{'9' * 20}",
+        f"Mon, {'9' * 20} Jan 2999 00:00:00 GMT",
+        "Mon, 01 Jan 2999 00:00:00 +9999",
+    ],
+)
+def test_a_date_that_is_none_is_passed_over(world: World, user: ApiClient, path: str, since: str) -> None:
+    token = token_of(user, **({"kind": "editions"} if "editions" in path else {}))["token"]
+    assert read(world, token, path, if_modified_since="Mon, 01 Jan 2999 00:00:00 GMT").status == 304
+    assert read(world, token, path, if_modified_since=since).status == 200
+
+
 def test_it_is_sent_packed_to_who_asks_so(world: World, user: ApiClient) -> None:
     hold(world, user, 0.5)
     answer = read(world, token_of(user)["token"], accept_encoding="gzip")

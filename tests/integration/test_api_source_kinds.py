@@ -86,7 +86,9 @@ def test_one_page_by_two_selectors_is_two_sources(world: World) -> None:
     assert refused["errors"][0]["pointer"] == "#/selector"
 
 
-@pytest.mark.parametrize("selector", ["h3 >", "a::before", "a:nonsense", "[", "div/a", "{}", ":is(" * 125])
+@pytest.mark.parametrize(
+    "selector", ["h3 >", "a::before", "a:nonsense", "[", "div/a", "{}", ":is(" * 125, "a:lang('')"]
+)
 def test_a_selector_that_is_none_is_refused_when_it_is_given(world: World, selector: str) -> None:
     user = world.user()
     answer = user.post("/v1/sources", {"url": SITE, "kind": "web", "selector": selector})
@@ -98,6 +100,10 @@ def test_a_selector_that_is_none_is_refused_when_it_is_given(world: World, selec
     sent = user.send("POST", "/v1/opml", body=outlines, headers={"content-type": "text/x-opml"}).json
     assert [outline["outcome"] for outline in sent["outlines"]] == ["refused"], sent
     assert user.get("/v1/sources").json["items"] == []
+    # AND costs the outlines beside it nothing
+    beside = outlines.replace("<body>", f'<body><outline text="World" xmlUrl="{WORLD_FEED}"/>')
+    sent = user.send("POST", "/v1/opml", body=beside, headers={"content-type": "text/x-opml"}).json
+    assert [outline["outcome"] for outline in sent["outlines"]] == ["subscribed", "refused"], sent
 
 
 def test_the_feeds_to_choose_from_are_shown(world: World) -> None:

@@ -12,6 +12,8 @@ from uuid import UUID
 import pytest
 from psycopg.types.json import Jsonb
 
+from siftline.api.sources.opml import NAMESPACE
+from siftline.api.sources.source_addresses import Address, SourceKind
 from siftline.contracts import JobType
 from siftline.fetch.kinds.feed_reader import FeedReader
 from siftline.ingest.page_child import PageReader
@@ -32,6 +34,14 @@ PAGE = Answer(
     f"<html><head><title>Dredging</title></head><body><article><h1>Dredging</h1>{SENTENCES}</article></body></html>".encode(),
     headers={"Content-Type": "text/html; charset=utf-8"},
 )
+
+
+VIEWERS = (
+    "https://www.google.com/amp/{}/x1", "https://google.com/amp/{}/x2", "https://bing.com/amp/{}/x3",
+    "https://x.cdn.ampproject.org/c/{}/x4", "https://cdn.ampproject.org/v/{}/x5",
+    "https://a:b@www.google.com/amp/{}/x6", "https://www.google.com/amp/a:b@{}/x7", "feed://www.google.com/amp/{}/x8",
+)  # fmt: skip
+"""Addresses of AMP viewers and caches, which are asked for what they show."""
 
 
 @pytest.fixture
@@ -135,6 +145,7 @@ def test_a_feed_of_this_machine_leads_to_its_own_origin_alone(
     own = [site.url("/story"), site.url("/talk")]
     others = [neighbour.url(path) for path in ("/?Action=DeleteQueue&QueueUrl=x", "/other")]
     others += [f"http://{host}:{neighbour.port}/x" for host in ("localhost", "0x7f.1", "[::ffff:127.0.0.1]")]
+    others += [form.format(f"127.0.0.1:{neighbour.port}") for form in VIEWERS[:-1]]
     links = [item(n, link=url.replace("&", "&amp;"), guid=None) for n, url in enumerate([*others, *own])]
     links[-1] = links[-1].replace("</item>", f"{enclosure}{transcript}</item>")
     feed = rss(*links).replace(b"<rss ", b'<rss xmlns:podcast="https://podcastindex.org/namespace/1.0" ')
@@ -197,14 +208,17 @@ def test_who_chooses_a_feed_that_a_page_named_typed_none_of_another_origin(
 ) -> None:
     user = World(database, allow_loopback=True).user()
     source_id = follow(user, site, "/page")
-    candidates = [{"url": one.url("/feed"), "title": "", "media_type": None} for one in (site, neighbour)]
+    shown = [form.format(f"127.0.0.1:{one.port}") for one in (site, neighbour) for form in VIEWERS]
+    urls = [site.url("/feed"), neighbour.url("/feed"), *shown]
+    candidates = [{"url": url, "title": "", "media_type": None} for url in urls]
     with database.transaction() as connection:
         connection.execute(
             "update sources set candidates = %s where id = %s",
             (Jsonb(candidates), source_id),
         )
     place = f"/v1/sources/{source_id}/choose"
-    assert user.post(place, {"url": neighbour.url("/feed")}).code == "address_refused"
+    for url in (neighbour.url("/feed"), *shown):
+        assert user.post(place, {"url": url}).code == "address_refused", url
     assert user.post(place, {"url": site.url("/feed")}).status == 202
 
 
@@ -221,6 +235,47 @@ def test_an_outline_of_a_file_is_typed_by_nobody(database: Database, site: Loopb
     answer = World(database).user().send("POST", "/v1/opml", body=body, headers={"content-type": "text/x-opml"})
     [error] = [one["error"] for one in answer.json["outlines"]]
     assert error["detail"] == "Addresses of this kind are not visited (loopback)."
+
+
+@pytest.mark.parametrize("named", ["xmlUrl='{}'", "htmlUrl='{}'", "siftline:kind='web' xmlUrl='{}'"])
+def test_an_outline_opens_no_origin_by_an_address_that_shows_it(
+    database: Database, neighbour: LoopbackServer, poller: Poller, named: str
+) -> None:
+    neighbour.answers["/x1"] = Answer(rss(item(1)))
+    world = World(database, allow_loopback=True)
+    shown = [form.format(f"127.0.0.1:{neighbour.port}") for form in VIEWERS]
+    outlines = "".join(f"<outline text='x' {named.format(url)}/>" for url in [*shown, neighbour.url("/x1")])
+    body = f"<opml version='2.0' xmlns:siftline='{NAMESPACE}'><body>{outlines}</body></opml>"
+    answer = world.user().send("POST", "/v1/opml", body=body, headers={"content-type": "text/x-opml"})
+    taken = [UUID(one["source_id"]) for one in answer.json["outlines"] if one["source_id"]]
+    assert [poller.failing(source_id) for source_id in taken] == []
+    assert {one["error"]["code"] for one in answer.json["outlines"]} == {"address_refused"}
+    assert neighbour.requests == []
+    # NOR does it where somebody typed that origin, and follows it
+    follow(world.user(), neighbour, "/x1")
+    answer = world.user().send("POST", "/v1/opml", body=body, headers={"content-type": "text/x-opml"})
+    assert {one["outcome"] for one in answer.json["outlines"]} == {"refused"}
+
+
+@pytest.mark.parametrize("form", VIEWERS[:-1])
+def test_who_types_an_address_that_shows_this_machine_typed_none_of_it(
+    database: Database, neighbour: LoopbackServer, form: str
+) -> None:
+    user = World(database, allow_loopback=True).user()
+    for host in (f"127.0.0.1:{neighbour.port}", "10.0.0.1"):
+        wish = {"url": form.format(host)}
+        for path, more in (("/v1/items", {}), ("/v1/sources", {}), ("/v1/sources", {"kind": "web"})):
+            assert user.post(path, wish | more).code == "address_refused"
+        [answer] = user.post("/v1/items/batch", {"items": [wish]}).json["items"]
+        assert answer["error"]["code"] == "address_refused"
+
+
+def test_a_source_opens_what_was_typed_and_not_what_that_shows() -> None:
+    """Whatever let its address pass."""
+    url = "http://127.0.0.1:9/x"
+    shown = Address(SourceKind.RSS, url, url, own_url="https://www.google.com/amp/127.0.0.1:9/x")
+    assert shown.typed_origin is None
+    assert Address(SourceKind.RSS, url, url, own_url=f"{url}#y").typed_origin == "http://127.0.0.1:9"
 
 
 def test_a_webhook_goes_to_this_machine_by_a_setting_of_its_own(database: Database) -> None:

@@ -3,6 +3,8 @@
 import json
 import secrets
 import signal
+import socket
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -358,6 +360,37 @@ def test_health_is_told_to_no_page_and_only_to_who_has_the_token_where_there_is_
     assert unbuildable(url, "secret") == {}
     with pytest.raises(WorkerAwayError, match="WORKER_HEALTH_TOKEN"):
         unbuildable(url)
+
+
+def test_health_believes_nothing_that_is_said_twice_and_outlives_who_hangs_up(make_toy):
+    toy = make_toy()
+    port = free_port()
+    toy.start("--no-ticks", "--health-port", str(port), WORKER_HEALTH_TOKEN="secret")
+    assert wait_until(lambda: answers(port, "/health", "secret"), 300)
+
+    def asked(*lines):
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as wire:
+            wire.sendall("\r\n".join(["GET /health HTTP/1.0", *lines, "", ""]).encode())
+            return wire.makefile("rb").readline().split()[1]
+
+    host, secret = "Host: 127.0.0.1", "Authorization: Bearer secret"
+    assert asked(host, secret) == b"200"
+    for twice in (
+        ("Host: evil.example", host, secret),
+        (host, "host: evil.example", secret),
+        (host, host, secret),
+        (host, secret, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: none"),
+        (host, "Authorization: Bearer other", secret),
+        (host, secret, secret),
+    ):
+        assert asked(*twice) == b"403", twice
+    # WHEN clients hang up in the middle of what they ask, or before they are told
+    for sent in (b"GET /hea", f"GET /health HTTP/1.0\r\n{host}\r\n{secret}\r\n\r\n".encode()) * 25:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as wire:
+            wire.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            wire.sendall(sent)
+    assert asked(host, secret) == b"200"
+    assert [line for line in toy.log().splitlines() if not line.startswith("{")] == []
 
 
 def health(port):

@@ -1,7 +1,7 @@
 import pytest
 
 from siftline.api.http.destinations import AddressRefusedError, check_destination
-from siftline.net.urls import InvalidUrlError, UnsupportedSchemeError
+from siftline.net.urls import InvalidUrlError, UnsupportedSchemeError, clean_url, host_of_url
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,33 @@ def test_a_visibly_private_address_is_refused(url: str) -> None:
     with pytest.raises(AddressRefusedError) as caught:
         check_destination(url, allow_loopback=False)
     assert caught.value.error_code == "address_refused"
+
+
+# What an AMP viewer or cache shows is asked for itself.
+WRAPPED = (
+    "https://www.google.com/amp/{}/x", "https://google.com/amp/{}/x", "http://google.co.uk./amp/{}/x",
+    "https://www.google.com/amp/s/{}/x", "https://bing.com/amp/{}/x", "https://www.bing.com/amp/s/{}/x",
+    "https://x.cdn.ampproject.org/c/{}/x", "https://cdn.ampproject.org/v/{}/x", "https://cdn.ampproject.org/wp/s/{}/x",
+    "https://user:pw@www.google.com:443/amp/{}/x", "https://www.google.com/amp/user:pw@{}/x", "www.google.com/amp/{}/x",
+    "HTTPS://WWW.GOOGLE.COM/%61mp/{}", "https://www.google.com/x/../amp/{}/x?y#z",
+    "https:\\\\www.google.com\\amp\\{}\\x",
+)  # fmt: skip
+INSIDE = (
+    "127.0.0.1:19002", "127.0.0.1", "127.1", "0x7f.1", "10.0.0.1", "169.254.169.254", "192.168.1.1:8080", "127.0.0.1.",
+    "a.localhost:1", "metadata.google.internal", "printer.local", "[::ffff:127.0.0.1]", "①②⑦.⓪.⓪.①",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("allow_loopback", [False, True])
+@pytest.mark.parametrize("wrapped", WRAPPED)
+def test_what_a_viewer_shows_is_judged_as_if_it_was_typed_and_opens_no_loopback(
+    wrapped: str, *, allow_loopback: bool
+) -> None:
+    for host in INSIDE:
+        with pytest.raises(AddressRefusedError):
+            check_destination(wrapped.format(host), allow_loopback=allow_loopback)
+    shown = check_destination(wrapped.format("news.example"), allow_loopback=allow_loopback)
+    assert host_of_url(clean_url(shown)) == "news.example"
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:8080/", "http://localhost/", "http://[::1]/"])

@@ -60,7 +60,16 @@ def test_both_forms_of_retry_after_are_understood(headers: dict[str, str], secon
     assert retry_after_s(headers, NOW) == seconds
 
 
-@pytest.mark.parametrize("value", ["", "0", "Sat, 01 Foo 2024", "Sat, 99 Jun 2024 12:00:00 GMT", "1 Jan 99999 0:0:0"])
+ENDLESS = "9" * 20
+NO_DATES = [
+    "", "0", "Sat, 01 Foo 2024", "Sat, 99 Jun 2024 12:00:00 GMT", "1 Jan 99999 0:0:0",
+    f"Mon, 01 Jan {ENDLESS} 00:00:00 GMT", f"Mon, {ENDLESS} Jan 2024 00:00:00 GMT",
+    f"Mon, 01 Jan 2024 {ENDLESS}:00:00 GMT", f"Mon, 01 Jan 2024 00:00:00 +{ENDLESS}",
+    f"Mon, 01 Jan 2024 00:00:00 -{ENDLESS}", "Mon, 01 Jan 2024 00:00:00 +9999", f"{ENDLESS} {ENDLESS}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", NO_DATES)
 def test_what_is_no_http_date_is_none(value: str) -> None:
     assert http_date(value) is None
 

@@ -95,6 +95,12 @@ def at(text: str) -> datetime:
         ("1661362853.25", "2022-08-24 17:40:53"),
         ("/Date(1534842000000)/", "2018-08-21 09:00"),
         ("D:20180821090000+02'00'", "2018-08-21 07:00"),
+        ("D:20180821090000-23'59'", "2018-08-22 08:59"),
+        ("D:20180821090000Z00'00'", "2018-08-21 09:00"),
+        ("D:20180821235960", "2018-08-21 23:59:59"),
+        ("D:20180821999999", "2018-08-21 00:00"),
+        ("20180821999999", "2018-08-21 00:00"),
+        ("201808212561", "2018-08-21 00:00"),
         ("２０１８年８月２１日\u3000９：００", "2018-08-21 09:00"),
         ("&nbsp;8 Oct 2018&#160;10:09 ", "2018-10-08 10:09"),
         ("8&amp;nbsp;Oct 2018", "2018-10-08 00:00"),
@@ -161,6 +167,18 @@ def test_what_is_no_whole_date_is_none(text: str) -> None:
     assert (found.at, found.undated_code in CODE) == (None, True)
     assert found.claim
     assert len(found.claim) <= CLAIM_MAX_CHARS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "D:20240506150405+99'99'", "D:20240506150405-24", "D:20240506150405+24'00'", "Mon, 06 May 2024 15:04:05 +9999",
+        "2024-05-06T15:04:05+99:99", "20240506T150405+2400", "6 May 2024 15:04 GMT+24", "2024-05-06+24:00",
+        "6 May 2024 15:04 XYZ (GMT-99:99)", "5/6/2024 15:04:05 -2500",
+    ],
+)  # fmt: skip
+def test_a_zone_that_is_a_day_or_more_from_utc_makes_a_date_unreadable(text: str) -> None:
+    assert Dates("en-US").read(text) == Claimed(None, "date_unreadable", text)
 
 
 @pytest.mark.parametrize("claim", [None, "", "  ", "&nbsp;", True, [], {"date": "2018"}])

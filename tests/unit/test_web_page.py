@@ -129,7 +129,9 @@ class TestBySelector:
         assert paths(feed) == expected
         assert all(entry.title in {"One", "Two", "Three"} for entry in feed.entries)
 
-    @pytest.mark.parametrize("selector", ["h3 >", "a::before", "a:nonsense", "[", "ns|a", "div/a", "", "{}"])
+    @pytest.mark.parametrize(
+        "selector", ["h3 >", "a::before", "a:nonsense", "[", "ns|a", "div/a", "", "{}", "a:lang('')"]
+    )
     def test_one_that_is_none_says_so(self, selector: str) -> None:
         with pytest.raises(InvalidSelectorError) as caught:
             links(self.BODY, frame=False, selector=selector)

@@ -15,6 +15,10 @@ NAMES = {
     "www.youtube.com": ["169.254.169.254"],
     "youtu.be": ["169.254.169.254"],
     "www.reddit.com": ["169.254.169.254"],
+    "www.google.com": ["169.254.169.254"],
+    "www.bing.com": ["10.0.0.1"],
+    "cdn.ampproject.org": ["127.0.0.1"],
+    "x.cdn.ampproject.org": ["127.0.0.1"],
     "xn--bcher-kva.test": ["127.0.0.1"],
 }
 """Names that resolve to inside addresses only."""
@@ -63,6 +67,11 @@ _TRICKS = (
     "jar:http://127.0.0.1!/",
     "unix:/var/run/docker.sock", "data:text/html,x", "javascript:alert(1)", "//127.0.0.1/",
     "http://[::ffff:127.0.0.1%25lo]/",
+    # Shown by an AMP viewer or cache
+    "https://www.google.com/amp/127.0.0.1:8080/x", "https://www.google.com/amp/s/127.0.0.1/x",
+    "https://www.google.com/amp/10.0.0.1/x", "https://user:pass@www.google.com/amp/127.1/x",
+    "https://www.bing.com/amp/127.0.0.1/x", "https://cdn.ampproject.org/v/169.254.169.254/latest",
+    "https://x.cdn.ampproject.org/c/127.0.0.1:8080/x", "https://x.cdn.ampproject.org/c/a.localhost/x",
 )  # fmt: skip
 SPELLINGS = (*(f"http://{host}/" for host in HOSTS), *_TRICKS)
 

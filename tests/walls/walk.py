@@ -149,11 +149,12 @@ class Rooms:
         """Return a public address that answers so; each is of a host of its own, for hosts are paced."""
         return f"http://p{next(self._numbers)}.public.test/{what}?{quote(url, safe='')}"
 
-    def poll(self, urls: Sequence[str], kind: str = "rss") -> list[list[str]]:
+    def poll(self, urls: Sequence[str], kind: str = "rss", **columns: object) -> list[list[str]]:
         """Follow addresses as sources, and read what comes of them; returns the codes that each ended with."""
         found = []
         for url in urls:
-            source_id = make_source(self._connection, url=url, url_key=f"key:{new_id()}", kind=kind, first_import="all")
+            columns |= {"url": url, "url_key": f"key:{new_id()}", "kind": kind, "first_import": "all"}
+            source_id = make_source(self._connection, **columns)
             self._connection.execute(
                 "insert into subscriptions (id, user_id, source_id) values (%s, %s, %s)",
                 (new_id(), self.user_id, source_id),
@@ -177,29 +178,33 @@ class Rooms:
         )
         return codes + [code for content_id in new for code in self._read(content_id)]
 
-    def read(self, urls: Sequence[str]) -> list[list[str]]:
+    def read(self, urls: Sequence[str], **columns: object) -> list[list[str]]:
         """Save addresses, past what the API refuses at once; returns the codes that each ended with."""
-        ids = [make_content(self._connection, url=url, url_key=f"key:{new_id()}") for url in urls]
+        ids = [make_content(self._connection, url=url, url_key=f"key:{new_id()}", **columns) for url in urls]
         return [self._read(content_id) for content_id in ids]
 
     def ask(self, path: str, urls: Sequence[str]) -> list[list[str]]:
-        """Ask the API to take addresses; what it takes is worked off."""
+        """Ask the API to take addresses; what it takes is worked off as it has taken it."""
         client = ApiClient(api_app.build(), self.user_id)
         answers = [client.post(path, {"url": url}) for url in urls]
-        work = self.read if path.endswith("items") else self.poll
         return [
-            [answer.code] if answer.status >= 400 else work([url])[0] for url, answer in zip(urls, answers, strict=True)
+            [answer.code]
+            if answer.status >= 400
+            else self._taken(self.read, "contents", answer.json["content_id"])
+            if path.endswith("items")
+            else self._taken(self.poll, "sources", answer.json["id"])
+            for answer in answers
         ]
 
     def import_opml(self, urls: Sequence[str]) -> list[list[str]]:
-        """Import addresses as an OPML file; what is followed then is polled."""
+        """Import addresses as an OPML file; what is followed then is polled as it is followed."""
         outlines = "".join(f"<outline text='x' xmlUrl={quoteattr(url)}/>" for url in urls)
         body = f"<opml version='2.0'><body>{outlines}</body></opml>"
         client = ApiClient(api_app.build(), self.user_id)
         answer = client.send("POST", "/v1/opml", body=body, headers={"content-type": "text/x-opml"})
         return [
-            [told["error"]["code"]] if told["error"] else self.poll([url])[0]
-            for url, told in zip(urls, answer.json["outlines"], strict=True)
+            [told["error"]["code"]] if told["error"] else self._taken(self.poll, "sources", told["source_id"])
+            for told in answer.json["outlines"]
         ]
 
     def broken(self) -> list[str]:
@@ -209,6 +214,12 @@ class Rooms:
     def forget(self) -> None:
         """Forget what was saved and followed, for a next way to begin with nothing."""
         self._connection.execute("truncate contents, items, source_entries, jobs, job_events, sources cascade")
+
+    def _taken(self, work: Callable[..., list[list[str]]], table: str, id_: str) -> list[str]:
+        """Work off what the API made of an address, in a row of its own: other hands may have made it too."""
+        query = f"select url, typed_origin from {table} where id = %s"
+        [(url, typed)] = self._connection.execute(query, [id_]).fetchall()
+        return work([url], typed_origin=typed)[0]
 
     def _read(self, content_id: UUID) -> list[str]:
         self._work(ingest_app, "CONTENT_PROCESSING", {"job_type": "ingest_content", "shared_content_id": content_id})

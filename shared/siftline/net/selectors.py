@@ -12,7 +12,7 @@ class BadSelectorError(PermanentError):
 
 
 def check_selector(selector: str) -> None:
-    """Raise ``BadSelectorError`` for what is no CSS selector, or none for a page at rest (``a::before``, ``a:hover``).
+    """Raise ``BadSelectorError`` for what is no CSS selector, or none for a page at rest (``a::before``).
 
     Namespaces (``ns|a``) are let through: that a page has none is seen when it is read.
     """
@@ -20,5 +20,6 @@ def check_selector(selector: str) -> None:
 
     try:
         HTMLTranslator().css_to_xpath(selector)
-    except (SelectorError, RecursionError) as error:
+    # It asserts what it takes for granted: that ``:lang('')`` names a language.
+    except (SelectorError, RecursionError, AssertionError) as error:
         raise BadSelectorError(INVALID) from error

@@ -302,10 +302,7 @@ class Dates:
         hour, minute, second = [*(int(part) for part in clock.groups() if part), 0, 0][:3]
         if half is not None and hour <= 12:
             hour = hour % 12 + 12 * half
-        if hour > 24 or minute > 59 or second > 60 or (hour == 24 and minute + second > 0):
-            return midnight
-        moment = shifted(midnight, timedelta(hours=hour, minutes=minute, seconds=min(second, 59)))
-        return in_zone(moment.replace(tzinfo=place), UTC)
+        return _moment(midnight, hour, minute, second, place)
 
     def _half(self, before: str, after: str) -> tuple[int | None, str, str]:
         """Return which half of the day is meant, 0 or 1, and what stands around the words that say so."""
@@ -489,19 +486,19 @@ def _as_figures(text: str) -> datetime | None:
         year, month, day, hour, minute, second = (
             int(part or least) for part, least in zip(match.groups()[:6], (1, 1, 1, 0, 0, 0), strict=True)
         )
-        ahead_min = int(match[8] or 0) * 60 + int(match[9] or 0)
-        return _plus(_day(year, month, day), hour, minute, second, ahead_min if match[7] == "+" else -ahead_min)
+        place = _ahead(match[7], match[8], match[9]) if match[7] else UTC
+        return _moment(_day(year, month, day), hour, minute, second, place)
     if match := _DAY_WITH_OFFSET.fullmatch(text):
         return _iso(f"{match[1]}T00:00:00{match[2].upper()}") or _refuse(UNREADABLE)
     if match := _DAY_OF_YEAR.fullmatch(text):
         if not 1 <= int(match[2]) <= 366:
             raise _RefusedError(UNREADABLE)
-        return _plus(_day(int(match[1]), 1, 1), 24 * (int(match[2]) - 1), 0, 0, 0)
+        return shifted(_day(int(match[1]), 1, 1), timedelta(days=int(match[2]) - 1))
     if not _NUMBER.fullmatch(text):
         return _day_before_nonsense(text)
     if (match := _COMPACT.fullmatch(text)) and len(text) != 10:
         year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
-        return _plus(_day(year, month, day), hour, minute, second, 0)
+        return _moment(_day(year, month, day), hour, minute, second, UTC)
     return _from_unix(float(text))
 
 
@@ -522,11 +519,12 @@ def _from_unix(number: float) -> datetime:
     raise _RefusedError(IMPLAUSIBLE)
 
 
-def _plus(midnight: datetime, hour: int, minute: int, second: int, ahead_min: int) -> datetime:
-    try:
-        return midnight + timedelta(hours=hour, minutes=minute - ahead_min, seconds=second)
-    except OverflowError:
-        raise _RefusedError(IMPLAUSIBLE) from None
+def _moment(midnight: datetime, hour: int, minute: int, second: int, place: tzinfo) -> datetime:
+    """Return a moment of a day; its first one where the time of day is none."""
+    if hour > 24 or minute > 59 or second > 60 or (hour == 24 and minute + second > 0):
+        return midnight
+    moment = shifted(midnight, timedelta(hours=hour, minutes=minute, seconds=min(second, 59)))
+    return in_zone(moment.replace(tzinfo=place), UTC)
 
 
 def _day(year: int, month: int, day: int) -> datetime:

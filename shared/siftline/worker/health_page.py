@@ -6,6 +6,7 @@ every function be built? Both name under ``unbuildable`` those that cannot, with
 """
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -14,12 +15,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from siftline.kit.errors import SiftlineError
+from siftline.kit.log import logger
 from siftline.net.loopback import refusal
 from siftline.worker.prometheus import CONTENT_TYPE, exposition
 from siftline.worker.worker import Worker
 
 Check = Callable[[], object]
 """Returns when a part is well; raises one of our errors when it is not."""
+_log = logger("worker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,15 @@ def answer(worker: Worker, checks: Mapping[str, Check], path: str) -> Answer:
             return _json(404, {"detail": "There are /health, /ready and /metrics."})
 
 
+class _Server(ThreadingHTTPServer):
+    """Says in one line of the log what went wrong with a request."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002  -- as the base class has them
+        """Let a client go that hung up."""
+        if not isinstance(sys.exception(), ConnectionError):
+            _log.exception("health_not_told")
+
+
 def serve_health(worker: Worker, checks: Mapping[str, Check], port: int, token: str = "") -> ThreadingHTTPServer:
     """Answer on 127.0.0.1 in a thread. ``checks`` are what readiness asks besides the queues.
 
@@ -61,7 +73,8 @@ def serve_health(worker: Worker, checks: Mapping[str, Check], port: int, token: 
 
         def do_GET(self) -> None:
             """Answer."""
-            headers = {name.lower(): value for name, value in self.headers.items()}
+            # What is sent twice is one list (RFC 9110, section 5.3): no name and no secret then.
+            headers = {name.lower(): ", ".join(self.headers.get_all(name, ())) for name in self.headers}
             why = refusal(headers, secret=token)
             found = answer(worker, checks, self.path) if why is None else _json(403, {"detail": why})
             self.send_response(found.status)
@@ -73,7 +86,7 @@ def serve_health(worker: Worker, checks: Mapping[str, Check], port: int, token: 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  -- http.server's own name
             """Keep quiet."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    server = _Server(("127.0.0.1", port), Handler)
     threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
     return server
 

@@ -77,6 +77,8 @@ WallClock = Annotated[
 Interests = Annotated[str, StringConstraints(max_length=10_000)]
 Zone = Annotated[str, StringConstraints(max_length=64)]
 Destination = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_048)]
+WrittenMailAddress = Annotated[str, StringConstraints(max_length=254)]
+"""Judged by ``siftline.text.mail_address`` as it was given."""
 _AT = "When it appears by the clock of its time zone; a time that a clock change leaves out is the first after it"
 _ZONE = "IANA name; null follows your own"
 _INTERESTS = "What this briefing is about, in your words; empty: all that comes in, by your own interests"
@@ -97,7 +99,7 @@ class MailDelivery(Asked):
     )
 
     channel: Literal["email"]
-    destination: Destination = Field(description="A mail address", examples=["reader@example.org"])
+    destination: WrittenMailAddress = Field(description="A mail address", examples=["reader@example.org"])
 
 
 class WebhookDelivery(Asked):

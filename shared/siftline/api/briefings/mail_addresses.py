@@ -6,7 +6,6 @@ question and changes nothing: mail scanners follow links.
 
 from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
@@ -14,6 +13,7 @@ from aws_lambda_powertools.event_handler.api_gateway import Router
 from pydantic import BaseModel, Field
 
 from siftline.api.briefings import caller_mail_addresses_store as store
+from siftline.api.briefings.briefing_models import WrittenMailAddress
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.hand_out import HandOut
 from siftline.api.http.link_pages import page, unknown_link
@@ -31,7 +31,7 @@ from siftline.text.mail_address import InvalidMailAddressError, mail_address
 class NewMailAddress(Asked):
     """An address whose owner is to be asked."""
 
-    address: Annotated[str, Field(max_length=254, examples=["reader@example.org"])]
+    address: WrittenMailAddress = Field(examples=["reader@example.org"])
 
 
 class MailAddress(BaseModel):

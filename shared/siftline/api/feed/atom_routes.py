@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import format_datetime, parsedate_to_datetime
+from email.utils import format_datetime
 from typing import Annotated, Any
 from uuid import UUID, uuid5
 
@@ -35,6 +35,7 @@ from siftline.api.sources import folders_store
 from siftline.api.sources.folders_store import FolderRow
 from siftline.kit.db import Database
 from siftline.kit.zones import zone
+from siftline.net.http_errors import http_date
 
 _EDITIONS_MAX = 20
 _MAX_AGE_S = 300
@@ -55,11 +56,8 @@ class Conditions:
         if self.etags:
             known = {tag.strip().removeprefix("W/") for tag in self.etags.split(",")}
             return "*" in known or etag.removeprefix("W/") in known
-        try:
-            since = parsedate_to_datetime(self.since)
-        except ValueError:
-            return False
-        return since.tzinfo is not None and changed_at <= since
+        since = http_date(self.since)
+        return since is not None and changed_at <= since
 
 
 def _conditions_of(request: Request) -> Conditions:

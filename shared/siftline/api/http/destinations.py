@@ -1,12 +1,11 @@
 """Addresses refused at once because anyone can see where they lead; others are judged when they are connected to."""
 
 import re
-from urllib.parse import urlsplit
 
 from siftline.kit.errors import PermanentError
 from siftline.net.http_typed import LOOPBACK, typed_origin
 from siftline.net.ip_addresses import literal_address, name_refusal, refusal
-from siftline.net.urls import InvalidUrlError, validate_url
+from siftline.net.urls import InvalidUrlError, clean_url, host_of_url, validate_url
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _AUTHORITY = re.compile(r"[^:/?#]*:[/\\]*([^/\\?#]*)")
@@ -40,23 +39,16 @@ def check_destination(url: str, *, allow_loopback: bool, setting: str = "") -> s
     """Return what a user typed in fetchable form, https where no scheme was typed; no name is looked up.
 
     Raises ``InvalidUrlError`` and ``UnsupportedSchemeError``, and ``AddressRefusedError`` for a host that is a private
-    address in any spelling, or a name that no public host has. Where loopback is open it has to be typed with its
-    scheme: what serves there hardly ever speaks https. ``setting``: what opens it, for whoever is refused.
+    address in any spelling, or a name that no public host has; the page that an AMP cache or viewer shows is judged as
+    well. Where loopback is open it has to be typed with its scheme: what serves there hardly ever speaks https.
+    ``setting``: what opens it, for whoever is refused.
     """
     whole = with_scheme(url)
     valid = validate_url(whole)
-    host = (urlsplit(valid).hostname or "").rstrip(".")
-    try:
-        address = literal_address(host)
-    except ValueError as error:
-        raise InvalidUrlError("The address names no valid host.") from error
-    if address is None:
-        reason = name_refusal(host, allow_loopback=allow_loopback)
-    else:
-        reason = refusal(address, allow_loopback=allow_loopback)
-    if reason is not None:
-        opens = f"; the setting {setting} opens them" if setting and reason == LOOPBACK else ""
-        raise AddressRefusedError(f"Addresses of this kind are not visited ({reason}){opens}.")
+    typed, asked = host_of_url(valid), host_of_url(clean_url(valid))
+    _check_host(typed, allow_loopback=allow_loopback, setting=setting)
+    if asked != typed:  # who typed a viewer's address typed none of this machine
+        _check_host(asked, allow_loopback=False)
     if whole != url and typed_origin(valid) is not None:
         raise InvalidUrlError("The address is one of this machine: type http:// in front of it.")
     return valid
@@ -73,3 +65,18 @@ def check_webhook(url: str, *, allow_loopback: bool) -> str:
     if found is not None and "@" in found[1]:
         raise InvalidUrlError("A user name or password in the address is not sent: check the signature instead.")
     return check_destination(url, allow_loopback=allow_loopback, setting="WEBHOOK_ALLOW_LOOPBACK")
+
+
+def _check_host(host: str, *, allow_loopback: bool, setting: str = "") -> None:
+    name = host.rstrip(".")
+    try:
+        address = literal_address(name)
+    except ValueError as error:
+        raise InvalidUrlError("The address names no valid host.") from error
+    if address is None:
+        reason = name_refusal(name, allow_loopback=allow_loopback)
+    else:
+        reason = refusal(address, allow_loopback=allow_loopback)
+    if reason is not None:
+        opens = f"; the setting {setting} opens them" if setting and reason == LOOPBACK else ""
+        raise AddressRefusedError(f"Addresses of this kind are not visited ({reason}){opens}.")

@@ -40,8 +40,11 @@ class Address:
 
     @property
     def typed_origin(self) -> str | None:
-        """The origin of this machine that it opens to its polls (``siftline.net.http_typed``)."""
-        return typed_origin(self.url)
+        """The origin of this machine that it opens to its polls (``siftline.net.http_typed``).
+
+        By what was typed: ``url`` may be what an AMP viewer's address led to.
+        """
+        return None if self.own_url is None else typed_origin(self.own_url)
 
 
 def address_of(url: str, *, kind: SourceKind | None, selector: str | None = None, allow_loopback: bool) -> Address:

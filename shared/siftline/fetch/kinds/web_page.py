@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from cssselect import SelectorError
 from lxml import etree
 from lxml.cssselect import CSSSelector
 
@@ -14,7 +13,7 @@ from siftline.fetch.kinds import html_tree
 from siftline.fetch.kinds.feed_locations import InvalidSelectorError
 from siftline.fetch.kinds.page_lists import HEADINGS, LEVELS, LINKS_MAX, Link, by_itself, distinct, text_of, title_of
 from siftline.kit.errors import PermanentError
-from siftline.net.selectors import INVALID
+from siftline.net.selectors import INVALID, BadSelectorError, check_selector
 from siftline.net.urls import canonical_url
 from siftline.text.instants import Dates
 
@@ -58,8 +57,9 @@ def article_links(
 
 def _selected(tree: Any, base: str, selector: str) -> Iterator[Link]:
     try:
+        check_selector(selector)
         chosen = CSSSelector(selector, translator="html")(tree)
-    except (SelectorError, etree.XPathError, RecursionError, ValueError) as error:
+    except (BadSelectorError, etree.XPathError, RecursionError, ValueError) as error:
         raise InvalidSelectorError(INVALID) from error
     for place, element in enumerate(chosen[:LINKS_MAX]):
         anchor = _anchor_of(element)
