@@ -20,7 +20,6 @@ from siftline.models.call_errors import CallFailedError, ModelBusyError
 from siftline.models.spending_store import Cap, Caps, Spending
 
 _LOST_MAX = 2
-
 Reason = Literal["paused", "answers_lost", "over_budget", "user_over_budget"]
 _OVER: dict[Cap, Reason] = {Cap.ALL: "over_budget", Cap.USER: "user_over_budget"}
 
@@ -57,7 +56,7 @@ class PaidCalls:
         payer: Callable[[Connection], UUID | None],
         job_id: UUID | None = None,
     ) -> Iterator[Spending]:
-        """Reserve the most that the call within the block can cost, in millionths of a dollar.
+        """Reserve the most that the call within the block can cost, in millionths of a dollar; yields what to settle.
 
         A call that raises ``CallFailedError`` gives the money back unless it may have been billed, and a
         ``ModelBusyError`` has all workers leave the provider alone. Whoever has an answer settles the spending

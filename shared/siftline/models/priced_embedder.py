@@ -1,8 +1,7 @@
-"""Vectors over an API, with everybody's money: set aside before a call, settled by what was counted, capped by the day.
+"""Vectors over an API: what a call may cost, what it did cost, and what somebody who needs it meanwhile is told.
 
-What is refused or not sent costs nothing. A provider that answers 429 is left alone by all workers for as long as it
-says; whoever needs it meanwhile, or has no money left, is told so before anything is sent. Where a text is refused,
-one of our own is asked about at once: only if that is refused too is the set-up wrong, and for everybody.
+Where a text is refused, one of our own is asked about at once: only if that is refused too is the set-up wrong, and for
+everybody.
 """
 
 import math
