@@ -24,7 +24,7 @@ from siftline.kit.ids import new_id
 from siftline.settings.functions import JobSettings
 from tests.api_client import Answered, World
 from tests.factories import FakeContext, make_content, make_job, sqs_event
-from tests.fakes import FakeProcessor, NoDeadLetters
+from tests.fakes import FakeClock, FakeProcessor, NoDeadLetters
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -43,7 +43,7 @@ class Desk:
         self.dead = sqs.create_queue(QueueName=f"{stem}-dlq")["QueueUrl"]
         urls, dead_urls = {Queue.ANALYSIS: self.live}, {Queue.ANALYSIS: self.dead}
         self.queues = SqsQueues(sqs, urls, dead_urls)
-        self.letters = SqsDeadLetters(sqs, self.queues, urls, dead_urls, SystemClock())
+        self.letters = SqsDeadLetters(sqs, self.queues, urls, dead_urls, FakeClock())  # however busy the machine
         self.publisher = Publisher(database, self.queues, JobSettings())
         world = World(database, sender=self.queues, dead_letter_queues=self.letters)
         world.depths.depths[Queue.ANALYSIS] = self.queues.depth(Queue.ANALYSIS)
