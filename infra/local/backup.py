@@ -156,8 +156,8 @@ def held_in(source: Path, migrations: Path = MIGRATIONS) -> str:
         _file(tar, _DUMP)
         if manifest["siftline_backup"] != _FORMAT:
             raise ValueError(manifest["siftline_backup"])
-        users = int(manifest["users"])
         maker = unknown_maker(manifest["migrations"], migrations)
+        users = 0 if maker else int(manifest["users"])
     if maker is not None:
         raise SetUpError(f"{source} was made by {maker}: restore it with the release that made it.")
     return counted(users, "user")

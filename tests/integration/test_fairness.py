@@ -194,7 +194,11 @@ def test_a_page_that_waits_for_its_turn_in_the_background_need_not_once_it_is_sa
     with house.database.transaction() as connection:
         page = make_content(connection, url="https://news.example/both", status="PENDING")
         jobs_store.enqueue(connection, [NewJob(INGEST, page, follower(make_user(connection)), Priority.UNDER_24_HOURS)])
-        connection.execute("update jobs set waits_for = %s, due_at = now() + interval '10 minutes'", [waits_for])
+        connection.execute(
+            "update jobs set waits_for = %s, due_at = now() + interval '10 minutes',"
+            " deferred_since = case when %s then null else now() end",
+            [waits_for, now],
+        )
     house.save(saver, "https://news.example/both")
     [(due,)] = house.world.sql("select due_at <= now() from jobs")
     assert due == now
