@@ -209,7 +209,7 @@ def test_no_database_is_made_for_a_file_that_is_no_backup(
 ) -> None:
     monkeypatch.delenv("DATABASE_URL", raising=False)
     (tmp_path / "ada.json").write_text('{"items": []}')
-    newer = tar_of(tmp_path / "newer.tar", {"siftline_backup": 1, "migrations": ["9999_tomorrow"]})
+    newer = tar_of(tmp_path / "newer.tar", {"siftline_backup": 1, "migrations": ["0001_schema", "9999_tomorrow"]})
     for source, why in ((tmp_path / "ada.json", "no backup"), (newer, "newer release"), (tmp_path / "none", "read")):
         assert main(["--from", str(source), "--folder", str(tmp_path / "new")]) == 1
         assert why in capsys.readouterr().err
