@@ -214,7 +214,7 @@ def test_turns_go_round_the_tenants_within_a_priority(database: Database) -> Non
 def test_a_tenant_has_no_more_handed_out_than_its_share_and_what_is_not_due_does_not_count(database: Database) -> None:
     flood = [make_job(database, group_key="user:flood") for _ in range(6)]
     with database.transaction() as connection:
-        assert [job.id for job in outbox_store.take(connection, flood, share=2)] == flood[:2]
+        assert {job.id for job in outbox_store.take(connection, flood, share=2)} == set(flood[:2])
         assert outbox_store.take_turns(connection, Queue.ANALYSIS, limit=100, share=2) == []
         connection.execute("update jobs set due_at = now() + interval '1 min' where id = %s", (flood[0],))
         (freed,) = outbox_store.take_turns(connection, Queue.ANALYSIS, limit=100, share=2)
