@@ -106,11 +106,12 @@ class ImpatientChannel(HTTPChannel):  # type: ignore[misc]  # it ships no types
         self._ahead = data
 
     def _drop_who_takes_nothing(self) -> None:
+        since = self._untaken_since  # the thread that answers sets it too
         if not self.total_outbufs_len:
             self._untaken_since = None
-        elif self._untaken_since is None:
+        elif since is None:
             self._untaken_since = self._now()
-        elif self._now() - self._untaken_since > UNTAKEN_S and not self.will_close:
+        elif self._now() - since > UNTAKEN_S and not self.will_close:
             self.will_close = True
             # There is no room to write to it: only so does it become one that is written to, and thereby closed.
             with suppress(OSError):  # it is gone already, which closes it as well
