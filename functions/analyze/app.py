@@ -24,11 +24,10 @@ def build() -> BatchConsumer:
     """Put the parts together, once a warm environment."""
     parts = producer(settings := AnalyzeSettings())
     scores = partial(scoring_wiring.open_scoring, settings, parts, open_directions)
-    names = partial(naming_wiring.open_naming, settings, parts.database)
     works = [
         Lazily(analyze_service.AnalyzeContent, partial(open_analysis, settings, parts.database)),
         Lazily(labelling.LabelUser, partial(open_labelling, settings, parts.database)),
-        Lazily(naming.NameClusters, names),
+        Lazily(naming.NameClusters, partial(naming_wiring.open_naming, settings, parts.database)),
         Lazily(scoring.ScoreUser, scores),
     ]
     subjects = {JobType.ANALYZE_CONTENT: analyze_service.subject_of, JobType.LABEL_USER: labelling.subject_of}
