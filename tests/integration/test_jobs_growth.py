@@ -22,6 +22,11 @@ select gen_random_uuid(), 'analyze_content', 'analysis', gen_random_uuid(), 'use
   case when %(state)s <> 'pending' then now() end, case when %(state)s = 'failed' then gen_random_uuid() end
 from generate_series(1, %(count)s) returning id
 """
+_FILL_TENANTS = """
+insert into jobs (id, job_type, queue, subject_id, group_key)
+select gen_random_uuid(), 'analyze_content', 'analysis', gen_random_uuid(), 'user:' || nr %% %(tenants)s
+from generate_series(1, %(count)s) nr
+"""
 _READ = """
 select coalesce(idx_tup_fetch, 0) + coalesce(seq_tup_read, 0) from pg_stat_xact_user_tables where relname = 'jobs'
 """
@@ -130,3 +135,18 @@ def test_an_arrow_reads_its_own_jobs_only(database: Database, arrow: Arrow, plan
         arrow(connection, waiting, failed)
         [after] = connection.execute(_READ).fetchone()
     assert after - before <= READ_MAX
+
+
+def test_a_hand_out_of_a_table_that_nobody_analysed_reads_a_few_jobs_of_each_tenant(database: Database) -> None:
+    tenants, limit = 50, 10
+    with database.transaction() as connection:
+        connection.execute("truncate jobs cascade")
+        connection.execute("delete from pg_statistic where starelid = 'jobs'::regclass")
+        connection.execute(_FILL_TENANTS, {"tenants": tenants, "count": WAITING})
+    with database.transaction() as connection:
+        [before] = connection.execute(_READ).fetchone()
+        outbox_store.in_turn(connection, Queue.ANALYSIS, counted_to=0)
+        taken = outbox_store.take_turns(connection, Queue.ANALYSIS, limit=limit, share=limit)
+        [after] = connection.execute(_READ).fetchone()
+    assert len(taken) == limit
+    assert after - before <= tenants * (limit + 2) + READ_MAX

@@ -62,7 +62,11 @@ where queue = %(queue)s and state = 'pending' and published_at is not null and {
 
 # Hand-outs of a queue go one after the other: two at once would count the same jobs as outstanding and choose the same
 # ones, and one of them would come away with nothing while others wait.
-_ONE_AT_A_TIME = "select pg_advisory_xact_lock(hashtextextended('hand_out ' || %(queue)s, 0))"
+# Until a young table is analysed, the planner expects one row of any condition, and would rather read and sort all that
+# waits, for each tenant again, than take a few rows in the order of an index.
+_ONE_AT_A_TIME = """
+select pg_advisory_xact_lock(hashtextextended('hand_out ' || %(queue)s, 0)), set_config('enable_sort', 'off', true)
+"""
 
 # That a message was sent need not be on disk: were that lost with the server, the message would be sent once more.
 # Of each tenant only its share is handed out at a time: messages stand in SQS in the order they came, and nobody's can
@@ -111,9 +115,11 @@ turns as (
   select own.id, own.priority, own.due_at,
     row_number() over (partition by tenants.group_key order by own.priority desc, own.due_at) as turn
   from tenants cross join lateral (
-    select count(*) filter (where due_at <= now()) as already from jobs
-    where queue = %(queue)s and state = 'pending' and published_at is not null and group_key = tenants.group_key
-      and {known("jobs")}) out
+    select count(*) filter (where due_at <= now()) as already from (
+      select due_at from jobs
+      where queue = %(queue)s and state = 'pending' and published_at is not null and group_key = tenants.group_key
+        and {known("jobs")}
+      order by published_at) handed_out) out
   cross join lateral (
     select id, priority, due_at from jobs
     where queue = %(queue)s and state = 'pending' and published_at is null and group_key = tenants.group_key
@@ -122,8 +128,9 @@ turns as (
   where tenants.group_key is not null),
 chosen as (select id from turns order by priority desc, turn, due_at limit %(limit)s),
 mine as (
-  select jobs.id from chosen join jobs using (id) where jobs.state = {PENDING} and jobs.published_at is null
-  order by jobs.job_type, jobs.subject_id for no key update of jobs skip locked)
+  select id from jobs
+  where id = any(array(select id from chosen)) and state = {PENDING} and published_at is null
+  order by job_type, subject_id for no key update skip locked)
 update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
 from mine where jobs.id = mine.id and set_config('synchronous_commit', 'off', true) is not null
 returning {_OUTGOING}
