@@ -5,7 +5,7 @@ from typing import Any
 
 from infra.local.postgres import free_port
 from infra.local.programs import Program, answers
-from infra.local.state import write_private
+from infra.local.state import private_folder, write_private
 from siftline.settings.functions import process_environment
 
 REGION = "us-east-1"
@@ -69,7 +69,7 @@ class MiniStack(Program):
     def launch(self) -> None:
         """Start without waiting."""
         for folder in ("state", "s3", "tmp"):
-            (self._home / folder).mkdir(parents=True, exist_ok=True)
+            private_folder(self._home / folder)
         write_private(self._home / "secret", self._access_key)
         super().launch()
 

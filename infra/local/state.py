@@ -22,7 +22,7 @@ class State:
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.logs = self.folder / "log"
+        self.logs = private_folder(self.folder / "log")
         self.worker_pid_file = self.folder / "worker.pid"
         self.token_file = self.folder / "token"
         self._address_file = self.folder / "address"
@@ -119,6 +119,13 @@ def run_command(folder: Path) -> str:
 def folder_argument(folder: Path) -> str:
     """Return what has to be added to a command so that it is for this folder: nothing for the usual one."""
     return "" if folder.resolve() == _USUAL.resolve() else f" FOLDER={shlex.quote(str(folder))}"
+
+
+def private_folder(path: Path) -> Path:
+    """Make a folder that only its owner can enter, or close one that others could."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.chmod(0o700)
+    return path
 
 
 def write_private(path: Path, text: str) -> None:

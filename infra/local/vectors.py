@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infra.local.guard import guarded
+from infra.local.state import private_folder
 from infra.local.vectors_collection import CONFIGURATION, DISTANCES, Collection, create_shard
 from infra.local.vectors_json import RefusedError, wrong
 from infra.local.wsgi import LoopbackServer
@@ -37,9 +38,8 @@ class Vectors:
     """The collections of one folder. What a killed process left half made is removed at the start."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = private_folder(folder)
         self._lock = threading.Lock()
-        folder.mkdir(parents=True, exist_ok=True)
         for entry in folder.iterdir():
             if entry.name.startswith("."):
                 shutil.rmtree(entry)

@@ -130,7 +130,8 @@ def test_the_next_run_with_another_key_finds_the_queues_of_this_one(tmp_path: Pa
                 client.send_message(QueueUrl=url, MessageBody="kept")
             else:
                 assert [m["Body"] for m in client.receive_message(QueueUrl=url)["Messages"]] == ["kept"]
-        assert (tmp_path / "secret").stat().st_mode & 0o077 == 0
+        for kept in ("secret", "state", "s3"):
+            assert (tmp_path / kept).stat().st_mode & 0o077 == 0
 
 
 def test_vectors_answer_only_who_has_their_key(vectors: str) -> None:

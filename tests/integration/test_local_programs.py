@@ -164,13 +164,13 @@ def test_a_stubborn_leftover_is_killed(sleeper):
     assert left.wait(60) == -signal.SIGKILL
 
 
-def test_the_token_and_the_environment_are_for_their_owner_alone(tmp_path, open_state):
+def test_the_token_the_environment_and_the_logs_are_for_their_owner_alone(tmp_path, open_state):
     state = open_state()
     assert state.token() is None
     state.keep_token("sl_secret")
     state.keep_environment({"A": "it's", "B": "2"})
     assert state.token() == "sl_secret"
-    for name in ("token", "environment"):
+    for name in ("token", "environment", "log"):
         assert (tmp_path / name).stat().st_mode & 0o077 == 0
     shown = subprocess.run(
         ["sh", "-c", f'set -a; . "{tmp_path}/environment"; printf "%s" "$A$B"'],
