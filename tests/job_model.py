@@ -119,7 +119,7 @@ class JobModel:
         """What waits after a failed try is due at once; what was told when to come back waits on."""
         live = self.live(job_type, subject_id)
         if live is not None and live.state == "pending" and live.due != NOW and not live.deferred:
-            live.due, live.publish_count = NOW, 0
+            live.due, live.publish_count, live.attempts = NOW, 0, max(live.attempts - 1, 0)
             live.unpublish()
 
     def claim(self, job: Job | None) -> bool:

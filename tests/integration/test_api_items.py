@@ -402,8 +402,20 @@ def test_a_retry_that_waits_is_brought_forward_by_who_asks_for_the_page(world: W
     saved = answer.json["items"][0]["item"] if how == "batch" else answer.json
     assert (saved["status"], saved["waiting"]) == ("PENDING", None)
     assert len(world.sender.sent[Queue.CONTENT_PROCESSING]) == 2
-    assert world.sql("select due_at <= now(), attempts, state from jobs") == [(True, 1, "pending")]
+    assert world.sql("select due_at <= now(), attempts, state from jobs") == [(True, 0, "pending")]
     assert user.get(f"/v1/items/{item_id}/timeline").json["waiting"]["code"] == "handed_out"
+
+
+@pytest.mark.parametrize("how", ["reprocess", "save", "batch"])
+def test_asking_often_uses_up_no_retry(world: World, how: str) -> None:
+    user = world.user()
+    item_id = save(user)["id"]
+    error = TransientError("The site answered 500.", code="http_500")
+    for _ in range(6):
+        put_off(world, JobType.INGEST_CONTENT, error, deferred=False)
+        assert ask_again(user, item_id, how).status < 300
+    put_off(world, JobType.INGEST_CONTENT, error, deferred=False)
+    assert world.sql("select due_at > now(), attempts, state from jobs") == [(True, 1, "pending")]
 
 
 @pytest.mark.parametrize("how", ["reprocess", "save", "batch"])

@@ -94,7 +94,8 @@ with waiting as (
     and state = {PENDING} and due_at > now() and deferred_since is null
     and coalesce(waits_for not in ('host_busy', 'tenant_busy'), true) and {known("jobs")}
   order by job_type, subject_id for no key update)
-update jobs set due_at = now(), published_at = null, publish_count = 0, waits_for = %(asked_for)s, updated_at = now()
+update jobs set due_at = now(), attempts = greatest(attempts - 1, 0), published_at = null, publish_count = 0,
+  waits_for = %(asked_for)s, updated_at = now()
 from waiting where jobs.id = waiting.id
 """  # noqa: S608  -- constants of ours
 
@@ -318,8 +319,9 @@ def hasten(connection: Connection, subject_ids: Sequence[UUID], group_key: str) 
 def try_now(connection: Connection, subject_ids: Sequence[UUID], *job_types: JobType) -> None:
     """Let the next try of these subjects' jobs, which waits after a failed one, be due now that a person asks for it.
 
-    What the far side or a breaker put off waits on, and so does who waits for their turn. The caller enqueued these
-    jobs before, or holds them (``hold``), and hands them out after the commit.
+    The failed try is given back, so that asking often uses up no retry. What the far side or a breaker put off waits
+    on, and so does who waits for their turn. The caller enqueued these jobs before, or holds them (``hold``), and hands
+    them out after the commit.
     """
     if subject_ids:
         values = {"subjects": list(subject_ids), "types": [one.value for one in job_types], "asked_for": ASKED_FOR}
