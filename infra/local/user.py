@@ -33,6 +33,8 @@ class NewUser:
 
     id: UUID
     token: str
+    revoked: int = 0
+    """How many other tokens, feed tokens among them, were revoked for it."""
 
 
 def make_user(database: Database, name: str, *, time_zone: str = "UTC", scopes: Iterable[Scope] = Scope) -> NewUser:
@@ -58,9 +60,8 @@ def reissue(database: Database, word: str, *, scopes: Iterable[Scope] = Scope, r
         [account] = accounts(connection, user_id)
         if account.deleted_at is not None:
             raise SetUpError("This user is being deleted.")
-        if revoke:
-            revoke_all(connection, user_id)
-        return NewUser(user_id, issue_token(connection, user_id, "reissued", scopes, None))
+        revoked = revoke_all(connection, user_id) if revoke else 0
+        return NewUser(user_id, issue_token(connection, user_id, "reissued", scopes, None), revoked)
 
 
 def user_named(connection: Connection, word: str) -> UUID:
@@ -208,6 +209,11 @@ def main(arguments: list[str]) -> int:
 
 def _tell(made: NewUser) -> None:
     print(f"user  {made.id}\ntoken {made.token}")
+    if made.revoked:
+        print(
+            f"Revoked {counted(made.revoked, 'other token')}, feed tokens included; within a minute no request passes "
+            "with them. If the token file of make run was among them, the next make run writes a new one."
+        )
 
 
 if __name__ == "__main__":

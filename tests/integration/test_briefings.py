@@ -424,6 +424,22 @@ def add(desk: Desk, story_id: UUID, *contents: UUID) -> None:
             )
 
 
+def test_a_text_with_two_addresses_on_its_site_is_cited_once(desk):
+    briefing = desk.brief()
+    lead = desk.item("Strait closes", site_name="Paper 0")
+    page = desk.item("Ministry closes strait", site_name="Paper 1")
+    moved = desk.item("Ministry closes strait", site_name="Paper 1", duplicate_of=page)
+    copied = desk.item("Ministry closes strait", site_name="Paper 2", duplicate_of=page)
+    story(desk, lead, page, moved, copied)
+    with desk.database.transaction() as connection:
+        connection.execute("update items set score = 0.9 where content_id = %s", [lead])
+    desk.run(briefing)
+    [edition] = desk.editions(briefing)
+    [told] = edition["document"]["stories"]
+    assert (told["title"], told["more"]) == ("Strait closes", 1)
+    assert sorted(one["site"] for one in told["citations"]) == ["Paper 1", "Paper 2"]
+
+
 def test_a_story_takes_one_place_and_comes_again_only_as_an_update(desk):
     """Cases C05, D13."""
     briefing = desk.brief()

@@ -17,6 +17,7 @@ def one(number: int, *, story: int | None = None, site: str | None = None, **mor
     content = UUID(int=number)
     values: dict[str, Any] = {
         "content_id": content,
+        "original_id": content,
         "item_id": UUID(int=number + 10_000),
         "story_key": UUID(int=story) if story is not None else content,
         "title": f"Title {number}",

@@ -129,7 +129,8 @@ _LOOK = f"""
         partition by story_key, site order by relevance desc, at desc, content_id) as place_of_site
       from judged where left_out is null and story_key in (select story_key from chosen)) as of_site) as ordered
   where place_of_story <= %(of_story_max)s)
-select to_jsonb(counted) as counted, m.content_id, m.item_id, m.story_key,
+select to_jsonb(counted) as counted,
+  m.content_id, coalesce(c.duplicate_of, c.id) as original_id, m.item_id, m.story_key,
   left(coalesce(nullif(c.title, ''), i.told_title, i.url, c.url), %(title_chars)s) as title,
   coalesce(i.url, c.url) as url,
   left(m.site, %(title_chars)s) as site, i.source_id, c.lang, c.summary,

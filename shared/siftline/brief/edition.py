@@ -122,6 +122,7 @@ def _counts(covered: Covered, choice: Choice) -> Mapping[str, Any]:
 
 def _story(place: int, slot: Slot) -> Mapping[str, Any]:
     lead = slot.lead
+    cited = _cited(slot)[:CITED_MAX]
     return {
         "place": place,
         "story_key": str(slot.story_key),
@@ -132,9 +133,17 @@ def _story(place: int, slot: Slot) -> Mapping[str, Any]:
         "rank": round(weight(slot), 4),
         "score": None if (scored := relevance(lead)) is None else round(scored, 4),
         "reasons": [line(reason) for reason in reasons(slot)],
-        "citations": [_content(one) for one in slot.others[:CITED_MAX]],
-        "more": max(0, slot.size - 1 - CITED_MAX),
+        "citations": [_content(one) for one in cited],
+        "more": slot.size - 1 - len(cited),
     }
+
+
+def _cited(slot: Slot) -> list[Candidate]:
+    """Return the contents that are cited beside the lead; a text that has two addresses on its site is cited once."""
+    shown = {(slot.lead.site, slot.lead.original_id): slot.lead}
+    for one in slot.others:
+        shown.setdefault((one.site, one.original_id), one)
+    return list(shown.values())[1:]
 
 
 def telling(one: Candidate) -> None:

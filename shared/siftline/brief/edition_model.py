@@ -62,6 +62,8 @@ class Candidate:
     """A content that came in during the window, or that belongs to a story that one of these continues."""
 
     content_id: UUID
+    original_id: UUID
+    """The content whose text it repeats; its own where it repeats none."""
     item_id: UUID
     story_key: UUID
     """Its story; a content of none is a story of its own, under its own id."""

@@ -80,7 +80,7 @@ def read_page(body: bytes, content_type: str, url: str) -> Page:
 
 def _decoded(body: bytes, content_type: str) -> str:
     if looks_binary(body):
-        raise UnsupportedContentTypeError("The address says that it holds text, and holds something else.")
+        raise UnsupportedContentTypeError("The address holds binary data, which cannot be read as text.")
     return decode(body, content_type)
 
 
