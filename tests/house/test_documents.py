@@ -1,4 +1,4 @@
-"""What documents name exists: make targets, environment variables, linked files, the files of a walk."""
+"""What documents name exists: make targets, environment variables, linked files and headings, the files of a walk."""
 
 import re
 from pathlib import Path
@@ -56,6 +56,21 @@ def test_every_file_that_a_document_links_to_exists(path: Path) -> None:
     links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
 
     assert not [link for link in links if not (path.parent / link).exists()]
+
+
+def _anchors(path: Path) -> set[str]:
+    """Return the anchors of a document's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=relative)
+def test_every_heading_that_a_document_links_to_exists(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#:\s]*)#([^)\s]+)\)", path.read_text(encoding="utf-8"))
+
+    assert not [
+        f"{name}#{anchor}" for name, anchor in links if anchor not in _anchors(path.parent / name if name else path)
+    ]
 
 
 def test_every_file_that_the_walks_name_exists_and_their_steps_are_counted() -> None:
