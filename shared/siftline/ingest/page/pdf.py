@@ -84,9 +84,10 @@ def read_pdf(body: bytes, url: str) -> Page:
 def _stated(document: pypdfium2.PdfDocument, name: str) -> str:
     """Return an entry of the metadata; nothing where it is no UTF-16, for the text does not depend on it."""
     try:
-        return document.get_metadata_value(name)
+        value: str = document.get_metadata_value(name)
     except UnicodeDecodeError:
         return ""
+    return value
 
 
 def _says_something(paragraphs: list[str], pages: int) -> bool:
