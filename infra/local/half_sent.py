@@ -16,7 +16,8 @@ from typing import Any
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]  # it ships no types
 from waitress.parser import HTTPRequestParser  # type: ignore[import-untyped]  # it ships no types
 
-HALF_SENT_S = 10.0
+from siftline.net.loopback_server import HALF_SENT_S
+
 UNTAKEN_S = 10.0
 CONNECTIONS_MAX = 1_000
 _CROWD = 200
