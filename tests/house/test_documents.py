@@ -1,4 +1,4 @@
-"""What the documents tell people to type exists: every make target, every environment variable, every linked file."""
+"""What documents name exists: make targets, environment variables, linked files and headings, the files of a walk."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from pydantic_settings import BaseSettings
 
 from siftline.settings import functions
-from tests.house.reading import ROOT, document, function_resources, relative, tracked_files
+from tests.house.reading import ROOT, SOURCE, document, function_resources, relative, tracked_files
 
 DOCUMENTS = [path for path in tracked_files() if path.suffix == ".md"]
 MAKEFILES = [ROOT / "Makefile", ROOT / "infra" / "build.mk"]
@@ -56,6 +56,33 @@ def test_every_file_that_a_document_links_to_exists(path: Path) -> None:
     links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
 
     assert not [link for link in links if not (path.parent / link).exists()]
+
+
+def _anchors(path: Path) -> set[str]:
+    """Return the anchors of a document's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=relative)
+def test_every_heading_that_a_document_links_to_exists(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#:\s]*)#([^)\s]+)\)", path.read_text(encoding="utf-8"))
+
+    assert not [
+        f"{name}#{anchor}" for name, anchor in links if anchor not in _anchors(path.parent / name if name else path)
+    ]
+
+
+def test_every_file_that_the_walks_name_exists_and_their_steps_are_counted() -> None:
+    text = (ROOT / "docs" / "walk.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/]+\.py)`", text)
+    missing = [name for name in named if "/" in name and not any((root / name).is_file() for root in (ROOT, SOURCE))]
+    walks = [re.findall(r"^(\d+)\. `", walk, re.MULTILINE) for walk in text.split("\n## ")[1:]]
+
+    assert not missing
+    assert len(walks) == 2
+    for steps, stated in zip(walks, re.findall(r"^(\d+) files\.", text, re.MULTILINE), strict=True):
+        assert [int(step) for step in steps] == list(range(1, int(stated) + 1))
 
 
 def test_every_target_that_make_help_lists_is_phony() -> None:

@@ -65,6 +65,15 @@ def shown(user: ApiClient) -> dict[str, Any]:
 
 
 def test_what_is_exported_before_an_account_is_deleted_is_what_the_api_showed(world: World, home: Household) -> None:
+    # Times with and without fractions, and such as end in a nought, are written as the API writes them.
+    for nth, at in enumerate(["2026-01-02 03:04:05.35867+00", "2026-01-02 03:04:05+00", "2026-01-02 03:04:05.1+02"]):
+        world.sql(
+            "update items set created_at = %s where id = (select id from items where user_id = %s"
+            " order by id offset %s limit 1)",
+            at,
+            home.ada.user_id,
+            nth,
+        )
     before = shown(home.ada)
     kinds = exported(home.ada, limit=2)
     assert delete_user(world.database, home.ada.user_id)

@@ -9,6 +9,7 @@ import pytest
 
 from siftline.api.items import items_store
 from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.ingest import saving
 from siftline.kit.db import Database
 from tests.factories import make_user
 from tests.polling import Poller, counts, item, rows, rss, subscribed
@@ -177,8 +178,65 @@ def test_new_permalinks_and_guids_bring_no_second_item_and_what_was_read_stays_r
     assert counts(database) == (5, 10, 5, 5)
     assert rows(database, "select id, user_id, content_id, read_at from items order by id") == before
     assert rows(database, "select id from jobs where state = 'pending'") == []
-    urls = [row["url"] for row in rows(database, "select url from contents order by url")]
+    shown = (
+        "select distinct coalesce(items.url, contents.url) as url from items join contents on content_id = contents.id"
+    )
+    urls = [row["url"] for row in rows(database, f"{shown} order by url")]
     assert urls == [server.url(f"/2024/entry-{n}/") for n in range(5)]
+
+
+FOREIGN = ("https://paper.example/a", "https://paper.example/b")
+
+
+def own_words(n: int, guid: str, link: str, words: str = "The very same words") -> str:
+    return item(n, guid=guid, link=link, title=f"Mine {n}", description=f"{words}, number {n}.")
+
+
+@pytest.mark.parametrize("guids", ["new", "old"])
+def test_a_feed_moves_and_changes_no_page_of_another_site(
+    database: Database, server: LoopbackServer, poller: Poller, guids: str
+) -> None:
+    """A feed that listed pages of another site may put neither its address nor its words in their place."""
+    source_id = subscribed(database, server)
+    first = rss(*(own_words(n, f"a{n}", link) for n, link in enumerate(FOREIGN)))
+    new, words = ("b", "The very same words") if guids == "new" else ("a", "Other words")
+    then = rss(*(own_words(n, f"{new}{n}", server.url(f"/evil/{n}"), words) for n in range(len(FOREIGN))))
+    assert polled(poller, server, source_id, first) == [2]
+    with database.transaction() as connection:
+        connection.execute("update contents set status = 'READY', title = 'Theirs', text = 'read', topics = '[]'")
+    polled(poller, server, source_id, then)
+    theirs = "select url, title, entry_html from contents where url like 'https://paper.example%%' order by url"
+    pages = rows(database, theirs)
+    assert pages == [{"url": url, "title": "Theirs", "entry_html": None} for url in FOREIGN]
+    shown = rows(database, "select url from items where url is not null")
+    assert not [one for one in shown if "evil" in one["url"]]
+
+
+@pytest.mark.parametrize("read", [True, False])
+def test_a_page_that_somebody_else_holds_too_stays_at_its_address_for_them(
+    database: Database, server: LoopbackServer, poller: Poller, read: bool
+) -> None:
+    """On a host of many people a feed may move its own followers' links, and nobody else's."""
+    source_id = subscribed(database, server)
+    old = [server.url(f"/bob/{n}") for n in range(2)]
+    new = [server.url(f"/mallory/{n}") for n in range(2)]
+    with database.transaction() as connection:
+        bob = make_user(connection)
+        saving.save_url(connection, bob, old[0])
+    polled(poller, server, source_id, rss(*(own_words(n, f"a{n}", link) for n, link in enumerate(old))))
+    with database.transaction() as connection:
+        if read:
+            connection.execute("update contents set status = 'READY', text = 'read', topics = '[]'")
+    polled(poller, server, source_id, rss(*(own_words(n, f"b{n}", link) for n, link in enumerate(new))))
+    with database.transaction() as connection:
+        saving.save_url(connection, bob, old[1])
+    held = "select c.url from contents c join items i on i.content_id = c.id where i.user_id = %s order by c.url"
+    urls = [row["url"] for row in rows(database, held, bob)]
+    assert urls == old
+    shown = (
+        "select coalesce(i.url, c.url) as url from contents c join items i on content_id = c.id where i.source_id = %s"
+    )
+    assert sorted(row["url"] for row in rows(database, shown, source_id)) == new
 
 
 def test_a_new_entry_with_the_title_of_an_old_one_stays_new(

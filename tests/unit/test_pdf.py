@@ -75,6 +75,15 @@ def test_a_title_that_a_word_processor_made_up_is_none(info: str, title: str) ->
     assert (page.title, page.published_at) == (title, None)
 
 
+@pytest.mark.parametrize("name", ["Title", "Author", "Subject", "CreationDate", "Keywords", "Producer"])
+@pytest.mark.parametrize("value", ["(\xfe\xff\xd8\x00)", "<FEFFD800>", "<FEFFDC00D800>"])
+def test_a_pdf_with_metadata_that_is_no_text_is_read_without_it(name: str, value: str) -> None:
+    page = read(pdf([SENTENCE, ""], info=f"/{name} {value}"))
+    assert SENTENCE in page.text
+    assert page.author is None
+    assert page.published_at is None
+
+
 def test_a_scanned_pdf_keeps_what_is_known_of_it() -> None:
     page = read(pdf([], ["12"], info="/Author (A. Writer)"))
     assert (page.text, page.word_count, page.notice_code) == ("", 0, "pdf_without_text")

@@ -189,18 +189,22 @@ on conflict (url_key) do nothing returning {_HELD}
 _HOLD_CONTENTS = f"""
 select {_HELD} from contents where url_key = any(%(url_keys)b::text[]) order by url_key for no key update
 """  # noqa: S608 - made of constants only
-# What who saves a page adds to it: that it can be asked with https, and what they typed of this machine. When a feed
-# of another site says that it was published counts no more, now that somebody holds it who may not follow that feed.
+# What who saves a page adds to it: that it can be asked with https, and what they typed of this machine. A page that
+# nobody read yet is asked for as they spell it: a feed may have moved it meanwhile. When a feed of another site says
+# that it was published counts no more, now that somebody holds it who may not follow that feed.
 _LEARN = """
 with held as (select id from contents where url_key = any(%(url_keys)b::text[]) order by url_key for no key update)
 update contents set typed_origin = coalesce(contents.typed_origin, new.typed_origin),
-  url = case when contents.url like 'http://%%' and new.url like 'https://%%' and contents.typed_origin is null
-    then new.url else contents.url end,
+  url = case
+    when contents.text is null and split_part(contents.url, '://', 2) <> split_part(new.url, '://', 2) then new.url
+    when contents.url like 'http://%%' and new.url like 'https://%%' and contents.typed_origin is null then new.url
+    else contents.url end,
   sort_at = case when published_at is null then first_seen_at else sort_at end
 from held, unnest(%(url_keys)b::text[], %(urls)b::text[], %(typed)s::text[]) as new (url_key, url, typed_origin)
 where contents.id = held.id and contents.url_key = new.url_key and (
   (contents.typed_origin is null
     and (new.typed_origin is not null or (contents.url like 'http://%%' and new.url like 'https://%%')))
+  or (contents.text is null and split_part(contents.url, '://', 2) <> split_part(new.url, '://', 2))
   or (published_at is null and sort_at < first_seen_at))
 """
 _READINGS = """

@@ -77,8 +77,11 @@ _PAGE = """
 with times as materialized (
   select distinct a.attname::text as name from pg_attribute a join pg_class c on c.oid = a.attrelid
   where a.atttypid = 'timestamptz'::regtype and c.relnamespace = 'public'::regnamespace and c.relkind = 'r')
-select kind, key, data || coalesce((select jsonb_object_agg(name, replace(data ->> name, '+00:00', 'Z')) from times
-  where data ->> name is not null), '{{}}') as data, chars::int
+select kind, key, data || coalesce((
+  select jsonb_object_agg(name, replace(
+    to_char((data ->> name)::timestamptz at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), '.000000', ''))
+  from times where case when data ->> name like '%%+00:00' then isfinite((data ->> name)::timestamptz) end
+  ), '{{}}') as data, chars::int
 from (
   select %(kind)s as kind, key, data, length(data::text) as chars,
     sum(length(data::text)) over (order by key collate "C") - length(data::text) as before

@@ -21,6 +21,10 @@ from siftline.api.http.request_checks import UNSTORABLE
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
+# What PostgreSQL takes for an integer after rounding, and more places than any kept order has: anybody can make up a
+# cursor.
+_RANK_MAX = 2**31 - 2
+_PLACES_MAX = 1_000_000
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 T = TypeVar("T")
 _NO_CURSOR = "This is not the `next` of a page of this list: send it with the parameters that the page was asked with."
@@ -76,7 +80,7 @@ def _decoded(word: str) -> list[Any]:
 
 
 def _is_rank(number: Any) -> bool:
-    return isinstance(number, int | float) and not isinstance(number, bool) and abs(number) < 2**31
+    return isinstance(number, int | float) and not isinstance(number, bool) and abs(number) <= _RANK_MAX
 
 
 def _no_cursor() -> ProblemError:
@@ -182,7 +186,7 @@ def decode_order(word: str | None) -> OrderCursor | None:
         return None
     try:
         key, place = _decoded(word)
-        if not isinstance(place, int) or not _is_rank(place) or place < 0:
+        if type(place) is not int or not 0 <= place <= _PLACES_MAX:
             raise ValueError(word)
         return OrderCursor(UUID(hex=key), place)
     except _FAULTS as error:

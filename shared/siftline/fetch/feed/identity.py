@@ -93,6 +93,8 @@ class Move:
     old_key: str
     moved_id: UUID | None = None
     """Its content, where the entry has another address now."""
+    url_key: str | None = None
+    """The key of its content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,7 @@ def judge(source_id: UUID, poll: Sequence[Identified], ledger: Iterable[Known]) 
             verdict.seen.append(identified)
         else:
             moved = identified.link is not None and known.link is not None and identified.link != known.link
-            verdict.moves.append(Move(identified, known.entry_key, known.content_id if moved else None))
+            verdict.moves.append(Move(identified, known.entry_key, known.content_id if moved else None, known.url_key))
         if known.content_id is None and known.url_key is not None:
             verdict.returns.append(Return(Arrival(identified, known.url_key), known.first_seen_at))
         if known.content_sha256 != identified.content_sha256:

@@ -109,7 +109,7 @@ class Intake:
         source_id, verdict = self._source.id, self._verdict
         rows = [stored.get(content.url_key) for content in brought]
         ledger_store.move_entries(connection, source_id, verdict.moves)
-        poll_store.relink_contents(connection, self._relinked())
+        poll_store.relink_contents(connection, source_id, self._relinked())
         ledger_store.add_entries(connection, source_id, zip(brought, rows, strict=True))
         poll_store.give_items(
             connection, source_id, [(one, row) for one, row in zip(brought, rows, strict=True) if row]
@@ -195,8 +195,12 @@ class Intake:
         """Whether a content is this feed's alone, and all of it for the feed to say."""
         return url_key is not None and url_key.startswith(f"entry:{self._source.id}:")
 
+    def _spoke_for(self, url_key: str | None) -> bool:
+        """Whether a known entry's content is this feed's to change, whatever the entry links to by now."""
+        return url_key is None or self._is_own(url_key) or speaks_for(self._speakers, url_key)
+
     def _may_say(self, edit: Edit) -> bool:
-        return self._speaks_for(edit.identified) or self._is_own(edit.url_key)
+        return self._is_own(edit.url_key) or (self._speaks_for(edit.identified) and self._spoke_for(edit.url_key))
 
     def _allowed(self, edit: Edit) -> Edit:
         """Return the edit, without its content where another site's page stands behind it."""
@@ -208,11 +212,14 @@ class Intake:
         return None if self._may_say(edit) or recording_url(entry) is not None else told_row(entry)
 
     def _relinked(self) -> dict[UUID, str]:
-        """Return the contents whose pages the site has moved, with their new addresses."""
+        """Return the contents whose pages the site has moved, with their new addresses: from its own to its own."""
         return {
             move.moved_id: clean_url(move.identified.entry.link)
             for move in self._verdict.moves
-            if move.moved_id and move.identified.entry.link and self._speaks_for(move.identified)
+            if move.moved_id
+            and move.identified.entry.link
+            and self._speaks_for(move.identified)
+            and self._spoke_for(move.url_key)
         }
 
     def _job(self, content_id: UUID, published_at: datetime | None, *, made: bool = False) -> NewJob:

@@ -111,11 +111,22 @@ on conflict (user_id, content_id) do nothing
 # In one order for all feeds that list the same pages.
 _HOLD_CONTENTS = "select from contents where id = any(%(ids)b::uuid[]) order by url_key for no key update"
 
-# Its key stays: it is the page that it was, and what was deleted under that stays deleted.
+# Its key stays: it is the page that it was, and what was deleted under that stays deleted. What was read stays as it
+# was read; only a page that nobody read yet, and that no one else holds, is asked for at the new address: a feed must
+# not put its own page where others find theirs.
 _RELINK_CONTENTS = """
 with held as (select id from contents where id = any(%(ids)b::uuid[]) order by url_key for no key update)
 update contents set url = moved.url, updated_at = now()
-from held join unnest(%(ids)b::uuid[], %(urls)b::text[]) as moved (id, url) using (id) where contents.id = held.id
+from held join unnest(%(ids)b::uuid[], %(urls)b::text[]) as moved (id, url) using (id)
+where contents.id = held.id and contents.text is null and not exists (
+  select from items i where i.content_id = contents.id and i.source_id is distinct from %(source_id)s)
+"""
+_RELINK_ITEMS = """
+with held as (
+  select items.id, moved.url from items
+  join unnest(%(ids)b::uuid[], %(urls)b::text[]) as moved (id, url) on items.content_id = moved.id
+  where items.source_id = %(source_id)s order by items.user_id, items.content_id for no key update of items)
+update items set url = held.url from held where items.id = held.id
 """
 
 _EDIT_CONTENTS = """
@@ -183,12 +194,13 @@ def give_items(connection: Connection, source_id: UUID, brought: Sequence[tuple[
         connection.execute(_ADD_ITEMS, values)
 
 
-def relink_contents(connection: Connection, urls: Mapping[UUID, str]) -> None:
-    """Give contents the address at which their pages are now."""
+def relink_contents(connection: Connection, source_id: UUID, urls: Mapping[UUID, str]) -> None:
+    """Give the items of a source the addresses at which their pages are now, and to contents that nobody read yet."""
     if urls:
-        values = {"ids": list(urls), "urls": list(urls.values())}
+        values = {"source_id": source_id, "ids": list(urls), "urls": list(urls.values())}
         connection.execute(_HOLD_CONTENTS, values)
         connection.execute(_RELINK_CONTENTS, values)
+        connection.execute(_RELINK_ITEMS, values)
 
 
 def edit_contents(connection: Connection, edits: Iterable[Edit]) -> list[UUID]:

@@ -55,7 +55,7 @@ def read_pdf(body: bytes, url: str) -> Page:
     """
     try:
         with closing(pypdfium2.PdfDocument(body)) as document:
-            stated = document.get_metadata_dict()
+            stated = {name: _stated(document, name) for name in ("Title", "Author", "Subject", "CreationDate")}
             pages = list(_pages(document))
             count = len(document)
     except pypdfium2.PdfiumError as error:
@@ -79,6 +79,14 @@ def read_pdf(body: bytes, url: str) -> Page:
         word_count=count_words(text),
         notice_code=None if paragraphs else PDF_WITHOUT_TEXT,
     )
+
+
+def _stated(document: pypdfium2.PdfDocument, name: str) -> str:
+    """Return an entry of the metadata; nothing where it is no UTF-16, for the text does not depend on it."""
+    try:
+        return document.get_metadata_value(name)
+    except UnicodeDecodeError:
+        return ""
 
 
 def _says_something(paragraphs: list[str], pages: int) -> bool:
