@@ -6,6 +6,7 @@ from typing import Any
 from infra.local.postgres import free_port
 from infra.local.programs import Program, answers
 from infra.local.state import private_folder, write_private
+from siftline.net.loopback_server import HALF_SENT_S
 from siftline.settings.functions import process_environment
 
 REGION = "us-east-1"
@@ -29,7 +30,8 @@ _CANONICAL_PORT = "4566"
 class MiniStack(Program):
     """One MiniStack server on 127.0.0.1; a context manager. ``port`` 0 takes a free one.
 
-    It answers only who signs requests with ``access_key``, and no page of a browser (``infra.local.guard``).
+    It answers only who signs requests with ``access_key``, and no page of a browser (``infra.local.guard``); whoever
+    has sent no such request within ``half_sent_s`` is dropped (``infra.local.strangers``).
     ``everything`` starts all of its services, Lambda and CloudFormation included, for deploying the template into it;
     else only those that the application itself calls; then nothing guards it, for the functions that it runs are given
     credentials of its own. State is kept in ``home`` between runs if ``persists``.
@@ -44,9 +46,11 @@ class MiniStack(Program):
         access_key: str = CREDENTIALS["AWS_ACCESS_KEY_ID"],
         persists: bool = True,
         everything: bool = False,
+        half_sent_s: float = HALF_SENT_S,
     ) -> None:
         self._home = home.absolute()
         self._access_key = access_key
+        self._half_sent_s = half_sent_s
         self._port = port or free_port()
         # One process: with workers of its own, a killed parent would leave them behind on the port.
         options = ["--bind", f"127.0.0.1:{self._port}", "--workers", "0", "--keep-alive", "75"]
@@ -71,6 +75,7 @@ class MiniStack(Program):
         for folder in ("state", "s3", "tmp"):
             private_folder(self._home / folder)
         write_private(self._home / "secret", self._access_key)
+        write_private(self._home / "patience", str(self._half_sent_s))
         super().launch()
 
     def _environment_of(self, *, persists: bool, everything: bool) -> dict[str, str]:

@@ -14,9 +14,10 @@ from functools import partial
 from typing import Any
 
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]  # it ships no types
-from waitress.parser import HTTPRequestParser  # type: ignore[import-untyped]  # it ships no types
+from waitress.parser import HTTPRequestParser, ParsingError  # type: ignore[import-untyped]  # it ships no types
 
-HALF_SENT_S = 10.0
+from siftline.net.loopback_server import HALF_SENT_S
+
 UNTAKEN_S = 10.0
 CONNECTIONS_MAX = 1_000
 _CROWD = 200
@@ -32,6 +33,13 @@ class _OneRequest(HTTPRequestParser):  # type: ignore[misc]  # it ships no types
     def __init__(self, adj: object, *, behind: Callable[[bytes], None]) -> None:
         super().__init__(adj)
         self._behind = behind
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Read the head. What Python refuses besides, such as a number of too many digits, is answered with 400."""
+        try:
+            super().parse_header(header_plus)
+        except ValueError as error:
+            raise ParsingError("The head cannot be read.") from error
 
     def received(self, data: bytes) -> int:
         """Take bytes; returns how many."""

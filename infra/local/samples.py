@@ -11,14 +11,16 @@ import signal
 import sys
 import threading
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Self
 
 from infra.local.sample_library import SampleArticle
 from infra.local.sample_site import Answer, SampleSite
+from siftline.net.loopback_server import ImpatientServer
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8099
+_CONNECTIONS_MAX = 100
 _POLL_S = 0.1  # how soon the server sees that it shall stop
 
 
@@ -31,7 +33,7 @@ class SampleServer:
 
     def __init__(self, port: int = 0, now: datetime | None = None) -> None:
         self._stopping = threading.Event()
-        self._http = _HttpServer((HOST, port), self._stopping)
+        self._http = _HttpServer(port, self._stopping)
         self.base_url = f"http://{HOST}:{self._http.server_port}"
         self._site = SampleSite(self.base_url, (now or datetime.now(UTC)).astimezone(UTC))
         self._http.site = self._site
@@ -59,16 +61,13 @@ class SampleServer:
         return [article for feed in self._site.feeds for article in feed.articles]
 
 
-class _HttpServer(ThreadingHTTPServer):
+class _HttpServer(ImpatientServer):
     """Knows the site, and wakes the sleepers of ``/trouble/slow`` when it stops."""
 
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 256
     site: SampleSite
 
-    def __init__(self, address: tuple[str, int], stopping: threading.Event) -> None:
-        super().__init__(address, _Handler)
+    def __init__(self, port: int, stopping: threading.Event) -> None:
+        super().__init__(port, _Handler, connections_max=_CONNECTIONS_MAX)
         self.stopping = stopping
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # as the base class types them
@@ -83,16 +82,18 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "SiftlineSamples"
     sys_version = ""
-    timeout = 60  # an idle connection, in seconds
+    timeout = 60  # for an answer to be taken, in seconds
     server: _HttpServer
 
     def do_GET(self) -> None:
         """Send the answer with its body."""
-        self._send(self.server.site.answer(self.path, dict(self.headers)))
+        with self.server.answering(self.connection) as asks:
+            if asks:
+                self._send(self.server.site.answer(self.path, dict(self.headers)))
 
     def do_HEAD(self) -> None:
         """Send the answer's head alone."""
-        self._send(self.server.site.answer(self.path, dict(self.headers)))
+        self.do_GET()
 
     def _send(self, answer: Answer) -> None:
         if answer.delay_s and self.server.stopping.wait(answer.delay_s):

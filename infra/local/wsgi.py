@@ -13,7 +13,8 @@ import waitress  # type: ignore[import-untyped]  # it ships no types
 from waitress import wasyncore
 
 from infra.local.errors import SetUpError
-from infra.local.half_sent import CONNECTIONS_MAX, HALF_SENT_S, ImpatientChannel
+from infra.local.half_sent import CONNECTIONS_MAX, ImpatientChannel
+from siftline.net.loopback_server import HALF_SENT_S
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication

@@ -4,7 +4,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -119,6 +119,26 @@ def test_a_web_socket_is_refused(aws: MiniStack) -> None:
             b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
         )
         assert b" 403 " in wire.recv(1_000).partition(b"\r\n")[0] + b" "
+
+
+def test_who_shows_no_secret_in_time_is_dropped_whatever_was_sent(tmp_path: Path) -> None:
+    head = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    sent = [b"", b"GET /hea", head, head + b"Content-Length: 9\r\n\r\nhalf", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]
+    with MiniStack(ministack_python(MINISTACK), tmp_path, persists=False, half_sent_s=0.5) as one, ExitStack() as stack:
+        where = urlsplit(one.endpoint)
+        for words in sent:
+            wire = stack.enter_context(socket.create_connection((where.hostname or "", where.port or 0), timeout=60))
+            wire.sendall(words)
+            with suppress(ConnectionError):
+                while wire.recv(1_000):
+                    """It may be refused first."""
+
+
+def test_a_length_of_too_many_digits_is_refused_by_ministack(aws: MiniStack) -> None:
+    where = urlsplit(aws.endpoint)
+    with socket.create_connection((where.hostname or "", where.port or 0), timeout=60) as wire:
+        wire.sendall(b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: " + b"9" * 5_000 + b"\r\n\r\n")
+        assert b" 400 " in wire.recv(1_000).partition(b"\r\n")[0]
 
 
 def test_the_next_run_with_another_key_finds_the_queues_of_this_one(tmp_path: Path) -> None:

@@ -191,3 +191,15 @@ def test_requests_sent_at_once_are_answered_one_after_the_other(server):
         assert said.index(b"body") < said.index(b"next") < said.index(b"last")
         connection.sendall(whole[30:])
         assert answered(connection)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"POST / HTTP/1.1\r\nContent-Length: " + b"9" * 5_000, b"GET http://[ HTTP/1.1\r\nHost: localhost"],
+    ids=["a length of 5,000 digits", "half of an IPv6 address"],
+)
+def test_a_head_that_python_cannot_read_is_answered_with_400(server, caplog, head):
+    with connected(server) as connection:
+        connection.sendall(head + b"\r\n\r\n")
+        assert connection.recv(4096).startswith(b"HTTP/1.1 400 ")
+    assert "uncaptured" not in caplog.text

@@ -32,6 +32,7 @@ def _ask(url, query):
 def test_a_first_start_makes_a_server_that_only_its_password_opens_on_loopback_alone(home):
     with EmbeddedPostgres(home, fsync=False) as server:
         assert _ask(server.url(), "select lower('ÄÖÜ'), current_setting('timezone')") == [("äöü", "UTC")]
+        assert _ask(server.url(), "show authentication_timeout") == [("10s",)]
         assert (home / "password").stat().st_mode & 0o077 == 0
         with pytest.raises(psycopg.OperationalError, match="password"):
             psycopg.connect(server.url().replace(":" + server.url().split(":")[2].split("@")[0], ":wrong"))

@@ -11,17 +11,19 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from siftline.kit.errors import SiftlineError
 from siftline.kit.log import logger
 from siftline.net.loopback import refusal
+from siftline.net.loopback_server import HALF_SENT_S, ImpatientServer
 from siftline.worker.prometheus import CONTENT_TYPE, exposition
 from siftline.worker.worker import Worker
 
 Check = Callable[[], object]
 """Returns when a part is well; raises one of our errors when it is not."""
+CONNECTIONS_MAX = 32
 _log = logger("worker")
 
 
@@ -53,7 +55,7 @@ def answer(worker: Worker, checks: Mapping[str, Check], path: str) -> Answer:
             return _json(404, {"detail": "There are /health, /ready and /metrics."})
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(ImpatientServer):
     """Says in one line of the log what went wrong with a request."""
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002  -- as the base class has them
@@ -62,17 +64,33 @@ class _Server(ThreadingHTTPServer):
             _log.exception("health_not_told")
 
 
-def serve_health(worker: Worker, checks: Mapping[str, Check], port: int, token: str = "") -> ThreadingHTTPServer:
+def serve_health(
+    worker: Worker,
+    checks: Mapping[str, Check],
+    port: int,
+    token: str = "",
+    now: Callable[[], float] = time.monotonic,
+) -> ImpatientServer:
     """Answer on 127.0.0.1 in a thread. ``checks`` are what readiness asks besides the queues.
 
-    Pages in a browser are refused, and who has no ``token`` where there is one (``siftline.net.loopback``).
+    Pages in a browser are refused, and who has no ``token`` where there is one (``siftline.net.loopback``). A request
+    that is not whole after ten seconds is dropped, and there are ``CONNECTIONS_MAX`` at a time: the rest of the
+    process needs threads and descriptors, too.
     """
 
     class Handler(BaseHTTPRequestHandler):
         """Answers one request."""
 
+        timeout = HALF_SENT_S  # for the answer to be taken, too
+        server: _Server
+
         def do_GET(self) -> None:
             """Answer."""
+            with self.server.answering(self.connection) as asks:
+                if asks:
+                    self._tell()
+
+        def _tell(self) -> None:
             # What is sent twice is one list (RFC 9110, section 5.3): no name and no secret then.
             headers = {name.lower(): ", ".join(self.headers.get_all(name, ())) for name in self.headers}
             why = refusal(headers, secret=token)
@@ -86,7 +104,7 @@ def serve_health(worker: Worker, checks: Mapping[str, Check], port: int, token: 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  -- http.server's own name
             """Keep quiet."""
 
-    server = _Server(("127.0.0.1", port), Handler)
+    server = _Server(port, Handler, connections_max=CONNECTIONS_MAX, now=now)
     threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
     return server
 
