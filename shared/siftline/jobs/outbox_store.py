@@ -11,7 +11,7 @@ from psycopg.rows import kwargs_row, scalar_row
 from siftline.contracts import JobType, Queue
 from siftline.jobs import credits_store
 from siftline.jobs import subjects_store as subjects
-from siftline.jobs.states import PENDING, known
+from siftline.jobs.states import PENDING, known, ordered
 from siftline.kit.db import Connection, nearest
 
 # SQS can hold a message back for at most this long.
@@ -95,7 +95,7 @@ chosen as (
       and out.due_at > wanted.due_at - %(together)s and out.due_at <= wanted.due_at) <= %(share)s)),
 mine as (
   select jobs.id from chosen join jobs using (id) where jobs.state = {PENDING} and jobs.published_at is null
-  order by jobs.job_type, jobs.subject_id for no key update of jobs skip locked)
+  order by {ordered()} for no key update of jobs skip locked)
 update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
 from mine where jobs.id = mine.id and set_config('synchronous_commit', 'off', true) is not null
 returning {_OUTGOING}
@@ -130,7 +130,7 @@ chosen as (select id from turns order by priority desc, turn, due_at limit %(lim
 mine as (
   select id from jobs
   where id = any(array(select id from chosen)) and state = {PENDING} and published_at is null
-  order by job_type, subject_id for no key update skip locked)
+  order by {ordered()} for no key update skip locked)
 update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
 from mine where jobs.id = mine.id and set_config('synchronous_commit', 'off', true) is not null
 returning {_OUTGOING}
@@ -154,7 +154,7 @@ select distinct queue from jobs where id = any(%(ids)b::uuid[]) and {known("jobs
 _NOT_SENT = f"""
 with mine as (
   select id from jobs where id = any(%(ids)b::uuid[]) and state = {PENDING}
-  order by job_type, subject_id for no key update)
+  order by {ordered()} for no key update)
 update jobs set published_at = null, updated_at = now() from mine where jobs.id = mine.id
 """  # noqa: S608  -- constants of ours
 
@@ -190,7 +190,7 @@ _END_LEASES = f"""
 with held as (
   select id from jobs where state = 'processing' and lease_until > now() and {known("jobs")}
     and coalesce(claimed_at, updated_at) < %(claimed_before)s
-  order by job_type, subject_id for no key update)
+  order by {ordered()} for no key update)
 update jobs set lease_until = now(), updated_at = now() from held where jobs.id = held.id
 """  # noqa: S608  -- constants of ours
 
@@ -208,12 +208,12 @@ where id = %(job_id)s and (park_id is not null and parked_at is null) = (select 
 for update skip locked
 """  # noqa: S608  -- constants of ours
 
-_PARKED = """
+_PARKED = f"""
 with mine as (
   select id from jobs where park_id = any(%(park_ids)b::uuid[]) and parked_at is null
-  order by job_type, subject_id, id for no key update)
+  order by {ordered()}, id for no key update)
 update jobs set parked_at = now() from mine where jobs.id = mine.id
-"""
+"""  # noqa: S608  -- constants of ours
 
 _CLEAN_UP = f"""
 with old as (
