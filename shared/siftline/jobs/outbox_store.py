@@ -194,6 +194,13 @@ with held as (
 update jobs set lease_until = now(), updated_at = now() from held where jobs.id = held.id
 """  # noqa: S608  -- constants of ours
 
+_LOST = f"""
+with mine as (
+  select id from jobs where state = 'pending' and published_at < %(sent_before)s and {known("jobs")}
+  order by {ordered()} for no key update)
+update jobs set published_at = null, updated_at = now() from mine where jobs.id = mine.id
+"""  # noqa: S608  -- constants of ours
+
 _TO_PARK = f"""
 select {_OUTGOING}
 from jobs
@@ -305,6 +312,14 @@ def end_leases(connection: Connection, claimed_before: datetime) -> int:
     refused: nothing is done twice.
     """
     return connection.execute(_END_LEASES, {"claimed_before": claimed_before}).rowcount
+
+
+def lost(connection: Connection, sent_before: datetime) -> int:
+    """Take the mark back from all jobs that were handed out before and wait, for who knows that queues were lost.
+
+    Each is handed out again; where its message is there after all, one of the two is refused. Returns how many.
+    """
+    return connection.execute(_LOST, {"sent_before": sent_before}).rowcount
 
 
 def to_park(connection: Connection, *, quiet_s: float, limit: int) -> list[Outgoing]:
