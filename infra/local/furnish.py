@@ -21,8 +21,8 @@ from infra.local.state import SAMPLES_PORT
 from infra.local.user import make_user, reissue
 from siftline.api.http.authorize import Authorizer
 from siftline.jobs.deletions_store import find
-from siftline.jobs.outbox_store import end_leases
-from siftline.kit.db import Database, DatabaseUnavailableError, SingleConnection
+from siftline.jobs.outbox_store import end_leases, lost
+from siftline.kit.db import Connection, Database, DatabaseUnavailableError, SingleConnection
 from siftline.kit.log import logger
 
 if TYPE_CHECKING:
@@ -52,34 +52,57 @@ def database(machine: "Machine") -> None:
     migrate(machine.postgres.url(machine.database))
 
 
-class LostLeases:
-    """The leases of workers that are gone: here each was the only one, so nobody needs to wait for their time.
+class Loss:
+    """What is lost with a part, and is told to the database: once that is back, where the same blow met it, too."""
 
-    Where the database is away, perhaps by the same blow, they are ended once it is back.
-    """
+    _event = ""
 
     def __init__(self, machine: "Machine") -> None:
         self._url = machine.postgres.url(machine.database)
         self._gone_at: datetime | None = None
 
     def gone(self) -> None:
-        """Take it that no worker lives now."""
+        """Take it that the part is gone, and what it had."""
         self._gone_at = datetime.now(UTC)
         self.free()
 
     def free(self) -> None:
-        """End what the gone ones held, unless that is done."""
+        """Let all of it be had again, unless that is done."""
         if self._gone_at is None:
             return
         connection = SingleConnection(self._url)
         try:
             with connection.transaction() as transaction:
-                end_leases(transaction, self._gone_at)
+                self._tell(transaction, self._gone_at)
             self._gone_at = None
         except DatabaseUnavailableError as error:
-            _log.warning("leases_not_freed", error_code=error.error_code)
+            _log.warning(self._event, error_code=error.error_code)
         finally:
             connection.close()
+
+    def _tell(self, transaction: Connection, gone_at: datetime) -> None:
+        raise NotImplementedError
+
+
+class LostLeases(Loss):
+    """The leases of workers that are gone: here each was the only one, so nobody needs to wait for their time."""
+
+    _event = "leases_not_freed"
+
+    def _tell(self, transaction: Connection, gone_at: datetime) -> None:
+        end_leases(transaction, gone_at)
+
+
+class LostMessages(Loss):
+    """The messages of queues that are gone: what was new is lost with a MiniStack that is killed.
+
+    Call ``gone`` once the queues are back: the next hand-out sends the messages again.
+    """
+
+    _event = "messages_not_sent_again"
+
+    def _tell(self, transaction: Connection, gone_at: datetime) -> None:
+        lost(transaction, gone_at)
 
 
 def queues(machine: "Machine") -> None:

@@ -146,6 +146,7 @@ class Run:
         self._serve_samples(machine, asked=samples)
         machine.services["aws"].wait_ready()
         furnish.queues(machine)
+        furnish.LostMessages(machine).gone()
         token = furnish.token(machine, self._state)
         machine.wait_ready()
         machine.launch_worker()
@@ -186,12 +187,13 @@ class Run:
         def on_restart(name: str) -> None:
             if name == "aws":
                 furnish.queues(machine)
+                messages.gone()
 
         def on_end(name: str) -> None:
             if name == "worker":
                 leases.gone()
 
-        leases = furnish.LostLeases(machine)
+        leases, messages = furnish.LostLeases(machine), furnish.LostMessages(machine)
         watch = Watch(machine, _say, on_restart, on_end)
         make = Make.starter()
         news, look_at_s = self._news(machine), 0.0
@@ -205,6 +207,7 @@ class Run:
                     look_at_s = time.monotonic() + _SAMPLES_EVERY_S
                     machine.keep_logs_short()
                     leases.free()
+                    messages.free()
                     for line in (*faults.news(), *breakers.news(), *queues.news(), next(news, None)):
                         if line:
                             _say(line)

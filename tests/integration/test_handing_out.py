@@ -192,7 +192,7 @@ def test_who_hands_out_leaves_a_job_that_somebody_has_in_hand_and_does_not_wait(
         assert [job.id for job in take(connection, ids)] == [ids[1]]
 
 
-@pytest.mark.parametrize("statement", ["not_sent", "cancel", "end_leases", "parked", "redrive"])
+@pytest.mark.parametrize("statement", ["not_sent", "lost", "cancel", "end_leases", "parked", "redrive"])
 def test_who_changes_many_jobs_waits_for_them_in_one_order(
     database: Database, database_url: str, statement: str
 ) -> None:
@@ -201,6 +201,8 @@ def test_who_changes_many_jobs_waits_for_them_in_one_order(
     ids = [make_job(database, job_type=CLUSTER, subject_id=subject) for subject in subjects]
     parks = [new_id() for _ in ids]
     with database.transaction() as connection:
+        if statement == "lost":
+            connection.execute("update jobs set published_at = now() - interval '1 s'")
         if statement == "end_leases":
             connection.execute(
                 "update jobs set state = 'processing', lease_token = gen_random_uuid(),"
@@ -214,6 +216,7 @@ def test_who_changes_many_jobs_waits_for_them_in_one_order(
                 )
     change: dict[str, Callable[[Connection], object]] = {
         "not_sent": lambda connection: outbox_store.not_sent(connection, ids),
+        "lost": lambda connection: outbox_store.lost(connection, datetime.now(UTC)),
         "cancel": lambda connection: jobs_store.cancel(connection, subjects),
         "end_leases": lambda connection: outbox_store.end_leases(connection, datetime.now(UTC)),
         "parked": lambda connection: outbox_store.parked(connection, parks),

@@ -18,8 +18,8 @@ from infra.local.machine import Watch
 from infra.local.processes import end_pid, started_at, wait_until
 from infra.local.programs import Program, answers, open_log
 from infra.local.state import State
-from siftline.contracts import JobType
-from siftline.jobs import lease_store
+from siftline.contracts import JobType, Queue
+from siftline.jobs import lease_store, outbox_store
 from tests.factories import make_content, make_job, make_source
 from tests.faults.postgres_proxy import PostgresProxy
 
@@ -272,6 +272,31 @@ def test_what_a_gone_worker_held_is_free_once_the_database_is_back_and_the_next_
         claim(held)
         leases.free()
         assert has_lease(held)
+
+
+def test_what_a_gone_queue_had_is_handed_out_again_once_the_database_is_back(database, database_url):
+    """GIVEN MiniStack and PostgreSQL that go at once THEN nobody waits for the time after which a message is lost."""
+    waiting, in_work = make_job(database), make_job(database)
+    with database.transaction() as connection:
+        assert len(outbox_store.take(connection, [waiting, in_work], share=9)) == 2
+        assert lease_store.claim(connection, in_work, JobType.ANALYZE_CONTENT, lease_s=600, grace_s=1)
+
+    def handed_out():
+        with database.transaction() as connection:
+            return [job.id for job in outbox_store.take_turns(connection, Queue.ANALYSIS, limit=9, share=9)]
+
+    proxy = PostgresProxy(database_url)
+    machine = SimpleNamespace(database="any", postgres=SimpleNamespace(url=lambda _: proxy.url))
+    with proxy.running():
+        proxy.refusing = True
+        messages = furnish.LostMessages(machine)
+        messages.gone()
+        assert handed_out() == []
+        proxy.refusing = False
+        messages.free()
+        assert handed_out() == [waiting]
+        messages.free()
+        assert handed_out() == []
 
 
 def _run(*arguments):

@@ -8,18 +8,24 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from uuid import UUID
 
 import psycopg
 import pytest
 
 from siftline.contracts import JobType
+from siftline.fetch.kinds.feed_reader import FeedReader
 from siftline.jobs import jobs_store
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob
 from siftline.kit.db import ConflictError, Connection, Database
+from siftline.kit.errors import ConfigurationError
 from tests.api_client import Answered, ApiClient, World
 from tests.bench import Bench
 from tests.factories import make_content, make_job, make_source
+from tests.polling import Poller, rss
+from tests.polling import item as entry
+from tests.servers import Answer, LoopbackServer
 from tests.writes import read, writes
 
 FEED = "https://feeds.example/a.xml"
@@ -31,7 +37,7 @@ Ask = Callable[[ApiClient, UUID], Answered]
 
 @pytest.fixture
 def world(database: Database) -> World:
-    return World(database)
+    return World(database, allow_loopback=True)
 
 
 def briefing(world: World, user: ApiClient) -> UUID:
@@ -116,6 +122,139 @@ def test_an_analysis_waits_for_who_stars_an_item_of_it_and_holds_nothing_that_th
         assert knocked.result(60) == []
     assert world.sql("select state from jobs where job_type = 'analyze_content'") == [("completed",)]
     assert world.sql("select score_wanted from items where id = %s", key) == [(2,)]
+
+
+def test_who_deletes_a_page_waits_for_its_reading_and_holds_no_job_that_comes_of_it(
+    world: World, database_url: str
+) -> None:
+    """A worker has its own job in hand when it makes those that follow from it."""
+    user = world.user()
+    key = item(world, user)
+    make_job(world.database, job_type=INGEST, subject_id=key)
+    make_job(world.database, job_type=JobType.ANALYZE_CONTENT, subject_id=key)
+    with ThreadPoolExecutor(1) as askers, psycopg.connect(database_url) as worker:
+        worker.execute("set local lock_timeout = '500ms'")
+        worker.execute("update jobs set updated_at = now() where job_type = 'ingest_content'")
+        asked = askers.submit(user.delete, f"/v1/items/{key}")
+        until_one_waits(world)
+        worker.execute("update jobs set updated_at = now() where job_type = 'analyze_content'")
+        worker.commit()
+        assert asked.result(60).status == 204
+
+
+def test_an_analysis_waits_for_who_cancels_all_that_a_person_has_and_holds_none_of_it(
+    world: World, database_url: str
+) -> None:
+    user = world.user()
+    key = item(world, user)
+    of_user = [JobType.CLUSTER_USER, JobType.JOIN_STORIES, SCORE]
+    follow = [NewJob(one, user.user_id, f"user:{user.user_id}") for one in of_user]
+    with world.database.transaction() as connection:
+        jobs_store.enqueue(connection, follow)
+    bench = Bench(world.database, lambda _: Done(follow=[*reversed(follow)]))
+    message = bench.message(make_job(world.database, job_type=JobType.ANALYZE_CONTENT, subject_id=key))
+    with ThreadPoolExecutor(1) as workers, psycopg.connect(database_url) as deletion:
+        deletion.execute("set local lock_timeout = '500ms'")
+        deletion.execute("update jobs set updated_at = now() where job_type = 'cluster_user'")
+        knocked = workers.submit(bench.knock, message)
+        until_one_waits(world)
+        assert jobs_store.cancel(deletion, [user.user_id]) == 3
+        deletion.commit()
+        assert knocked.result(60) == []
+    assert world.sql("select count(*) from jobs where subject_id = %s and state = 'pending'", user.user_id) == [(3,)]
+
+
+def test_a_failed_try_waits_for_its_job_before_it_holds_a_breaker(world: World, database_url: str) -> None:
+    """Who completes a job has it in hand before the breaker, too."""
+
+    def refused(_: ClaimedJob) -> Done:
+        held.execute("select from jobs for no key update")
+        raise ConfigurationError("Something is missing.")
+
+    bench = Bench(world.database, refused, frozenset({"setup"}))
+    message = bench.message(make_job(world.database))
+    with ThreadPoolExecutor(1) as workers, psycopg.connect(database_url) as held:
+        held.execute("set local lock_timeout = '500ms'")
+        knocked = workers.submit(bench.knock, message)
+        until_one_waits(world)
+        held.execute(
+            "insert into breakers (provider, error_code, error_detail, open_until) values ('setup', 'a', 'b', now())"
+            " on conflict (provider) do nothing"
+        )
+        held.commit()
+        assert knocked.result(60) == []
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A feed that was polled once, of one entry, and lists two pages now."""
+
+    source_id: UUID
+    poller: Poller
+    follower: UUID
+    old: UUID
+    """The page that it listed before; what it says of that has changed."""
+    other: UUID
+    """The page that it lists now, and that somebody else had already."""
+
+
+@pytest.fixture
+def feed(world: World, feed_reader: FeedReader, site: LoopbackServer) -> Feed:
+    site.answers["/feed"] = Answer(rss(entry(0, link=site.url("/0"))))
+    follower = world.user()
+    source_id = UUID(follower.post("/v1/sources", {"url": site.url("/feed")}).json["id"])
+    poller = Poller(world.database, feed_reader)
+    poller.poll(source_id)
+    world.sql("update jobs set state = 'completed', finished_at = now()")
+    [(old,)] = world.sql("update contents set status = 'READY', text = 'Read.', topics = '[]' returning id")
+    with world.database.transaction() as connection:
+        other = make_content(connection, url=site.url("/1"), status="FAILED", error_code="gone")
+    edited = entry(0, link=site.url("/0"), description="Quite another text of entry 0.")
+    site.answers["/feed"] = Answer(rss(edited, entry(1, link=site.url("/1"))))
+    return Feed(source_id, poller, follower.user_id, old, other)
+
+
+def test_a_poll_waits_for_the_job_of_a_page_before_it_gives_items(world: World, database_url: str, feed: Feed) -> None:
+    """Who saves pages has their jobs in hand, then the pages, then their items."""
+    make_job(world.database, job_type=INGEST, subject_id=feed.old)
+    with ThreadPoolExecutor(1) as pollers, psycopg.connect(database_url) as saving:
+        saving.execute("set local lock_timeout = '500ms'")
+        saving.execute("update jobs set updated_at = now() where subject_id = %s", [feed.old])
+        polled = pollers.submit(feed.poller.poll, feed.source_id)
+        until_one_waits(world)
+        for page in (feed.old, feed.other):
+            saving.execute("update contents set updated_at = now() where id = %s", [page])
+            saving.execute(
+                "insert into items (id, user_id, content_id) values (gen_random_uuid(), %s, %s)"
+                " on conflict (user_id, content_id) do nothing",
+                [feed.follower, page],
+            )
+        saving.commit()
+        assert polled.result(60)["edited"] == 1
+    assert live_readings(world) == {feed.old: 1, feed.other: 1}
+
+
+def test_a_poll_waits_for_the_pages_that_it_lists_before_it_asks_for_their_readings(
+    world: World, database_url: str, feed: Feed
+) -> None:
+    """Who saves a page that failed holds it, and asks for its reading then."""
+    world.sql("update contents set entry_html = 'Told.' where id = %s", feed.other)
+    with ThreadPoolExecutor(1) as pollers, psycopg.connect(database_url) as saving:
+        saving.execute("set local lock_timeout = '500ms'")
+        saving.execute("select from contents where id = %s for no key update", [feed.other])
+        polled = pollers.submit(feed.poller.poll, feed.source_id)
+        until_one_waits(world)
+        jobs_store.enqueue(saving, [NewJob(INGEST, feed.other, f"user:{feed.follower}")])
+        saving.commit()
+        polled.result(60)
+    assert live_readings(world) == {feed.old: 1, feed.other: 1}
+
+
+def live_readings(world: World) -> dict[UUID, int]:
+    query = (
+        "select subject_id, count(*)::int from jobs where job_type = 'ingest_content' and state = 'pending' group by 1"
+    )
+    return dict(world.sql(query))
 
 
 def test_who_follows_what_is_polled_waits_for_its_poll(world: World, database_url: str) -> None:

@@ -166,6 +166,7 @@ def test_publishing_claiming_and_ending_leases_leaves_them(database: Database, k
         for job_id in left.values():
             assert lease_store.claim(connection, job_id, JobType.ANALYZE_CONTENT, lease_s=60, grace_s=1) is None
         assert outbox_store.end_leases(connection, datetime.now(UTC)) == 0
+        assert outbox_store.lost(connection, datetime.now(UTC)) == 0
     assert rows(database, list(left.values())) == before
     assert not sender.sent
 

@@ -10,6 +10,7 @@ import psycopg
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
+from siftline.jobs.states import ordered
 from siftline.kit.db import ConflictError, Connection
 from siftline.kit.ids import new_id
 
@@ -207,13 +208,13 @@ where contents.id = held.id and contents.url_key = new.url_key and (
   or (contents.text is null and split_part(contents.url, '://', 2) <> split_part(new.url, '://', 2))
   or (published_at is null and sort_at < first_seen_at))
 """
-_READINGS = """
+_READINGS = f"""
 select jobs.id from jobs join contents on contents.id = jobs.subject_id
 where contents.url_key = any(%(url_keys)b::text[])
   and jobs.job_type in ('analyze_content', 'ingest_content', 'transcribe_content')
   and jobs.state in ('pending', 'processing')
-order by jobs.job_type, jobs.subject_id
-"""
+order by {ordered()}
+"""  # noqa: S608 - made of constants only
 _HOLD_READINGS = f"{_READINGS} for no key update of jobs"
 _HOLD_TRIES = 10
 

@@ -30,6 +30,17 @@ from siftline.settings.functions import JobSettings
 _log = logger("jobs")
 
 
+# What goes on with a content; and what is done for its holders, which waits for nothing that the job writes.
+_READ_ON = frozenset({JobType.TRANSCRIBE_CONTENT, JobType.ANALYZE_CONTENT})
+_FOR_PEOPLE = frozenset(
+    {
+        JobType.CLUSTER_USER,
+        JobType.JOIN_STORIES,
+        JobType.LABEL_USER,
+        JobType.NAME_CLUSTERS,
+        JobType.SCORE_USER,
+    }
+)
 # What a user is told of a fault of the set-up, whose detail (a path, an address) is for operators.
 _SET_UP_WRONGLY = "Something that this needs ({}) is set up wrongly; whoever runs this service has been told."
 # A far side that asks for a moment again and again gets ever more: at least this share of how long it has asked so far.
@@ -170,18 +181,19 @@ class Attempts:
     def _completing(connection: Connection, job: ClaimedJob, done: Done, duration_ms: int) -> Callable[[], Ended]:
         """End the job, and hold what may be enqueued next before its subject is written (``store.hold``)."""
         ended = lease_store.completing(connection, job, done.result, duration_ms)
-        if analysed := [one.subject_id for one in done.follow if one.job_type is JobType.ANALYZE_CONTENT]:
-            jobs_store.hold(connection, analysed, JobType.ANALYZE_CONTENT)
+        if read_on := [one for one in done.follow if one.job_type in _READ_ON]:
+            jobs_store.hold(connection, [one.subject_id for one in read_on], *{one.job_type for one in read_on})
         return ended
 
     def _completed(self, connection: Connection, claim: Claim, done: Done, ended: Ended) -> list[UUID]:
         """Write all that stands or falls with a job's completion; returns the jobs to publish.
 
-        A job before its subject: scorings come before what is written, which makes the items of these people due, for
-        who stars an item asks for a scoring and then changes the item. All else follows from what is written.
+        A job before its subject: what is done for people comes before what is written, which makes their items due, for
+        who stars an item asks for a scoring and then changes the item. It comes in one statement, so that who cancels
+        all that a person has waits for it in the same order. All else follows from what is written.
         """
         job, again = claim.job, ended.follow_id
-        ahead = [one for one in done.follow if one.job_type is JobType.SCORE_USER]
+        ahead = [one for one in done.follow if one.job_type in _FOR_PEOPLE]
         fresh = self._enqueue(connection, job, ended, ahead)
         done.write(connection)
         fresh += self._enqueue(connection, job, ended, [one for one in done.follow if one not in ahead])
@@ -216,6 +228,9 @@ class Attempts:
         job, breaker_opened = claim.job, False
         wait_s = self._asked_wait_s(job, error)
         provider = self._provider_at_fault(claim, error)
+        if provider is not None or claim.probes:
+            # The job before its breakers, as who claims or completes one takes them.
+            jobs_store.hold(connection, [job.subject_id], job.job_type)
         if provider is not None:
             hold_s = self._settings.job_misconfigured_s
             wait_s, breaker_opened = breakers_store.opened(connection, provider, error, hold_s=hold_s)

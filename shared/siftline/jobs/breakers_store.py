@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from psycopg.rows import class_row, scalar_row
 
-from siftline.jobs.states import known
+from siftline.jobs.states import known, ordered
 from siftline.kit.db import Connection, nearest
 from siftline.kit.errors import SiftlineError
 
@@ -63,7 +63,7 @@ _GO_ON = f"""
 with held_up as (
   select id from jobs
   where state = 'pending' and waits_for = 'breaker_open' and due_at > now() and {known("jobs")}
-  order by job_type, subject_id for no key update skip locked)
+  order by {ordered()} for no key update skip locked)
 update jobs set due_at = now(), published_at = null, publish_count = 0, updated_at = now()
 from held_up where jobs.id = held_up.id
 """  # noqa: S608  -- constants of ours

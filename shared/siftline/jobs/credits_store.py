@@ -16,7 +16,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from siftline.jobs.states import PENDING
+from siftline.jobs.states import PENDING, ordered
 from siftline.kit.db import Connection
 from siftline.kit.errors import PermanentError
 from siftline.kit.ids import new_id
@@ -113,7 +113,7 @@ order by job_id on conflict (job_id) do update set user_id = excluded.user_id, k
 _HOLD_BACK = f"""
 with unpaid as (
   select id from jobs where id = any(%(ids)b::uuid[]) and state = {PENDING}
-  order by job_type, subject_id for no key update),
+  order by {ordered()} for no key update),
 held as (
   update jobs set state = 'cancelled', finished_at = now(), again = false, waits_for = null, error_code = %(code)s,
     error_message = %(detail)s, updated_at = now()

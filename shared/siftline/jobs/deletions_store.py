@@ -11,6 +11,7 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 
 from siftline.jobs.job_model import follower, user
+from siftline.jobs.states import ordered
 from siftline.kit.db import Connection
 
 
@@ -96,12 +97,12 @@ _WITH_JOBS = f"""
 with subjects (id) as ({_SUBJECTS})
 select distinct jobs.subject_id from subjects join jobs on jobs.subject_id = subjects.id limit %(limit)s
 """  # noqa: S608  -- a constant of ours
-_FORGET_JOBS = """
+_FORGET_JOBS = f"""
 with gone as (
   select id from jobs where subject_id = any(%(subjects)b::uuid[]) and state in ('completed', 'failed', 'cancelled')
-  order by job_type, subject_id, id for update)
+  order by {ordered()}, id for update)
 delete from jobs using gone where jobs.id = gone.id
-"""
+"""  # noqa: S608  -- constants of ours
 
 # --- what they follow
 

@@ -20,7 +20,7 @@ from siftline.contracts import JobType, Priority, Queue, queue_of
 from siftline.jobs import credits_store
 from siftline.jobs import subjects_store as subjects
 from siftline.jobs.job_model import NewJob
-from siftline.jobs.states import FAILED, PENDING, known
+from siftline.jobs.states import FAILED, PENDING, known, ordered
 from siftline.kit.db import Connection
 from siftline.kit.errors import TransientError
 from siftline.kit.ids import new_id
@@ -39,7 +39,7 @@ from unnest(%(ids)b::uuid[], %(types)b::text[], %(queues)b::text[], %(subjects)b
             %(priorities)b::int2[], %(payloads)b::text[], %(due)s::timestamptz[],
             array_fill(%(max_attempts)s::int2, array[%(count)s::int]), %(origins)s::text[])
   as new (id, job_type, queue, subject_id, group_key, priority, payload, due_at, max_attempts, origin_message_id)
-order by job_type, subject_id
+order by {ordered("new")}
 on conflict (job_type, subject_id) where state in ('pending', 'processing') do update set
   again = jobs.again or jobs.state = 'processing',
   again_for = case when jobs.state = 'processing' then coalesce(jobs.again_for, excluded.group_key) end,
@@ -74,17 +74,17 @@ group by queue, group_key
 """
 
 # In the order of ``_HOLD``, which the caller's own statement holds them in.
-_HASTEN = """
+_HASTEN = f"""
 with live as (
   select id, queue, %(lanes)s::jsonb ->> job_type as lane from jobs
   where subject_id = any(%(subjects)b::uuid[]) and job_type = any(%(types)s) and state in ('pending', 'processing')
     and priority < %(priority)s
-  order by job_type, subject_id for no key update)
+  order by {ordered()} for no key update)
 update jobs set priority = %(priority)s, queue = live.lane, group_key = %(group_key)s,
   published_at = case when live.queue = live.lane then published_at end, updated_at = now(),
   due_at = case when waits_for in ('host_busy', 'tenant_busy') then least(due_at, now()) else due_at end
 from live where jobs.id = live.id
-"""
+"""  # noqa: S608  -- constants of ours
 
 # No line of the timeline: it would tell other holders of the page that somebody asks for it now.
 _TRY_NOW = f"""
@@ -93,18 +93,18 @@ with waiting as (
   where subject_id = any(%(subjects)b::uuid[]) and job_type = any(%(types)s) and state in ('pending', 'processing')
     and state = {PENDING} and due_at > now() and deferred_since is null
     and coalesce(waits_for not in ('host_busy', 'tenant_busy'), true) and {known("jobs")}
-  order by job_type, subject_id for no key update)
+  order by {ordered()} for no key update)
 update jobs set due_at = now(), attempts = greatest(attempts - 1, 0), published_at = null, publish_count = 0,
   waits_for = %(asked_for)s, updated_at = now()
 from waiting where jobs.id = waiting.id
 """  # noqa: S608  -- constants of ours
 
 # In the order in which enqueueing meets them.
-_HOLD = """
+_HOLD = f"""
 select id from jobs
 where job_type = any(%(types)s) and subject_id = any(%(subjects)b::uuid[]) and state in ('pending', 'processing')
-order by job_type, subject_id for no key update
-"""
+order by {ordered()} for no key update
+"""  # noqa: S608  -- constants of ours
 _HOLD_AT_ONCE = _HOLD + " nowait"
 _LIVE = """
 select subject_id from jobs
@@ -116,10 +116,10 @@ update jobs set published_at = null, updated_at = now() where id = %(id)s and st
   and {known("jobs")}
 """  # noqa: S608  -- constants of ours
 
-_CANCEL = """
+_CANCEL = f"""
 with live as (
   select id from jobs where subject_id = any(%(subjects)s) and state in ('pending', 'processing')
-  order by job_type, subject_id for no key update),
+  order by {ordered()} for no key update),
 ended as (
   update jobs set state = 'cancelled', finished_at = now(), lease_token = null, lease_until = null, again = false,
     waits_for = null, updated_at = now()
@@ -127,7 +127,7 @@ ended as (
   returning jobs.id, jobs.attempts),
 event as (insert into job_events (job_id, event, attempt) select id, 'cancelled', attempts from ended)
 select id from ended
-"""
+"""  # noqa: S608  -- constants of ours
 
 # No poll comes into being but by who holds its source (``take``).
 _HOLD_POLLED = """
@@ -143,7 +143,7 @@ with asked as (
   where jobs.state = {FAILED} and {known("jobs")}
     and not exists (select from jobs live where live.job_type = jobs.job_type
       and live.subject_id = jobs.subject_id and live.state in ('pending', 'processing'))
-  order by jobs.job_type, jobs.subject_id, jobs.id for update of jobs),
+  order by {ordered()}, jobs.id for update of jobs),
 redriven as (
   update jobs set state = 'pending', attempts = 0, due_at = now(), published_at = null, publish_count = 0,
     finished_at = null, park_id = null, parked_at = null, error_code = null, error_message = null,

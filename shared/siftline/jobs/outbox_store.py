@@ -11,7 +11,7 @@ from psycopg.rows import kwargs_row, scalar_row
 from siftline.contracts import JobType, Queue
 from siftline.jobs import credits_store
 from siftline.jobs import subjects_store as subjects
-from siftline.jobs.states import PENDING, known
+from siftline.jobs.states import PENDING, known, ordered
 from siftline.kit.db import Connection, nearest
 
 # SQS can hold a message back for at most this long.
@@ -95,7 +95,7 @@ chosen as (
       and out.due_at > wanted.due_at - %(together)s and out.due_at <= wanted.due_at) <= %(share)s)),
 mine as (
   select jobs.id from chosen join jobs using (id) where jobs.state = {PENDING} and jobs.published_at is null
-  order by jobs.job_type, jobs.subject_id for no key update of jobs skip locked)
+  order by {ordered()} for no key update of jobs skip locked)
 update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
 from mine where jobs.id = mine.id and set_config('synchronous_commit', 'off', true) is not null
 returning {_OUTGOING}
@@ -130,7 +130,7 @@ chosen as (select id from turns order by priority desc, turn, due_at limit %(lim
 mine as (
   select id from jobs
   where id = any(array(select id from chosen)) and state = {PENDING} and published_at is null
-  order by job_type, subject_id for no key update skip locked)
+  order by {ordered()} for no key update skip locked)
 update jobs set published_at = now(), publish_count = least(publish_count + 1, 100), updated_at = now()
 from mine where jobs.id = mine.id and set_config('synchronous_commit', 'off', true) is not null
 returning {_OUTGOING}
@@ -154,7 +154,7 @@ select distinct queue from jobs where id = any(%(ids)b::uuid[]) and {known("jobs
 _NOT_SENT = f"""
 with mine as (
   select id from jobs where id = any(%(ids)b::uuid[]) and state = {PENDING}
-  order by job_type, subject_id for no key update)
+  order by {ordered()} for no key update)
 update jobs set published_at = null, updated_at = now() from mine where jobs.id = mine.id
 """  # noqa: S608  -- constants of ours
 
@@ -190,8 +190,15 @@ _END_LEASES = f"""
 with held as (
   select id from jobs where state = 'processing' and lease_until > now() and {known("jobs")}
     and coalesce(claimed_at, updated_at) < %(claimed_before)s
-  order by job_type, subject_id for no key update)
+  order by {ordered()} for no key update)
 update jobs set lease_until = now(), updated_at = now() from held where jobs.id = held.id
+"""  # noqa: S608  -- constants of ours
+
+_LOST = f"""
+with mine as (
+  select id from jobs where state = 'pending' and published_at < %(sent_before)s and {known("jobs")}
+  order by {ordered()} for no key update)
+update jobs set published_at = null, updated_at = now() from mine where jobs.id = mine.id
 """  # noqa: S608  -- constants of ours
 
 _TO_PARK = f"""
@@ -208,12 +215,12 @@ where id = %(job_id)s and (park_id is not null and parked_at is null) = (select 
 for update skip locked
 """  # noqa: S608  -- constants of ours
 
-_PARKED = """
+_PARKED = f"""
 with mine as (
   select id from jobs where park_id = any(%(park_ids)b::uuid[]) and parked_at is null
-  order by job_type, subject_id, id for no key update)
+  order by {ordered()}, id for no key update)
 update jobs set parked_at = now() from mine where jobs.id = mine.id
-"""
+"""  # noqa: S608  -- constants of ours
 
 _CLEAN_UP = f"""
 with old as (
@@ -305,6 +312,14 @@ def end_leases(connection: Connection, claimed_before: datetime) -> int:
     refused: nothing is done twice.
     """
     return connection.execute(_END_LEASES, {"claimed_before": claimed_before}).rowcount
+
+
+def lost(connection: Connection, sent_before: datetime) -> int:
+    """Take the mark back from all jobs that were handed out before and wait, for who knows that queues were lost.
+
+    Each is handed out again; where its message is there after all, one of the two is refused. Returns how many.
+    """
+    return connection.execute(_LOST, {"sent_before": sent_before}).rowcount
 
 
 def to_park(connection: Connection, *, quiet_s: float, limit: int) -> list[Outgoing]:

@@ -15,7 +15,6 @@ from siftline.fetch.feed.identity import Arrival, Edit, Identified, Verdict
 from siftline.fetch.poll import health_store, poll_store
 from siftline.fetch.poll.health_store import Polled, Source
 from siftline.fetch.poll.poll_store import NewContent, Stored, told_row
-from siftline.jobs import jobs_store as jobs
 from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Connection
 from siftline.kit.ids import random_id
@@ -87,10 +86,14 @@ class Intake:
     def write(self, connection: Connection) -> None:
         """Save everything in the caller's transaction and fill ``follow``."""
         brought = [*self._contents, *self._returned]
+        relinked, edits = self._relinked(), [*map(self._allowed, self._verdict.edits)]
+        changed = {*relinked, *(edit.content_id for edit in edits if edit.content_id)}
+        # Before all else that is written: a job before its subject, and both before the items of who holds it.
+        stored = poll_store.add_contents(connection, self._source.id, brought, changed)
         # What is not asked for an answer does not wait for one (pipeline mode of libpq).
         with connection.pipeline():
-            stored = poll_store.add_contents(connection, self._source.id, brought)
-            edited = self._write_entries(connection, brought, stored)
+            poll_store.relink_contents(connection, self._source.id, relinked)
+            edited = self._write_entries(connection, brought, stored, edits)
             health_store.polled(connection, self._polled)
         self.follow[:] = [
             self._job(row.id, content.identified.entry.published_at, made=row.id == content.id)
@@ -100,7 +103,11 @@ class Intake:
         self.follow += [self._job(content_id, _LONG_AGO) for content_id in edited]
 
     def _write_entries(
-        self, connection: Connection, brought: Sequence[NewContent], stored: Mapping[str, Stored]
+        self,
+        connection: Connection,
+        brought: Sequence[NewContent],
+        stored: Mapping[str, Stored],
+        edits: Sequence[Edit],
     ) -> list[UUID]:
         """Save ledger, items and edits; returns the contents to be ingested again.
 
@@ -109,7 +116,6 @@ class Intake:
         source_id, verdict = self._source.id, self._verdict
         rows = [stored.get(content.url_key) for content in brought]
         ledger_store.move_entries(connection, source_id, verdict.moves)
-        poll_store.relink_contents(connection, source_id, self._relinked())
         ledger_store.add_entries(connection, source_id, zip(brought, rows, strict=True))
         poll_store.give_items(
             connection, source_id, [(one, row) for one, row in zip(brought, rows, strict=True) if row]
@@ -126,9 +132,7 @@ class Intake:
             and row.id != content.id
             and (content.url_key in self._files or (row.untold and self._speaks_for(content.identified)))
         ]
-        edits = [*map(self._allowed, verdict.edits), *told]
-        jobs.hold(connection, [edit.content_id for edit in edits if edit.content_id], JobType.INGEST_CONTENT)
-        return poll_store.edit_contents(connection, edits)
+        return poll_store.edit_contents(connection, [*edits, *told])
 
     def _returning(self, wanted: Collection[str], first_import: str) -> list[NewContent]:
         """Return the contents to be made again; the import rule holds for what the first poll brought."""

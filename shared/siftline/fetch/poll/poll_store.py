@@ -1,17 +1,19 @@
 """What a poll brings, in PostgreSQL: contents and items. Each is one statement a chunk, its arrays binary."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
+import psycopg
 from psycopg.rows import scalar_row
 from psycopg.types.json import Jsonb
 
 from siftline.fetch.feed.entry_recordings import recording_row
 from siftline.fetch.feed.feeds import Entry
 from siftline.fetch.feed.identity import Edit, Identified
+from siftline.jobs.states import ordered
 from siftline.kit.db import ConflictError, Connection
 from siftline.kit.ids import new_id
 
@@ -85,11 +87,24 @@ on conflict (url_key) do nothing
 returning url_key, id, true as unread, false as untold
 """  # noqa: S608  -- constants of ours
 
-# Held against deletion until the items stand.
+# Of contents that may be asked for once more: what is on its way for the first time goes on as it is.
+_READINGS = f"""
+select id from jobs
+where job_type = 'ingest_content' and state in ('pending', 'processing') and subject_id = any(array(
+  select id from contents
+  where url_key = any(%(url_keys)b::text[]) and (text is not null or status in ('READY', 'FAILED'))
+  union all select id from contents
+  where id = any(%(ids)b::uuid[]) and (text is not null or status in ('READY', 'FAILED'))))
+order by {ordered()}
+"""  # noqa: S608  -- constants of ours
+_HOLD_READINGS = f"{_READINGS} for no key update"
+
 _FIND_CONTENTS = """
 select url_key, id, status in ('READY', 'FAILED') and text is null and topics is null as unread,
   text is null and entry_html is null as untold
-from contents where url_key = any(%(url_keys)b::text[]) order by url_key for key share
+from contents
+where id = any(array(select id from contents where url_key = any(%(url_keys)b::text[])) || %(ids)b::uuid[])
+order by url_key for no key update
 """
 
 _UNWANTED = f"""
@@ -141,29 +156,35 @@ returning contents.id, contents.text is not null
 """
 
 
-def add_contents(connection: Connection, source_id: UUID, contents: Sequence[NewContent]) -> dict[str, Stored]:
+def add_contents(
+    connection: Connection, source_id: UUID, contents: Sequence[NewContent], changed: Collection[UUID] = ()
+) -> dict[str, Stored]:
     """Make the content rows whose key is new; return the row of every key, new or not, held until the commit.
 
-    Of a page that all who follow the source have deleted nothing is made, and no row returned unless others hold it.
-    Raises ``ConflictError`` where others keep deleting what is found here.
+    Those that were there, and those that are ``changed`` besides, are held behind the jobs that read them
+    (``siftline.jobs.jobs_store.hold``), so that all may be enqueued later. What changes in between, as a job that comes
+    into being, is seen: then they are let go of, to begin anew. Of a page that all who follow the source have deleted
+    nothing is made, and no row returned unless others hold it. Raises ``ConflictError`` where that does not end.
     """
     stored: dict[str, Stored] = {}
-    for chunk in chunks(contents):
-        left = chunk
-        for _ in range(_TRIES):
-            _keep(stored, connection.execute(_ADD_CONTENTS, {"source_id": source_id, **_content_values(left)}))
-            if left := _left(left, stored):
-                _keep(stored, connection.execute(_FIND_CONTENTS, {"url_keys": [content.url_key for content in left]}))
+    for _ in range(_TRIES):
+        for chunk in chunks(_left(contents, stored)):
+            _keep(stored, connection.execute(_ADD_CONTENTS, {"source_id": source_id, **_content_values(chunk)}))
+        there = [content.url_key for content in _left(contents, stored)]
+        if not there and not changed:
+            return stored
+        values = {"source_id": source_id, "url_keys": there, "ids": list(changed)}
+        with connection.transaction() as savepoint:
+            readings = set(connection.execute(_HOLD_READINGS, values).fetchall())
+            found: dict[str, Stored] = {}
+            _keep(found, connection.execute(_FIND_CONTENTS, values))
             # What stood in the way a moment ago and was not found was deleted meanwhile, unless nobody wants it.
-            if left := _left(left, stored):
-                keys = {"source_id": source_id, "url_keys": [content.url_key for content in left]}
-                unwanted = {url_key for (url_key,) in connection.execute(_UNWANTED, keys)}
-                left = [content for content in left if content.url_key not in unwanted]
-            if not left:
-                break
-        else:
-            raise ConflictError("Others were deleting the same pages all the while.")
-    return stored
+            if gone := set(there) - found.keys():
+                gone -= {url_key for (url_key,) in connection.execute(_UNWANTED, values)}
+            if gone or not readings.issuperset(connection.execute(_READINGS, values).fetchall()):
+                raise psycopg.Rollback(savepoint)
+            return stored | {url_key: found[url_key] for url_key in there if url_key in found}
+    raise ConflictError("Others were changing the same pages all the while.")
 
 
 def _keep(stored: dict[str, Stored], rows: Iterable[tuple[str, UUID, bool, bool]]) -> None:
