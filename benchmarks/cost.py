@@ -10,22 +10,16 @@ Every message counts as an invocation of its own and as three requests to SQS, t
 Not in it: PostgreSQL, Qdrant, a NAT gateway and traffic, which cost by the month whatever is read, nor an LLM.
 """
 
-import os
 import statistics
-import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import psycopg
-from psycopg.rows import dict_row
-
 from benchmarks import walk
 from benchmarks.report import Report
 from infra.local.machine import ROOT
 from siftline.worker.template import Template
-from tests.e2e.machine import RunningMachine
 
 ARTICLES = 1_000
 REACH_USD = 0.05
@@ -46,11 +40,6 @@ _FUNCTION_OF = {
 _PER_REQUEST_MS = {"api": 20.0, "authorize": 5.0}
 """Upper bounds of what ``http`` and ``handlers`` measure, with a query."""
 _LOG_BYTES_A_JOB = 1_500
-_DURATIONS = """
-select jobs.job_type, job_events.duration_ms
-from jobs join job_events on job_events.job_id = jobs.id
-where job_events.event = 'completed' and job_events.duration_ms is not null
-"""
 
 
 def main() -> None:
@@ -82,35 +71,11 @@ def main() -> None:
 
 def _measured() -> tuple[dict[str, list[int]], float]:
     """Return how long each job of the sample articles' walk took, in ms, by job type; and what share was computing."""
-    articles = walk.wanted()
+    walked = walk.walk()
     found: dict[str, list[int]] = {}
-    with tempfile.TemporaryDirectory(prefix="siftline-bench-") as folder:
-        Path(folder).chmod(0o711)  # PostgreSQL runs as another user when this one is root
-        machine = RunningMachine(Path(folder) / "machine", samples=True)
-        machine.__enter__()
-        try:
-            worker = machine.worker_pid
-            walk.wait_until_ready(machine.client(), articles)
-            computed_ms = _computed_ms(worker)
-            with psycopg.connect(machine.environment["DATABASE_URL"], row_factory=dict_row) as connection:
-                for row in connection.execute(_DURATIONS):
-                    found.setdefault(row["job_type"], []).append(row["duration_ms"])
-        finally:
-            machine.stop()
-    return found, min(computed_ms / max(sum(map(sum, found.values())), 1), 1.0)
-
-
-def _computed_ms(process: int) -> float:
-    """Return the processor time that a process and its children have used so far, in ms."""
-    ticks = 0
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text(encoding="utf-8").rpartition(")")[2].split()
-        except OSError:
-            continue
-        if process in (int(stat.parent.name), int(fields[1])):
-            ticks += int(fields[11]) + int(fields[12])
-    return ticks * 1000 / os.sysconf("SC_CLK_TCK")
+    for row in walked.durations_ms:
+        found.setdefault(row["job_type"], []).append(row["duration_ms"])
+    return found, min(walked.computed_ms / max(sum(map(sum, found.values())), 1), 1.0)
 
 
 def _work(measured: Mapping[str, Sequence[int]], computing: float) -> list[tuple[str, int, float]]:

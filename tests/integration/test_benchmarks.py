@@ -14,15 +14,17 @@ ROOT = Path(__file__).resolve().parents[2]
 _MINILM = ROOT / ".local" / "model-minilm" / "manifest.json"
 # These have small forms of their own, with what must hold: tests/faults/test_kills.py, test_bench_jobs.py.
 NAMES = [name for name in SIZES if name not in ("kills", "jobs")]
+# Those that tell of the same walk make it once, in one process.
+RUNS = [["walk", "cost"], *([name] for name in NAMES if name not in ("walk", "cost"))]
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_benchmark_runs_at_its_smallest(name: str) -> None:
-    if name == "reindex" and not _MINILM.exists():
+@pytest.mark.parametrize("names", RUNS, ids=" ".join)
+def test_a_benchmark_runs_at_its_smallest(names: list[str]) -> None:
+    if names == ["reindex"] and not _MINILM.exists():
         pytest.skip("the model to come from is not assembled here, which takes minutes: make bench BENCH=reindex")
     done = subprocess.run(
-        tethered([sys.executable, "-m", "benchmarks", name, "--quick"]),
+        tethered([sys.executable, "-m", "benchmarks", *names, "--quick"]),
         cwd=ROOT,
         env={**process_environment(), "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"},
         capture_output=True,
@@ -30,4 +32,4 @@ def test_a_benchmark_runs_at_its_smallest(name: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-4_000:]
-    assert f"== {name}" in done.stdout or name in done.stdout
+    assert all(f"== {name}" in done.stdout or name in done.stdout for name in names), done.stdout[-2_000:]
