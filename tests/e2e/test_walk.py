@@ -51,6 +51,37 @@ def ready(machine: RunningMachine, articles: int) -> list[Any]:
     return wait_for(f"{articles} sample articles are READY", look, patience_s=800)
 
 
+# First, while the machine of the others is not there yet.
+def test_a_worker_killed_in_mid_work_and_a_second_start_lose_nothing_and_do_nothing_twice(tmp_path: Path) -> None:
+    folder = tmp_path / "killed"
+    # What MiniStack had not kept when it was killed is knocked for again, by default after two minutes.
+    settings = {"JOB_LEASE_S": "20", "JOB_QUIET_S": "20"}
+    with RunningMachine(folder, samples=True, settings=settings) as machine:
+        client = machine.client()
+        wait_for("some are ready", lambda: any(item["status"] == "READY" for item in client.items()), patience_s=800)
+        os.kill(machine.worker_pid, signal.SIGKILL)
+        time.sleep(0.5)
+        machine.kill()
+    with RunningMachine(folder, samples=True, settings=settings) as machine:
+        client = machine.client()
+
+        def look() -> Any:
+            items = client.items()
+            return items if items and {item["status"] for item in items} == {"READY"} else None
+
+        items = wait_for("all items are READY", look, patience_s=800)
+        assert len({item["url"] for item in items}) == len(items) >= 55
+        with psycopg.connect(machine.environment["DATABASE_URL"]) as connection:
+            doubled = connection.execute(
+                "select subject_id from jobs where state = 'completed'"
+                " and job_type in ('ingest_content', 'analyze_content')"
+                " group by job_type, subject_id having count(*) > 1"
+            ).fetchall()
+            vectors = connection.execute("select count(*) from embeddings").fetchone()
+        assert doubled == []
+        assert vectors == (len(items),)
+
+
 def test_all_samples_become_ready_with_all_that_reading_gives(machine: RunningMachine, ready: list[Any]) -> None:
     client = machine.client()
     lacking = []
@@ -227,6 +258,29 @@ def test_another_user_sees_none_of_it(machine: RunningMachine, ready: list[Any],
     assert [item["id"] for item in other.get("/v1/search", q="dentists")["items"]] == [own["id"]]
 
 
+def test_a_first_briefing_tells_ten_stories_of_the_samples_each_once(machine: RunningMachine, ready: list[Any]) -> None:
+    client = machine.client()
+
+    def look() -> Any | None:
+        found = client.get("/v1/editions")["items"]
+        return found[0] if found else None
+
+    listed = wait_for("a first edition", look, patience_s=800)
+    edition = client.get(f"/v1/editions/{listed['id']}")
+    stories = edition["document"]["stories"]
+    titles = {item["title"] for item in ready}
+    assert len(stories) == 10
+    assert len({story["title"] for story in stories} & titles) == 10
+    told = [story["content_id"] for story in stories]
+    told += [cited["content_id"] for story in stories for cited in story["citations"]]
+    assert len(told) == len(set(told))
+    assert all(story["summary"] and story["site"] for story in stories)
+    assert edition["document"]["links"]["edition"].endswith(f"/v1/editions/{listed['id']}")
+    coverage = edition["document"]["coverage"]
+    assert (coverage["sources_read"], coverage["sources_failed"]) == (5, 0)
+
+
+# Last, so that nobody waits for the reading of what it brings.
 def test_a_poll_that_brings_five_hundred_new_entries_saves_all_with_their_jobs(machine: RunningMachine) -> None:
     client = machine.client()
     with serving() as site:
@@ -262,55 +316,3 @@ def feed_of(base: str, entries: int) -> bytes:
     )
     head = f"<title>Harbour</title><link>{base}</link><description>Notes</description>"
     return f'<?xml version="1.0"?><rss version="2.0"><channel>{head}{items}</channel></rss>'.encode()
-
-
-def test_a_worker_killed_in_mid_work_and_a_second_start_lose_nothing_and_do_nothing_twice(tmp_path: Path) -> None:
-    folder = tmp_path / "killed"
-    # What MiniStack had not kept when it was killed is knocked for again, by default after two minutes.
-    settings = {"JOB_LEASE_S": "20", "JOB_QUIET_S": "20"}
-    with RunningMachine(folder, samples=True, settings=settings) as machine:
-        client = machine.client()
-        wait_for("some are ready", lambda: any(item["status"] == "READY" for item in client.items()), patience_s=800)
-        os.kill(machine.worker_pid, signal.SIGKILL)
-        time.sleep(0.5)
-        machine.kill()
-    with RunningMachine(folder, samples=True, settings=settings) as machine:
-        client = machine.client()
-
-        def look() -> Any:
-            items = client.items()
-            return items if items and {item["status"] for item in items} == {"READY"} else None
-
-        items = wait_for("all items are READY", look, patience_s=800)
-        assert len({item["url"] for item in items}) == len(items) >= 55
-        with psycopg.connect(machine.environment["DATABASE_URL"]) as connection:
-            doubled = connection.execute(
-                "select subject_id from jobs where state = 'completed'"
-                " and job_type in ('ingest_content', 'analyze_content')"
-                " group by job_type, subject_id having count(*) > 1"
-            ).fetchall()
-            vectors = connection.execute("select count(*) from embeddings").fetchone()
-        assert doubled == []
-        assert vectors == (len(items),)
-
-
-def test_a_first_briefing_tells_ten_stories_of_the_samples_each_once(machine: RunningMachine, ready: list[Any]) -> None:
-    client = machine.client()
-
-    def look() -> Any | None:
-        found = client.get("/v1/editions")["items"]
-        return found[0] if found else None
-
-    listed = wait_for("a first edition", look, patience_s=800)
-    edition = client.get(f"/v1/editions/{listed['id']}")
-    stories = edition["document"]["stories"]
-    titles = {item["title"] for item in ready}
-    assert len(stories) == 10
-    assert len({story["title"] for story in stories} & titles) == 10
-    told = [story["content_id"] for story in stories]
-    told += [cited["content_id"] for story in stories for cited in story["citations"]]
-    assert len(told) == len(set(told))
-    assert all(story["summary"] and story["site"] for story in stories)
-    assert edition["document"]["links"]["edition"].endswith(f"/v1/editions/{listed['id']}")
-    coverage = edition["document"]["coverage"]
-    assert (coverage["sources_read"], coverage["sources_failed"]) == (5, 0)
