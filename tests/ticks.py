@@ -10,7 +10,7 @@ from siftline.schedule.schedule_service import Schedule
 from siftline.settings.functions import ScheduleSettings
 from tests.fakes import FakeSender
 
-_PLACES = {
+PLACES = {
     f"{name}_{kind}_url": f"http://127.0.0.1:1/000000000000/siftline-local-{name.replace('_', '-')}-{kind}"
     for name in (
         "fetch",
@@ -39,7 +39,7 @@ class FakeDepths:
 
 def schedule_settings(**more: float) -> ScheduleSettings:
     """Return settings whose places nothing is at."""
-    return ScheduleSettings(**_PLACES, database_url="postgresql:///unused", qdrant_url="http://127.0.0.1:1", **more)
+    return ScheduleSettings(**PLACES, database_url="postgresql:///unused", qdrant_url="http://127.0.0.1:1", **more)
 
 
 def make_schedule(

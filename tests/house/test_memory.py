@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from infra.local.machine import ROOT
-from siftline.fetch.kinds import confined_reader
+from siftline.fetch.kinds import confined_reader, feed_fetcher
 from siftline.settings.functions import FetchSettings, IngestSettings, process_environment
 from tests.house.reading import FUNCTION_NAMES, function_resources
 
@@ -18,7 +18,7 @@ BODIES = 8
 # The bytes of a body, what reading it may add to a child, and the children's functions, by function.
 READERS = {
     "fetch": (
-        FetchSettings.model_fields["feed_max_bytes"].default,
+        feed_fetcher.FEED_MAX_BYTES,
         max(FetchSettings.model_fields["feed_parse_memory_bytes"].default, confined_reader.MEMORY_BYTES),
         (["siftline.fetch.feed.identity:parse_identified"], ["siftline.fetch.kinds.web_page:article_links"]),
     ),

@@ -9,7 +9,6 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Self
 
 from pydantic import Field, SecretStr
 from pydantic_settings import SettingsConfigDict
@@ -152,15 +151,9 @@ class FetchSettings(ConsumerSettings, HttpSettings, PacingSettings):
         pattern="^(skip|all|newest:[1-9][0-9]{0,5})$",
         description="which entries of a source's first poll are analysed, unless the source says so itself",
     )
-    feed_max_bytes: int = Field(default=10 * 1024 * 1024, ge=1_024, description="a larger feed is not read")
-    feed_max_entries: int = Field(default=50_000, ge=1, description="what a feed lists beyond this is skipped")
     feed_parse_s: float = Field(default=12.0, gt=0, le=60, description="a feed that takes longer to parse is not read")
     feed_parse_memory_bytes: int = Field(
         default=256 * 1024 * 1024, ge=64 * 1024 * 1024, description="address space that parsing one feed may add"
-    )
-    source_degraded_failures: int = Field(default=5, ge=1, description="failures in a row until a source is degraded")
-    full_fetch_days: float = Field(
-        default=7, gt=0, description="after so long without the whole feed it is asked for without conditions"
     )
     refresh_min_minutes: int = Field(
         default=15, ge=5, le=10_080, description="a source is not polled more often, unless a subscriber says so"
@@ -168,41 +161,12 @@ class FetchSettings(ConsumerSettings, HttpSettings, PacingSettings):
     refresh_max_minutes: int = Field(
         default=1_440, ge=5, le=10_080, description="a source is not polled more rarely, unless a subscriber says so"
     )
-    refresh_floor_max_minutes: int = Field(
-        default=1_440,
-        ge=0,
-        description="for how long a server's Cache-Control or Expires, or a feed's ttl, may keep it from being polled",
-    )
-    redirect_adopt_polls: int = Field(
-        default=5, ge=1, description="a permanent redirect is adopted once it held for so many polls in a row"
-    )
-    redirect_adopt_days: float = Field(default=7, ge=0, description="and for so many days")
-    discovery_tries: int = Field(
-        default=8, ge=0, le=15, description="usual addresses of feeds that are tried where a page names none"
-    )
-    discovery_s: float = Field(
-        default=10.0, gt=0, le=60, description="a poll that looks for a feed begins no request after this"
-    )
-    discovery_request_s: float = Field(default=5.0, gt=0, le=30, description="the longest that such a request may take")
-    discovery_again_s: int = Field(
-        default=7 * 86_400, ge=3_600, description="a page whose feed is to be chosen is left alone this long"
-    )
-    web_max_bytes: int = Field(default=5_000_000, ge=1_024, description="a larger page of links is not read")
-    web_read_s: float = Field(default=5.0, gt=0, le=30, description="a page that takes longer to read is not read")
-    web_links_max: int = Field(default=100, ge=1, le=1_000, description="article links that one page may bring")
     reddit_url: str = Field(default="https://www.reddit.com", description="where Reddit is asked for its listings")
     reddit_form: str = Field(
         default="auto",
         pattern="^(auto|json|atom)$",
         description="how Reddit is asked; `auto`: Atom once JSON is refused",
     )
-    reddit_atom_s: int = Field(
-        default=86_400, ge=60, description="after Reddit refused JSON, Atom is asked for this long"
-    )
-
-    def searching(self) -> Self:
-        """Return these settings for requests that look for a feed: they come on top, and are not tried again."""
-        return self.model_copy(update={"http_total_s": self.discovery_request_s, "http_retries": 0})
 
 
 class IngestSettings(ConsumerSettings, HttpSettings, PacingSettings, MediaSettings):

@@ -138,11 +138,8 @@ class HttpSettings(Settings):
         default=False, description="opens 127.0.0.0/8 and ::1 to who typed that origin, for development and tests"
     )
     http_total_s: float = Field(default=30.0, gt=0, le=300, description="whole request, redirects and retries included")
-    http_connect_s: float = Field(default=10.0, gt=0, le=60, description="longest wait for a connection")
     http_read_s: float = Field(default=10.0, gt=0, le=60, description="longest silence of a server")
     http_retries: int = Field(default=3, ge=0, le=5, description="tries after the first: 1, 2 and 4 s later")
-    http_redirects_max: int = Field(default=5, ge=0, le=20, description="redirects that one request follows")
-    http_addresses_max: int = Field(default=4, ge=1, le=16, description="addresses of one name that are tried")
 
 
 class PacingSettings(Settings):
@@ -162,13 +159,6 @@ class PacingSettings(Settings):
     )
     host_lease_s: float = Field(
         default=120.0, gt=0, le=3_600, description="a request that ends by no word of its worker's is over after this"
-    )
-    host_wait_s: float = Field(default=1.0, ge=0, le=10, description="a turn within this is waited for by the worker")
-    host_refused_s: float = Field(
-        default=60.0, gt=0, le=86_400, description="a domain that answers 429 and names no time is left alone this long"
-    )
-    host_interval_max_s: float = Field(
-        default=3_600.0, gt=0, description="the slowest pace that refusals of a host lead to, seconds a request"
     )
     host_pace_loopback: bool = Field(default=False, description="on: loopback addresses are paced as well, for tests")
 
