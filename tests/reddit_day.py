@@ -80,9 +80,8 @@ class Day:
     ) -> None:
         self._time = time
         self._hours = hours
-        unheard = hours * 3_600
-        self._schedule, self._sender = make_schedule(database, clock=time, job_statistics_s=unheard)
-        settings = schedule_settings(job_statistics_s=unheard)
+        self._schedule, self._sender = make_schedule(database, clock=time)
+        settings = schedule_settings()
         self._http = OpenClient(clock=time, sleep=time.sleep)
         pace_of_reddit = {"reddit.com": 10.0}
         polling = poll_settings(first_import="skip", reddit_url=server.url(""), host_per_minute=pace_of_reddit)
