@@ -11,7 +11,6 @@ from uuid import UUID
 from siftline.api.api_wiring import Parts, http_api
 from siftline.api.http.limits import Holdings
 from siftline.api.http.resolver import HttpApi
-from siftline.api.sources.opml_routes import OpmlLimits
 from siftline.contracts import Queue
 from siftline.ingest.saving import save_urls
 from siftline.jobs.dead_letters import DeadLetterQueues
@@ -117,7 +116,6 @@ class World:
         webhook_allow_loopback: bool = False,
         sender: Sender | None = None,
         dead_letter_queues: DeadLetterQueues | None = None,
-        opml_limits: OpmlLimits | None = None,
         holdings: Holdings | None = None,
         requests_per_minute: int = 1_000_000,  # its clock stands still, and so does the minute
         public_url: str = "https://siftline.example",
@@ -142,7 +140,6 @@ class World:
             allow_loopback=allow_loopback,
             webhook_allow_loopback=webhook_allow_loopback,
             max_attempts=4,
-            opml_limits=opml_limits,
             holdings=holdings,
             requests_per_minute=requests_per_minute,
             public_url=public_url,

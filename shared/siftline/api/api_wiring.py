@@ -17,7 +17,7 @@ from siftline.api.clusters.clusters import ClusterRoutes
 from siftline.api.entities.entities import EntityRoutes
 from siftline.api.feed.atom_routes import AtomRoutes
 from siftline.api.feed.feed import FeedRoutes
-from siftline.api.feed.feed_service import FeedDesk, FeedRule
+from siftline.api.feed.feed_service import FeedDesk
 from siftline.api.feed.feed_token_routes import FeedTokenRoutes
 from siftline.api.http.authorize import Authorizer
 from siftline.api.http.document import DocumentRoutes
@@ -37,7 +37,7 @@ from siftline.api.ops.reprocess_routes import ReprocessRoutes
 from siftline.api.ops.worker_check import check_worker
 from siftline.api.search.search_routes import SearchRoutes
 from siftline.api.sources.folders import FolderRoutes
-from siftline.api.sources.opml_routes import OpmlLimits, OpmlRoutes
+from siftline.api.sources.opml_routes import OpmlRoutes
 from siftline.api.sources.sources import SourceRoutes
 from siftline.api.topics.topics import TopicRoutes
 from siftline.contracts import Queue
@@ -51,6 +51,8 @@ from siftline.net.probe import check_answers
 from siftline.reprocess.reprocess import Reprocess
 from siftline.settings.functions import ApiSettings
 
+SQS_TIMEOUT_S = 2.0
+"""A request waits no longer for SQS: the sweep sends what it did not take."""
 # Receiving waits up to a second for all of SQS's servers, so its answer may take longer than that to a sent message.
 _LETTERS_S = 5.0
 
@@ -75,23 +77,20 @@ def http_api(
     allow_loopback: bool,
     max_attempts: int,
     webhook_allow_loopback: bool = False,
-    opml_limits: OpmlLimits | None = None,
     score_rule: ScoreRule | None = None,
-    feed_rule: FeedRule | None = None,
     public_url: str = "http://127.0.0.1:8787",
     worker_health_url: str = "",
     worker_health_token: str = "",
     holdings: Holdings | None = None,
     requests_per_minute: int = 3_000,
-    wrong_tokens_per_minute: int = 20,
 ) -> HttpApi:
     """Return the API over these parts."""
     hand_out = HandOut(parts.publisher, parts.log)
     scores = Scores(hand_out, score_rule or ScoreRule(), max_attempts=max_attempts)
-    desk = FeedDesk(parts.database, scores.rule, feed_rule or FeedRule())
+    desk = FeedDesk(parts.database, scores.rule)
     outside = public_url.rstrip("/")
     holdings = holdings or Holdings()
-    wrong_tokens = WrongTokens(parts.log, parts.clock, per_minute=wrong_tokens_per_minute)
+    wrong_tokens = WrongTokens(parts.log, parts.clock)
     limit = RequestLimit(parts.database, parts.clock, per_minute=requests_per_minute)
     dead_letters = DeadLetters(parts.database, parts.dead_letter_queues, hand_out, parts.clock)
     checks: dict[str, Check] = {
@@ -121,7 +120,6 @@ def http_api(
         OpmlRoutes(
             parts.database,
             hand_out,
-            opml_limits or OpmlLimits(),
             allow_loopback=allow_loopback,
             max_attempts=max_attempts,
             at_most=holdings.sources,
@@ -155,9 +153,11 @@ def http_api(
     )
 
 
-def open_api(settings: ApiSettings, save_urls: SaveUrls, log: Logger) -> HttpApi:
+def open_api(
+    settings: ApiSettings, save_urls: SaveUrls, log: Logger, *, sqs_timeout_s: float = SQS_TIMEOUT_S
+) -> HttpApi:
     """Return the API of the ``api`` function."""
-    made = producer(settings, sqs_timeout_s=settings.sqs_timeout_s)
+    made = producer(settings, sqs_timeout_s=sqs_timeout_s)
     parts = Parts(
         database=made.database,
         queues=made.queues,
@@ -175,23 +175,7 @@ def open_api(settings: ApiSettings, save_urls: SaveUrls, log: Logger) -> HttpApi
         allow_loopback=settings.http_allow_loopback,
         webhook_allow_loopback=settings.webhook_allow_loopback,
         max_attempts=settings.job_max_attempts,
-        opml_limits=OpmlLimits(
-            max_bytes=settings.opml_max_bytes,
-            max_outlines=settings.opml_max_outlines,
-            max_exported=settings.opml_max_exported,
-        ),
-        score_rule=ScoreRule(
-            freshness_weight=settings.score_freshness_weight,
-            half_life_s=settings.score_half_life_h * 3_600,
-            evidence_min=settings.score_evidence_min,
-            gather_s=settings.score_gather_s,
-        ),
-        feed_rule=FeedRule(
-            items_max=settings.feed_items_max,
-            repeat=settings.feed_repeat_factor,
-            entries_max=settings.atom_entries_max,
-            max_bytes=settings.atom_max_bytes,
-        ),
+        score_rule=ScoreRule(settings.score_freshness_weight, settings.score_half_life_h * 3_600),
         public_url=settings.public_url,
         worker_health_url=settings.worker_health_url,
         worker_health_token=settings.worker_health_token.get_secret_value(),
@@ -202,7 +186,6 @@ def open_api(settings: ApiSettings, save_urls: SaveUrls, log: Logger) -> HttpApi
             settings.folders_per_user,
         ),
         requests_per_minute=settings.requests_per_minute,
-        wrong_tokens_per_minute=settings.wrong_tokens_per_minute,
     )
 
 

@@ -30,5 +30,5 @@ def open_priced_model(settings: AnalyzeSettings, database: Database) -> PricedMo
     )
     price = price_of(settings.llm_model, settings.llm_usd_per_million_in, settings.llm_usd_per_million_out)
     caps = Caps(round(settings.llm_usd_per_day * _MICRO), round(settings.llm_usd_per_user_per_day * _MICRO))
-    rule = AskingRule(caps, output_tokens=settings.llm_output_tokens, patience_s=settings.llm_patience_s)
+    rule = AskingRule(caps, output_tokens=settings.llm_output_tokens)
     return PricedModel(database, model, price, rule, clock)

@@ -22,7 +22,7 @@ _HANDFULS = 60
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """How much a user may have; the defaults are those of ``siftline.settings.limit_settings``."""
+    """How much a user may have; the defaults are those of ``ApiSettings``."""
 
     tokens: int = 100
     sources: int = 10_000
