@@ -25,15 +25,15 @@ from siftline.net.pacing import Pace
 from siftline.settings.functions import FetchSettings
 from tests.api_client import ApiClient
 from tests.factories import make_source, make_user
+from tests.fakes import NOWHERE
 from tests.open_client import OpenClient
 from tests.servers import LoopbackServer
-from tests.ticks import PLACES
 
 
 def poll_settings(**changes: Any) -> FetchSettings:
     """Return the settings of a poll; nothing is where they say."""
     here = {"first_import": "all", "reddit_url": "http://127.0.0.1:1", "host_per_minute": {}}
-    return FetchSettings(**{**PLACES, "database_url": "postgresql:///unused", **here, **changes})
+    return FetchSettings(**{**NOWHERE, **here, **changes})
 
 
 @dataclass

@@ -121,7 +121,7 @@ def test_what_one_follows_already_comes_into_the_folders_of_a_file_too(world: Wo
 
 def test_what_one_follows_on_this_machine_comes_back_as_followed_and_nothing_else_there(database: Database) -> None:
     """A file opens no address of this machine; what its owner typed before is theirs already."""
-    world = World(database, allow_loopback=True)
+    world = World(database, http_allow_loopback=True)
     user, other = world.user(), world.user()
     for url in ("http://127.0.0.1:9/feed", "http://localhost:9/site"):
         assert user.post("/v1/sources", {"url": url}).status == 202

@@ -227,7 +227,7 @@ class TestFailuresOfOnePoll:
     def test_the_source_says_when_its_server_is_asked_again(
         self, database: Database, site: LoopbackServer, feed_reader: FeedReader
     ) -> None:
-        world = World(database, allow_loopback=True)
+        world = World(database, http_allow_loopback=True)
         user = world.user()
         source_id = UUID(user.post("/v1/sources", {"url": site.url("/feed")}).json["id"])
         site.answers["/feed"] = [Answer(status=429, headers={"Retry-After": "600"}), Answer(status=500)]

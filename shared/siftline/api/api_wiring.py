@@ -22,7 +22,7 @@ from siftline.api.feed.feed_token_routes import FeedTokenRoutes
 from siftline.api.http.authorize import Authorizer
 from siftline.api.http.document import DocumentRoutes
 from siftline.api.http.hand_out import HandOut, Publisher
-from siftline.api.http.limits import Holdings, RequestLimit
+from siftline.api.http.limits import RequestLimit
 from siftline.api.http.resolver import HttpApi
 from siftline.api.http.routing import Resource
 from siftline.api.http.wrong_tokens import WrongTokens
@@ -71,38 +71,34 @@ class Parts:
     log: Logger
 
 
-def http_api(
-    parts: Parts,
-    *,
-    allow_loopback: bool,
-    max_attempts: int,
-    webhook_allow_loopback: bool = False,
-    score_rule: ScoreRule | None = None,
-    public_url: str = "http://127.0.0.1:8787",
-    worker_health_url: str = "",
-    worker_health_token: str = "",
-    holdings: Holdings | None = None,
-    requests_per_minute: int = 3_000,
-) -> HttpApi:
+def http_api(parts: Parts, settings: ApiSettings) -> HttpApi:
     """Return the API over these parts."""
     hand_out = HandOut(parts.publisher, parts.log)
-    scores = Scores(hand_out, score_rule or ScoreRule(), max_attempts=max_attempts)
+    max_attempts, allow_loopback = settings.job_max_attempts, settings.http_allow_loopback
+    scores = Scores(
+        hand_out,
+        ScoreRule(settings.score_freshness_weight, settings.score_half_life_h * 3_600),
+        max_attempts=max_attempts,
+    )
     desk = FeedDesk(parts.database, scores.rule)
-    outside = public_url.rstrip("/")
-    holdings = holdings or Holdings()
+    outside = settings.public_url.rstrip("/")
     wrong_tokens = WrongTokens(parts.log, parts.clock)
-    limit = RequestLimit(parts.database, parts.clock, per_minute=requests_per_minute)
+    limit = RequestLimit(parts.database, parts.clock, per_minute=settings.requests_per_minute)
     dead_letters = DeadLetters(parts.database, parts.dead_letter_queues, hand_out, parts.clock)
     checks: dict[str, Check] = {
         "database": lambda: _check_database(parts.database),
         "queues": lambda: _check_queues(parts.queues),
         "vectors": parts.check_vectors,
     }
-    if worker_health_url:
-        checks["worker"] = lambda: check_worker(worker_health_url, worker_health_token)
+    if url := settings.worker_health_url:
+        checks["worker"] = lambda: check_worker(url, settings.worker_health_token.get_secret_value())
     resources: list[Resource] = [
         SaveRoutes(
-            parts.database, parts.save_urls, hand_out, allow_loopback=allow_loopback, at_most=holdings.saved_items
+            parts.database,
+            parts.save_urls,
+            hand_out,
+            allow_loopback=allow_loopback,
+            at_most=settings.saved_items_per_user,
         ),
         ItemRoutes(parts.database, scores),
         FeedRoutes(desk),
@@ -114,25 +110,25 @@ def http_api(
             hand_out,
             allow_loopback=allow_loopback,
             max_attempts=max_attempts,
-            at_most=holdings.sources,
+            at_most=settings.sources_per_user,
         ),
-        FolderRoutes(parts.database, at_most=holdings.folders),
+        FolderRoutes(parts.database, at_most=settings.folders_per_user),
         OpmlRoutes(
             parts.database,
             hand_out,
             allow_loopback=allow_loopback,
             max_attempts=max_attempts,
-            at_most=holdings.sources,
-            folders_at_most=holdings.folders,
+            at_most=settings.sources_per_user,
+            folders_at_most=settings.folders_per_user,
         ),
         ClusterRoutes(parts.database, hand_out, max_attempts=max_attempts),
         EntityRoutes(parts.database),
         TopicRoutes(parts.database, hand_out, max_attempts=max_attempts),
         BriefingRoutes(
-            parts.database, hand_out, scores, allow_loopback=webhook_allow_loopback, max_attempts=max_attempts
+            parts.database, hand_out, scores, allow_loopback=settings.webhook_allow_loopback, max_attempts=max_attempts
         ),
         EditionRoutes(parts.database, outside),
-        TokenRoutes(parts.database, parts.clock, at_most=holdings.tokens),
+        TokenRoutes(parts.database, parts.clock, at_most=settings.tokens_per_user),
         MeRoutes(parts.database, scores),
         ExportRoutes(parts.database),
         MailAddressRoutes(parts.database, hand_out, max_attempts=max_attempts),
@@ -170,23 +166,7 @@ def open_api(
         check_vectors=lambda: check_answers(settings.qdrant_url),
         log=log,
     )
-    return http_api(
-        parts,
-        allow_loopback=settings.http_allow_loopback,
-        webhook_allow_loopback=settings.webhook_allow_loopback,
-        max_attempts=settings.job_max_attempts,
-        score_rule=ScoreRule(settings.score_freshness_weight, settings.score_half_life_h * 3_600),
-        public_url=settings.public_url,
-        worker_health_url=settings.worker_health_url,
-        worker_health_token=settings.worker_health_token.get_secret_value(),
-        holdings=Holdings(
-            settings.tokens_per_user,
-            settings.sources_per_user,
-            settings.saved_items_per_user,
-            settings.folders_per_user,
-        ),
-        requests_per_minute=settings.requests_per_minute,
-    )
+    return http_api(parts, settings)
 
 
 def _check_queues(queues: Depths) -> None:
