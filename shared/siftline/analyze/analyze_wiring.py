@@ -27,7 +27,7 @@ from siftline.models.embedding_models import EmbeddingModels, Opened
 from siftline.settings.functions import AnalyzeSettings
 
 JUDGED_TOKENS = 192
-"""What the second pass reads of a text: more takes longer and tells little more of its topic."""
+"""What the second pass reads of a text: its beginning says what it is about, and time grows with length."""
 _TEXT_S = 10.0
 """The longest that reading one text on this machine may take."""
 

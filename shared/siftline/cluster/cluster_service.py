@@ -25,7 +25,7 @@ from siftline.models import embedding_store
 from siftline.models.unit_vector import stored_vector, usual_dimensions
 
 MAX_CONTENTS = 20_000
-"""A user's newest contents are grouped, at most this many: more do not fit the function's memory and time."""
+"""A user's newest contents are grouped, at most this many: memory and time grow faster than their number."""
 REGROUP_AFTER = timedelta(days=7)
 """After this, everything is grouped anew: what was put to its nearest group meanwhile may belong elsewhere."""
 LONGEST_S = 100.0

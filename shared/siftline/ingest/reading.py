@@ -27,7 +27,7 @@ from siftline.net.urls import canonical_url, clean_url
 from siftline.text.words import extent
 
 PAGE_MAX_BYTES = 10_000_000
-"""A larger page is not read: the largest honest ones, PDFs, have less, and a child's memory is made for it."""
+"""A larger page is not read: it is parsed whole, in a child whose memory is made for this size."""
 ENTRY_ENOUGH_CHARS = 2_000
 """A feed entry that brings this much is not fetched."""
 ENTRY_USABLE_CHARS = 200

@@ -8,7 +8,7 @@ from siftline.kit.log import logger
 from siftline.kit.metrics import COUNT, emit
 
 WORK_S = 40.0
-"""How long a tick goes on at most: below the function's timeout of a minute, with room for its last part."""
+"""How long a tick goes on at most: below the function's timeout of 50 s, with room for its last part."""
 _log = logger("jobs")
 
 

@@ -19,7 +19,7 @@ from siftline.kit.errors import NotTriedError
 
 _WAITS_FOR_STRANGERS = frozenset({Queue.FETCH, Queue.CONTENT_PROCESSING, Queue.CONTENT_BACKGROUND})
 SLOW_S = 3.0
-"""A job that takes longer waits for a slow server: most servers answer in a tenth of it."""
+"""A job that takes longer waits for a slow server."""
 _QUICK_FOR_SLOW = 10
 """So many jobs must end quickly, after one that did not, until the tenant earns threads again."""
 _OWED_MAX = 50

@@ -32,7 +32,7 @@ __all__ = ["HostBusyError", "Pace", "Pacing"]
 WAIT_S = 1.0
 """A turn within this is waited for in the process: putting a job off costs the queue more than a thread's second."""
 REFUSED_S = 60.0
-"""How long a domain is left alone that answers 429 and names no time: most limits are counted by the minute."""
+"""How long a domain is left alone that answers 429 and names no time: limits are often counted by the minute."""
 INTERVAL_MAX_S = 3_600.0
 """The slowest pace that refusals lead to, seconds a request: slower, and a feed would miss entries for good."""
 

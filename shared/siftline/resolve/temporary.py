@@ -60,7 +60,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class MatchRule:
-    """When another spelling is the same name: both likeness and lead are in [0, 1]; measured on registers' names."""
+    """When another spelling is the same name: both likeness and lead are in [0, 1]."""
 
     likeness_min: float = 0.92
     lead_min: float = 0.08

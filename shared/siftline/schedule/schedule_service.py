@@ -25,7 +25,7 @@ from siftline.settings.functions import ScheduleSettings
 USERS_PER_TICK = 1_000
 """Clusterings, and comparisons with own topics, that one tick enqueues at most."""
 BRIEFINGS_PER_TICK = 50
-"""Editions that one tick enqueues at most: SES takes few mails a second, and a tick comes every minute."""
+"""Editions that one tick enqueues at most, so that mails leave a few at a time; the next tick makes the others."""
 RESOLUTIONS_PER_TICK = 100
 """Organisations that one tick hands out at most: providers are asked about them within the hour."""
 BACKPRESSURE_MESSAGES = 1_000

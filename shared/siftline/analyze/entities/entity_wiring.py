@@ -7,7 +7,7 @@ from siftline.kit.aws import secret
 from siftline.settings.functions import AnalyzeSettings
 
 _WINDOW_TOKENS = 256
-"""What a model reads of a text at a time: as much as such models are trained on, and as little memory."""
+"""What a model reads of a text at a time: its memory grows with their square."""
 
 
 def open_entities(settings: AnalyzeSettings) -> EntityStep:

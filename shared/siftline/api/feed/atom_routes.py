@@ -38,7 +38,7 @@ from siftline.kit.zones import zone
 from siftline.net.http_errors import http_date
 
 _ENTRIES_MAX = 50
-"""Entries that a feed reader is given at most: what it has it keeps, and it comes back within the hour."""
+"""Entries that a feed reader is given at most: it keeps those it was given before."""
 _EDITIONS_MAX = 20
 _MAX_BYTES = 2_000_000
 """Editions beyond this stand in their feed by their summary alone: a third of what Lambda may answer."""

@@ -19,7 +19,7 @@ from siftline.api.items.scores import ScoreRule
 from siftline.kit.db import Connection, Database
 
 ITEMS_MAX = 50_000
-"""So many of a user's items are ordered, the most relevant ones: in a second, and nobody pages further."""
+"""So many of a user's items are ordered, the most relevant ones: it is done while they wait."""
 REPEAT_FACTOR = 0.9
 """A further story of a source and day counts so much of the one before, at least half: no source fills the feed."""
 FOLDED_MAX = 20

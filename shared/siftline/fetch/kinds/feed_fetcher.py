@@ -18,7 +18,7 @@ ACCEPT = (
 )
 
 FEED_MAX_BYTES = 10 * 1024 * 1024
-"""A larger feed is not read: the largest honest ones, podcasts with all their episodes, have about half of it."""
+"""A larger feed is not read: it is parsed whole, in a child whose memory is made for this size."""
 
 
 class PageInsteadError(NotAFeedError):

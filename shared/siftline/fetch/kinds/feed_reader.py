@@ -12,7 +12,7 @@ _PARSE = "siftline.fetch.feed.feeds:parse"
 _PARSE_IDENTIFIED = "siftline.fetch.feed.identity:parse_identified"
 _POSTS = "siftline.fetch.kinds.reddit:posts"
 ENTRIES_MAX = 50_000
-"""What a feed lists beyond is skipped: no honest feed of the size cap lists more."""
+"""What a feed lists beyond is skipped: each entry is looked up and written in one transaction."""
 
 
 class FeedReader(ConfinedReader):

@@ -9,9 +9,9 @@ _FEEDS = "siftline.fetch.kinds.discovery:find"
 _LINKS = "siftline.fetch.kinds.web_page:article_links"
 
 READ_S = 5.0
-"""A page of links that takes longer is not read: an honest one takes a few hundredths."""
+"""A page of links that takes longer is not read: it holds a thread that polls."""
 LINKS_MAX = 100
-"""Article links that one page may bring: what a page shows at once is less."""
+"""Article links that one page may bring: beyond are its archive and its navigation."""
 
 
 class PageTooComplexError(PermanentError):

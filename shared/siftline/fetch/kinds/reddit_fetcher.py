@@ -26,7 +26,7 @@ from siftline.net.reddit_address import Listing, listing_of
 
 LIMIT = 100
 ATOM_S = 86_400
-"""After Reddit refused JSON, Atom is asked for this long: a refusal of a network lasts for days."""
+"""After Reddit refused JSON, Atom is asked for this long before JSON is tried again."""
 _JSON, _ATOM = "application/json", "application/atom+xml, application/xml;q=0.8"
 _FORMS = {_JSON: "json", _ATOM: "atom"}
 _ATOM_UNTIL = "atom_until"

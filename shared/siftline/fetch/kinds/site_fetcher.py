@@ -31,7 +31,7 @@ from siftline.net.urls import canonical_url
 _GONE = frozenset({404, 410})
 _PATIENCE = frozenset({429, 503})
 GUESSES_MAX = 8
-"""Usual addresses of feeds that are tried where a page names none: they hold the feeds of nearly all sites."""
+"""Usual addresses of feeds that are tried where a page names none: each is one more request to a stranger."""
 SEARCH_S = 10.0
 """A poll that looks for a feed begins no request after this: it holds a thread, and comes on top of the poll."""
 SEARCH_REQUEST_S = 5.0

@@ -11,7 +11,7 @@ from siftline.kit.clock import Clock
 
 _ACCEPT = "text/html, application/xhtml+xml;q=0.9, */*;q=0.1"
 PAGE_MAX_BYTES = 5_000_000
-"""A larger page of links is not read: an index of articles has a tenth of it."""
+"""A larger page of links is not read: it would be parsed whole."""
 
 
 class Pages(Protocol):

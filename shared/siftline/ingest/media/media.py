@@ -10,7 +10,7 @@ from siftline.kit.errors import SiftlineError
 from siftline.net.urls import validate_url
 
 RETRY_S = 3_600.0
-"""Who refused a transcript is asked again after this, then ever later: YouTube blocks an address for hours."""
+"""Who refused a transcript is asked again after this, then ever later: who blocks an address does so for hours."""
 _TRACKS_MAX = 50
 
 

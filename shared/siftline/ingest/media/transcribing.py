@@ -34,7 +34,7 @@ from siftline.models.spending_store import Caps
 from siftline.net.http_typed import typed
 
 FLOOR_BPS = 32_000
-"""Bits a second at which the length of a file is guessed, to set its cost aside: speech is seldom sent with fewer."""
+"""Bits a second at which the length of a file is guessed, to set its cost aside: low, so that it is rather too much."""
 _MICRO = 1_000_000
 _EARLY_S = 5.0
 _log = logger("ingest")

@@ -30,7 +30,7 @@ _ID = re.compile(r"[A-Za-z0-9_-]{11}")
 _FOLDERS = frozenset({"shorts", "live", "embed", "v"})
 _OEMBED_MAX_BYTES = 65_536
 CAPTIONS_MAX_BYTES = 5_000_000
-"""A larger caption file, or answer of YouTube's, is not read: a day of speech has less."""
+"""A larger caption file, or answer of YouTube's, is not read: hours of speech have less."""
 
 
 class Http(Protocol):
