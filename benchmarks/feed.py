@@ -12,7 +12,7 @@ from uuid import UUID
 
 from benchmarks.database import databases
 from benchmarks.report import Report, timed
-from siftline.api.feed.feed_service import FeedDesk, FeedRule
+from siftline.api.feed.feed_service import FeedDesk
 from siftline.api.feed.feed_views import feed_item_of
 from siftline.api.items.listing_store import Listed, best_items
 from siftline.api.items.scores import ScoreRule
@@ -58,7 +58,7 @@ def main() -> None:
     report.open(f"the feed of {ITEMS} unread items of one user")
     with databases("feed") as [database]:
         user_id = _fill(database)
-        desk = FeedDesk(database, ScoreRule(), FeedRule())
+        desk = FeedDesk(database, ScoreRule())
         before_mib = _peak_mib()
         rows = [
             _row("first page of 50, order kept", lambda: _page(desk, user_id)),

@@ -38,7 +38,7 @@ from siftline.net.http import Response
 from siftline.net.pacing import Pace
 from tests.factories import make_source, make_user
 from tests.open_client import OpenClient
-from tests.polling import Options
+from tests.polling import poll_settings
 from tests.servers import Answer, serving
 
 ROUNDS = {100: 21, 500: 15, 5_000: 7, 50_000: 2}
@@ -47,7 +47,6 @@ REACH = 1.5
 SINGLY = 500
 """One commit an entry is measured up to this size: it only grows."""
 KNOWN, FRESH, POLLS = 100, 500, 9
-FEED_MAX_BYTES = 50_000_000
 LARGE = 20_000
 """Entries of a poll that is saved while the API is asked."""
 _TEXT = (
@@ -211,9 +210,9 @@ def _decided(database: Database, source_id: UUID, entries: Sequence[Entry]) -> t
 
 
 def _poll(database: Database, http: Http, reader: Reader) -> FetchSource:
-    fetchers = {"rss": FeedFetcher(http, reader, SystemClock(), max_bytes=FEED_MAX_BYTES)}
-    options = Options()
-    return FetchSource(database, fetchers, Pace(database, options, SystemClock()), SystemClock(), options)
+    fetchers = {"rss": FeedFetcher(http, reader, SystemClock())}
+    settings = poll_settings()
+    return FetchSource(database, fetchers, Pace(database, settings, SystemClock()), SystemClock(), settings)
 
 
 def _complete(database: Database, job: ClaimedJob, done: Done) -> None:

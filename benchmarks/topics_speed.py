@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from benchmarks.report import Report, median_ms, ratio, timed
 from layers.model import export
+from siftline.analyze.analyze_wiring import JUDGED_TOKENS
 from siftline.analyze.article_reader import Article
 from siftline.analyze.topics.cascade import Cascade, CascadeRule
 from siftline.analyze.topics.nli import open_entailment
 from siftline.analyze.topics.topic_list import shipped_hypotheses
 from siftline.analyze.topics.topic_scoring import TopicRule, Verdict
-from siftline.settings.topic_settings import TopicSettings
 
 if TYPE_CHECKING:
     from benchmarks.topics import Stream
@@ -38,15 +38,15 @@ def speed(report: Report, stream: "Stream", articles: Sequence[Article], scratch
     for article in (articles[0], articles[-1]):  # the first in a language waits for the topics' directions in it
         stream.read(article)
     seconds, verdicts = zip(*(timed(lambda article=article: stream.read(article)) for article in articles), strict=True)
-    defaults = TopicSettings()
-    unsure = mean(verdict.margin < defaults.topic_margin for _, verdict in verdicts)
+    margin = CascadeRule().margin
+    unsure = mean(verdict.margin < margin for _, verdict in verdicts)
     report.tell({"articles": len(articles), "topics": TOPICS, "first pass, ms an article": median_ms(seconds)})
-    report.tell({"below the margin": f"{unsure:.1%} (TOPIC_MARGIN {defaults.topic_margin})"})
+    report.tell({"below the margin": f"{unsure:.1%} (TOPIC_MARGIN {margin})"})
     if not _made():
         report.tell({"second pass and zero-shot pipeline": f"not measured: {_FLOOR}"})
         return
-    judge = open_entailment(str(NLI), str(scratch), tokens_max=defaults.topic_model_tokens)
-    rule = CascadeRule(margin=2.0, candidates=defaults.topic_candidates, time_s=3_600)
+    judge = open_entailment(str(NLI), str(scratch), tokens_max=JUDGED_TOKENS)
+    rule = CascadeRule(margin=2.0, time_s=3_600)
     pass_two = Cascade(labels, shipped_hypotheses(), judge, rule)
     pipeline = Cascade(labels, shipped_hypotheses(), judge, CascadeRule(margin=2.0, candidates=TOPICS, time_s=3_600))
     one, two, naive = [], [], []
@@ -73,8 +73,8 @@ def speed(report: Report, stream: "Stream", articles: Sequence[Article], scratch
     report.tell(
         {"the second pass's share of the cascade's time": f"{share:.0%}", "load then": f"{os.getloadavg()[0]:.1f}"}
     )
-    own = Cascade(labels, shipped_hypotheses(), judge, CascadeRule(margin=defaults.topic_margin, time_s=3_600))
-    _sides(report, own, list(zip(articles, verdicts, strict=True)), defaults.topic_margin)
+    own = Cascade(labels, shipped_hypotheses(), judge, CascadeRule(margin=margin, time_s=3_600))
+    _sides(report, own, list(zip(articles, verdicts, strict=True)), margin)
 
 
 def _sides(

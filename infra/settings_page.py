@@ -4,9 +4,10 @@ A house test compares the page with what this would write.
 """
 
 import json
+import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,58 +22,38 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "settings.md"
 _HEAD = """# Settings
 
-Written by `make settings` out of `shared/siftline/settings/` and `template.yaml`; do not edit it here.
+Generated from `siftline.settings` and `template.yaml` by `make settings`; do not edit.
 
-A setting is an environment variable. A wrong value, or none where there is no default, stops the function that asks for
-it, and its log names the setting. Lists and tables are written as JSON.
+A setting is an environment variable. A function that lacks a required one, or gets a wrong value, does not start; its
+log names the setting. Lists and tables are JSON. Budgets and prices are in US dollars. What is no setting is a constant
+beside its use ([limits](limits.md)).
 
-- **On AWS** `template.yaml` sets those marked **t**, from its parameters and resources. To change any other, add it to
-  the function's `Environment` there.
-- **On one machine** put it before the command: `TOPICS_MAX=5 make run`. What has no default `make run` sets itself, and
-  so it does with `DATABASE_POOL_SIZE`, `FIRST_IMPORT`, `HTTP_ALLOW_LOOPBACK` and `WORKER_POLL_S`.
+- **On AWS** `template.yaml` sets those marked **t** from its parameters and resources. To change another, add it to the
+  function's `Environment` there.
+- **On one machine** put it before the command: `TOPICS_MAX=5 make run`. That sets all required ones itself, and also
+  `DATABASE_POOL_SIZE`, `FIRST_IMPORT`, `HTTP_ALLOW_LOOPBACK` and `WORKER_POLL_S`.
 """
-_SHARED = {
-    "DatabaseSettings": "Database",
-    "QueueSettings": "Queues",
-    "DeadLetterSettings": "Dead-letter queues",
-    "JobSettings": "Jobs",
-    "HttpSettings": "HTTP",
-    "EntitySettings": "Names in texts",
-    "ResolutionSettings": "Who names are",
-    "ArchiveSettings": "The page archive",
-    "MediaSettings": "Videos and audio",
-    "LlmSettings": "Language model",
-    "PacingSettings": "Pacing",
-    "ModelSettings": "Model",
-    "RelevanceSettings": "Relevance",
-    "ScoreSettings": "Scores",
-    "EmbeddingSettings": "Embeddings",
-    "TopicSettings": "Topics",
-    "AddressSettings": "Address",
-    "FeedSettings": "Feed",
-    "SwitchSettings": "Schedules",
-    "ReprocessSettings": "Reading again",
-    "VectorSettings": "Vectors",
-    "RequestSettings": "Requests",
-    "WrongTokenSettings": "Wrong tokens",
-    "HoldingSettings": "What a user may have",
+_SECTIONS = {
+    "Database and queues": ("DatabaseSettings", "QueueSettings", "DeadLetterSettings"),
+    "Jobs": ("JobSettings",),
+    "Outgoing requests": ("HttpSettings", "PacingSettings"),
+    "API": ("ApiSettings", "RequestSettings", "AddressSettings", "RelevanceSettings"),
+    "Schedules": ("ScheduleSettings", "ReprocessSettings"),
+    "Fetching": ("FetchSettings",),
+    "Pages and transcripts": ("IngestSettings", "ArchiveSettings"),
+    "Topics, summaries and language model": ("AnalyzeSettings", "ClusterSettings"),
+    "Vectors": ("EmbeddingSettings", "VectorSettings"),
+    "Organisations and other names": ("EntitySettings", "ResolveSettings"),
+    "Mail and webhooks": ("BriefSettings",),
+    "Worker": ("WorkerSettings",),
+    "`make run`": ("LocalSettings",),
 }
-_PROGRAMS = {"WorkerSettings": "worker", "LocalSettings": "make run"}
 
 
 def page() -> str:
     """Return the whole page."""
-    functions = {f"{item.name.title()}Settings": item for item in _functions()}
-    parts = [_HEAD]
-    for name, function in functions.items():
-        parts.append(_section(f"`{function.name}`", _class(name), {function.name: function}))
-    for name, title in _PROGRAMS.items():
-        parts.append(_section(f"`{title}`", _class(name), {}))
-    parts.append("# What several functions share\n")
-    for name, title in _SHARED.items():
-        users = {item.name: item for key, item in functions.items() if issubclass(_class(key), _class(name))}
-        parts.append(_section(title, _class(name), users))
-    return "\n".join(parts)
+    functions = {_class(f"{item.name.title()}Settings"): item for item in _functions()}
+    return "\n".join([_HEAD, *(_section(title, names, functions) for title, names in _SECTIONS.items())])
 
 
 def main() -> int:
@@ -91,36 +72,35 @@ def _class(name: str) -> type[BaseSettings]:
     return found
 
 
-def _section(title: str, described: type[BaseSettings], users: dict[str, Function]) -> str:
-    """Return a class's heading, its first sentence, the tables it shares, and its own fields."""
-    lines = [f"## {title}", (described.__doc__ or "").strip().splitlines()[0].replace("``", "`")]
-    shared = [text for name, text in _SHARED.items() if _inherits(described, name)]
-    if shared:
-        lines += ["", f"Besides: {', '.join(shared)}."]
-    elif described.__name__ in _SHARED:
-        programs = [title for name, title in _PROGRAMS.items() if issubclass(_class(name), described)]
-        lines += ["", f"Taken by: {', '.join(f'`{name}`' for name in [*users, *programs])}."]
-    own = {name: field for name, field in described.model_fields.items() if name in described.__annotations__}
-    if own:
-        lines += ["", "| variable | default | allowed | meaning |", "|---|---|---|---|"]
-        lines += [_row(name, field, users) for name, field in own.items()]
+def _section(title: str, names: Sequence[str], functions: Mapping[type[BaseSettings], Function]) -> str:
+    """Return a heading, who reads the settings below it, and their table; those of one meaning are one row."""
+    rows: dict[str, list[str]] = {}
+    readers: dict[str, None] = {}
+    for described in map(_class, names):
+        users = [item for read, item in functions.items() if issubclass(read, described)]
+        readers |= dict.fromkeys(f"`{item.name}`" for item in users)
+        for name in described.__annotations__:
+            if name in described.model_fields:
+                mark = f"`{name.upper()}`{' **t**' if _is_given(name.upper(), users) else ''}"
+                rows.setdefault(_told(described.model_fields[name]), []).append(mark)
+    lines = [f"## {title}", *([f"Read by {', '.join(readers)}."] if readers else [])]
+    lines += ["", "| variable | default | allowed | meaning |", "|---|---|---|---|"]
+    lines += [f"| {', '.join(marks)} | {told} |" for told, marks in rows.items()]
     return "\n".join(lines) + "\n"
 
 
-def _inherits(described: type[BaseSettings], name: str) -> bool:
-    return described.__name__ != name and issubclass(described, _class(name))
+def _is_given(variable: str, users: Sequence[Function]) -> bool:
+    return any(variable in {*user.environment, *user.references} for user in users)
 
 
-def _row(name: str, field: FieldInfo, users: dict[str, Function]) -> str:
-    variable = name.upper()
-    given = any({*user.environment, *user.references} >= {variable} for user in users.values())
-    cells = [f"`{variable}`{' **t**' if given else ''}", _default(field), _allowed(field), field.description or ""]
-    return f"| {' | '.join(cell.replace('|', '&#124;').replace('<', '&lt;') for cell in cells)} |"
+def _told(field: FieldInfo) -> str:
+    cells = [_default(field), ", ".join(_limits(field)), field.description or ""]
+    return " | ".join(cell.replace("|", "\\|") for cell in cells)
 
 
 def _default(field: FieldInfo) -> str:
     if field.is_required():
-        return ""
+        return "required"
     value: Any = field.default
     if isinstance(value, SecretStr):
         value = value.get_secret_value()
@@ -131,19 +111,15 @@ def _default(field: FieldInfo) -> str:
     return f"`{json.dumps(value)}`"
 
 
-def _allowed(field: FieldInfo) -> str:
-    return ", ".join(_limits(field))
-
-
 def _limits(field: FieldInfo) -> Iterator[str]:
-    words = {"ge": "at least {}", "gt": "above {}", "le": "at most {}", "max_length": "at most {} characters"}
+    words = {"ge": "≥ {}", "gt": "> {}", "le": "≤ {}", "lt": "< {}", "max_length": "≤ {} characters"}
     for limit in field.metadata:
         for attribute, text in words.items():
             value = getattr(limit, attribute, None)
             if value is not None:
                 yield text.format(f"{value:,}")
-        if pattern := getattr(limit, "pattern", None):
-            yield f"`{pattern}`"
+        if words_only := re.fullmatch(r"\^\(([a-z_|]+)\)\$", getattr(limit, "pattern", None) or ""):
+            yield ", ".join(f"`{word}`" for word in words_only[1].split("|"))
 
 
 if __name__ == "__main__":

@@ -9,9 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from siftline.api.api_wiring import Parts, http_api
-from siftline.api.http.limits import Holdings
 from siftline.api.http.resolver import HttpApi
-from siftline.api.sources.opml_routes import OpmlLimits
 from siftline.contracts import Queue
 from siftline.ingest.saving import save_urls
 from siftline.jobs.dead_letters import DeadLetterQueues
@@ -21,9 +19,9 @@ from siftline.kit.db import Database
 from siftline.kit.errors import SiftlineError
 from siftline.kit.ids import new_id
 from siftline.kit.log import logger
-from siftline.settings.functions import JobSettings
+from siftline.settings.functions import ApiSettings, JobSettings
 from tests.factories import FakeContext, make_token, make_user
-from tests.fakes import FakeClock, FakeSender, NoDeadLetters
+from tests.fakes import NOWHERE, FakeClock, FakeSender, NoDeadLetters
 from tests.http_events import caller_context, http_event
 
 
@@ -106,6 +104,11 @@ class FakeDepths:
         return self.depths.get(queue, Depth(0, 0, 0, 0))
 
 
+def api_settings(**changes: Any) -> ApiSettings:
+    """Return settings of the API; nothing is where they say."""
+    return ApiSettings(**{**NOWHERE, **changes})
+
+
 class World:
     """An API over a real database, with queues that keep what they are sent."""
 
@@ -113,15 +116,11 @@ class World:
         self,
         database: Database,
         *,
-        allow_loopback: bool = False,
-        webhook_allow_loopback: bool = False,
         sender: Sender | None = None,
         dead_letter_queues: DeadLetterQueues | None = None,
-        opml_limits: OpmlLimits | None = None,
-        holdings: Holdings | None = None,
-        requests_per_minute: int = 1_000_000,  # its clock stands still, and so does the minute
-        public_url: str = "https://siftline.example",
+        **settings: Any,
     ) -> None:
+        """``settings`` are those of the API. Its clock stands still, and so does the minute of requests."""
         self.database = database
         self.sender = FakeSender()
         self.depths = FakeDepths()
@@ -137,16 +136,8 @@ class World:
             check_vectors=self._check_vectors,
             log=logger("api"),
         )
-        self.api = http_api(
-            parts,
-            allow_loopback=allow_loopback,
-            webhook_allow_loopback=webhook_allow_loopback,
-            max_attempts=4,
-            opml_limits=opml_limits,
-            holdings=holdings,
-            requests_per_minute=requests_per_minute,
-            public_url=public_url,
-        )
+        here = {"public_url": "https://siftline.example", "requests_per_minute": 1_000_000}
+        self.api = http_api(parts, api_settings(**{**here, **settings}))
 
     def user(self, *scopes: str, name: str | None = None) -> ApiClient:
         """Return a new user of this world."""

@@ -14,6 +14,7 @@ from botocore.config import Config
 from infra.local.aws import CLIENT_OPTIONS
 from siftline.brief.channel import Channel
 from siftline.brief.delivery import DeliverEdition
+from siftline.brief.mail_addresses_store import ASKS_PER_DAY
 from siftline.brief.mail_confirmation import ConfirmAddress
 from siftline.brief.mail_events import RecordEvent
 from siftline.brief.mail_message import Letterhead
@@ -89,7 +90,7 @@ class DeliveryDesk(Desk):
         unsubscribe_to: str = "",
         allow_loopback: bool = True,
         configuration_set: str = "",
-        asks_per_day: int = 20,
+        asks_per_day: int = ASKS_PER_DAY,
     ) -> None:
         head = Letterhead(mail_from, LINKS, unsubscribe_to)
         limits = HttpLimits(total_s=60, read_s=30, retries=0, redirects=0)

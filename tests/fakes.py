@@ -11,6 +11,17 @@ from siftline.jobs.queues import Envelope
 from siftline.kit.db import Connection
 from siftline.kit.errors import SiftlineError
 
+NOWHERE = {
+    "database_url": "postgresql:///unused",
+    "qdrant_url": "http://127.0.0.1:1",
+    **{
+        f"{queue.name.lower()}_{kind}_url": f"http://127.0.0.1:1/000000000000/siftline-local-{queue}-{kind}"
+        for queue in Queue
+        for kind in ("queue", "dlq")
+    },
+}
+"""The settings without a default, for functions whose parts a test hands in."""
+
 
 class FakeSender:
     """Keeps what would be sent; refuses what ``refuse`` says."""

@@ -63,11 +63,10 @@ def transcripts(http: HttpClient, reader: PageReader, *, pace: Any = None, media
     return Transcripts(
         http,
         reader,
-        YouTube(http, max_bytes=1_000_000),
+        YouTube(http),
         pace or FreePace(),
-        max_bytes=1_000_000,
-        media_s=media_s,
         clock=SystemClock(),
+        media_s=media_s,
     )
 
 
@@ -86,12 +85,9 @@ def ingest_content(
         reader,
         transcripts(http, reader, pace=pace),
         pace or FreePace(),
-        page_max_bytes=1_000_000,
         archive=archive,
     )
-    return IngestContent(
-        database, reading, analysis_enabled=analysis, clock=SystemClock(), generates=generates, retry_s=3_600
-    )
+    return IngestContent(database, reading, analysis_enabled=analysis, clock=SystemClock(), generates=generates)
 
 
 def transcribe_content(
@@ -111,8 +107,7 @@ def transcribe_content(
         transcripts(http, reader),
         model=model,
         files=AudioFiles(http, FreePace(), max_bytes=max_bytes),
-        costs=Costs(**{"usd_per_minute": 0.006, "usd_per_day": 1.0, "max_s": 7_200, "floor_bps": 32_000, **costs}),
-        retry_s=3_600,
+        costs=Costs(**{"usd_per_minute": 0.006, "usd_per_day": 1.0, "max_s": 7_200, **costs}),
         patience_s=patience_s,
         analysis_enabled=analysis,
         clock=clock or SystemClock(),

@@ -22,47 +22,18 @@ from siftline.kit.errors import SiftlineError
 from siftline.kit.ids import new_id
 from siftline.net.http import HttpClient
 from siftline.net.pacing import Pace
+from siftline.settings.functions import FetchSettings
 from tests.api_client import ApiClient
 from tests.factories import make_source, make_user
+from tests.fakes import NOWHERE
 from tests.open_client import OpenClient
 from tests.servers import LoopbackServer
 
 
-@dataclass(frozen=True)
-class PaceOptions:
-    """The settings of a pace; loopback is not paced."""
-
-    host_requests_per_s: float = 2.0
-    host_burst: int = 10
-    host_per_minute: Mapping[str, float] = field(default_factory=dict)
-    host_at_once: int = 2
-    host_lease_s: float = 120.0
-    host_wait_s: float = 0.0
-    host_refused_s: float = 60.0
-    host_interval_max_s: float = 3_600.0
-    host_pace_loopback: bool = False
-
-
-@dataclass(frozen=True)
-class Options(PaceOptions):
-    """The settings of a poll."""
-
-    first_import: str = "all"
-    feed_max_bytes: int = 1_000_000
-    source_degraded_failures: int = 5
-    full_fetch_days: float = 7
-    refresh_min_minutes: int = 15
-    refresh_max_minutes: int = 1_440
-    refresh_floor_max_minutes: int = 1_440
-    redirect_adopt_polls: int = 5
-    redirect_adopt_days: float = 7
-    discovery_again_s: int = 604_800
-    discovery_tries: int = 8
-    discovery_s: float = 10.0
-    web_max_bytes: int = 1_000_000
-    reddit_url: str = "http://127.0.0.1:1"
-    reddit_form: str = "auto"
-    reddit_atom_s: int = 86_400
+def poll_settings(**changes: Any) -> FetchSettings:
+    """Return the settings of a poll; nothing is where they say."""
+    here = {"first_import": "all", "reddit_url": "http://127.0.0.1:1", "host_per_minute": {}}
+    return FetchSettings(**{**NOWHERE, **here, **changes})
 
 
 @dataclass
@@ -71,11 +42,12 @@ class Poller:
 
     database: Database
     reader: FeedReader
-    options: Options = field(default_factory=Options)
+    settings: FetchSettings = field(default_factory=poll_settings)
     pages: PageReader = field(default_factory=PageReader)
     clock: Clock = field(default_factory=SystemClock)
     sleep: Callable[[float], None] = time.sleep
     client: Callable[..., HttpClient] = OpenClient
+    wait_s: float = 0.0
 
     def poll(self, source_id: UUID, meanwhile: Callable[[], object] = lambda: None) -> Mapping[str, Any]:
         """Poll once; returns the result's numbers, or raises what the poll raised after writing what it means.
@@ -103,9 +75,9 @@ class Poller:
 
     def processor(self, http: HttpClient) -> FetchSource:
         """Return what does the jobs, over this client."""
-        pace = Pace(self.database, self.options, self.clock, self.sleep)
-        fetchers = source_fetchers(http, http, self.reader, self.pages, pace, self.clock, self.options)
-        return FetchSource(self.database, fetchers, pace, self.clock, self.options)
+        pace = Pace(self.database, self.settings, self.clock, self.sleep, wait_s=self.wait_s)
+        fetchers = source_fetchers(http, http, self.reader, self.pages, pace, self.clock, self.settings)
+        return FetchSource(self.database, fetchers, pace, self.clock, self.settings)
 
     def failing(self, source_id: UUID) -> str:
         """Poll once, expecting failure; returns the error's code."""

@@ -18,7 +18,7 @@ from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from tests.factories import FakeContext, make_source, make_user, sqs_event
 from tests.open_client import OpenClient
-from tests.polling import Options, Poller
+from tests.polling import Poller, poll_settings
 from tests.servers import Answer, LoopbackServer, Request, serving
 from tests.simulated_time import SimulatedTime, simulated_time
 from tests.ticks import make_schedule, schedule_settings
@@ -80,15 +80,12 @@ class Day:
     ) -> None:
         self._time = time
         self._hours = hours
-        unheard = hours * 3_600
-        self._schedule, self._sender = make_schedule(database, clock=time, job_statistics_s=unheard)
-        settings = schedule_settings(job_statistics_s=unheard)
+        self._schedule, self._sender = make_schedule(database, clock=time)
+        settings = schedule_settings()
         self._http = OpenClient(clock=time, sleep=time.sleep)
         pace_of_reddit = {"reddit.com": 10.0}
-        options = Options(
-            first_import="skip", reddit_url=server.url(""), host_per_minute=pace_of_reddit, host_wait_s=1.0
-        )
-        poller = Poller(database, reader, options, clock=time, sleep=time.sleep)
+        polling = poll_settings(first_import="skip", reddit_url=server.url(""), host_per_minute=pace_of_reddit)
+        poller = Poller(database, reader, polling, clock=time, sleep=time.sleep, wait_s=1.0)
         self._consumer = BatchConsumer(
             queues={"siftline-local-fetch-queue": Queue.FETCH},
             database=database,

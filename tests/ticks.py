@@ -8,22 +8,7 @@ from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
 from siftline.schedule.schedule_service import Schedule
 from siftline.settings.functions import ScheduleSettings
-from tests.fakes import FakeSender
-
-_PLACES = {
-    f"{name}_{kind}_url": f"http://127.0.0.1:1/000000000000/siftline-local-{name.replace('_', '-')}-{kind}"
-    for name in (
-        "fetch",
-        "content_processing",
-        "content_background",
-        "analysis",
-        "analysis_background",
-        "resolution",
-        "clustering",
-        "briefing",
-    )
-    for kind in ("queue", "dlq")
-}
+from tests.fakes import NOWHERE, FakeSender
 
 
 class FakeDepths:
@@ -39,7 +24,7 @@ class FakeDepths:
 
 def schedule_settings(**more: float) -> ScheduleSettings:
     """Return settings whose places nothing is at."""
-    return ScheduleSettings(**_PLACES, database_url="postgresql:///unused", qdrant_url="http://127.0.0.1:1", **more)
+    return ScheduleSettings(**NOWHERE, **more)
 
 
 def make_schedule(

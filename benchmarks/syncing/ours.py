@@ -93,8 +93,8 @@ def syncing(database_url: str) -> Iterator[Sync]:
     with ExitStack() as stack:
         database = stack.enter_context(closing(Pool(database_url, size=threads)))
         http = stack.enter_context(closing(HttpClient.of(settings)))
-        reader = stack.enter_context(FeedReader.of(settings))
-        pages = stack.enter_context(PageReader(timeout_s=settings.web_read_s, max_links=settings.web_links_max))
+        reader = stack.enter_context(FeedReader(timeout_s=settings.feed_parse_s))
+        pages = stack.enter_context(PageReader())
         pace = Pace(database, settings, clock)
         fetchers = source_fetchers(http, http, reader, pages, pace, clock, settings)
         fetch = FetchSource(database, fetchers, pace, clock, settings)

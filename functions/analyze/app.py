@@ -7,7 +7,7 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from siftline.analyze import analyze_service
-from siftline.analyze.analyze_wiring import open_analysis, open_directions
+from siftline.analyze.analyze_wiring import longest_s, open_analysis, open_directions
 from siftline.analyze.topics import labelling
 from siftline.analyze.topics.own_topics_wiring import open_labelling
 from siftline.cluster import naming, naming_wiring
@@ -15,7 +15,7 @@ from siftline.contracts import JobType
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.consumers import Lazily, consumer
 from siftline.jobs.jobs_wiring import producer
-from siftline.rank import scoring, scoring_wiring
+from siftline.rank import scoring
 from siftline.settings.functions import AnalyzeSettings
 
 
@@ -23,16 +23,16 @@ from siftline.settings.functions import AnalyzeSettings
 def build() -> BatchConsumer:
     """Put the parts together, once a warm environment."""
     parts = producer(settings := AnalyzeSettings())
-    scores = partial(scoring_wiring.open_scoring, settings, parts, open_directions)
+    directions = partial(open_directions, settings, parts.database, parts.clock)
     works = [
         Lazily(analyze_service.AnalyzeContent, partial(open_analysis, settings, parts.database)),
         Lazily(labelling.LabelUser, partial(open_labelling, settings, parts.database)),
         Lazily(naming.NameClusters, partial(naming_wiring.open_naming, settings, parts.database)),
-        Lazily(scoring.ScoreUser, scores),
+        Lazily(scoring.ScoreUser, lambda: scoring.ScoreUser(parts.database, directions(), parts.clock)),
     ]
     subjects = {JobType.ANALYZE_CONTENT: analyze_service.subject_of, JobType.LABEL_USER: labelling.subject_of}
     subjects |= {JobType.SCORE_USER: scoring.subject_of, JobType.NAME_CLUSTERS: naming.subject_of}
-    return consumer(settings, parts, works, subjects, reserve_s=settings.longest_s())
+    return consumer(settings, parts, works, subjects, reserve_s=max(longest_s(settings), scoring.LONGEST_S))
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:

@@ -1,6 +1,5 @@
 """Groups users' contents: ``cluster_user`` and ``join_stories`` messages in, the failed ones' ids out."""
 
-from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -21,18 +20,10 @@ from siftline.settings.functions import ClusterSettings
 def build() -> BatchConsumer:
     """Put the parts together, once a warm environment."""
     parts = producer(settings := ClusterSettings())
-    grouping = cluster_service.ClusterUser(
-        parts.database,
-        Recipe(min_size=settings.cluster_min_size),
-        max_contents=settings.cluster_max_contents,
-        regroup_after=timedelta(seconds=settings.cluster_regroup_s),
-        naming=settings.cluster_llm,
-    )
-    gap, span = timedelta(seconds=settings.story_gap_s), timedelta(seconds=settings.story_span_s)
-    rule = Rule(settings.story_average_min, settings.story_nearest_min, gap, span)
+    grouping = cluster_service.ClusterUser(parts.database, Recipe(), naming=settings.cluster_llm)
     subjects = {JobType.CLUSTER_USER: cluster_service.subject_of, JobType.JOIN_STORIES: story_service.subject_of}
-    joining = story_service.JoinUserStories(parts.database, rule)
-    return consumer(settings, parts, [grouping, joining], subjects, reserve_s=settings.cluster_user_s)
+    joining = story_service.JoinUserStories(parts.database, Rule())
+    return consumer(settings, parts, [grouping, joining], subjects, reserve_s=cluster_service.LONGEST_S)
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:

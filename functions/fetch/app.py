@@ -10,6 +10,7 @@ from siftline.fetch.fetch_service import FetchSource
 from siftline.fetch.fetch_wiring import source_fetchers
 from siftline.fetch.kinds.feed_reader import FeedReader
 from siftline.fetch.kinds.page_reader import PageReader
+from siftline.fetch.kinds.site_fetcher import SEARCH_REQUEST_S
 from siftline.fetch.poll import health_store
 from siftline.jobs.consume import BatchConsumer, LambdaContext
 from siftline.jobs.consumers import consumer
@@ -24,11 +25,10 @@ def build() -> BatchConsumer:
     """Put the parts together, once a warm environment."""
     settings = FetchSettings()
     parts = producer(settings)
-    reader = FeedReader.of(settings)
-    pages = PageReader(timeout_s=settings.web_read_s, max_links=settings.web_links_max)
-    searching = HttpClient.of(settings.searching())
+    reader = FeedReader(timeout_s=settings.feed_parse_s, memory_bytes=settings.feed_parse_memory_bytes)
+    searching = HttpClient.of(settings, total_s=SEARCH_REQUEST_S, retries=0)
     pace = Pace(parts.database, settings, parts.clock)
-    fetchers = source_fetchers(HttpClient.of(settings), searching, reader, pages, pace, parts.clock, settings)
+    fetchers = source_fetchers(HttpClient.of(settings), searching, reader, PageReader(), pace, parts.clock, settings)
     fetch = FetchSource(parts.database, fetchers, pace, parts.clock, settings)
     subjects = {JobType.FETCH_SOURCE: health_store.subject}
     reserve_s = settings.http_total_s + settings.feed_parse_s

@@ -10,7 +10,7 @@ from siftline.contracts import JobType
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.consumers import consumer
 from siftline.jobs.jobs_wiring import producer
-from siftline.resolve.resolve_service import subject_of
+from siftline.resolve.resolve_service import LONGEST_S, subject_of
 from siftline.resolve.resolve_wiring import open_resolution
 from siftline.settings.functions import ResolveSettings
 
@@ -21,7 +21,7 @@ def build() -> BatchConsumer:
     settings = ResolveSettings()
     parts = producer(settings)
     work = open_resolution(settings, parts)
-    return consumer(settings, parts, [work], {JobType.RESOLVE_ENTITY: subject_of}, reserve_s=settings.resolve_entity_s)
+    return consumer(settings, parts, [work], {JobType.RESOLVE_ENTITY: subject_of}, reserve_s=LONGEST_S)
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:

@@ -53,7 +53,6 @@ SHORT = {
     "JOB_LEASE_S": "15",
     "JOB_QUIET_S": str(QUIET_S),
     "JOB_BACKOFF_S": "[1, 1, 2]",
-    "JOB_CLOCK_GRACE_S": "0.5",
     "HTTP_RETRIES": "0",
     "HTTP_READ_S": "25",
     "WORKER_POLL_S": "1",

@@ -21,8 +21,8 @@ from tests.faults.pages import article
 from tests.servers import Answer, Script, drip
 
 _HTML = {"Content-Type": "text/html; charset=utf-8"}
-_PATIENT = {"HTTP_READ_S": "29", "JOB_SLOW_S": "1", "HOST_PACE_LOOPBACK": "true", "HOST_BURST": "1000"}
-"""Whatever holds a thread holds it for half a minute, and then again; that it does is known after a second."""
+_PATIENT = {"HTTP_READ_S": "29", "HOST_PACE_LOOPBACK": "true", "HOST_BURST": "1000"}
+"""Whatever holds a thread holds it for half a minute, and then again; that it does is known after ``SLOW_S``."""
 _ENTRIES, _PITS = 6, 4
 
 

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from infra.local.machine import ROOT
-from siftline.fetch.kinds import confined_reader
+from siftline.fetch.kinds import confined_reader, feed_fetcher
+from siftline.ingest import reading
 from siftline.settings.functions import FetchSettings, IngestSettings, process_environment
 from tests.house.reading import FUNCTION_NAMES, function_resources
 
@@ -18,12 +19,12 @@ BODIES = 8
 # The bytes of a body, what reading it may add to a child, and the children's functions, by function.
 READERS = {
     "fetch": (
-        FetchSettings.model_fields["feed_max_bytes"].default,
+        feed_fetcher.FEED_MAX_BYTES,
         max(FetchSettings.model_fields["feed_parse_memory_bytes"].default, confined_reader.MEMORY_BYTES),
         (["siftline.fetch.feed.identity:parse_identified"], ["siftline.fetch.kinds.web_page:article_links"]),
     ),
     "ingest": (
-        IngestSettings.model_fields["page_max_bytes"].default,
+        reading.PAGE_MAX_BYTES,
         IngestSettings.model_fields["page_read_memory_bytes"].default,
         (["siftline.ingest.page.page:read_page", "siftline.ingest.media.captions:read_captions"],),
     ),
@@ -54,12 +55,12 @@ def test_a_function_and_its_children_fit_its_memory(name: str) -> None:
 
 
 def test_every_function_that_reads_in_children_is_looked_at() -> None:
-    reading = re.compile(r"FeedReader|PageReader")
+    reads = re.compile(r"FeedReader|PageReader")
     files = {name: ROOT / "functions" / name / "app.py" for name in FUNCTION_NAMES}
     rooms = {name: ROOT / "shared" / "siftline" / name / f"{name}_wiring.py" for name in FUNCTION_NAMES}
     found = {
         name
         for name in FUNCTION_NAMES
-        if any(path.is_file() and reading.search(path.read_text("utf-8")) for path in (files[name], rooms[name]))
+        if any(path.is_file() and reads.search(path.read_text("utf-8")) for path in (files[name], rooms[name]))
     }
     assert found == set(READERS)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from siftline.jobs.statistics import BACKLOG_HIGH
 from siftline.kit.log import NAMESPACE, SERVICE
 from siftline.settings.functions import JobSettings
 from tests.house.reading import document, function_resources, observability, resources, template
@@ -55,7 +56,7 @@ def test_a_queue_has_alarms_on_its_jobs_pending_and_on_the_longest_held(queue: s
     backlog = watched["JobsPending", f"siftline-{STAGE}-{queue}-queue"]
     running = watched["OldestRunningAge", f"siftline-{STAGE}-{queue}-queue"]
 
-    assert backlog["Threshold"] == JobSettings.model_fields["job_backlog_high"].default
+    assert backlog["Threshold"] == BACKLOG_HIGH
     assert f"Enrichment queue backlog high - {queue}" in backlog["AlarmDescription"]
     assert running["Threshold"] > JobSettings.model_fields["job_lease_s"].default
 

@@ -12,6 +12,7 @@ from siftline.api.http.resolver import HttpApi
 from siftline.api.search.search_routes import SearchRoutes
 from siftline.kit.log import logger
 from siftline.worker.template import Route
+from tests.api_client import api_settings
 from tests.house.reading import document, resources, template
 
 NOTHING = cast("Any", None)  # routes are only listed here, never run
@@ -19,7 +20,7 @@ NOTHING = cast("Any", None)  # routes are only listed here, never run
 
 def _api() -> HttpApi:
     parts = Parts(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, logger("house"))
-    return http_api(parts, allow_loopback=False, max_attempts=4)
+    return http_api(parts, api_settings())
 
 
 def _search() -> HttpApi:

@@ -8,9 +8,9 @@ import pytest
 
 from functions.api import app as api
 from functions.authorize import app as authorize
+from siftline.api.api_wiring import SQS_TIMEOUT_S
 from siftline.kit.aws import sqs_client
 from siftline.kit.db import Database
-from siftline.settings.functions import ApiSettings
 from tests.factories import FakeContext
 from tests.functions import TOKEN, TOKEN_ID, USER, cold, make_sample_user, sample_event
 
@@ -24,7 +24,7 @@ def variables(queue_variables: dict[str, str], database_url: str) -> Iterator[di
     own = {"DATABASE_URL": database_url, "QDRANT_URL": "http://127.0.0.1:1"}
     with cold(api.build, authorize.build, **queue_variables, **own) as variables:
         yield variables
-        sqs_client(ApiSettings.model_fields["sqs_timeout_s"].default).close()
+        sqs_client(SQS_TIMEOUT_S).close()
 
 
 @pytest.fixture

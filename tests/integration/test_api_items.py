@@ -101,7 +101,7 @@ def test_an_address_that_cannot_be_read_is_refused_at_once(world: World, url: st
 
 
 def test_loopback_is_accepted_where_the_setting_opens_it(database: Database) -> None:
-    user = World(database, allow_loopback=True).user()
+    user = World(database, http_allow_loopback=True).user()
     assert user.post("/v1/items", {"url": "http://127.0.0.1:9/page"}).status == 202
     assert user.post("/v1/items", {"url": "http://localhost:9/page"}).status == 202
     assert user.post("/v1/items", {"url": "http://10.0.0.1/"}).code == "address_refused"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from siftline.api.http.authorize import Authorizer
-from siftline.api.http.limits import Holdings, RequestLimit
+from siftline.api.http.limits import RequestLimit
 from siftline.api.http.problems import ProblemError
 from siftline.api.http.resolver import HttpApi
 from siftline.api.http.wrong_tokens import WrongTokens
@@ -22,7 +22,7 @@ from tests.http_events import authorizer_event, http_event
 
 
 def limited(database: Database, **limits: int) -> World:
-    return World(database, holdings=Holdings(**limits))
+    return World(database, **{f"{name}_per_user": most for name, most in limits.items()})
 
 
 # Requests of a token ----------------------------------------------------------------------------------------------
@@ -110,7 +110,9 @@ def test_search_counts_with_the_rest_and_a_feed_by_its_own_token(database: Datab
 
 
 def test_without_a_database_nothing_is_counted_and_nobody_is_refused_for_it() -> None:
-    away = RequestLimit(SingleConnection("postgresql://127.0.0.1:1/none", connect_timeout_s=2), FakeClock())
+    away = RequestLimit(
+        SingleConnection("postgresql://127.0.0.1:1/none", connect_timeout_s=2), FakeClock(), per_minute=5
+    )
     api = HttpApi([SearchRoutes(None)], logger("search"), limit=away)
     assert ApiClient(api, new_id()).get("/v1/search", q="x").code == "not_found"  # no finder here
     assert ApiClient(api, new_id()).post("/v1/search").code == "method_not_allowed"

@@ -74,7 +74,7 @@ def user_of(silent: SilentServer, database: Database, database_url: str) -> Iter
     def make(sqs_timeout_s: float) -> ApiClient:
         sqs_client.cache_clear()
         with environment({**CREDENTIALS, **names, **rest, "AWS_DEFAULT_REGION": REGION}):
-            api = open_api(ApiSettings(sqs_timeout_s=sqs_timeout_s), save_urls, logger("api"))
+            api = open_api(ApiSettings(), save_urls, logger("api"), sqs_timeout_s=sqs_timeout_s)
             clients.append(sqs_client(sqs_timeout_s))
         with database.transaction() as connection:
             user_id = make_user(connection)

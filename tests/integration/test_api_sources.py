@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pytest
 
-from siftline.api.http.limits import Holdings
 from siftline.contracts import JobType, Queue
 from siftline.jobs import lease_store
 from siftline.kit.db import Database
@@ -520,7 +519,7 @@ def test_who_follows_a_feed_does_not_follow_its_site_too(world: World) -> None:
 
 
 def test_the_second_address_of_a_feed_needs_no_room(database: Database) -> None:
-    world = World(database, holdings=Holdings(sources=1))
+    world = World(database, sources_per_user=1)
     user = world.user()
     site = user.post("/v1/sources", {"url": "https://news.example/"}).json["id"]
     _found(world, site, "feed_url", "https://news.example/rss.xml")

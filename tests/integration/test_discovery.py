@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import pytest
 
+from siftline.fetch.kinds import site_fetcher
+from siftline.fetch.kinds.feed_locations import guesses
 from siftline.fetch.kinds.feed_reader import FeedReader
 from siftline.fetch.kinds.page_reader import PageReader, PageTooComplexError
 from siftline.kit.db import Database
-from tests.polling import Options, Poller, item, rows, rss, source_of, subscribed
+from tests.polling import Poller, item, poll_settings, rows, rss, source_of, subscribed
 from tests.servers import Answer, LoopbackServer, redirect, serving
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
@@ -30,7 +33,7 @@ def server() -> Iterator[LoopbackServer]:
 @pytest.fixture
 def poller(database: Database, readers: tuple[FeedReader, PageReader]) -> Poller:
     feeds, pages = readers
-    return Poller(database, feeds, Options(discovery_tries=3), pages)
+    return Poller(database, feeds, pages=pages)
 
 
 def page(*links: tuple[str, str], body: str = "") -> Answer:
@@ -90,23 +93,29 @@ def test_no_more_places_are_tried_than_allowed(poller: Poller, server: LoopbackS
     server.answers["/"] = page()
     source_id = subscribed(poller.database, server, "/")
     assert poller.failing(source_id) == "no_feed_found"
-    assert [request.path for request in server.requests] == ["/", "/feed", "/rss.xml", "/atom.xml"]
+    assert [request.path for request in server.requests] == [
+        "/",
+        *(urlsplit(url).path for url in guesses(server.url("/"), 8)),
+    ]
     source = source_of(poller.database, source_id)
     assert "web" in source["last_error_detail"]
     assert waits_h(poller.database, source_id) > 100
 
 
-def test_after_its_time_no_place_is_tried(poller: Poller, server: LoopbackServer) -> None:
+def test_after_its_time_no_place_is_tried(
+    poller: Poller, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site_fetcher, "SEARCH_S", 1e-9)
     server.answers["/"] = page()
     source_id = subscribed(poller.database, server, "/")
-    assert replace(poller, options=Options(discovery_s=1e-9)).failing(source_id) == "no_feed_found"
+    assert poller.failing(source_id) == "no_feed_found"
     assert len(server.requests) == 1
 
 
 def test_every_request_is_made_in_the_hosts_pace(poller: Poller, server: LoopbackServer) -> None:
     server.answers["/"] = page()
     source_id = subscribed(poller.database, server, "/")
-    paced = replace(poller, options=Options(host_pace_loopback=True, host_burst=2, host_requests_per_s=0.001))
+    paced = replace(poller, settings=poll_settings(host_pace_loopback=True, host_burst=2, host_requests_per_s=0.001))
     assert paced.failing(source_id) == "search_interrupted"
     assert len(server.requests) == 2
 

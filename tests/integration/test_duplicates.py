@@ -14,7 +14,7 @@ import pytest
 from siftline.contracts import JobType
 from siftline.ingest import ingest_store
 from siftline.ingest.duplicates import duplicates_store
-from siftline.ingest.duplicates.duplicates import Measures
+from siftline.ingest.duplicates.duplicates import traits_of
 from siftline.jobs import subjects_store
 from siftline.kit.db import Connection, Database, settled
 from tests.factories import make_content
@@ -58,7 +58,7 @@ class Shelf:
             notice_code=None,
             url_keys=names,
         )
-        traits = Measures().traits(found)
+        traits = traits_of(found)
 
         def write(connection: Connection) -> UUID | None:
             original = duplicates_store.link(connection, content_id, traits)

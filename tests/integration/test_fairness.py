@@ -49,7 +49,7 @@ class House:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.world = World(database, allow_loopback=True)
+        self.world = World(database, http_allow_loopback=True)
         self.sender: FakeSender = self.world.sender
         self.meanwhile: Callable[[], object] = lambda: None
         """What happens while the next job is in work."""

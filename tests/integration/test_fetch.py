@@ -17,7 +17,7 @@ from siftline.net.pacing import Pace
 from siftline.net.urls import canonical_url
 from tests.factories import make_content
 from tests.open_client import OpenClient
-from tests.polling import Options, Poller, counts, item, rows, rss, source_of, subscribed
+from tests.polling import Poller, counts, item, poll_settings, rows, rss, source_of, subscribed
 from tests.servers import Answer, LoopbackServer, redirect
 
 
@@ -160,7 +160,7 @@ class TestFirstImport:
         own: str | None,
         analysed: list[int],
     ) -> None:
-        poller = Poller(database, feed_reader, Options(first_import=default))
+        poller = Poller(database, feed_reader, poll_settings(first_import=default))
         source_id = subscribed(database, site, first_import=own)
         dates = [
             None,
@@ -461,7 +461,7 @@ class TestHealth:
     ) -> None:
         """Case F33: too large is a state with a name, and the next check moves forward."""
         source_id = subscribed(database, site)
-        site.answers["/feed"] = Answer(rss(item(0, description="x" * 2_000_000)))
+        site.answers["/feed"] = Answer(rss(item(0, description="x" * 11_000_000)))
         before = source_of(database, source_id)["next_fetch_at"]
         assert poller.failing(source_id) == "too_large"
         source = source_of(database, source_id)
@@ -507,7 +507,7 @@ class TestHealth:
         self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
         job = poller.claimed(subscribed(database, site, kind="web"))
-        pace = Pace(database, poller.options, SystemClock())
+        pace = Pace(database, poller.settings, SystemClock())
         with pytest.raises(UnsupportedSourceError):
-            FetchSource(database, {}, pace, SystemClock(), poller.options).process(job)
+            FetchSource(database, {}, pace, SystemClock(), poller.settings).process(job)
         assert poller.failing(new_id()) == "source_gone"

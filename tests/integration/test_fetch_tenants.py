@@ -8,7 +8,7 @@ import pytest
 from siftline.fetch.kinds.feed_reader import FeedReader
 from siftline.kit.db import Database
 from tests.api_client import ApiClient, World
-from tests.polling import Options, Poller, follow, held, item, rows, rss, source_of
+from tests.polling import Poller, follow, held, item, poll_settings, rows, rss, source_of
 from tests.servers import Answer, LoopbackServer, redirect, serving
 
 OLD, BOTH = rss(item(0), item(1)), rss(item(0), item(1), item(2))
@@ -29,7 +29,7 @@ def server() -> Iterator[LoopbackServer]:
 
 @pytest.fixture
 def world(database: Database) -> World:
-    return World(database, allow_loopback=True)
+    return World(database, http_allow_loopback=True)
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_another_feed_does_not_bring_it_back_but_saving_it_by_hand_does(
 def test_the_import_rule_holds_for_what_returns_from_the_first_poll(
     world: World, server: LoopbackServer, reader: FeedReader, first_import: str, analysed: int
 ) -> None:
-    poller = Poller(world.database, reader, Options(first_import=first_import))
+    poller = Poller(world.database, reader, poll_settings(first_import=first_import))
     first, later = world.user(), world.user()
     source_id = follow(first, server)
     poller.poll(source_id)

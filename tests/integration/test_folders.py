@@ -9,7 +9,6 @@ import psycopg
 import pytest
 from psycopg.errors import ForeignKeyViolation
 
-from siftline.api.http.limits import Holdings
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from tests.api_client import Answered, ApiClient, World, sent
@@ -310,7 +309,7 @@ def test_empty_folders_go_out_and_come_in(world: World) -> None:
 
 
 def test_an_empty_folder_too_many_changes_nothing(database: Database) -> None:
-    user = World(database, holdings=Holdings(folders=1)).user()
+    user = World(database, folders_per_user=1).user()
     answer = import_(user, '<outline text="a"/><outline text="b"/><outline xmlUrl="https://a.example/feed"/>')
     assert (answer.status, answer.code) == (409, "too_many_folders")
     assert (names(user), user.get("/v1/sources").json["items"]) == ([], [])

@@ -17,7 +17,7 @@ from siftline.cluster.space import Recipe
 from siftline.cluster.story_service import JoinUserStories
 from siftline.contracts import JobType
 from siftline.fetch.kinds.feed_reader import FeedReader
-from siftline.fetch.poll.freshness import RefreshOptions, Wishes, plan
+from siftline.fetch.poll.freshness import Wishes, plan
 from siftline.fetch.poll.rhythm import Rhythm
 from siftline.ingest.page_child import PageReader
 from siftline.kit.clock import SystemClock
@@ -29,7 +29,7 @@ from tests.briefing import Desk
 from tests.factories import claimed, embed
 from tests.integration.test_cluster import MODEL, bunch
 from tests.integration.test_ingest import Bench, page
-from tests.polling import Options, Poller, item, rows, rss, subscribed
+from tests.polling import Poller, item, rows, rss, subscribed
 from tests.scoring import Reader
 from tests.servers import Answer, LoopbackServer
 
@@ -278,10 +278,9 @@ class TestStored:
     @pytest.mark.parametrize("newest_at", ["0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00", "soon", None])
     def test_the_next_poll_is_planned_whatever_rhythm_is_stored(self, newest_at: str | None) -> None:
         rhythm = Rhythm.loaded({"newest_at": newest_at, "gap_minutes": 60})
-        options: RefreshOptions = Options()
         planned = plan(
             UUID(int=1), now=datetime.now(UTC), wishes=Wishes(None, None, None), rhythm=rhythm, before_minutes=60,
-            changed=False, headers={}, options=options,
+            changed=False, headers={}, bounds_minutes=(15, 1_440),
         )  # fmt: skip
         assert timedelta() < planned.wait < timedelta(days=60)
 

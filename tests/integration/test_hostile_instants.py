@@ -81,7 +81,7 @@ def test_queues_and_statistics_show_their_ages(world: World, instant: str, capsy
     long_ago = instant in {"-infinity", "4713-01-01 BC"}
     for name in ("oldest_age_s", "oldest_running_s"):
         assert analysis[name] > LONG_S if long_ago else analysis[name] == 0
-    Statistics(world.database, {}, JobSettings(), FakeClock()).report()
+    Statistics(world.database, {}, FakeClock()).report()
     assert "Infinity" not in capsys.readouterr().out
 
 

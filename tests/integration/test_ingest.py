@@ -300,7 +300,7 @@ def test_what_is_no_address_is_not_saved(database: Database, url: str, code: str
         (Answer(b"<rss></rss>", headers={"Content-Type": "application/xml"}), "unsupported_content_type", None),
         (page(""), "empty_content", None),
         (Answer(b"", headers=HTML), "empty_content", None),
-        (Answer(b"x" * 1_000_001, headers=HTML), "too_large", None),
+        (Answer(b"x" * 10_000_001, headers=HTML), "too_large", None),
         (Answer(b"<div>" * 100_000, headers=HTML), "page_too_complex", None),
         (Answer(status=302, headers={"Location": "http://10.0.0.1/"}), "address_refused", None),
     ],

@@ -9,10 +9,10 @@ import pytest
 
 from siftline.contracts import JobType, Queue
 from siftline.jobs import counts_store, jobs_store, lease_store, outbox_store
+from siftline.jobs import statistics as jobs_statistics
 from siftline.jobs.statistics import Statistics
 from siftline.kit.db import Database, SingleConnection
 from siftline.kit.errors import TransientError
-from siftline.settings.functions import JobSettings
 from tests.factories import make_content, make_job
 from tests.fakes import FakeClock
 
@@ -132,7 +132,7 @@ def test_a_report_is_a_line_and_metrics_of_each_queue_under_its_real_name(
     make_job(database)
     make_job(database, job_type=JobType.CLUSTER_USER)
     capsys.readouterr()
-    Statistics(database, NAMES, JobSettings(), FakeClock()).report()
+    Statistics(database, NAMES, FakeClock()).report()
     stats = {line.job_type: line for line in logged(caplog, "queue_stats")}
     assert set(stats) == {"analyze_content", "cluster_user"}
     assert (stats["analyze_content"].queue, stats["analyze_content"].pending) == ("analysis", 1)
@@ -151,7 +151,7 @@ def test_a_process_tells_a_queue_once_in_a_while_however_many_batches_it_works_o
 ) -> None:
     make_job(database)
     clock = FakeClock()
-    statistics = Statistics(database, NAMES, JobSettings(job_statistics_s=60), clock)
+    statistics = Statistics(database, NAMES, clock)
     for _ in range(5):
         statistics.after_batch(Queue.ANALYSIS)
     statistics.after_batch(Queue.FETCH)
@@ -162,20 +162,22 @@ def test_a_process_tells_a_queue_once_in_a_while_however_many_batches_it_works_o
 
 
 def test_a_backlog_is_warned_of_with_the_name_of_its_queue(
-    database: Database, caplog: pytest.LogCaptureFixture
+    database: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(3):
         make_job(database)
-    Statistics(database, NAMES, JobSettings(job_backlog_high=3), FakeClock()).report()
+    monkeypatch.setattr(jobs_statistics, "BACKLOG_HIGH", 3)
+    Statistics(database, NAMES, FakeClock()).report()
     assert not logged(caplog, "Enrichment queue backlog high")
-    Statistics(database, NAMES, JobSettings(job_backlog_high=2), FakeClock()).report()
+    monkeypatch.setattr(jobs_statistics, "BACKLOG_HIGH", 2)
+    Statistics(database, NAMES, FakeClock()).report()
     (warning,) = logged(caplog, "Enrichment queue backlog high")
     assert (warning.levelname, warning.queue, warning.pending) == ("WARNING", "analysis", 3)
 
 
 def test_a_batch_is_not_undone_by_a_database_that_is_away(caplog: pytest.LogCaptureFixture) -> None:
     away = SingleConnection("postgresql://127.0.0.1:1/none", connect_timeout_s=2)
-    Statistics(away, NAMES, JobSettings(), FakeClock()).after_batch(Queue.ANALYSIS)
+    Statistics(away, NAMES, FakeClock()).after_batch(Queue.ANALYSIS)
     assert logged(caplog, "statistics_failed")
 
 
@@ -193,7 +195,7 @@ def test_the_share_of_duplicates_of_the_last_day_is_told_by_kind(
         make_content(connection, id=day_old, content_sha256=b"a", duplicate_of=original, duplicate_kind="exact")
         found = counts_store.duplicates(connection)
     assert (found, found.ratio) == (counts_store.DuplicateCount(contents=8, exact=2, near=1, url=1), 0.5)
-    Statistics(database, NAMES, JobSettings(), FakeClock()).report()
+    Statistics(database, NAMES, FakeClock()).report()
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"Duplicates"' in line]
     assert {line["kind"]: line["Duplicates"] for line in lines} == {"exact": [25.0], "near": [12.5], "url": [12.5]}
     assert {line["queue"] for line in lines} == {NAMES[Queue.CONTENT_PROCESSING]}

@@ -11,6 +11,7 @@ from siftline.contracts import JobType, Queue
 from siftline.jobs import lease_store, outbox_store
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import Envelope
+from siftline.jobs.recovery import Recovery
 from siftline.jobs.steps import TickIncompleteError
 from siftline.jobs.sweep import Sweep
 from siftline.kit.db import Database
@@ -267,7 +268,11 @@ def test_clean_up_never_takes_a_live_job_and_a_failed_one_only_once_its_page_say
     assert house.rows("select count(*) from jobs where id = %s", live) == [(1,)]
 
 
-@pytest.mark.parametrize("name", ["stuck_source_s", "stuck_item_s"])
-def test_nothing_counts_as_stuck_before_a_lease_can_have_run_out(name: str) -> None:
-    with pytest.raises(ValueError, match=name.upper()):
-        JobSettings(**{"job_lease_s": 900, "stuck_source_s": 900, "stuck_item_s": 900, name: 899})
+@pytest.mark.parametrize(("lease_s", "recovered"), [(3_500, 1), (3_700, 0)])
+def test_nothing_counts_as_stuck_before_a_lease_can_have_run_out(house: House, lease_s: int, recovered: int) -> None:
+    house.old_content("PENDING")
+    house.old_source("QUEUED")
+    recovery = Recovery(
+        house.database, Publisher(house.database, house.sender, house.settings), JobSettings(job_lease_s=lease_s)
+    )
+    assert (recovery.contents(limit=10), recovery.sources(limit=10)) == (recovered, recovered)

@@ -85,7 +85,7 @@ def test_first_use_is_told_where_nobody_holds_anything_with_the_command_for_this
 
 
 def _follow(database: Database, url: str, title: str) -> None:
-    assert World(database, allow_loopback=True).user().post("/v1/sources", {"url": url}).status == 202
+    assert World(database, http_allow_loopback=True).user().post("/v1/sources", {"url": url}).status == 202
     with database.transaction() as connection:
         connection.execute("update sources set title = %s where url = %s", [title, url])
 

@@ -18,10 +18,10 @@ from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError
 from siftline.kit.ids import new_id
 from siftline.net.pacing import Pace
-from siftline.settings.functions import JobSettings
+from siftline.settings.functions import JobSettings, PacingSettings
 from tests.factories import FakeContext, make_content, sqs_event
 from tests.fakes import FakeSender
-from tests.polling import PaceOptions, rows
+from tests.polling import rows
 from tests.simulated_time import SimulatedTime, simulated_time
 
 pytestmark = pytest.mark.slow
@@ -61,8 +61,8 @@ class Line:
         self._sender = FakeSender()
         settings = JobSettings(job_tenant_share=SHARE)
         self._publisher = Publisher(database, self._sender, settings)
-        options = PaceOptions(host_requests_per_s=1 / EVERY_S, host_burst=BURST)
-        self.asks = Asks(Pace(database, options, time, time.sleep), time, self._other_workers)
+        pacing = PacingSettings(host_requests_per_s=1 / EVERY_S, host_burst=BURST)
+        self.asks = Asks(Pace(database, pacing, time, time.sleep, wait_s=0.0), time, self._other_workers)
         self._consumer = BatchConsumer(
             queues={"siftline-local-content-background-queue": Queue.CONTENT_BACKGROUND},
             database=database,

@@ -23,10 +23,10 @@ from tests.api_client import World
 from tests.factories import FakeContext, sqs_event
 from tests.fakes import FakeSender
 from tests.open_client import OpenClient
-from tests.polling import Options, Poller, counts, item, rows, rss, source_of, subscribed
+from tests.polling import Poller, counts, item, poll_settings, rows, rss, source_of, subscribed
 from tests.servers import Answer, LoopbackServer, drip, redirect
 
-PACED = Options(host_pace_loopback=True, host_requests_per_s=1_000)
+PACED = poll_settings(host_pace_loopback=True, host_requests_per_s=100, host_burst=1_000)
 FEED = Answer(rss(item(0)))
 
 
@@ -116,12 +116,14 @@ class TestRefusals:
     def test_links_of_many_hosts_that_lead_to_one_ask_it_at_its_pace(
         self, database: Database, site: LoopbackServer, feed_reader: FeedReader
     ) -> None:
-        options = Options(host_pace_loopback=True, host_requests_per_s=1_000, host_per_minute={"localhost": 1.0})
+        settings = poll_settings(
+            host_pace_loopback=True, host_requests_per_s=100, host_burst=1_000, host_per_minute={"localhost": 1.0}
+        )
         sources = [subscribed(database, site, f"/{number}") for number in range(4)]
         site.answers["/one"] = FEED
         for number in range(4):
             site.answers[f"/{number}"] = redirect(site.url("/one", host="localhost"))
-        poller = Poller(database, feed_reader, options)
+        poller = Poller(database, feed_reader, settings)
         assert poller.poll(sources[0])["new"] == 1
         assert [poller.failing(source_id) for source_id in sources[1:]] == ["host_busy"] * 3
         assert len(site.asked("/one")) == 1
@@ -129,9 +131,9 @@ class TestRefusals:
     def test_a_server_in_trouble_is_asked_again_only_in_turn(
         self, database: Database, site: LoopbackServer, feed_reader: FeedReader
     ) -> None:
-        options = Options(host_pace_loopback=True, host_requests_per_s=0.01, host_burst=2)
+        settings = poll_settings(host_pace_loopback=True, host_requests_per_s=0.01, host_burst=2)
         site.answers["/feed"] = Answer(status=500)
-        assert Poller(database, feed_reader, options).failing(subscribed(database, site)) == "http_500"
+        assert Poller(database, feed_reader, settings).failing(subscribed(database, site)) == "http_500"
         assert len(site.requests) == 2
 
 
@@ -188,8 +190,8 @@ def test_who_waits_for_the_pace_loses_nothing_by_it(
 ) -> None:
     first, second = subscribed(database, site, "/a"), subscribed(database, site, "/b")
     site.answers.update({"/a": FEED, "/b": FEED})
-    options = Options(host_pace_loopback=True, host_requests_per_s=0.01, host_burst=1)
-    Line(database, Poller(database, feed_reader, options)).knock(first, second)
+    settings = poll_settings(host_pace_loopback=True, host_requests_per_s=0.01, host_burst=1)
+    Line(database, Poller(database, feed_reader, settings)).knock(first, second)
     [waiting] = rows(
         database, "select *, due_at - now() as left from jobs where subject_id = %s and state = 'pending'", second
     )
@@ -225,7 +227,7 @@ class TestFailuresOfOnePoll:
     def test_the_source_says_when_its_server_is_asked_again(
         self, database: Database, site: LoopbackServer, feed_reader: FeedReader
     ) -> None:
-        world = World(database, allow_loopback=True)
+        world = World(database, http_allow_loopback=True)
         user = world.user()
         source_id = UUID(user.post("/v1/sources", {"url": site.url("/feed")}).json["id"])
         site.answers["/feed"] = [Answer(status=429, headers={"Retry-After": "600"}), Answer(status=500)]

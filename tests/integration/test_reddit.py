@@ -9,7 +9,7 @@ import pytest
 
 from siftline.fetch.kinds.feed_reader import FeedReader
 from siftline.kit.db import Database
-from tests.polling import Options, Poller, counts, rows, source_of, subscribed
+from tests.polling import Poller, counts, poll_settings, rows, source_of, subscribed
 from tests.servers import Answer, LoopbackServer, redirect, serving
 
 JSON = "/r/python.json?raw_json=1&limit=100"
@@ -31,7 +31,7 @@ def server() -> Iterator[LoopbackServer]:
 
 @pytest.fixture
 def poller(database: Database, server: LoopbackServer, reader: FeedReader) -> Poller:
-    return Poller(database, reader, Options(reddit_url=server.url("")))
+    return Poller(database, reader, poll_settings(reddit_url=server.url("")))
 
 
 def following(database: Database, server: LoopbackServer, url: str = "https://www.reddit.com/r/python/") -> UUID:
@@ -138,10 +138,13 @@ def test_where_json_is_refused_atom_is_asked_for_and_that_is_remembered(
 def test_it_may_be_asked_in_one_form_only(database: Database, reader: FeedReader, server: LoopbackServer) -> None:
     server.answers |= {JSON: PAGE, ATOM: atom(1)}
     source_id = following(database, server)
-    assert Poller(database, reader, Options(reddit_url=server.url(""), reddit_form="json")).failing(source_id) == (
-        "not_a_listing"
+    assert Poller(database, reader, poll_settings(reddit_url=server.url(""), reddit_form="json")).failing(
+        source_id
+    ) == ("not_a_listing")
+    assert (
+        Poller(database, reader, poll_settings(reddit_url=server.url(""), reddit_form="atom")).poll(source_id)["new"]
+        == 1
     )
-    assert Poller(database, reader, Options(reddit_url=server.url(""), reddit_form="atom")).poll(source_id)["new"] == 1
 
 
 @pytest.mark.parametrize(

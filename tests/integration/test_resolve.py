@@ -24,6 +24,7 @@ from siftline.resolve.gleif import Gleif
 from siftline.resolve.providers import Asking, CsvNames, GleifRefusedError, Provider, WikidataRefusedError
 from siftline.resolve.resolve_service import ResolveEntity, subject_of
 from siftline.resolve.wikidata import Wikidata
+from siftline.schedule import schedule_service
 from siftline.settings.functions import JobSettings
 from siftline.text.names import normalise, temporary_id
 from tests.factories import FakeContext, make_content, sqs_event
@@ -341,12 +342,13 @@ def test_an_answer_of_another_shape_is_tried_again(database, register):
     assert (job["state"], job["error_code"], job["attempts"]) == ("pending", "provider_answer_unreadable", 1)
 
 
-def test_the_hourly_run_alone_hands_organisations_out_a_hundred_at_most(database, register):
+def test_the_hourly_run_alone_hands_organisations_out_a_hundred_at_most(database, register, monkeypatch):
+    monkeypatch.setattr(schedule_service, "RESOLUTIONS_PER_TICK", 5)
     bench = Bench(database, [gleif(database, register)])
     entities = [bench.entity(f"Company {number}") for number in range(7)]
     with database.transaction() as connection:
         jobs.enqueue(connection, [NewJob(JobType.RESOLVE_ENTITY, one, f"entity:{one}") for one in entities])
-    schedule, sender = make_schedule(database, resolutions_per_tick=5)
+    schedule, sender = make_schedule(database)
 
     assert schedule.run(Tick.SWEEP)["handed_out"] == 0
     assert schedule.run(Tick.RESOLUTIONS) == {"handed_out": 5}

@@ -26,7 +26,7 @@ def server() -> Iterator[LoopbackServer]:
 
 @pytest.fixture
 def world(database: Database) -> World:
-    return World(database, allow_loopback=True)
+    return World(database, http_allow_loopback=True)
 
 
 @pytest.fixture

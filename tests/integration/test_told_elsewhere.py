@@ -39,7 +39,7 @@ class Place:
     ) -> None:
         self.database = database
         self.site = site
-        self.world = World(database, allow_loopback=True)
+        self.world = World(database, http_allow_loopback=True)
         self.works = Works(database, ingest_content(database, http, pages, analysis=False))
         self.poller = Poller(database, feeds)
         self.page = site.url("/page", host=ELSEWHERE)

@@ -150,7 +150,7 @@ def test_a_feed_of_this_machine_leads_to_its_own_origin_alone(
     links[-1] = links[-1].replace("</item>", f"{enclosure}{transcript}</item>")
     feed = rss(*links).replace(b"<rss ", b'<rss xmlns:podcast="https://podcastindex.org/namespace/1.0" ')
     site.answers["/feed"] = Answer(feed)
-    source_id = follow(World(database, allow_loopback=True).user(), site)
+    source_id = follow(World(database, http_allow_loopback=True).user(), site)
     assert poller.poll(source_id)["new"] == len(links)
     read = brought(works, source_id)
     assert neighbour.requests == []
@@ -164,7 +164,7 @@ def test_a_feed_of_this_machine_leads_to_its_own_origin_alone(
 def test_another_users_save_of_an_address_does_not_open_it_to_a_feed(
     database: Database, site: LoopbackServer, neighbour: LoopbackServer, poller: Poller, works: Works
 ) -> None:
-    world = World(database, allow_loopback=True)
+    world = World(database, http_allow_loopback=True)
     neighbour.answers["/mine"] = PAGE
     site.answers["/feed"] = Answer(rss(item(1, link=neighbour.url("/mine"), guid="a")))
     follower = world.user()
@@ -191,7 +191,7 @@ def test_another_users_save_of_an_address_does_not_open_it_to_a_feed(
 def test_a_feeds_redirect_and_the_feed_that_a_page_names_stay_at_the_typed_origin(
     database: Database, site: LoopbackServer, neighbour: LoopbackServer, poller: Poller
 ) -> None:
-    user = World(database, allow_loopback=True).user()
+    user = World(database, http_allow_loopback=True).user()
     neighbour.answers["/feed"] = Answer(rss(item(1)))
     site.answers["/moved"] = redirect(neighbour.url("/feed"), status=301)
     link = f'<link rel="alternate" type="application/rss+xml" href="{neighbour.url("/feed")}">'
@@ -206,7 +206,7 @@ def test_a_feeds_redirect_and_the_feed_that_a_page_names_stay_at_the_typed_origi
 def test_who_chooses_a_feed_that_a_page_named_typed_none_of_another_origin(
     database: Database, site: LoopbackServer, neighbour: LoopbackServer
 ) -> None:
-    user = World(database, allow_loopback=True).user()
+    user = World(database, http_allow_loopback=True).user()
     source_id = follow(user, site, "/page")
     shown = [form.format(f"127.0.0.1:{one.port}") for one in (site, neighbour) for form in VIEWERS]
     urls = [site.url("/feed"), neighbour.url("/feed"), *shown]
@@ -223,7 +223,7 @@ def test_who_chooses_a_feed_that_a_page_named_typed_none_of_another_origin(
 
 
 def test_an_outline_of_a_file_is_typed_by_nobody(database: Database, site: LoopbackServer) -> None:
-    user = World(database, allow_loopback=True).user()
+    user = World(database, http_allow_loopback=True).user()
     body = f"<opml version='2.0'><body><outline text='x' xmlUrl='{site.url('/feed')}'/></body></opml>"
     answer = user.send("POST", "/v1/opml", body=body, headers={"content-type": "text/x-opml"})
     [error] = [one["error"] for one in answer.json["outlines"]]
@@ -242,7 +242,7 @@ def test_an_outline_opens_no_origin_by_an_address_that_shows_it(
     database: Database, neighbour: LoopbackServer, poller: Poller, named: str
 ) -> None:
     neighbour.answers["/x1"] = Answer(rss(item(1)))
-    world = World(database, allow_loopback=True)
+    world = World(database, http_allow_loopback=True)
     shown = [form.format(f"127.0.0.1:{neighbour.port}") for form in VIEWERS]
     outlines = "".join(f"<outline text='x' {named.format(url)}/>" for url in [*shown, neighbour.url("/x1")])
     body = f"<opml version='2.0' xmlns:siftline='{NAMESPACE}'><body>{outlines}</body></opml>"
@@ -261,7 +261,7 @@ def test_an_outline_opens_no_origin_by_an_address_that_shows_it(
 def test_who_types_an_address_that_shows_this_machine_typed_none_of_it(
     database: Database, neighbour: LoopbackServer, form: str
 ) -> None:
-    user = World(database, allow_loopback=True).user()
+    user = World(database, http_allow_loopback=True).user()
     for host in (f"127.0.0.1:{neighbour.port}", "10.0.0.1"):
         wish = {"url": form.format(host)}
         for path, more in (("/v1/items", {}), ("/v1/sources", {}), ("/v1/sources", {"kind": "web"})):
@@ -283,7 +283,7 @@ def test_a_webhook_goes_to_this_machine_by_a_setting_of_its_own(database: Databa
         "name": "Morning", "frequency": "DAILY", "at": "07:00",
         "delivery": {"channel": "webhook", "destination": "http://127.0.0.1:9/hook"},
     }  # fmt: skip
-    answer = World(database, allow_loopback=True).user().post("/v1/briefings", wanted)
+    answer = World(database, http_allow_loopback=True).user().post("/v1/briefings", wanted)
     [error] = answer.json["errors"]
     assert (answer.status, error["code"]) == (422, "address_refused")
     assert error["detail"].endswith("not visited (loopback); the setting WEBHOOK_ALLOW_LOOPBACK opens them.")
@@ -295,7 +295,7 @@ def test_a_webhook_goes_to_this_machine_by_a_setting_of_its_own(database: Databa
 
 
 def test_what_was_typed_is_kept_with_what_it_opens(database: Database) -> None:
-    world = World(database, allow_loopback=True)
+    world = World(database, http_allow_loopback=True)
     user = world.user()
     for url in ("http://127.1:9/a", "https://news.example/a"):
         assert user.post("/v1/items", {"url": url}).status == 202

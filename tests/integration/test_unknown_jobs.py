@@ -104,7 +104,7 @@ def test_a_sweep_leaves_them_as_they_are_and_does_all_the_rest(
     before = rows(database, list(left.values()))
     ours = {name: leave(database, "analyze_content", "analysis", name, priority=0) for name in LEFT}
     sender, settings = FakeSender(), JobSettings()
-    statistics = Statistics(database, {}, settings, SystemClock())
+    statistics = Statistics(database, {}, SystemClock())
     publisher = Publisher(database, sender, settings)
     swept = Sweep(database, publisher, settings, statistics=statistics).run()
     assert rows(database, list(left.values())) == before
@@ -122,7 +122,7 @@ def test_a_sweep_that_finds_none_rings_for_none(
     database: Database, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     make_job(database)
-    Statistics(database, {}, JobSettings(), SystemClock()).report()
+    Statistics(database, {}, SystemClock()).report()
     assert figures(capsys) == [0]
     assert not rung(caplog)
 

@@ -34,7 +34,7 @@ PERSONAL = (
 
 @pytest.fixture
 def world(database: Database) -> World:
-    return World(database, allow_loopback=True)
+    return World(database, http_allow_loopback=True)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ def tube(tmp_path: Path) -> Iterator[FakeYouTube]:
 
 
 def look(tube: FakeYouTube) -> YouTube:
-    return YouTube(tube, max_bytes=1_000_000)
+    return YouTube(tube)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pytest
 from siftline.fetch.poll.answers import validators
 from siftline.fetch.poll.health_store import Source
 from siftline.kit.ids import new_id
-from tests.polling import Options
 
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
 
@@ -20,9 +19,9 @@ def source(etag: str) -> Source:
 
 
 def test_a_validator_is_sent_back_as_it_came() -> None:
-    assert validators(source('W/"é"'), NOW, Options()) == {"If-None-Match": 'W/"é"'}
+    assert validators(source('W/"é"'), NOW) == {"If-None-Match": 'W/"é"'}
 
 
 @pytest.mark.parametrize("etag", ['"a\x01b"', '"a\nb"', '"\u4e2d"'], ids=["control", "newline", "not Latin-1"])
 def test_a_validator_that_no_request_may_carry_is_left_out(etag: str) -> None:
-    assert validators(source(etag), NOW, Options()) == {}
+    assert validators(source(etag), NOW) == {}

@@ -1,7 +1,6 @@
 """When a source is asked again, and why."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -16,15 +15,6 @@ from siftline.fetch.poll.rhythm import Rhythm
 NOW = datetime(2026, 11, 25, 12, 30, tzinfo=UTC)  # a Wednesday
 ID = UUID(int=0)  # whose share of the spread is none
 HOUR = 60
-
-
-@dataclass(frozen=True)
-class Options:
-    """The settings of the plan."""
-
-    refresh_min_minutes: int = 15
-    refresh_max_minutes: int = 1_440
-    refresh_floor_max_minutes: int = 1_440
 
 
 def planned(
@@ -45,7 +35,7 @@ def planned(
         before_minutes=before,
         changed=changed,
         headers={name.replace("_", "-"): value for name, value in headers.items()},
-        options=Options(),
+        bounds_minutes=(15, 1_440),
     )
 
 

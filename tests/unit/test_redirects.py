@@ -1,6 +1,5 @@
 """Which redirects move a source, and when."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,14 +13,6 @@ NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 A, B, C = "https://a.example/", "https://b.example/", "https://c.example/"
 
 
-@dataclass(frozen=True)
-class Options:
-    """The settings of moving."""
-
-    redirect_adopt_polls: int = 3
-    redirect_adopt_days: float = 2
-
-
 def source(**more: Any) -> Source:
     unknown = dict.fromkeys(
         ("title", "site_url", "etag", "last_modified", "body_sha256", "first_import", "imported_at", "last_full_at")
@@ -30,7 +21,7 @@ def source(**more: Any) -> Source:
 
 
 def after(*redirects: tuple[int, str], **more: Any) -> Moved:
-    return moved(source(**more), redirects, NOW, Options())
+    return moved(source(**more), redirects, NOW)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +56,7 @@ def test_a_move_is_counted_from_its_first_poll() -> None:
 
 @pytest.mark.parametrize(
     ("days", "polls", "adopted"),
-    [(2, 2, B), (2, 1, None), (1.9, 9, None)],
+    [(7, 4, B), (7, 3, None), (6.9, 9, None)],
     ids=["held", "too few polls", "too few days"],
 )
 def test_a_move_is_adopted_once_it_held_for_polls_and_days(days: float, polls: int, adopted: str | None) -> None:

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from siftline.ingest.duplicates.duplicates import Measures
+from siftline.ingest.duplicates.duplicates import is_minor_edit, traits_of
 from siftline.ingest.duplicates.signature import (
     BANDS,
     ROWS,
@@ -98,17 +98,15 @@ def test_a_correction_is_a_minor_edit_and_a_rewriting_is_not(words: int, changed
     one = signature(before)
     analysed = AnalysedText(one.hashes, words) if one else None
     after = " ".join([retold(before, changed, 3), *prose(4, 100).split()[:added]])
-    measures = Measures()
-    assert measures.is_minor_edit(analysed, measures.traits(found(after))) is minor
+    assert is_minor_edit(analysed, traits_of(found(after))) is minor
 
 
 def test_the_same_words_over_and_over_are_no_minor_edit() -> None:
     sentence = prose(5, 20)
     one = signed(" ".join([sentence] * 8))
-    measures = Measures()
-    assert not measures.is_minor_edit(AnalysedText(one.hashes, 160), measures.traits(found(" ".join([sentence] * 9))))
+    assert not is_minor_edit(AnalysedText(one.hashes, 160), traits_of(found(" ".join([sentence] * 9))))
 
 
 def test_a_sites_first_page_is_no_other_name_of_a_page() -> None:
     names = ("https://n.example/", "https://n.example/?p=7", "https://n.example/story")
-    assert Measures().traits(found(prose(1), *names)).url_keys == list(names[1:])
+    assert traits_of(found(prose(1), *names)).url_keys == list(names[1:])

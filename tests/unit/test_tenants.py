@@ -10,7 +10,6 @@ from siftline.contracts import JobType, Queue
 from siftline.jobs.job_model import ClaimedJob
 from siftline.jobs.tenants import TenantBusyError, Tenants
 from siftline.kit.ids import new_id
-from siftline.settings.functions import JobSettings
 
 SLOW_S = 3.0
 
@@ -35,7 +34,7 @@ def time() -> Time:
 
 @pytest.fixture
 def tenants(time: Time) -> Tenants:
-    return Tenants(JobSettings(job_tenant_threads=2, job_slow_s=SLOW_S), time)
+    return Tenants(time, threads=2, slow_s=SLOW_S)
 
 
 def job(group_key: str = "host:pit.example", queue: Queue = Queue.CONTENT_BACKGROUND) -> ClaimedJob:

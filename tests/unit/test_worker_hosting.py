@@ -6,7 +6,7 @@ import pytest
 from pydantic import Field
 
 from siftline.kit.errors import ConfigurationError
-from siftline.settings.shared import Settings
+from siftline.settings.functions import Settings
 from siftline.worker.hosting import reason_of
 
 

@@ -29,6 +29,8 @@ from siftline.models.vectors import Point
 
 SCORED_AT_ONCE = 200
 """Holders whose scores are asked for in the moment a content is READY; of more, the next sweep asks."""
+CLUSTER_EVERY = 20
+"""New contents of a user until clusters are made anew: what they read today shows today."""
 _log = logger("analyze")
 _GONE = "The item was deleted before it was analysed."
 
@@ -92,7 +94,7 @@ class AnalyzeContent:
         open_desk: Callable[[], Desk],
         *,
         llm: LlmReader | None = None,
-        cluster_every: int = 20,
+        cluster_every: int = CLUSTER_EVERY,
         entities: EntityStep | None = None,
     ) -> None:
         self._database = database

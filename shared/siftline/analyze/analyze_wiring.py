@@ -26,6 +26,11 @@ from siftline.models.embedder import OnnxEmbedder
 from siftline.models.embedding_models import EmbeddingModels, Opened
 from siftline.settings.functions import AnalyzeSettings
 
+JUDGED_TOKENS = 192
+"""What the second pass reads of a text: its beginning says what it is about, and time grows with length."""
+_TEXT_S = 10.0
+"""The longest that reading one text on this machine may take."""
+
 
 def open_analysis(settings: AnalyzeSettings, database: Database) -> AnalyzeContent:
     """Return the work of ``analyze_content``; which model's vectors count is asked before each text."""
@@ -35,7 +40,6 @@ def open_analysis(settings: AnalyzeSettings, database: Database) -> AnalyzeConte
         database,
         desks.open,
         llm=open_llm(settings, database),
-        cluster_every=settings.cluster_every,
         entities=open_entities(settings),
     )
 
@@ -75,7 +79,6 @@ def open_reader(settings: AnalyzeSettings, embedder: OnnxEmbedder) -> Reader:
     shelf = open_shelf(settings, embedder)
     labels = open_labels(settings)
     rules = ReadingRules(
-        letters_min=settings.text_letters_min,
         topics=TopicRule(
             threshold=settings.topic_threshold,
             limit=settings.topics_max,
@@ -123,13 +126,18 @@ def open_cascade(settings: AnalyzeSettings, labels: LabelSet) -> Cascade:
         open_entailment(
             settings.topic_model_uri,
             settings.model_cache_dir,
-            tokens_max=settings.topic_model_tokens,
+            tokens_max=JUDGED_TOKENS,
             threads=settings.model_threads,
         )
         if settings.topic_model_uri
         else None
     )
-    rule = CascadeRule(
-        margin=settings.topic_margin, candidates=settings.topic_candidates, time_s=settings.topic_model_s
-    )
+    rule = CascadeRule(margin=settings.topic_margin, time_s=settings.topic_model_s)
     return Cascade(labels.labels, shipped_hypotheses(), judge, rule)
+
+
+def longest_s(settings: AnalyzeSettings) -> float:
+    """Return the longest that reading one text may take: the language model is asked twice where it is repaired."""
+    llm_s = 2 * settings.llm_timeout_s if settings.llm_model else 0.0
+    api_s = settings.embedding_api_timeout_s if settings.embedding_api_model else 0.0
+    return _TEXT_S + llm_s + api_s

@@ -17,12 +17,12 @@ from siftline.api.clusters.clusters import ClusterRoutes
 from siftline.api.entities.entities import EntityRoutes
 from siftline.api.feed.atom_routes import AtomRoutes
 from siftline.api.feed.feed import FeedRoutes
-from siftline.api.feed.feed_service import FeedDesk, FeedRule
+from siftline.api.feed.feed_service import FeedDesk
 from siftline.api.feed.feed_token_routes import FeedTokenRoutes
 from siftline.api.http.authorize import Authorizer
 from siftline.api.http.document import DocumentRoutes
 from siftline.api.http.hand_out import HandOut, Publisher
-from siftline.api.http.limits import Holdings, RequestLimit
+from siftline.api.http.limits import RequestLimit
 from siftline.api.http.resolver import HttpApi
 from siftline.api.http.routing import Resource
 from siftline.api.http.wrong_tokens import WrongTokens
@@ -37,7 +37,7 @@ from siftline.api.ops.reprocess_routes import ReprocessRoutes
 from siftline.api.ops.worker_check import check_worker
 from siftline.api.search.search_routes import SearchRoutes
 from siftline.api.sources.folders import FolderRoutes
-from siftline.api.sources.opml_routes import OpmlLimits, OpmlRoutes
+from siftline.api.sources.opml_routes import OpmlRoutes
 from siftline.api.sources.sources import SourceRoutes
 from siftline.api.topics.topics import TopicRoutes
 from siftline.contracts import Queue
@@ -51,6 +51,8 @@ from siftline.net.probe import check_answers
 from siftline.reprocess.reprocess import Reprocess
 from siftline.settings.functions import ApiSettings
 
+SQS_TIMEOUT_S = 2.0
+"""A request waits no longer for SQS: the sweep sends what it did not take."""
 # Receiving waits up to a second for all of SQS's servers, so its answer may take longer than that to a sent message.
 _LETTERS_S = 5.0
 
@@ -69,41 +71,34 @@ class Parts:
     log: Logger
 
 
-def http_api(
-    parts: Parts,
-    *,
-    allow_loopback: bool,
-    max_attempts: int,
-    webhook_allow_loopback: bool = False,
-    opml_limits: OpmlLimits | None = None,
-    score_rule: ScoreRule | None = None,
-    feed_rule: FeedRule | None = None,
-    public_url: str = "http://127.0.0.1:8787",
-    worker_health_url: str = "",
-    worker_health_token: str = "",
-    holdings: Holdings | None = None,
-    requests_per_minute: int = 3_000,
-    wrong_tokens_per_minute: int = 20,
-) -> HttpApi:
+def http_api(parts: Parts, settings: ApiSettings) -> HttpApi:
     """Return the API over these parts."""
     hand_out = HandOut(parts.publisher, parts.log)
-    scores = Scores(hand_out, score_rule or ScoreRule(), max_attempts=max_attempts)
-    desk = FeedDesk(parts.database, scores.rule, feed_rule or FeedRule())
-    outside = public_url.rstrip("/")
-    holdings = holdings or Holdings()
-    wrong_tokens = WrongTokens(parts.log, parts.clock, per_minute=wrong_tokens_per_minute)
-    limit = RequestLimit(parts.database, parts.clock, per_minute=requests_per_minute)
+    max_attempts, allow_loopback = settings.job_max_attempts, settings.http_allow_loopback
+    scores = Scores(
+        hand_out,
+        ScoreRule(settings.score_freshness_weight, settings.score_half_life_h * 3_600),
+        max_attempts=max_attempts,
+    )
+    desk = FeedDesk(parts.database, scores.rule)
+    outside = settings.public_url.rstrip("/")
+    wrong_tokens = WrongTokens(parts.log, parts.clock)
+    limit = RequestLimit(parts.database, parts.clock, per_minute=settings.requests_per_minute)
     dead_letters = DeadLetters(parts.database, parts.dead_letter_queues, hand_out, parts.clock)
     checks: dict[str, Check] = {
         "database": lambda: _check_database(parts.database),
         "queues": lambda: _check_queues(parts.queues),
         "vectors": parts.check_vectors,
     }
-    if worker_health_url:
-        checks["worker"] = lambda: check_worker(worker_health_url, worker_health_token)
+    if url := settings.worker_health_url:
+        checks["worker"] = lambda: check_worker(url, settings.worker_health_token.get_secret_value())
     resources: list[Resource] = [
         SaveRoutes(
-            parts.database, parts.save_urls, hand_out, allow_loopback=allow_loopback, at_most=holdings.saved_items
+            parts.database,
+            parts.save_urls,
+            hand_out,
+            allow_loopback=allow_loopback,
+            at_most=settings.saved_items_per_user,
         ),
         ItemRoutes(parts.database, scores),
         FeedRoutes(desk),
@@ -115,26 +110,25 @@ def http_api(
             hand_out,
             allow_loopback=allow_loopback,
             max_attempts=max_attempts,
-            at_most=holdings.sources,
+            at_most=settings.sources_per_user,
         ),
-        FolderRoutes(parts.database, at_most=holdings.folders),
+        FolderRoutes(parts.database, at_most=settings.folders_per_user),
         OpmlRoutes(
             parts.database,
             hand_out,
-            opml_limits or OpmlLimits(),
             allow_loopback=allow_loopback,
             max_attempts=max_attempts,
-            at_most=holdings.sources,
-            folders_at_most=holdings.folders,
+            at_most=settings.sources_per_user,
+            folders_at_most=settings.folders_per_user,
         ),
         ClusterRoutes(parts.database, hand_out, max_attempts=max_attempts),
         EntityRoutes(parts.database),
         TopicRoutes(parts.database, hand_out, max_attempts=max_attempts),
         BriefingRoutes(
-            parts.database, hand_out, scores, allow_loopback=webhook_allow_loopback, max_attempts=max_attempts
+            parts.database, hand_out, scores, allow_loopback=settings.webhook_allow_loopback, max_attempts=max_attempts
         ),
         EditionRoutes(parts.database, outside),
-        TokenRoutes(parts.database, parts.clock, at_most=holdings.tokens),
+        TokenRoutes(parts.database, parts.clock, at_most=settings.tokens_per_user),
         MeRoutes(parts.database, scores),
         ExportRoutes(parts.database),
         MailAddressRoutes(parts.database, hand_out, max_attempts=max_attempts),
@@ -155,9 +149,11 @@ def http_api(
     )
 
 
-def open_api(settings: ApiSettings, save_urls: SaveUrls, log: Logger) -> HttpApi:
+def open_api(
+    settings: ApiSettings, save_urls: SaveUrls, log: Logger, *, sqs_timeout_s: float = SQS_TIMEOUT_S
+) -> HttpApi:
     """Return the API of the ``api`` function."""
-    made = producer(settings, sqs_timeout_s=settings.sqs_timeout_s)
+    made = producer(settings, sqs_timeout_s=sqs_timeout_s)
     parts = Parts(
         database=made.database,
         queues=made.queues,
@@ -170,40 +166,7 @@ def open_api(settings: ApiSettings, save_urls: SaveUrls, log: Logger) -> HttpApi
         check_vectors=lambda: check_answers(settings.qdrant_url),
         log=log,
     )
-    return http_api(
-        parts,
-        allow_loopback=settings.http_allow_loopback,
-        webhook_allow_loopback=settings.webhook_allow_loopback,
-        max_attempts=settings.job_max_attempts,
-        opml_limits=OpmlLimits(
-            max_bytes=settings.opml_max_bytes,
-            max_outlines=settings.opml_max_outlines,
-            max_exported=settings.opml_max_exported,
-        ),
-        score_rule=ScoreRule(
-            freshness_weight=settings.score_freshness_weight,
-            half_life_s=settings.score_half_life_h * 3_600,
-            evidence_min=settings.score_evidence_min,
-            gather_s=settings.score_gather_s,
-        ),
-        feed_rule=FeedRule(
-            items_max=settings.feed_items_max,
-            repeat=settings.feed_repeat_factor,
-            entries_max=settings.atom_entries_max,
-            max_bytes=settings.atom_max_bytes,
-        ),
-        public_url=settings.public_url,
-        worker_health_url=settings.worker_health_url,
-        worker_health_token=settings.worker_health_token.get_secret_value(),
-        holdings=Holdings(
-            settings.tokens_per_user,
-            settings.sources_per_user,
-            settings.saved_items_per_user,
-            settings.folders_per_user,
-        ),
-        requests_per_minute=settings.requests_per_minute,
-        wrong_tokens_per_minute=settings.wrong_tokens_per_minute,
-    )
+    return http_api(parts, settings)
 
 
 def _check_queues(queues: Depths) -> None:

@@ -25,6 +25,8 @@ from siftline.kit.errors import NotTriedError, PermanentError, SiftlineError
 from siftline.kit.ids import new_id
 from siftline.kit.zones import zone
 
+NEWS_MAX_AGE = timedelta(days=7)
+"""What was published so long before the window is no news, unless it was saved by hand."""
 _COMPARED_WITHIN_S = 600.0
 _COMPARED_SOON_S = 15.0
 _FRESHNESS = Freshness()
@@ -72,18 +74,13 @@ class RunBriefing:
         clock: Clock,
         links: Links,
         *,
-        news_max_age: timedelta = timedelta(days=7),
         freshness: Freshness = _FRESHNESS,
         make_id: Callable[[], UUID] = new_id,
     ) -> None:
-        """What was published ``news_max_age`` before the window is no news, unless it was saved by hand.
-
-        A window that is longer than ``CATCH_UP`` counts as if it were that long.
-        """
+        """A window that is longer than ``CATCH_UP`` counts as if it were that long."""
         self._database = database
         self._clock = clock
         self._links = links
-        self._news_max_age = news_max_age
         self._freshness = freshness
         self._make_id = make_id
 
@@ -156,7 +153,7 @@ class RunBriefing:
         length = LENGTH[rhythm.frequency]
         start = briefing.window_from or min(since, end - length)
         window = Window(min(start, end), end)
-        oldest = max(window.start, end - CATCH_UP[rhythm.frequency]) - self._news_max_age
+        oldest = max(window.start, end - CATCH_UP[rhythm.frequency]) - NEWS_MAX_AGE
         looking = brief_store.Looking(briefing, window, oldest, self._freshness, briefing.stories_max)
         came_in, looked = brief_store.look(connection, looking)
         # What cannot be told takes no story with it: it is left out, and operators see why.

@@ -1,7 +1,6 @@
 """Where the ``brief`` function is put together."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 from functools import partial
 
 from siftline.brief.brief_service import RunBriefing, subject_of
@@ -22,8 +21,13 @@ from siftline.jobs.jobs_wiring import producer
 from siftline.kit.aws import mail_client
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
-from siftline.net.http import HttpClient
+from siftline.net.http import HttpClient, HttpLimits
 from siftline.settings.functions import BriefSettings
+
+_DELIVER_S = 15.0
+"""How long SES or a webhook may take: whoever is slower has a retry, and a job holds a thread meanwhile."""
+LONGEST_S = _DELIVER_S + 5
+"""The longest that one job may take: a connection takes SES five seconds more; an edition is made in less."""
 
 SUBJECTS = {
     JobType.RUN_BRIEFING: subject_of,
@@ -38,18 +42,15 @@ def processors(settings: BriefSettings, database: Database, clock: Clock) -> Seq
     links = Links(settings.public_url.rstrip("/"))
     head = Letterhead(settings.mail_from, links, settings.mail_unsubscribe_to)
     mailer: SesMailer | None = None
-    channels: dict[str, Channel] = {"webhook": WebhookChannel(HttpClient.of(settings.webhooks()), clock)}
+    channels: dict[str, Channel] = {"webhook": WebhookChannel(_webhooks(settings), clock)}
     if settings.mail_from:
-        mailer = SesMailer(
-            partial(mail_client, settings.deliver_briefing_s), settings.mail_from, settings.mail_configuration_set
-        )
+        mailer = SesMailer(partial(mail_client, _DELIVER_S), settings.mail_from, settings.mail_configuration_set)
         channels[EMAIL] = MailChannel(mailer, head, clock)
-    age = timedelta(days=settings.news_max_age_days)
     freshness = Freshness(settings.score_freshness_weight, settings.score_half_life_h * 3_600)
     return [
-        RunBriefing(database, clock, links, news_max_age=age, freshness=freshness),
-        DeliverEdition(database, channels, asks_per_day=settings.mail_asks_per_day),
-        ConfirmAddress(database, mailer, head, clock, asks_per_day=settings.mail_asks_per_day),
+        RunBriefing(database, clock, links, freshness=freshness),
+        DeliverEdition(database, channels),
+        ConfirmAddress(database, mailer, head, clock),
         RecordEvent(database),
     ]
 
@@ -58,4 +59,13 @@ def open_brief(settings: BriefSettings) -> BatchConsumer:
     """Return the batch loop of the function."""
     parts = producer(settings)
     work = processors(settings, parts.database, parts.clock)
-    return consumer(settings, parts, work, SUBJECTS, reserve_s=settings.longest_s())
+    return consumer(settings, parts, work, SUBJECTS, reserve_s=LONGEST_S)
+
+
+def _webhooks(settings: BriefSettings) -> HttpClient:
+    """Return the client of webhooks: it asks once, and follows no redirect."""
+    return HttpClient(
+        contact=settings.http_contact,
+        allow_loopback=settings.webhook_allow_loopback,
+        limits=HttpLimits(total_s=_DELIVER_S, read_s=settings.http_read_s, retries=0, redirects=0),
+    )

@@ -34,7 +34,9 @@ class DeliverEdition:
 
     job_type = JobType.DELIVER_BRIEFING
 
-    def __init__(self, database: Database, channels: Mapping[str, Channel], *, asks_per_day: int = 20) -> None:
+    def __init__(
+        self, database: Database, channels: Mapping[str, Channel], *, asks_per_day: int = addresses.ASKS_PER_DAY
+    ) -> None:
         """``channels`` by their names; without one for ``email`` editions are made and not mailed.
 
         A user may have ``asks_per_day`` owners of addresses asked within a day.

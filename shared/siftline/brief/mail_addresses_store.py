@@ -8,6 +8,8 @@ from psycopg.rows import class_row
 from siftline.kit.db import Connection, nearest
 from siftline.kit.ids import new_id
 
+ASKS_PER_DAY = 20
+"""Owners of mail addresses that a user may have asked within a day: nobody mails strangers through us."""
 _FORGOTTEN_AT_ONCE = 100
 _EXISTS = "select id from mail_addresses where id = %(id)s"
 # One at a time for each address, then for each user: wishes at once must not become more mails than they may.

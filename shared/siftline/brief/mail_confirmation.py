@@ -27,7 +27,13 @@ class ConfirmAddress:
     job_type = JobType.CONFIRM_ADDRESS
 
     def __init__(
-        self, database: Database, mailer: SesMailer | None, head: Letterhead, clock: Clock, *, asks_per_day: int = 20
+        self,
+        database: Database,
+        mailer: SesMailer | None,
+        head: Letterhead,
+        clock: Clock,
+        *,
+        asks_per_day: int = store.ASKS_PER_DAY,
     ) -> None:
         """Without a ``mailer`` nobody is asked; a user may have ``asks_per_day`` owners asked within a day."""
         self._database = database

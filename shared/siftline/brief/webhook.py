@@ -32,7 +32,7 @@ class WebhookGoneError(PermanentError):
 
 
 class WebhookChannel:
-    """Posts editions. The client must follow no redirect and ask once (``BriefSettings.webhooks``)."""
+    """Posts editions. The client must follow no redirect and ask once (``brief_wiring``)."""
 
     def __init__(self, http: HttpClient, clock: Clock) -> None:
         self._http = http

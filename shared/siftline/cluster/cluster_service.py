@@ -24,6 +24,12 @@ from siftline.kit.ids import new_id
 from siftline.models import embedding_store
 from siftline.models.unit_vector import stored_vector, usual_dimensions
 
+MAX_CONTENTS = 20_000
+"""A user's newest contents are grouped, at most this many: memory and time grow faster than their number."""
+REGROUP_AFTER = timedelta(days=7)
+"""After this, everything is grouped anew: what was put to its nearest group meanwhile may belong elsewhere."""
+LONGEST_S = 100.0
+"""The longest that grouping one user may take."""
 _EXCERPT_CHARS = 2_000
 _KEEP_RUNS = 30
 
@@ -50,8 +56,8 @@ class ClusterUser:
         database: Database,
         recipe: Recipe,
         *,
-        max_contents: int = 20_000,
-        regroup_after: timedelta = timedelta(days=7),
+        max_contents: int = MAX_CONTENTS,
+        regroup_after: timedelta = REGROUP_AFTER,
         naming: bool = False,
         make_id: Callable[[], UUID] = new_id,
     ) -> None:

@@ -5,7 +5,7 @@ The request starts at the address that the user gave; what temporary redirects s
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 from siftline.contracts import JobType, Priority
@@ -16,7 +16,7 @@ from siftline.fetch.kinds import discovery_store
 from siftline.fetch.kinds.feed_locations import NeedsPersonError
 from siftline.fetch.kinds.fetcher import Again, Fetched, Found, SourceFetcher, may_mean_pace
 from siftline.fetch.poll import health_store
-from siftline.fetch.poll.answers import AnswerOptions, validators, what_it_says
+from siftline.fetch.poll.answers import validators, what_it_says
 from siftline.fetch.poll.health_store import Polled, Source
 from siftline.fetch.poll.poll_intake import Intake
 from siftline.jobs import turns_store
@@ -29,7 +29,12 @@ from siftline.net.blocks import named_refusal
 from siftline.net.http_errors import StatusRefusedError, StatusTransientError
 from siftline.net.http_typed import typed
 from siftline.net.pacing import Pacing
+from siftline.settings.functions import FetchSettings
 
+DEGRADED_FAILURES = 5
+"""Failures in a row until a source is degraded, and asked ever more rarely: fewer are a server's bad day."""
+_SEARCH_AGAIN_S = 7 * 86_400
+"""How long a page is left alone whose feed is to be chosen, or was not found, or whose selector is none."""
 _log = logger("fetch")
 
 
@@ -45,25 +50,6 @@ class UnsupportedSourceError(PermanentError):
     code = "unsupported_source"
 
 
-class FetchOptions(AnswerOptions, Protocol):
-    """The settings of a poll."""
-
-    @property
-    def first_import(self) -> str:
-        """``skip``, ``all`` or ``newest:N``."""
-        ...
-
-    @property
-    def source_degraded_failures(self) -> int:
-        """Failures in a row until a source is degraded."""
-        ...
-
-    @property
-    def discovery_again_s(self) -> int:
-        """How long a page is left alone whose feed is to be chosen, or was not found, or whose selector is none."""
-        ...
-
-
 class FetchSource:
     """Does ``fetch_source`` jobs. ``fetchers`` are by the kind of source; health, identity and saving are alike."""
 
@@ -76,13 +62,13 @@ class FetchSource:
         fetchers: Mapping[str, SourceFetcher],
         pace: Pacing,
         clock: Clock,
-        options: FetchOptions,
+        settings: FetchSettings,
     ) -> None:
         self._database = database
         self._fetchers = fetchers
         self._pace = pace
         self._clock = clock
-        self._options = options
+        self._settings = settings
 
     def process(self, job: ClaimedJob) -> Done:
         """Poll the source. Raises the errors of the HTTP client and of the readers."""
@@ -108,7 +94,7 @@ class FetchSource:
             detail=error.detail,
             at=error.at,
             wait_s=(error.retry_after_s or 0.0) if isinstance(error, TransientError) else 0.0,
-            degraded_at=self._options.source_degraded_failures,
+            degraded_at=DEGRADED_FAILURES,
         )
         if isinstance(error, NeedsPersonError):
             discovery_store.left_alone(
@@ -116,7 +102,7 @@ class FetchSource:
                 job.subject_id,
                 reason=error.next_fetch_reason,
                 candidates=error.candidates,
-                wait_s=self._options.discovery_again_s,
+                wait_s=_SEARCH_AGAIN_S,
             )
 
     def _poll(self, job: ClaimedJob, source: Source, fetcher: SourceFetcher) -> Done:
@@ -128,7 +114,7 @@ class FetchSource:
             return self._again(job, source, fetched.options)
         if fetched.feed is not None:
             return self._changed(job, source, fetched, fetched.feed)
-        polled = what_it_says(source, fetched, now=now, options=self._options)
+        polled = what_it_says(source, fetched, now=now, settings=self._settings)
         why = "not modified" if fetched.response.status == 304 else "same body"
         _told(polled, fetched.response.status, {"unchanged": why})
         return Done(lambda connection: health_store.polled(connection, polled), result={"unchanged": why})
@@ -141,7 +127,7 @@ class FetchSource:
         url = source.polled_url
         try:
             with typed(source.typed_origin), self._pace.asking(url, who=source.id):
-                fetched = fetcher.fetch(source, validators(source, now, self._options))
+                fetched = fetcher.fetch(source, validators(source, now))
         except (TransientError, StatusRefusedError) as error:
             if isinstance(error, TransientError):
                 self._pace.told(url, error)
@@ -163,9 +149,8 @@ class FetchSource:
 
     def _found(self, job: ClaimedJob, source: Source, feed_url: str) -> Done:
         """Keep the feed that a page led to; the first one is polled next, in a job of its own."""
-        degraded_at = self._options.source_degraded_failures
         return Done(
-            lambda connection: discovery_store.found(connection, source.id, feed_url, degraded_at=degraded_at),
+            lambda connection: discovery_store.found(connection, source.id, feed_url, degraded_at=DEGRADED_FAILURES),
             follow=[_poll_after(job)] if source.feed_url is None else [],
             result={"found": feed_url},
         )
@@ -183,14 +168,14 @@ class FetchSource:
         verdict = self._judged(source, poll)
         again = self._wanted(source, [found.arrival.url_key for found in verdict.returns])
         now = self._clock.now()
-        polled = what_it_says(source, fetched, now=now, options=self._options, changed=bool(verdict.arrivals))
+        polled = what_it_says(source, fetched, now=now, settings=self._settings, changed=bool(verdict.arrivals))
         intake = Intake(
             source=source,
             feed=feed,
             speakers=fetched.speakers,
             verdict=verdict,
             polled=polled,
-            first_import=source.first_import or self._options.first_import,
+            first_import=source.first_import or self._settings.first_import,
             tenants=self._tenants(job, source, len(verdict.arrivals) + len(verdict.edits) + len(verdict.returns)),
             now=now,
             wanted=again,

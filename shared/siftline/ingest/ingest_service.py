@@ -11,10 +11,10 @@ from typing import Protocol
 
 from siftline.contracts import JobType, Priority
 from siftline.ingest import asks_store, ingest_store, told_store
-from siftline.ingest.duplicates.duplicates import Measures
+from siftline.ingest.duplicates.duplicates import is_minor_edit, traits_of
 from siftline.ingest.duplicates.signature import SIGNATURE_VERSION
 from siftline.ingest.media import media_store
-from siftline.ingest.media.media import Media, TranscriptState, Words, text_with_words
+from siftline.ingest.media.media import RETRY_S, Media, TranscriptState, Words, text_with_words
 from siftline.ingest.page_errors import ContentGoneError, EmptyContentError, UnsupportedContentTypeError
 from siftline.ingest.reading import Reading
 from siftline.ingest.saving import SavedItem, ensure_content, save_url, subject_of
@@ -57,7 +57,7 @@ class IngestContent:
     """Does ``ingest_content``: reads a page, a video or what a feed brought, and stores the text.
 
     ``generates`` says that an audio model is set up: what has no words in writing is then given to
-    ``transcribe_content``, as is whatever was refused, after ``retry_s``.
+    ``transcribe_content``, as is whatever was refused, after ``RETRY_S``.
     """
 
     job_type = JobType.INGEST_CONTENT
@@ -70,17 +70,13 @@ class IngestContent:
         *,
         analysis_enabled: bool,
         clock: Clock,
-        measures: Measures | None = None,
         generates: bool = False,
-        retry_s: float = 3_600.0,
     ) -> None:
         self._database = database
         self._reader = reader
         self._analysis_enabled = analysis_enabled
         self._clock = clock
-        self._measures = measures or Measures()
         self._generates = generates
-        self._retry_s = retry_s
 
     def process(self, job: ClaimedJob) -> Done:
         """Read the content's page. Text that is new to us is handed on to its analysis; known text is ``READY``."""
@@ -98,8 +94,8 @@ class IngestContent:
         words = known if known is not None and reading.words is not None and not reading.words.text else reading.words
         found = _found(reading, words, self._clock.now())
         changed = found.content_sha256 != content.content_sha256
-        traits = self._measures.traits(found)
-        minor = changed and content.analysed and self._measures.is_minor_edit(analysed, traits)
+        traits = traits_of(found)
+        minor = changed and content.analysed and is_minor_edit(analysed, traits)
         analyse = self._analysis_enabled and ((changed and not minor) or not content.analysed)
 
         def write(connection: Connection) -> None:
@@ -173,7 +169,7 @@ class IngestContent:
             return []
         wait_s = 0.0
         if words.later:
-            wait_s = _SOON_S if words.state is None else self._retry_s
+            wait_s = _SOON_S if words.state is None else RETRY_S
             wait_s = max(wait_s, words.retry_after_s or 0.0)
         elif words.state is not TranscriptState.NONE or not self._generates or media.url is None:
             return []

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 
 from siftline.ingest.archive import PageArchive
-from siftline.ingest.duplicates.duplicates import Measures
 from siftline.ingest.ingest_service import IngestContent
 from siftline.ingest.media.audio import AudioFiles
 from siftline.ingest.media.transcribing import Costs, TranscribeContent
 from siftline.ingest.media.transcription import AudioModel
-from siftline.ingest.media.transcripts import Transcripts
+from siftline.ingest.media.transcripts import MEDIA_REQUEST_S, MEDIA_S, Transcripts
 from siftline.ingest.media.youtube import YouTube
 from siftline.ingest.page_child import ENTRY_S, PageReader
 from siftline.ingest.reading import ContentReading
@@ -28,29 +27,18 @@ def open_ingest(settings: IngestSettings, parts: Producer) -> Sequence[Processor
     reader = PageReader(page_read_s=settings.page_read_s, memory_bytes=settings.page_read_memory_bytes)
     pace = Pace(parts.database, settings, parts.clock)
     http = HttpClient.of(settings)
-    captions = HttpClient.of(settings.model_copy(update={"http_total_s": settings.media_request_s, "http_retries": 1}))
-    transcripts = Transcripts(
-        captions,
-        reader,
-        YouTube(captions, max_bytes=settings.transcript_max_bytes),
-        pace,
-        max_bytes=settings.transcript_max_bytes,
-        media_s=settings.media_s,
-        clock=parts.clock,
-    )
+    captions = HttpClient.of(settings, total_s=MEDIA_REQUEST_S, retries=1)
+    transcripts = Transcripts(captions, reader, YouTube(captions), pace, clock=parts.clock)
     bucket = settings.page_archive_bucket
     archive = PageArchive(s3_client(_ARCHIVE_S), bucket, reader) if bucket else None
-    reading = ContentReading(http, reader, transcripts, pace, page_max_bytes=settings.page_max_bytes, archive=archive)
+    reading = ContentReading(http, reader, transcripts, pace, archive=archive)
     model = _audio_model(settings, parts.clock)
-    measures = Measures(duplicate=settings.duplicate_likeness_min, minor_edit=settings.minor_edit_likeness_min)
     ingest = IngestContent(
         parts.database,
         reading,
         analysis_enabled=settings.siftline_analysis_enabled,
         clock=parts.clock,
-        measures=measures,
         generates=model is not None,
-        retry_s=settings.transcript_retry_s,
     )
     transcribe = TranscribeContent(
         parts.database,
@@ -61,20 +49,16 @@ def open_ingest(settings: IngestSettings, parts: Producer) -> Sequence[Processor
             usd_per_minute=settings.transcription_usd_per_minute,
             usd_per_day=settings.transcription_usd_per_day,
             max_s=settings.transcription_max_s,
-            floor_bps=settings.transcription_floor_bps,
         ),
-        retry_s=settings.transcript_retry_s,
-        patience_s=settings.job_defer_max_s,
         analysis_enabled=settings.siftline_analysis_enabled,
         clock=parts.clock,
-        measures=measures,
     )
     return [ingest, transcribe]
 
 
 def longest_s(settings: IngestSettings) -> float:
     """Return the longest that one job may take."""
-    looking_s = settings.media_s + settings.media_request_s + settings.page_read_s
+    looking_s = MEDIA_S + MEDIA_REQUEST_S + settings.page_read_s
     page_s = settings.http_total_s + settings.page_read_s + ENTRY_S
     if settings.page_archive_bucket:
         page_s += settings.page_read_s + 2 * _ARCHIVE_S

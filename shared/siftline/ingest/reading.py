@@ -26,6 +26,8 @@ from siftline.net.sites import speaks_for
 from siftline.net.urls import canonical_url, clean_url
 from siftline.text.words import extent
 
+PAGE_MAX_BYTES = 10_000_000
+"""A larger page is not read: it is parsed whole, in a child whose memory is made for this size."""
 ENTRY_ENOUGH_CHARS = 2_000
 """A feed entry that brings this much is not fetched."""
 ENTRY_USABLE_CHARS = 200
@@ -121,14 +123,12 @@ class ContentReading:
         transcripts: Transcripts,
         pace: Pacing,
         *,
-        page_max_bytes: int,
         archive: Archive | None = None,
     ) -> None:
         self._http = http
         self._reader = reader
         self._transcripts = transcripts
         self._pace = pace
-        self._page_max_bytes = page_max_bytes
         self._archive = archive
 
     def read(self, content: StoredContent) -> Reading:
@@ -193,7 +193,7 @@ class ContentReading:
         media_types = MEDIA_TYPES - _UNNAMED if is_named(url) else MEDIA_TYPES
         try:
             with self._pace.asking(url, who=content.id):
-                response = self._http.get(url, max_bytes=self._page_max_bytes, accept=_ACCEPT, media_types=media_types)
+                response = self._http.get(url, max_bytes=PAGE_MAX_BYTES, accept=_ACCEPT, media_types=media_types)
         except UnsupportedMediaTypeError as error:
             kind = played(error.media_type, url)
             if kind is not None:

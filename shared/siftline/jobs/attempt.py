@@ -11,7 +11,7 @@ from siftline.contracts import BACKGROUND_OF, JobType, Queue
 from siftline.jobs import breakers_store, jobs_store, lease_store, outbox_store, subjects_store
 from siftline.jobs.backoff import delay_s
 from siftline.jobs.claim import Claim, held_up
-from siftline.jobs.job_model import ClaimedJob, Done, NewJob, Processor
+from siftline.jobs.job_model import DEFER_MAX_S, ClaimedJob, Done, NewJob, Processor
 from siftline.jobs.lease_store import Ended
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import QueueUnavailableError
@@ -27,9 +27,11 @@ from siftline.kit.metrics import COUNT, MILLISECONDS, emit
 from siftline.net.lanes import in_lane
 from siftline.settings.functions import JobSettings
 
+MISCONFIGURED_S = 300
+"""What is set up wrongly is left alone this long, doubling up to 16 times, at no attempt: somebody has to mend it."""
+_CLOCK_GRACE_S = 2.0
+"""How much too early a claim may come: SQS's clock is not the database's."""
 _log = logger("jobs")
-
-
 # What goes on with a content; and what is done for its holders, which waits for nothing that the job writes.
 _READ_ON = frozenset({JobType.TRANSCRIBE_CONTENT, JobType.ANALYZE_CONTENT})
 _FOR_PEOPLE = frozenset(
@@ -75,7 +77,7 @@ class Attempts:
         self._settings = settings
         self._clock = clock
         self._heartbeat = Heartbeat()
-        self._tenants = Tenants(settings, clock)
+        self._tenants = Tenants(clock, threads=settings.job_tenant_threads)
         self._rng = random.Random()  # noqa: S311 - jitter, not a secret
 
     def claim(self, connection: Connection, job_id: UUID, job_type: JobType) -> Claim | None:
@@ -85,7 +87,7 @@ class Attempts:
             job_id,
             job_type,
             lease_s=self._settings.job_lease_s,
-            grace_s=self._settings.job_clock_grace_s,
+            grace_s=_CLOCK_GRACE_S,
         )
         if job is None:
             return None
@@ -232,7 +234,7 @@ class Attempts:
             # The job before its breakers, as who claims or completes one takes them.
             jobs_store.hold(connection, [job.subject_id], job.job_type)
         if provider is not None:
-            hold_s = self._settings.job_misconfigured_s
+            hold_s = MISCONFIGURED_S
             wait_s, breaker_opened = breakers_store.opened(connection, provider, error, hold_s=hold_s)
         if unproven := claim.probes - {provider}:
             breakers_store.not_proven(connection, unproven)
@@ -273,7 +275,7 @@ class Attempts:
     def _asked_wait_s(self, job: ClaimedJob, error: SiftlineError) -> float | None:
         """Return how long the error asks to be left alone without an attempt being used, or ``None``."""
         if isinstance(error, ConfigurationError):
-            return self._settings.job_misconfigured_s
+            return MISCONFIGURED_S
         if not isinstance(error, TransientError) or error.retry_after_s is None:
             return None
         if isinstance(error, NotTriedError):
@@ -287,7 +289,7 @@ class Attempts:
         """
         if _in_turn(error):
             return math.inf
-        return self._settings.job_defer_max_s - self._waited_s(job)
+        return DEFER_MAX_S - self._waited_s(job)
 
     def _waited_s(self, job: ClaimedJob) -> float:
         """Return for how long the job has been put off so far, time after time without a try between."""

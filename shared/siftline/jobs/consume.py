@@ -26,6 +26,8 @@ from siftline.kit.errors import ConfigurationError, PermanentError, SiftlineErro
 from siftline.kit.log import logger
 from siftline.settings.functions import JobSettings
 
+RECEIVES_MAX = 5
+"""A message that a fault of our own stops this often is parked, with the reason: the queue's own limit comes later."""
 _log = logger("jobs")
 # A body is kept whole on the dead-letter queue up to this length (SQS takes 1 MiB, attributes included).
 _BODY_MAX_CHARS = 200_000
@@ -92,7 +94,7 @@ class BatchConsumer:
         self._settings = settings
         self._reserve_s = reserve_s
         names = {queue: name for name, queue in queues.items()}
-        self._statistics = Statistics(database, names, settings, clock)
+        self._statistics = Statistics(database, names, clock)
         self._attempts = Attempts(
             names=names,
             database=database,
@@ -115,7 +117,7 @@ class BatchConsumer:
                 raise
             except Exception as error:
                 _log.exception("record_not_settled", message_id=record.message_id)
-                if int(record.attributes.approximate_receive_count) < self._settings.job_receives_max:
+                if int(record.attributes.approximate_receive_count) < RECEIVES_MAX:
                     raise
                 self._park(record, queue, UnexpectedFaultError(f"No try of it ended well ({type(error).__name__})."))
 

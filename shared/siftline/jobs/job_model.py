@@ -10,6 +10,9 @@ from siftline.contracts import JobType, Queue
 from siftline.kit.db import Connection
 from siftline.kit.errors import SiftlineError
 
+DEFER_MAX_S = 172_800
+"""A job that is put off for longer in all, by Retry-After or a breaker, fails with the reason: two days."""
+
 
 def user(user_id: UUID) -> str:
     """Return the tenant of what a person asked for, and of what is theirs alone."""

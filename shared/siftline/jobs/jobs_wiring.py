@@ -40,4 +40,4 @@ def producer(settings: ProducerSettings, *, sqs_timeout_s: float | None = None) 
 def statistics(settings: ProducerSettings, parts: Producer) -> Statistics:
     """Return what tells the queues' counts, under their real names."""
     names = {queue: url.rpartition("/")[2] for queue, url in settings.queue_urls().items()}
-    return Statistics(parts.database, names, settings, parts.clock)
+    return Statistics(parts.database, names, parts.clock)

@@ -18,6 +18,8 @@ from siftline.kit.log import logger
 from siftline.settings.functions import JobSettings
 
 _log = logger("jobs")
+STUCK_S = 600
+"""What says for so long, without a job, that somebody is at work on it is queued again."""
 # So many ids of one batch stand in the log; the timeline of each says the same.
 _IDS_TOLD = 10
 
@@ -38,10 +40,12 @@ class Recovery:
         self._database = database
         self._publisher = publisher
         self._settings = settings
+        # Work may take as long as a lease.
+        self._stuck_s = max(STUCK_S, settings.job_lease_s)
 
     def contents(self, *, limit: int) -> int:
         """Recover contents that are ``PENDING`` or ``PROCESSING`` without a job; returns how many."""
-        unchanged_s = self._settings.stuck_item_s
+        unchanged_s = self._stuck_s
 
         def find(connection: Connection) -> list[Recovered]:
             found = recovery_store.stuck_contents(connection, unchanged_s=unchanged_s, limit=limit)
@@ -51,7 +55,7 @@ class Recovery:
 
     def sources(self, *, limit: int) -> int:
         """Recover sources that are ``QUEUED`` or ``FETCHING`` without a job; those nobody follows become ``IDLE``."""
-        unchanged_s = self._settings.stuck_source_s
+        unchanged_s = self._stuck_s
 
         def find(connection: Connection) -> list[Recovered]:
             found = recovery_store.stuck_sources(connection, unchanged_s=unchanged_s, limit=limit)

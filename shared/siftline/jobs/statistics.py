@@ -13,8 +13,11 @@ from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
 from siftline.kit.log import logger
 from siftline.kit.metrics import COUNT, PERCENT, SECONDS, emit
-from siftline.settings.functions import JobSettings
 
+EVERY_S = 60.0
+"""After a batch a process tells a queue's counts, but not sooner again: alarms look at minutes."""
+BACKLOG_HIGH = 10_000
+"""More pending jobs in a queue are warned of; the alarm of ``infra/observability.yaml`` rings at the same."""
 _log = logger("jobs")
 _QUEUES = frozenset(queue.value for queue in Queue)
 
@@ -25,16 +28,15 @@ class Statistics:
     ``names`` are the real names of the queues, which carry the stage: two stages of one account stay apart by them.
     """
 
-    def __init__(self, database: Database, names: Mapping[Queue, str], settings: JobSettings, clock: Clock) -> None:
+    def __init__(self, database: Database, names: Mapping[Queue, str], clock: Clock) -> None:
         self._database = database
         self._names = names
-        self._settings = settings
         self._clock = clock
         self._next: dict[Queue, float] = {}
         self._lock = threading.Lock()
 
     def after_batch(self, queue: Queue) -> None:
-        """Tell how a queue's jobs are, unless this process did so within ``job_statistics_s``.
+        """Tell how a queue's jobs are, unless this process did so within ``EVERY_S``.
 
         Never raises for a database that is away: the batch is over, and its outcome is committed.
         """
@@ -62,7 +64,7 @@ class Statistics:
         with self._lock:
             if now < self._next.get(queue, now):
                 return False
-            self._next[queue] = now + self._settings.job_statistics_s
+            self._next[queue] = now + EVERY_S
             return True
 
     def _counts(self) -> list[QueueCount]:
@@ -80,12 +82,12 @@ class Statistics:
         for queue, mine in by_queue.items():
             self._measure(Queue(queue), mine)
             pending = sum(row.pending for row in mine)
-            if pending > self._settings.job_backlog_high:
+            if pending > BACKLOG_HIGH:
                 _log.warning(
                     "Enrichment queue backlog high",
                     queue=queue,
                     pending=pending,
-                    limit=self._settings.job_backlog_high,
+                    limit=BACKLOG_HIGH,
                     oldest_due_s=max(row.oldest_due_s for row in mine),
                 )
 

@@ -7,6 +7,8 @@ from siftline.kit.errors import SiftlineError, TransientError
 from siftline.kit.log import logger
 from siftline.kit.metrics import COUNT, emit
 
+WORK_S = 40.0
+"""How long a tick goes on at most: below the function's timeout of 50 s, with room for its last part."""
 _log = logger("jobs")
 
 
@@ -19,7 +21,7 @@ class TickIncompleteError(TransientError):
 class Steps:
     """Runs the parts of a tick in their order, for ``work_s`` seconds: less than the function's timeout."""
 
-    def __init__(self, tick: str, clock: Clock, *, work_s: float) -> None:
+    def __init__(self, tick: str, clock: Clock, *, work_s: float = WORK_S) -> None:
         self._tick = tick
         self._clock = clock
         self._end = clock.monotonic() + work_s

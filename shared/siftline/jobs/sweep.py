@@ -14,7 +14,7 @@ from siftline.jobs.credits import resume_waiting
 from siftline.jobs.publish import Publisher
 from siftline.jobs.recovery import Recovery
 from siftline.jobs.statistics import Statistics
-from siftline.jobs.steps import Steps
+from siftline.jobs.steps import WORK_S, Steps
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
 from siftline.kit.log import logger
@@ -60,7 +60,7 @@ class Sweep:
         *,
         statistics: Statistics | None = None,
         clock: Clock | None = None,
-        work_s: float = 40.0,
+        work_s: float = WORK_S,
     ) -> None:
         self._database = database
         self._publisher = publisher

@@ -2,7 +2,7 @@
 
 Each host has few places (``siftline.net.places_store``), but one feed may name many hosts that never answer. Whether a
 server answers is known only once it was asked, so a tenant begins with a few threads and earns one more whenever a job
-ends quickly while all it has are in use; one that takes longer than ``job_slow_s`` costs it the ends of ten. What finds
+ends quickly while all it has are in use; one that takes longer than ``SLOW_S`` costs it the ends of ten. What finds
 no thread free for its tenant is put off, as what waits for its turn, so that the thread is another's. All of it is the
 process's own: on Lambda each has one thread, and SQS's own fairness (``MessageGroupId``) does the same there.
 """
@@ -11,7 +11,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from siftline.contracts import Queue
 from siftline.jobs.job_model import ClaimedJob
@@ -19,6 +18,8 @@ from siftline.kit.clock import Clock
 from siftline.kit.errors import NotTriedError
 
 _WAITS_FOR_STRANGERS = frozenset({Queue.FETCH, Queue.CONTENT_PROCESSING, Queue.CONTENT_BACKGROUND})
+SLOW_S = 3.0
+"""A job that takes longer waits for a slow server."""
 _QUICK_FOR_SLOW = 10
 """So many jobs must end quickly, after one that did not, until the tenant earns threads again."""
 _OWED_MAX = 50
@@ -34,20 +35,6 @@ class TenantBusyError(NotTriedError):
 
     code = "tenant_busy"
     in_turn = True
-
-
-class TenantOptions(Protocol):
-    """The settings of a tenant's share."""
-
-    @property
-    def job_tenant_threads(self) -> int:
-        """Threads that a tenant begins with, of each queue, and keeps however slow its jobs are."""
-        ...
-
-    @property
-    def job_slow_s(self) -> float:
-        """How long a job takes at most that ends quickly."""
-        ...
 
 
 @dataclass(slots=True)
@@ -68,9 +55,11 @@ class _Tenant:
 class Tenants:
     """Gives threads to the jobs of tenants. Thread-safe."""
 
-    def __init__(self, options: TenantOptions, clock: Clock) -> None:
-        self._options = options
+    def __init__(self, clock: Clock, *, threads: int, slow_s: float = SLOW_S) -> None:
+        """``threads`` are those that a tenant begins with, of each queue, and keeps however slow its jobs are."""
         self._clock = clock
+        self._threads = threads
+        self._slow_s = slow_s
         self._tenants: dict[tuple[Queue, str], _Tenant] = {}
         self._ended = threading.Condition()
 
@@ -82,7 +71,7 @@ class Tenants:
     def place(self, job: ClaimedJob) -> Iterator[None]:
         """Hold one of the tenant's threads. Raises ``TenantBusyError`` where it has none free.
 
-        While none of its jobs has shown yet whether it is slow, their end is waited for: for less than ``job_slow_s``.
+        While none of its jobs has shown yet whether it is slow, their end is waited for: for less than ``SLOW_S``.
         """
         if job.queue not in _WAITS_FOR_STRANGERS:
             yield
@@ -90,7 +79,7 @@ class Tenants:
         with self._ended:
             tenant = self._of(job)
             while not self._has_room(tenant):
-                if tenant.slow(self._clock.monotonic(), self._options.job_slow_s):
+                if tenant.slow(self._clock.monotonic(), self._slow_s):
                     raise self._busy(tenant)
                 self._wait(tenant)
             tenant.began[job.lease_token] = self._clock.monotonic()
@@ -107,23 +96,23 @@ class Tenants:
         key = (job.queue, str(feed or job.group_key))
         if key not in self._tenants and len(self._tenants) >= _KNOWN_MAX:
             self._tenants = {one: tenant for one, tenant in self._tenants.items() if tenant.began}
-        return self._tenants.setdefault(key, _Tenant(self._options.job_tenant_threads))
+        return self._tenants.setdefault(key, _Tenant(self._threads))
 
     def _has_room(self, tenant: _Tenant) -> bool:
-        slow = tenant.slow(self._clock.monotonic(), self._options.job_slow_s)
-        return len(tenant.began) < max(self._options.job_tenant_threads, tenant.allowed - slow)
+        slow = tenant.slow(self._clock.monotonic(), self._slow_s)
+        return len(tenant.began) < max(self._threads, tenant.allowed - slow)
 
     def _wait(self, tenant: _Tenant) -> None:
         """Wait until a job ends, or the oldest one turns out to be slow."""
         oldest = min(tenant.began.values())
-        self._ended.wait(max(oldest + self._options.job_slow_s - self._clock.monotonic(), 0.01))
+        self._ended.wait(max(oldest + self._slow_s - self._clock.monotonic(), 0.01))
 
     def _end(self, tenant: _Tenant, job: ClaimedJob) -> None:
         full = len(tenant.began) >= tenant.allowed
         took_s = self._clock.monotonic() - tenant.began.pop(job.lease_token)
-        if took_s >= self._options.job_slow_s:
+        if took_s >= self._slow_s:
             tenant.owed = min(tenant.owed + _QUICK_FOR_SLOW, _OWED_MAX)
-            tenant.allowed = self._options.job_tenant_threads
+            tenant.allowed = self._threads
         elif tenant.owed:
             tenant.owed -= 1
         elif full:
@@ -137,7 +126,7 @@ class Tenants:
         waiting for minutes beside threads that stand idle.
         """
         now = self._clock.monotonic()
-        every_s = self._options.job_slow_s / self._options.job_tenant_threads
+        every_s = self._slow_s / self._threads
         tenant.next_at = min(max(tenant.next_at, now) + every_s, now + _LATEST_S)
         wait_s = max(tenant.next_at - now, _SOONEST_S)
         return TenantBusyError(_WHY.format(len(tenant.began)), retry_after_s=wait_s)

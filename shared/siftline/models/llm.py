@@ -77,14 +77,6 @@ class Marks:
 _NO_REPLY = Answer("", cut_off=False, refused=False, tokens_in=None, tokens_out=None)
 
 
-@dataclass(frozen=True, slots=True)
-class CallOptions:
-    """What some servers want otherwise: how JSON is asked for, and what the limit of an answer's tokens is called."""
-
-    reply_format: str = "json_schema"
-    tokens_field: str = "max_completion_tokens"
-
-
 class LanguageModel:
     """Calls one model. Thread-safe."""
 
@@ -96,10 +88,12 @@ class LanguageModel:
         api_key: Callable[[], str],
         timeout_s: float,
         clock: Clock,
-        options: CallOptions = CallOptions(),
+        reply_format: str = "json_schema",
+        tokens_field: str = "max_completion_tokens",
     ) -> None:
         self.model = model
-        self.options = options
+        self._reply_format = reply_format
+        self._tokens_field = tokens_field
         self._opener = OpenAiOpener(base_url=base_url, api_key=api_key, timeout_s=timeout_s)
         self._clock = clock
 
@@ -114,8 +108,8 @@ class LanguageModel:
         body = {
             "model": self.model,
             "messages": list(messages),
-            "response_format": strict if self.options.reply_format == "json_schema" else {"type": "json_object"},
-            self.options.tokens_field: tokens_max,
+            "response_format": strict if self._reply_format == "json_schema" else {"type": "json_object"},
+            self._tokens_field: tokens_max,
         }
         try:
             answer = self._opener.client().post("/chat/completions", body=body, cast_to=dict[str, Any])
@@ -154,7 +148,7 @@ class LanguageModel:
         return self._misconfigured(status, failure.code)
 
     def _misconfigured(self, status: int, code: str | None) -> LlmMisconfiguredError:
-        asked = f"{self.options.reply_format}, {self.options.tokens_field}"
+        asked = f"{self._reply_format}, {self._tokens_field}"
         detail = (
             f"The language model {self.model} refused the call with {status} ({code or 'no code'}; asked: {asked})."
         )

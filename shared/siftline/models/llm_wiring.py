@@ -3,7 +3,7 @@
 from siftline.kit.aws import secret
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
-from siftline.models.llm import CallOptions, LanguageModel
+from siftline.models.llm import LanguageModel
 from siftline.models.llm_prices import price_of
 from siftline.models.priced_llm import AskingRule, PricedModel
 from siftline.models.spending_store import Caps
@@ -26,9 +26,10 @@ def open_priced_model(settings: AnalyzeSettings, database: Database) -> PricedMo
         api_key=lambda: secret(settings.llm_api_key.get_secret_value()),
         timeout_s=settings.llm_timeout_s,
         clock=clock,
-        options=CallOptions(settings.llm_format, settings.llm_tokens_field),
+        reply_format=settings.llm_format,
+        tokens_field=settings.llm_tokens_field,
     )
     price = price_of(settings.llm_model, settings.llm_usd_per_million_in, settings.llm_usd_per_million_out)
     caps = Caps(round(settings.llm_usd_per_day * _MICRO), round(settings.llm_usd_per_user_per_day * _MICRO))
-    rule = AskingRule(caps, output_tokens=settings.llm_output_tokens, patience_s=settings.llm_patience_s)
+    rule = AskingRule(caps, output_tokens=settings.llm_output_tokens)
     return PricedModel(database, model, price, rule, clock)

@@ -31,6 +31,8 @@ from siftline.models.openai_client import CONTROL_TEXT
 from siftline.models.paid_call import NotAskedError, PaidCalls
 from siftline.models.spending_store import Caps, Spending
 
+PATIENCE_S = 21_600.0
+"""A text waits no longer for the model to be reached, or to stop answering 429: today's reading beats a better one."""
 _UNAVAILABLE_TRIES = 2
 TEXT_REFUSED = "text_refused"
 """Why there is no reply about a text that the model does not take, while it takes others."""
@@ -57,7 +59,7 @@ class AskingRule:
 
     caps: Caps
     output_tokens: int = 1_500
-    patience_s: float = 21_600.0
+    patience_s: float = PATIENCE_S
 
 
 @dataclass(frozen=True, slots=True)

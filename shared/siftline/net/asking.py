@@ -6,7 +6,7 @@ taken with the first turn by one statement, kept to the end, given back then.
 
 import time
 from collections.abc import Callable
-from typing import NoReturn, Protocol
+from typing import NoReturn
 from uuid import UUID
 
 from siftline.kit.db import Database, settled
@@ -18,6 +18,7 @@ from siftline.net.hosts import owner
 from siftline.net.lanes import first, lane
 from siftline.net.pacing_store import Bucket, Taken, Turn
 from siftline.net.places_store import Place
+from siftline.settings.functions import PacingSettings
 
 _log = logger("pacing")
 
@@ -29,40 +30,23 @@ class HostBusyError(NotTriedError):
     in_turn = True
 
 
-class AskingOptions(Protocol):
-    """The settings of asking."""
-
-    @property
-    def host_wait_s(self) -> float:
-        """A turn that comes within this is waited for in the process."""
-        ...
-
-    @property
-    def host_at_once(self) -> int:
-        """Requests of one queue that the hosts of one owner have in work at once."""
-        ...
-
-    @property
-    def host_lease_s(self) -> float:
-        """After this a request no longer counts as being in work: who made it is gone."""
-        ...
-
-
 class Asking:
     """Asks on behalf of ``who``; ``bucket_of`` says what is paced together with an address, if anything."""
 
     def __init__(
         self,
         database: Database,
-        options: AskingOptions,
+        settings: PacingSettings,
         bucket_of: Callable[[str], Bucket | None],
         who: UUID,
         *,
+        wait_s: float,
         places: bool = True,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._database = database
-        self._options = options
+        self._settings = settings
+        self._wait_s = wait_s
         self._bucket_of = bucket_of
         self._who = who
         self._token = new_id() if places else None
@@ -119,7 +103,7 @@ class Asking:
     def _go(self, bucket: Bucket, left_s: float) -> None:
         self._asked.add(bucket.scope)
         if left_s > 0:
-            self._sleep(min(left_s, self._options.host_wait_s))
+            self._sleep(min(left_s, self._wait_s))
 
     def _placed(self, bucket: Bucket) -> Taken:
         """Take a turn, if there is one, at a place. Raises ``HostBusyError`` where there is no place."""
@@ -131,11 +115,11 @@ class Asking:
         raise HostBusyError(_full(place), retry_after_s=wait.wait_s)
 
     def _take(self, bucket: Bucket) -> Taken:
-        wait_s, place = self._options.host_wait_s, self._place(bucket)
+        place = self._place(bucket)
         taken = settled(
             self._database,
             lambda connection: pacing_store.take(
-                connection, bucket, self._who, wait_s=wait_s, place=place, first=first()
+                connection, bucket, self._who, wait_s=self._wait_s, place=place, first=first()
             ),
             single=True,
         )
@@ -144,10 +128,10 @@ class Asking:
         return taken
 
     def _owed(self, bucket: Bucket) -> float | None:
-        wait_s, known = self._options.host_wait_s, bucket.scope in self._asked
+        known = bucket.scope in self._asked
         return settled(
             self._database,
-            lambda connection: pacing_store.owe(connection, bucket, self._who, wait_s=wait_s, known=known),
+            lambda connection: pacing_store.owe(connection, bucket, self._who, wait_s=self._wait_s, known=known),
         )
 
     def _place(self, bucket: Bucket) -> Place | None:
@@ -155,7 +139,7 @@ class Asking:
             return None
         name = owner(bucket.domains[0])
         scope = f"{name} {lane()}"
-        return Place(scope, name, self._options.host_at_once, self._options.host_lease_s, self._token, first())
+        return Place(scope, name, self._settings.host_at_once, self._settings.host_lease_s, self._token, first())
 
     def _stand_in_line(self, bucket: Bucket) -> NoReturn:
         turn = settled(

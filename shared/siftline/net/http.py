@@ -36,13 +36,14 @@ from siftline.net.http_errors import (
     status_error,
 )
 from siftline.net.http_headers import is_text, media_type, request_headers
-from siftline.net.http_model import HttpLimits, HttpOptions, Response
+from siftline.net.http_model import HttpLimits, Response
 from siftline.net.http_network import PinnedBackend
 from siftline.net.http_outgoing import Outgoing, redirected
 from siftline.net.http_typed import is_typed
 from siftline.net.urls import InvalidUrlError, validate_url
+from siftline.settings.functions import HttpSettings
 
-__all__ = ["MAX_BYTES", "HttpClient", "HttpLimits", "HttpOptions", "Response"]
+__all__ = ["MAX_BYTES", "HttpClient", "HttpLimits", "Response"]
 
 MAX_BYTES = 10 * 1024 * 1024
 SHORT_WAIT_S = 5.0
@@ -81,18 +82,15 @@ class HttpClient:
         self._rng = random.Random()  # noqa: S311 - jitter, not a secret
 
     @classmethod
-    def of(cls, options: HttpOptions) -> Self:
-        """Return a client made from settings."""
+    def of(cls, settings: HttpSettings, *, total_s: float | None = None, retries: int | None = None) -> Self:
+        """Return a client made from settings; ``total_s`` and ``retries`` replace theirs."""
         return cls(
-            contact=options.http_contact,
-            allow_loopback=options.http_allow_loopback,
+            contact=settings.http_contact,
+            allow_loopback=settings.http_allow_loopback,
             limits=HttpLimits(
-                total_s=options.http_total_s,
-                connect_s=options.http_connect_s,
-                read_s=options.http_read_s,
-                retries=options.http_retries,
-                redirects=options.http_redirects_max,
-                addresses=options.http_addresses_max,
+                total_s=settings.http_total_s if total_s is None else total_s,
+                read_s=settings.http_read_s,
+                retries=settings.http_retries if retries is None else retries,
             ),
         )
 

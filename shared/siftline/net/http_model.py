@@ -2,24 +2,29 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from siftline.net.http_headers import charset, media_type
+
+CONNECT_S = 10.0
+"""Longer than a handshake with the far side of the world takes."""
+REDIRECTS_MAX = 5
+"""Honest sites need two or three: to https, to www, to a language."""
+ADDRESSES_MAX = 4
+"""Addresses of one name that are tried one after the other: two of each family."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """How long, how far and how often; times in seconds."""
+    """How long, how far and how often; times in seconds. What a setting governs is set by ``HttpClient.of``."""
 
     total_s: float = 30.0
-    connect_s: float = 10.0
+    connect_s: float = CONNECT_S
     read_s: float = 10.0
     retries: int = 3
     retry_base_s: float = 1.0
     retry_cap_s: float = 30.0
-    redirects: int = 5
-    addresses: int = 4
-    """Addresses of one name that are tried one after the other."""
+    redirects: int = REDIRECTS_MAX
+    addresses: int = ADDRESSES_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,47 +51,3 @@ class Response:
     def charset(self) -> str | None:
         """The ``charset`` parameter of the content type, if there is one."""
         return charset(self.headers)
-
-
-class HttpOptions(Protocol):
-    """The settings a client is made from (``siftline.settings.functions.HttpSettings``)."""
-
-    @property
-    def http_contact(self) -> str:
-        """URL or mail address named in the user agent."""
-        ...
-
-    @property
-    def http_allow_loopback(self) -> bool:
-        """Whether loopback addresses may be reached."""
-        ...
-
-    @property
-    def http_total_s(self) -> float:
-        """See ``HttpLimits``, as for the rest."""
-        ...
-
-    @property
-    def http_connect_s(self) -> float:
-        """The longest a connection may take."""
-        ...
-
-    @property
-    def http_read_s(self) -> float:
-        """The longest silence."""
-        ...
-
-    @property
-    def http_retries(self) -> int:
-        """Tries after the first."""
-        ...
-
-    @property
-    def http_redirects_max(self) -> int:
-        """Redirects that one request follows."""
-        ...
-
-    @property
-    def http_addresses_max(self) -> int:
-        """Addresses of one name that are tried."""
-        ...

@@ -19,50 +19,24 @@ from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
 from siftline.kit.log import logger
 from siftline.net import pacing_store
-from siftline.net.asking import Asking, AskingOptions, HostBusyError
+from siftline.net.asking import Asking, HostBusyError
 from siftline.net.hosts import domains, host_of, is_loopback, registrable_domain
 from siftline.net.http_errors import StatusTransientError
 from siftline.net.http_turns import in_turn
 from siftline.net.pacing_store import Bucket
 from siftline.net.rate_limits import reset_s, used_up
+from siftline.settings.functions import PacingSettings
 
-__all__ = ["HostBusyError", "Pace", "PaceOptions", "Pacing"]
+__all__ = ["HostBusyError", "Pace", "Pacing"]
+
+WAIT_S = 1.0
+"""A turn within this is waited for in the process: putting a job off costs the queue more than a thread's second."""
+REFUSED_S = 60.0
+"""How long a domain is left alone that answers 429 and names no time: limits are often counted by the minute."""
+INTERVAL_MAX_S = 3_600.0
+"""The slowest pace that refusals lead to, seconds a request: slower, and a feed would miss entries for good."""
 
 _log = logger("pacing")
-
-
-class PaceOptions(AskingOptions, Protocol):
-    """The settings of a pace (``siftline.settings.functions.PacingSettings``)."""
-
-    @property
-    def host_requests_per_s(self) -> float:
-        """Requests a second that a host is sent at most, on average."""
-        ...
-
-    @property
-    def host_burst(self) -> int:
-        """Requests that may come at once after a rest."""
-        ...
-
-    @property
-    def host_per_minute(self) -> Mapping[str, float]:
-        """Requests a minute of a domain and all its sub-domains together."""
-        ...
-
-    @property
-    def host_refused_s(self) -> float:
-        """How long a host is left alone that refused and did not say for how long."""
-        ...
-
-    @property
-    def host_interval_max_s(self) -> float:
-        """The slowest pace that refusals lead to."""
-        ...
-
-    @property
-    def host_pace_loopback(self) -> bool:
-        """Whether loopback addresses are paced too."""
-        ...
 
 
 class Pacing(Protocol):
@@ -95,14 +69,19 @@ class Pace:
     def __init__(
         self,
         database: Database,
-        options: PaceOptions,
+        settings: PacingSettings,
         clock: Clock,
         sleep: Callable[[float], None] = time.sleep,
+        *,
+        wait_s: float = WAIT_S,
+        interval_max_s: float = INTERVAL_MAX_S,
     ) -> None:
         self._database = database
-        self._options = options
+        self._settings = settings
         self._clock = clock
         self._sleep = sleep
+        self._wait_s = wait_s
+        self._interval_max_s = interval_max_s
 
     def admit(self, url: str, *, who: UUID) -> None:
         """Return when the host of ``url`` may be asked; a turn that is a moment away is waited for here.
@@ -129,7 +108,9 @@ class Pace:
             asking.end()
 
     def _asking(self, who: UUID, *, places: bool = True) -> Asking:
-        return Asking(self._database, self._options, self._bucket, who, places=places, sleep=self._sleep)
+        return Asking(
+            self._database, self._settings, self._bucket, who, wait_s=self._wait_s, places=places, sleep=self._sleep
+        )
 
     def told(self, url: str, error: TransientError) -> None:
         """Remember a 429: the host's pace widens, and its registrable domain is left alone for as long as it asks.
@@ -144,10 +125,10 @@ class Pace:
         if bucket is None:
             return
         asked_s = error.retry_after_s or reset_s(error.answer.headers, self._clock.now())
-        wait_s = asked_s or self._options.host_refused_s
+        wait_s = asked_s or REFUSED_S
         domain = registrable_domain(bucket.domains[0])
         with self._database.transaction() as connection:
-            pacing_store.learn(connection, bucket, interval_max_s=self._options.host_interval_max_s)
+            pacing_store.learn(connection, bucket, interval_max_s=self._interval_max_s)
             pacing_store.block(connection, domain, wait_s=wait_s, reason="it answered that it is asked too often (429)")
         error.retry_after_s = wait_s
         _log.warning("host_refused", host=bucket.domains[0], scope=bucket.scope, domain=domain, wait_s=wait_s)
@@ -183,15 +164,15 @@ class Pace:
         bucket = self._bucket(url)
         if bucket is None:
             return None
-        wait_s, scope = self._options.host_refused_s, _answers(bucket, form)
+        scope = _answers(bucket, form)
         with self._database.transaction() as connection:
-            found = pacing_store.refused(
-                connection, bucket, scope, who, interval_max_s=self._options.host_interval_max_s
-            )
+            found = pacing_store.refused(connection, bucket, scope, who, interval_max_s=self._interval_max_s)
             if found is None:
                 return None
             if found.refusing:
-                pacing_store.block(connection, bucket.scope, wait_s=wait_s, reason="it lets only some requests through")
+                pacing_store.block(
+                    connection, bucket.scope, wait_s=REFUSED_S, reason="it lets only some requests through"
+                )
             turn = pacing_store.stand_in_line(connection, bucket, who)
         _log.info("host_paces", host=bucket.domains[0], scope=bucket.scope, wait_s=turn.wait_s)
         detail = f"{bucket.scope} answers others and refused this request: it is asked again in its turn."
@@ -200,13 +181,13 @@ class Pace:
     def _bucket(self, url: str) -> Bucket | None:
         """Return what is paced together with ``url``, however its host is spelled; ``None`` if nothing is."""
         host = host_of(url)
-        if not host or (is_loopback(host) and not self._options.host_pace_loopback):
+        if not host or (is_loopback(host) and not self._settings.host_pace_loopback):
             return None
         above = domains(host)
-        for domain, per_minute in self._options.host_per_minute.items():
+        for domain, per_minute in self._settings.host_per_minute.items():
             if domain in above:
                 return Bucket(domain, 60 / per_minute, 1, above)
-        return Bucket(host, 1 / self._options.host_requests_per_s, self._options.host_burst, above)
+        return Bucket(host, 1 / self._settings.host_requests_per_s, self._settings.host_burst, above)
 
 
 def _answers(bucket: Bucket, form: str) -> str:

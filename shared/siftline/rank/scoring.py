@@ -24,6 +24,8 @@ from siftline.rank.judge import HeldItem, Judge, Judgement
 from siftline.rank.score import Weights
 
 _RECIPE = 2  # goes up when profiles or scores are made in another way
+LONGEST_S = 20.0
+"""How long one scoring of a user goes on; the rest is the next one's."""
 BLOCK = 2_000
 """Items that are read, judged and written at a time."""
 _LIKED_MAX = 500
@@ -36,10 +38,13 @@ class ScoringRule:
 
     weights: Weights = field(default_factory=Weights)
     interests_max: int = 20
+    """Interests of a user that count, the first."""
     history_days: int = 180
     history_half_life_days: float = 30.0
+    """A star or a reading counts half as much after this, again and again: people move on."""
     evidence_min: float = 1.0
-    work_s: float = 20.0
+    """As in ``api.items.scores``: 1 is a star, a reading 0.2."""
+    work_s: float = LONGEST_S
 
     def recipe(self) -> str:
         """Return what tells apart profiles that were made by other rules."""

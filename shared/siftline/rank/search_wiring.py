@@ -10,6 +10,9 @@ from siftline.models.priced_embedder import Payment, PricedEmbedder
 from siftline.rank.search import Meaning, Search
 from siftline.settings.functions import SearchSettings
 
+_VECTORS_TIMEOUT_S = 5
+"""The longest wait for one answer of Qdrant: somebody waits for the search."""
+
 
 def open_search(settings: SearchSettings) -> Search:
     """Return the search of the ``search`` function.
@@ -17,7 +20,7 @@ def open_search(settings: SearchSettings) -> Search:
     Which model's vectors count is asked at each search; model and vectors are opened at the first one that can.
     """
     database = open_database(secret(settings.database_url.get_secret_value()), settings.database_pool_size)
-    models = EmbeddingModels(settings, database, vectors_timeout_s=settings.search_timeout_s)
+    models = EmbeddingModels(settings, database, vectors_timeout_s=_VECTORS_TIMEOUT_S)
     return Search(database, lambda user_id: meaning_of(models.active(), user_id), SystemClock())
 
 

@@ -10,9 +10,10 @@ from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError
 from siftline.resolve import resolve_store
 from siftline.resolve.providers import Provider
-from siftline.resolve.temporary import AMBIGUOUS, UNKNOWN, MatchRule, Temporary, Verdict, judge
+from siftline.resolve.temporary import AMBIGUOUS, UNKNOWN, Temporary, Verdict, judge
 
-_RULE = MatchRule()
+LONGEST_S = 45.0
+"""The longest that asking all providers about one organisation may take."""
 
 
 class ResolveEntity:
@@ -24,13 +25,10 @@ class ResolveEntity:
 
     job_type = JobType.RESOLVE_ENTITY
 
-    def __init__(
-        self, database: Database, providers: Sequence[Provider], *, salt: str = "", rule: MatchRule = _RULE
-    ) -> None:
+    def __init__(self, database: Database, providers: Sequence[Provider], *, salt: str = "") -> None:
         self._database = database
         self._providers = providers
         self._salt = salt
-        self._rule = rule
         self.providers = frozenset(provider.name for provider in providers)
 
     def process(self, job: ClaimedJob) -> Done:
@@ -41,7 +39,7 @@ class ResolveEntity:
             return Done(result={"outcome": "gone" if wanted is None else "known"})
         reason = UNKNOWN
         for provider in self._providers:
-            verdict = judge(wanted, provider.search(wanted), self._rule)
+            verdict = judge(wanted, provider.search(wanted))
             if verdict.candidate is not None:
                 return self._resolved(wanted, verdict, provider.name)
             reason = AMBIGUOUS if AMBIGUOUS in (reason, verdict.reason) else UNKNOWN

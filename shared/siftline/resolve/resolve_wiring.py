@@ -10,7 +10,6 @@ from siftline.resolve.budget import RequestBudget
 from siftline.resolve.gleif import Gleif
 from siftline.resolve.providers import Asking, CsvNames, GleifRefusedError, Provider, WikidataRefusedError
 from siftline.resolve.resolve_service import ResolveEntity
-from siftline.resolve.temporary import MatchRule
 from siftline.resolve.wikidata import Wikidata
 from siftline.settings.functions import ResolveSettings
 
@@ -33,5 +32,4 @@ def open_resolution(settings: ResolveSettings, parts: Producer) -> ResolveEntity
         parts.database,
         [makers[name]() for name in settings.providers()],
         salt=secret(settings.entity_salt.get_secret_value()),
-        rule=MatchRule(settings.entity_likeness_min, settings.entity_lead_min),
     )

@@ -22,6 +22,18 @@ from siftline.reprocess.reprocess import Reprocess
 from siftline.schedule import schedule_store
 from siftline.settings.functions import ScheduleSettings
 
+USERS_PER_TICK = 1_000
+"""Clusterings, and comparisons with own topics, that one tick enqueues at most."""
+BRIEFINGS_PER_TICK = 50
+"""Editions that one tick enqueues at most, so that mails leave a few at a time; the next tick makes the others."""
+RESOLUTIONS_PER_TICK = 100
+"""Organisations that one tick hands out at most: providers are asked about them within the hour."""
+BACKPRESSURE_MESSAGES = 1_000
+"""A queue this deep gets nothing more from a tick: what waits in PostgreSQL keeps its order."""
+_KEEP_KEYS_S = 86_400
+"""An Idempotency-Key is forgotten after a day: nobody repeats a request for longer."""
+_KEEP_HOSTS_S = 7 * 86_400
+"""The pace of a host that nothing was asked of for a week is forgotten."""
 _log = logger("schedule")
 _CLEAN_UP_BATCH = 1_000
 _EXTRA_CAPS = 2
@@ -125,15 +137,15 @@ class Schedule:
         """Hand out organisations that somebody is to be asked about, as many as one run may."""
         if not self._can_accept(Queue.RESOLUTION):
             return {"handed_out": 0}
-        limit = self._settings.resolutions_per_tick
-        return {"handed_out": self._publisher.hand_out(Queue.RESOLUTION, limit=limit, scheduled=True)}
+        handed_out = self._publisher.hand_out(Queue.RESOLUTION, limit=RESOLUTIONS_PER_TICK, scheduled=True)
+        return {"handed_out": handed_out}
 
     def clusterings(self) -> dict[str, int]:
         """Enqueue a clustering of each user who holds something new."""
         if not self._can_accept(Queue.CLUSTERING):
             return {"enqueued": 0}
         with self._database.transaction() as connection:
-            users = schedule_store.due_clusterings(connection, limit=self._settings.clusterings_per_tick)
+            users = schedule_store.due_clusterings(connection, limit=USERS_PER_TICK)
             ids = jobs.enqueue(
                 connection,
                 [
@@ -149,7 +161,7 @@ class Schedule:
         """Enqueue the making of each edition that is due, and the delivery of those that were lost sight of."""
         if not self._can_accept(Queue.BRIEFING):
             return {"enqueued": 0, "recovered": 0}
-        limit = self._settings.briefings_per_tick
+        limit = BRIEFINGS_PER_TICK
         with self._database.transaction() as connection:
             schedule_store.close_deliveries(connection)
         with self._database.transaction() as connection:
@@ -173,7 +185,7 @@ class Schedule:
 
         Each in batches, until none is left or time is up. Raises ``TickIncompleteError`` when one of them failed.
         """
-        steps = Steps(Tick.CLEAN_UP, self._clock, work_s=self._settings.tick_work_s)
+        steps = Steps(Tick.CLEAN_UP, self._clock)
         return steps.run(
             {
                 "jobs": lambda: steps.repeat(self._clean_up_jobs, full=_CLEAN_UP_BATCH),
@@ -188,7 +200,7 @@ class Schedule:
 
     def background(self) -> dict[str, int]:
         """Do what nobody waits for: compare with own topics, read again, ask for pages and vectors, delete."""
-        steps = Steps(Tick.BACKGROUND, self._clock, work_s=self._settings.tick_work_s)
+        steps = Steps(Tick.BACKGROUND, self._clock)
         return steps.run(
             {
                 "pages": self._pages,
@@ -212,7 +224,7 @@ class Schedule:
             if is_known(row.job_type, row.queue):
                 due[Queue(row.queue)] += row.pending - row.delayed
         limit = self._settings.extra_run_pending
-        steps = Steps(Tick.EXTRA_RUN, self._clock, work_s=self._settings.tick_work_s)
+        steps = Steps(Tick.EXTRA_RUN, self._clock)
         done = steps.run({queue: self._extra(queue, jobs) for queue, jobs in due.items() if jobs > limit})
         return {"handed_out": sum(done.values())}
 
@@ -237,7 +249,7 @@ class Schedule:
 
     def _labellings(self) -> int:
         with self._database.transaction() as connection:
-            users = schedule_store.due_labellings(connection, limit=self._settings.clusterings_per_tick)
+            users = schedule_store.due_labellings(connection, limit=USERS_PER_TICK)
             wanted = [NewJob(JobType.LABEL_USER, user_id, f"user:{user_id}") for user_id in users]
             ids = jobs.enqueue(connection, wanted, max_attempts=self._settings.job_max_attempts)
         self._publisher.publish(ids)
@@ -270,9 +282,7 @@ class Schedule:
 
     def _forget_keys(self) -> int:
         with self._database.transaction() as connection:
-            return schedule_store.forget_idempotency_keys(
-                connection, age_s=self._settings.keep_idempotency_keys_s, limit=_CLEAN_UP_BATCH
-            )
+            return schedule_store.forget_idempotency_keys(connection, age_s=_KEEP_KEYS_S, limit=_CLEAN_UP_BATCH)
 
     def _forget_counts(self) -> int:
         with self._database.transaction() as connection:
@@ -280,7 +290,7 @@ class Schedule:
 
     def _forget_hosts(self) -> int:
         with self._database.transaction() as connection:
-            return pacing_store.forget(connection, age_s=self._settings.keep_hosts_s, limit=_CLEAN_UP_BATCH)
+            return pacing_store.forget(connection, age_s=_KEEP_HOSTS_S, limit=_CLEAN_UP_BATCH)
 
     def _forget_entities(self) -> int:
         with self._database.transaction() as connection:
@@ -293,7 +303,7 @@ class Schedule:
 
     def _can_accept(self, queue: Queue) -> bool:
         depth = self._depths.depth(queue)
-        if depth.visible < self._settings.backpressure_messages:
+        if depth.visible < BACKPRESSURE_MESSAGES:
             return True
-        _log.warning("backpressure", queue=queue.value, depth=depth.visible, limit=self._settings.backpressure_messages)
+        _log.warning("backpressure", queue=queue.value, depth=depth.visible, limit=BACKPRESSURE_MESSAGES)
         return False

@@ -1,128 +1,27 @@
-"""One typed settings class a function. The only reader of the environment.
+"""What an operator may set: groups that functions share, then one class a function. The only reader of the environment.
 
-A field's environment variable is its name in capitals; the template sets exactly these (a house test compares).
+A field's environment variable is its name in capitals. The template sets some of a function's fields and no others (a
+house test compares), and ``docs/settings.md`` is written from here (``make settings``).
 """
 
 # ruff: noqa: TID251  -- the rule that names this file as the only reader of the environment
 
 import os
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Self
 
-from pydantic import Field, SecretStr
-from pydantic_settings import SettingsConfigDict
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from siftline.settings.brief_settings import BriefSettings
-from siftline.settings.cluster_settings import ClusterSettings
-from siftline.settings.embedding_settings import EmbeddingSettings
-from siftline.settings.entity_settings import EntitySettings, ResolutionSettings
-from siftline.settings.feed_settings import FeedSettings
-from siftline.settings.limit_settings import HoldingSettings, RequestSettings, WrongTokenSettings
-from siftline.settings.llm_settings import LlmSettings
-from siftline.settings.media_settings import ArchiveSettings, MediaSettings
-from siftline.settings.schedule_settings import ReprocessSettings, SwitchSettings
-from siftline.settings.score_settings import RelevanceSettings, ScoreSettings
-from siftline.settings.shared import (
-    AddressSettings,
-    ConsumerSettings,
-    DatabaseSettings,
-    DeadLetterSettings,
-    HttpSettings,
-    JobSettings,
-    ModelSettings,
-    PacingSettings,
-    ProducerSettings,
-    QueueSettings,
-    Settings,
-    VectorSettings,
-)
-from siftline.settings.topic_settings import TopicSettings
-
-__all__ = [
-    "AddressSettings",
-    "AnalyzeSettings",
-    "ApiSettings",
-    "ArchiveSettings",
-    "AuthorizeSettings",
-    "BriefSettings",
-    "ClusterSettings",
-    "ConsumerSettings",
-    "DatabaseSettings",
-    "DeadLetterSettings",
-    "EmbeddingSettings",
-    "FeedSettings",
-    "FetchSettings",
-    "HttpSettings",
-    "IngestSettings",
-    "JobSettings",
-    "LocalSettings",
-    "ModelSettings",
-    "PacingSettings",
-    "ProducerSettings",
-    "QueueSettings",
-    "ReprocessSettings",
-    "ResolveSettings",
-    "ScheduleSettings",
-    "SearchSettings",
-    "Settings",
-    "TopicSettings",
-    "VectorSettings",
-    "WorkerSettings",
-    "environment",
-    "process_environment",
-]
-
-
-class WorkerSettings(SwitchSettings):
-    """The long-poll worker: threads a function, patience, and how it stops."""
-
-    worker_threads: dict[str, int] = Field(
-        default={"fetch": 8, "ingest": 4, "analyze": 2, "resolve": 1, "cluster": 2, "brief": 2},
-        description="messages in work at a time of each queue, by queue or else by function; 1 for any other",
-    )
-    worker_yield_s: float = Field(
-        default=2.0,
-        ge=0,
-        description="background work is put off for so long at most while what a person waits for is in work",
-    )
-    worker_poll_s: int = Field(default=20, ge=0, le=20, description="how long a receive waits for the first message")
-    worker_hold_s: int = Field(
-        default=30,
-        ge=3,
-        le=43_200,
-        description="what a killed worker had received comes back after this; renewed in work",
-    )
-    worker_drain_s: float = Field(
-        default=28.0, ge=0, description="how long work under way may take after SIGTERM; two seconds later it is over"
-    )
-    worker_stalled_s: float = Field(
-        default=300.0, gt=0, description="a queue not polled for this long makes the worker unhealthy"
-    )
-    worker_health_token: SecretStr = Field(
-        default=SecretStr(""),
-        description="the worker's health port answers only who sends this as a bearer; empty: all",
-    )
-
-
-class LocalSettings(Settings):
-    """``make run`` and the local commands."""
-
-    model_config = SettingsConfigDict(env_ignore_empty=True)
-
-    pg_bin: str = Field(default="", description="folder of PostgreSQL's programs; empty for the wheel's own")
-    new_user_credits: int | None = Field(
-        default=None, ge=0, description="credits of every user made from now on; empty: they are not metered"
-    )
-    local_hosts: tuple[str, ...] = Field(
-        default=(),
-        description="names besides 127.0.0.1 and localhost by which the local API may be asked: a proxy's of yours",
-    )
-    qdrant_api_key: SecretStr = Field(default=SecretStr(""), description="the key that the local vectors ask for")
-
+from siftline.contracts import Queue, Tick
 
 _environment_lock = threading.RLock()
+_QUEUE = "URL of the SQS queue of this name"
+_DLQ = "URL of the dead-letter queue of this name"
+_KEY = "API key, or `secretsmanager://<secret id>` of a secret whose text is the key; empty: none is sent"
+_API = "Base URL of the API, OpenAI's or a compatible one"
 
 
 def process_environment() -> dict[str, str]:
@@ -144,167 +43,483 @@ def environment(values: Mapping[str, str]) -> Iterator[None]:
             os.environ.update({name: value for name, value in before.items() if value is not None})
 
 
+class Settings(BaseSettings):
+    """Reads the environment when it is made."""
+
+    # Built when one is made: of the settings of all functions, a function makes its own only.
+    model_config = SettingsConfigDict(case_sensitive=False, extra="ignore", frozen=True, defer_build=True)
+
+
+class DatabaseSettings(Settings):
+    """How to reach PostgreSQL."""
+
+    database_url: SecretStr = Field(
+        description="`postgresql://` URL, or `secretsmanager://<secret id>` of a secret whose text is the URL"
+    )
+    database_pool_size: int = Field(
+        default=1, ge=1, le=40, description="Connections of one process: 1 in Lambda, more in a worker"
+    )
+
+
+class QueueSettings(Settings):
+    """Where messages go. Every maker of jobs can publish to every queue."""
+
+    fetch_queue_url: str = Field(description=_QUEUE)
+    content_processing_queue_url: str = Field(description=_QUEUE)
+    content_background_queue_url: str = Field(description=_QUEUE)
+    analysis_queue_url: str = Field(description=_QUEUE)
+    analysis_background_queue_url: str = Field(description=_QUEUE)
+    resolution_queue_url: str = Field(description=_QUEUE)
+    clustering_queue_url: str = Field(description=_QUEUE)
+    briefing_queue_url: str = Field(description=_QUEUE)
+
+    def queue_urls(self) -> dict[Queue, str]:
+        """Return the URL of each queue."""
+        return {queue: getattr(self, f"{queue.name.lower()}_queue_url") for queue in Queue}
+
+
+class DeadLetterSettings(Settings):
+    """Where exhausted and malformed messages are parked."""
+
+    fetch_dlq_url: str = Field(description=_DLQ)
+    content_processing_dlq_url: str = Field(description=_DLQ)
+    content_background_dlq_url: str = Field(description=_DLQ)
+    analysis_dlq_url: str = Field(description=_DLQ)
+    analysis_background_dlq_url: str = Field(description=_DLQ)
+    resolution_dlq_url: str = Field(description=_DLQ)
+    clustering_dlq_url: str = Field(description=_DLQ)
+    briefing_dlq_url: str = Field(description=_DLQ)
+
+    def dead_letter_urls(self) -> dict[Queue, str]:
+        """Return the URL of each queue's dead-letter queue."""
+        return {queue: getattr(self, f"{queue.name.lower()}_dlq_url") for queue in Queue}
+
+
+class JobSettings(Settings):
+    """The numbers of a job's life (docs/jobs.md)."""
+
+    job_max_attempts: int = Field(default=4, ge=1, le=20, description="Attempts before a job fails, the first included")
+    job_backoff_s: tuple[int, ...] = Field(
+        default=(60, 300, 900), description="Delay before each retry; SQS allows 900 at most"
+    )
+    job_lease_s: int = Field(
+        default=600,
+        ge=1,
+        description="A job whose worker falls silent is free again after this; longer than any timeout",
+    )
+    job_quiet_s: int = Field(
+        default=120, ge=1, description="A message that nobody claims is sent again after this, doubling each time"
+    )
+    job_outstanding_max: int = Field(
+        default=1_000, ge=1, description="Messages that a queue may hold; the other jobs wait in PostgreSQL"
+    )
+    job_tenant_share: int = Field(default=40, ge=1, description="Messages of one tenant that a queue may hold")
+    job_tenant_threads: int = Field(
+        default=2, ge=1, description="Threads that the jobs of one tenant may block in one process, by queue"
+    )
+
+
+class ProducerSettings(DatabaseSettings, QueueSettings, JobSettings):
+    """What a function needs that makes jobs."""
+
+
+class ConsumerSettings(ProducerSettings, DeadLetterSettings):
+    """What a function needs that consumes a queue."""
+
+
+class HttpSettings(Settings):
+    """The safe HTTP client of every function that fetches from addresses users or feeds name."""
+
+    http_contact: str = Field(default="", max_length=200, description="URL or mail address named in the user agent")
+    http_allow_loopback: bool = Field(
+        default=False, description="Allow loopback addresses that a user typed; for development and tests"
+    )
+    http_total_s: float = Field(
+        default=30.0, gt=0, le=300, description="Time limit of one request, redirects and retries included"
+    )
+    http_read_s: float = Field(default=10.0, gt=0, le=60, description="Longest silence of a server")
+    http_retries: int = Field(default=3, ge=0, le=5, description="Retries of one request, after 1, 2 and 4 s")
+
+
+class PacingSettings(Settings):
+    """How often hosts are asked: one pace for all functions and workers together."""
+
+    host_requests_per_s: float = Field(default=2.0, gt=0, le=100, description="Average rate of requests to one host")
+    host_burst: int = Field(default=10, ge=1, le=1_000, description="Requests that one host may get at once")
+    host_per_minute: dict[str, float] = Field(
+        default={"reddit.com": 10.0},
+        description="Requests a minute to a domain and all its subdomains, instead of the two above",
+    )
+    host_at_once: int = Field(
+        default=2, ge=1, le=100, description="Requests to the hosts of one owner in progress, by queue"
+    )
+    host_lease_s: float = Field(
+        default=120.0, gt=0, le=3_600, description="A request whose worker falls silent no longer counts after this"
+    )
+    host_pace_loopback: bool = Field(default=False, description="Pace loopback addresses too; for tests")
+
+    @field_validator("host_per_minute")
+    @classmethod
+    def _paces(cls, value: dict[str, float]) -> dict[str, float]:
+        if not all(per_minute > 0 for per_minute in value.values()):
+            raise ValueError("each must allow more than 0 requests a minute")
+        return {domain.lower(): per_minute for domain, per_minute in value.items()}
+
+
+class AddressSettings(Settings):
+    """Where this system is reached from outside."""
+
+    public_url: str = Field(
+        default="http://127.0.0.1:8787",
+        pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$",
+        description="URL at which users reach this system; links in editions and feeds begin with it",
+    )
+
+
+class RequestSettings(Settings):
+    """How much one token may ask."""
+
+    requests_per_minute: int = Field(
+        default=3_000, ge=1, le=1_000_000, description="Requests that one token may make in a minute"
+    )
+
+
+class RelevanceSettings(Settings):
+    """How scores age."""
+
+    score_freshness_weight: float = Field(
+        default=0.15, ge=0, lt=1, description="Share of freshness in a score; the rest is relevance"
+    )
+    score_half_life_h: float = Field(default=72.0, gt=0, le=87_600, description="Hours in which freshness halves")
+
+
+class VectorSettings(Settings):
+    """Where vectors are found again."""
+
+    qdrant_url: str = Field(description="URL of Qdrant, version 1.16 or newer")
+    qdrant_api_key: SecretStr = Field(default=SecretStr(""), description=_KEY)
+    embedding_keep_old_s: int = Field(
+        default=3_600, ge=0, description="Vectors of a replaced model are deleted after this"
+    )
+
+
+class EmbeddingSettings(VectorSettings):
+    """The vectors of texts, by a model on this machine or by one behind an API."""
+
+    model_uri: str = Field(description="Folder of the local model, or `s3://bucket/prefix`")
+    model_cache_dir: str = Field(
+        default=f"{tempfile.gettempdir()}/siftline-models", description="Where models from S3 are kept"
+    )
+    model_threads: int = Field(default=2, ge=1, le=16, description="Threads of one local model")
+    embedding_tokens: int = Field(
+        default=192, ge=16, le=8_192, description="Tokens that the local model reads at a time"
+    )
+    embedding_chunks: int = Field(
+        default=1, ge=1, le=16, description="Parts of `EMBEDDING_TOKENS` that it reads of a long text"
+    )
+    embedding_api_model: str = Field(default="", description="Model behind an API that makes the vectors; empty: local")
+    embedding_api_base_url: str = Field(default="https://api.openai.com/v1", description=_API)
+    embedding_api_key: SecretStr = Field(default=SecretStr(""), description=_KEY)
+    embedding_api_dimensions: int | None = Field(
+        default=None, ge=1, le=8_192, description="Length of its vectors; empty: as in embedding_prices.toml"
+    )
+    embedding_api_query_prefix: str = Field(default="", description="What the model expects before a query")
+    embedding_api_passage_prefix: str = Field(default="", description="What the model expects before a text")
+    embedding_api_chars: int = Field(default=8_000, ge=200, le=100_000, description="Characters sent of one text")
+    embedding_api_timeout_s: float = Field(default=8.0, gt=0, le=60, description="Time limit of one answer")
+    embedding_api_usd_per_million: float | None = Field(
+        default=None, ge=0, description="Price of a million tokens; empty: as in embedding_prices.toml"
+    )
+    embedding_api_usd_per_day: float = Field(default=1.0, ge=0, description="Budget of a day (UTC), all users together")
+    embedding_api_usd_per_user_per_day: float = Field(default=1.0, ge=0, description="Share of one user in that budget")
+
+    @field_validator("embedding_api_dimensions", "embedding_api_usd_per_million", mode="before")
+    @classmethod
+    def _embedding_none(cls, value: object) -> object:
+        return None if value == "" else value
+
+
+class EntitySettings(Settings):
+    """Names in texts, for those who find them and those who resolve them."""
+
+    entity_model_uri: str = Field(
+        default="", description="Folder or `s3://bucket/prefix` of a model that finds names; empty: by rules"
+    )
+    entity_salt: SecretStr = Field(
+        default=SecretStr(""),
+        description="Salt of temporary ids, or `secretsmanager://<secret id>`; set it once, another makes other ids",
+    )
+    entity_providers: str = Field(
+        default="",
+        description="Who resolves organisations, in order and separated by commas: csv, gleif, wikidata; empty: nobody",
+    )
+
+    @field_validator("entity_providers")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        known = ("csv", "gleif", "wikidata")
+        names = [name.strip() for name in value.split(",") if name.strip()]
+        if unknown := sorted(set(names) - set(known)):
+            raise ValueError(f"there is no {unknown[0]}; there are {', '.join(known)}")
+        return ",".join(dict.fromkeys(names))
+
+    def providers(self) -> list[str]:
+        """Return the providers' names in the order in which they are asked."""
+        return [name for name in self.entity_providers.split(",") if name]
+
+
+class ArchiveSettings(Settings):
+    """Where raw pages are kept."""
+
+    page_archive_bucket: str = Field(
+        default="", description="S3 bucket for raw pages, under `pages/<content id>/`; empty: none are kept"
+    )
+
+
+class ReprocessSettings(Settings):
+    """How fast texts are read again after a change of models or rules, and at what price."""
+
+    reprocess_live_max: int = Field(default=40, ge=1, le=1_000, description="Texts being reprocessed at a time")
+    reprocess_usd_per_day: float = Field(
+        default=0.5, ge=0, description="Part of `LLM_USD_PER_DAY` that reprocessing may spend"
+    )
+
+
+class AuthorizeSettings(DatabaseSettings):
+    """The HTTP API's authorizer."""
+
+
+class ApiSettings(ConsumerSettings, AddressSettings, RelevanceSettings, RequestSettings):
+    """The HTTP API. It only makes jobs, but it also shows how deep the queues and their dead-letter queues are."""
+
+    tokens_per_user: int = Field(default=100, ge=1, le=10_000, description="Live access tokens of one user")
+    sources_per_user: int = Field(default=10_000, ge=1, description="Sources that one user may follow")
+    folders_per_user: int = Field(default=500, ge=1, le=10_000, description="Folders of one user")
+    saved_items_per_user: int = Field(default=200_000, ge=1, description="Pages that one user may save by hand")
+    http_allow_loopback: bool = Field(
+        default=False, description="Accept loopback addresses as sources and pages; for development and tests"
+    )
+    webhook_allow_loopback: bool = Field(default=False, description="Accept loopback addresses of webhooks; for tests")
+    qdrant_url: str = Field(description="URL of Qdrant, checked by `GET /health?deep=1`")
+    worker_health_url: str = Field(
+        default="", description="Health port of a worker, checked by `GET /health?deep=1`; empty: there is none"
+    )
+    worker_health_token: SecretStr = Field(default=SecretStr(""), description="Bearer token for that port")
+
+
+class SearchSettings(DatabaseSettings, EmbeddingSettings, RequestSettings):
+    """The ``search`` function."""
+
+
+class ScheduleSettings(ConsumerSettings, VectorSettings, ReprocessSettings, ArchiveSettings):
+    """The ``schedule`` function: what each tick may do."""
+
+    due_sources_per_tick: int = Field(default=100, ge=1, description="Polls that one tick may enqueue")
+    extra_run_pending: int = Field(
+        default=1_000, ge=1, description="The extra run works on queues with more due jobs than this"
+    )
+    keep_finished_jobs_s: int = Field(
+        default=7 * 86_400, ge=3_600, description="Finished jobs and their timelines are deleted after this"
+    )
+
+
 class FetchSettings(ConsumerSettings, HttpSettings, PacingSettings):
     """The ``fetch`` function."""
 
     first_import: str = Field(
         default="skip",
         pattern="^(skip|all|newest:[1-9][0-9]{0,5})$",
-        description="which entries of a source's first poll are analysed, unless the source says so itself",
-    )
-    feed_max_bytes: int = Field(default=10 * 1024 * 1024, ge=1_024, description="a larger feed is not read")
-    feed_max_entries: int = Field(default=50_000, ge=1, description="what a feed lists beyond this is skipped")
-    feed_parse_s: float = Field(default=12.0, gt=0, le=60, description="a feed that takes longer to parse is not read")
-    feed_parse_memory_bytes: int = Field(
-        default=256 * 1024 * 1024, ge=64 * 1024 * 1024, description="address space that parsing one feed may add"
-    )
-    source_degraded_failures: int = Field(default=5, ge=1, description="failures in a row until a source is degraded")
-    full_fetch_days: float = Field(
-        default=7, gt=0, description="after so long without the whole feed it is asked for without conditions"
+        description="Entries of a first poll to analyse, unless the source says otherwise: `skip`, `all`, `newest:N`",
     )
     refresh_min_minutes: int = Field(
-        default=15, ge=5, le=10_080, description="a source is not polled more often, unless a subscriber says so"
+        default=15, ge=5, le=10_080, description="Shortest interval between polls, unless a subscriber asks for another"
     )
     refresh_max_minutes: int = Field(
-        default=1_440, ge=5, le=10_080, description="a source is not polled more rarely, unless a subscriber says so"
-    )
-    refresh_floor_max_minutes: int = Field(
         default=1_440,
-        ge=0,
-        description="for how long a server's Cache-Control or Expires, or a feed's ttl, may keep it from being polled",
+        ge=5,
+        le=10_080,
+        description="Longest interval between polls, unless a subscriber asks for another",
     )
-    redirect_adopt_polls: int = Field(
-        default=5, ge=1, description="a permanent redirect is adopted once it held for so many polls in a row"
+    feed_parse_s: float = Field(default=12.0, gt=0, le=60, description="Time limit for parsing one feed")
+    feed_parse_memory_bytes: int = Field(
+        default=256 * 1024 * 1024, ge=64 * 1024 * 1024, description="Address space that parsing one feed may add"
     )
-    redirect_adopt_days: float = Field(default=7, ge=0, description="and for so many days")
-    discovery_tries: int = Field(
-        default=8, ge=0, le=15, description="usual addresses of feeds that are tried where a page names none"
-    )
-    discovery_s: float = Field(
-        default=10.0, gt=0, le=60, description="a poll that looks for a feed begins no request after this"
-    )
-    discovery_request_s: float = Field(default=5.0, gt=0, le=30, description="the longest that such a request may take")
-    discovery_again_s: int = Field(
-        default=7 * 86_400, ge=3_600, description="a page whose feed is to be chosen is left alone this long"
-    )
-    web_max_bytes: int = Field(default=5_000_000, ge=1_024, description="a larger page of links is not read")
-    web_read_s: float = Field(default=5.0, gt=0, le=30, description="a page that takes longer to read is not read")
-    web_links_max: int = Field(default=100, ge=1, le=1_000, description="article links that one page may bring")
-    reddit_url: str = Field(default="https://www.reddit.com", description="where Reddit is asked for its listings")
+    reddit_url: str = Field(default="https://www.reddit.com", description="Base URL of Reddit's listings")
     reddit_form: str = Field(
         default="auto",
         pattern="^(auto|json|atom)$",
-        description="how Reddit is asked; `auto`: Atom once JSON is refused",
-    )
-    reddit_atom_s: int = Field(
-        default=86_400, ge=60, description="after Reddit refused JSON, Atom is asked for this long"
+        description="Format that Reddit is asked for; `auto`: JSON, and Atom for a day once JSON is refused",
     )
 
-    def searching(self) -> Self:
-        """Return these settings for requests that look for a feed: they come on top, and are not tried again."""
-        return self.model_copy(update={"http_total_s": self.discovery_request_s, "http_retries": 0})
 
-
-class IngestSettings(ConsumerSettings, HttpSettings, PacingSettings, MediaSettings):
+class IngestSettings(ConsumerSettings, HttpSettings, PacingSettings, ArchiveSettings):
     """The ``ingest`` function."""
 
-    page_max_bytes: int = Field(default=10_000_000, ge=1_024, le=10_000_000, description="a larger page is not read")
-    page_read_s: float = Field(default=10.0, gt=0, description="the longest that reading a fetched page may take")
+    siftline_analysis_enabled: bool = Field(default=True, description="Off: pages become READY without analysis")
+    page_read_s: float = Field(default=10.0, gt=0, description="Time limit for parsing one page")
     page_read_memory_bytes: int = Field(
-        default=768 * 1024 * 1024, ge=64 * 1024 * 1024, description="address space that reading one page may add"
+        default=768 * 1024 * 1024, ge=64 * 1024 * 1024, description="Address space that parsing one page may add"
     )
-    siftline_analysis_enabled: bool = Field(default=True, description="off: what is read is READY without analysis")
-    duplicate_likeness_min: float = Field(
-        default=0.85, gt=0.7, le=1, description="texts that have this share of their runs of words in common are one"
+    transcription_model: str = Field(
+        default="", description="Audio model that makes transcripts where there are none; empty: none are made"
     )
-    minor_edit_likeness_min: float = Field(
-        default=0.9,
-        gt=0,
-        le=1,
-        description="an edit that leaves so much of the analysed text is not analysed again",
+    transcription_base_url: str = Field(default="https://api.openai.com/v1", description=_API)
+    transcription_api_key: SecretStr = Field(default=SecretStr(""), description=_KEY)
+    transcription_s: float = Field(default=45.0, gt=0, le=600, description="Time limit of one transcript")
+    transcription_max_bytes: int = Field(
+        default=25_000_000, ge=1_024, le=100_000_000, description="Size limit of a file; OpenAI takes 25 MB"
     )
+    transcription_max_s: float = Field(default=7_200.0, gt=0, description="Longest stated duration of a file")
+    transcription_usd_per_minute: float = Field(
+        default=0.006, ge=0, description="Price of a minute of sound; 0 for a model of your own"
+    )
+    transcription_usd_per_day: float = Field(default=1.0, ge=0, description="Budget of a day (UTC), all users together")
 
 
-class ScheduleSettings(ConsumerSettings, VectorSettings, ReprocessSettings, ArchiveSettings):
-    """The ``schedule`` function: what each tick may do."""
-
-    due_sources_per_tick: int = Field(default=100, ge=1, description="polls that one tick enqueues at most")
-    clusterings_per_tick: int = Field(default=1_000, ge=1, description="clusterings that one tick enqueues at most")
-    briefings_per_tick: int = Field(default=50, ge=1, description="editions that one tick enqueues at most")
-    resolutions_per_tick: int = Field(default=100, ge=1, description="organisations that one tick hands out at most")
-    backpressure_messages: int = Field(
-        default=1_000, ge=1, description="a queue this deep gets nothing more from a tick"
-    )
-    keep_finished_jobs_s: int = Field(
-        default=7 * 86_400, ge=3_600, description="finished jobs and their timelines are deleted after this"
-    )
-    keep_idempotency_keys_s: int = Field(
-        default=86_400, ge=3_600, description="an Idempotency-Key is forgotten after this"
-    )
-    keep_hosts_s: int = Field(
-        default=7 * 86_400,
-        ge=86_400,
-        description="the pace of a host that nothing was asked of for so long is forgotten",
-    )
-    extra_run_pending: int = Field(
-        default=1_000, ge=1, description="an extra run hands out more where more due jobs than this are pending"
-    )
-    tick_work_s: float = Field(
-        default=40.0, gt=0, description="how long a tick goes on at most, below the function's timeout"
-    )
-
-
-class AuthorizeSettings(DatabaseSettings, WrongTokenSettings):
-    """The HTTP API's authorizer."""
-
-
-class ApiSettings(
-    ConsumerSettings, RelevanceSettings, FeedSettings, RequestSettings, WrongTokenSettings, HoldingSettings
-):
-    """The HTTP API. It only makes jobs, but it also shows how deep the queues and their dead-letter queues are."""
-
-    http_allow_loopback: bool = Field(
-        default=False, description="accepts loopback addresses that are typed in, for development and tests"
-    )
-    webhook_allow_loopback: bool = Field(default=False, description="accepts loopback addresses of webhooks, for tests")
-    qdrant_url: str = Field(description="asked by GET /health?deep=1 whether it answers")
-    worker_health_url: str = Field(
-        default="", description="a worker beside the API, asked by GET /health?deep=1 what it cannot do; empty: none is"
-    )
-    worker_health_token: SecretStr = Field(default=SecretStr(""), description="the bearer by which it is asked")
-    opml_max_bytes: int = Field(
-        default=2 * 1024 * 1024, ge=1_024, le=4 * 1024 * 1024, description="a larger OPML file is refused"
-    )
-    opml_max_outlines: int = Field(
-        default=2_000, ge=1, le=10_000, description="an OPML file of more subscriptions is refused"
-    )
-    opml_max_exported: int = Field(
-        default=10_000, ge=1, le=15_000, description="subscriptions that an OPML file shows at most, the newest"
-    )
-    sqs_timeout_s: float = Field(
-        default=2.0, gt=0, le=20, description="a request waits no longer for SQS; the sweep sends what it did not take"
-    )
-
-
-class AnalyzeSettings(ConsumerSettings, EmbeddingSettings, TopicSettings, LlmSettings, EntitySettings, ScoreSettings):
+class AnalyzeSettings(ConsumerSettings, EmbeddingSettings, EntitySettings, RelevanceSettings):
     """The ``analyze`` function."""
 
-    tags_max: int = Field(default=6, ge=0, le=30, description="tags of a content at most")
-    summary_sentences: int = Field(default=3, ge=1, le=10, description="sentences of a summary at most")
-    text_letters_min: int = Field(default=120, ge=0, description="a text that says less gets no topics and no summary")
-    cluster_every: int = Field(default=20, ge=1, description="new contents of a user until stories are grouped anew")
-    analyze_text_s: float = Field(default=10.0, gt=0, description="the longest that reading one text may take")
+    topics_file: str = Field(default="", description="TOML file of your own topics; empty: those shipped")
+    topics_max: int = Field(default=3, ge=1, le=20, description="Topics of one text")
+    topic_threshold: float = Field(default=0.3, ge=0, le=1, description="Lowest score of a topic that counts")
+    topic_margin: float = Field(
+        default=0.01, ge=0, le=2, description="Lead (cosine) from which the first pass needs no second and no LLM"
+    )
+    topic_model_uri: str = Field(
+        default="", description="Folder or `s3://bucket/prefix` of a model for a second pass; empty: no second pass"
+    )
+    topic_model_s: float = Field(default=5.0, gt=0, le=60, description="Time limit of the second pass")
+    tags_max: int = Field(default=6, ge=0, le=30, description="Tags of one text")
+    summary_sentences: int = Field(default=3, ge=1, le=10, description="Sentences of one summary")
 
-    def longest_s(self) -> float:
-        """Return the longest that one job may take."""
-        return max(self.analyze_text_s + self.llm_longest_s() + self.embedding_s(), self.score_user_s)
+    llm_model: str = Field(default="", description="Language model for texts that need one; empty: none")
+    llm_base_url: str = Field(default="https://api.openai.com/v1", description=_API)
+    llm_api_key: SecretStr = Field(default=SecretStr(""), description=_KEY)
+    llm_for: str = Field(
+        default="unsure",
+        pattern="^(always|unsure|never)$",
+        description="Which texts it reads; `unsure`: those whose topics lead by less than `TOPIC_MARGIN`",
+    )
+    llm_timeout_s: float = Field(
+        default=20.0, gt=0, le=300, description="Time limit of one answer; a text takes up to two"
+    )
+    llm_input_chars: int = Field(default=12_000, ge=500, le=200_000, description="Characters sent of one text")
+    llm_output_tokens: int = Field(default=1_500, ge=200, le=32_000, description="Token limit of one answer")
+    llm_format: str = Field(
+        default="json_schema",
+        pattern="^(json_schema|json_object)$",
+        description="How JSON is asked for; `json_object` for a server that takes no schema",
+    )
+    llm_tokens_field: str = Field(
+        default="max_completion_tokens",
+        pattern="^(max_completion_tokens|max_tokens)$",
+        description="The server's name for the token limit, which it must obey for budgets to hold",
+    )
+    llm_summary_language: str = Field(
+        default="", pattern="^([a-z]{2,3})?$", description="Language of summaries (ISO 639); empty: the text's"
+    )
+    llm_usd_per_million_in: float | None = Field(
+        default=None, ge=0, description="Price of a million input tokens; empty: as in prices.toml"
+    )
+    llm_usd_per_million_out: float | None = Field(
+        default=None, ge=0, description="Price of a million output tokens; empty: as in prices.toml"
+    )
+    llm_usd_per_day: float = Field(default=1.0, ge=0, description="Budget of a day (UTC), all users together")
+    llm_usd_per_user_per_day: float = Field(default=1.0, ge=0, description="Share of one user in that budget")
+
+    @field_validator("llm_usd_per_million_in", "llm_usd_per_million_out", mode="before")
+    @classmethod
+    def _llm_none(cls, value: object) -> object:
+        return None if value == "" else value
 
 
-class ResolveSettings(ConsumerSettings, HttpSettings, EntitySettings, ResolutionSettings):
+class ResolveSettings(ConsumerSettings, HttpSettings, EntitySettings):
     """The ``resolve`` function."""
 
+    entity_csv: str = Field(
+        default="", description="CSV file for csv: columns name, id, aliases (separated by vertical bars)"
+    )
+    gleif_url: str = Field(default="https://api.gleif.org", description="Base URL of GLEIF's API")
+    wikidata_url: str = Field(default="https://www.wikidata.org", description="Base URL of Wikidata's API")
+    provider_requests_per_run: int = Field(default=200, ge=1, description="Requests to one provider in an hour")
+    provider_requests_per_day: int = Field(default=2_000, ge=1, description="Requests to one provider in a day (UTC)")
 
-class SearchSettings(DatabaseSettings, EmbeddingSettings, RequestSettings):
-    """The ``search`` function."""
 
-    search_timeout_s: int = Field(default=5, ge=1, le=20, description="the longest wait for one answer of Qdrant")
+class ClusterSettings(ConsumerSettings):
+    """The ``cluster`` function."""
+
+    cluster_llm: bool = Field(default=False, description="`LLM_MODEL` names new clusters")
+
+
+class BriefSettings(ConsumerSettings, HttpSettings, RelevanceSettings, AddressSettings):
+    """The ``brief`` function."""
+
+    mail_from: str = Field(
+        default="",
+        max_length=320,
+        pattern=r"^$|^([^\r\n<>@]*<)?[^\s<>@]+@[^\s<>@]+>?$",
+        description="Sender, `Name <news@example.org>`, verified in SES; empty: no mail is sent",
+    )
+    mail_configuration_set: str = Field(
+        default="", max_length=64, description="SES configuration set that reports bounces and complaints"
+    )
+    mail_unsubscribe_to: str = Field(
+        default="",
+        max_length=254,
+        pattern=r"^$|^[^\s<>@,?&]+@[^\s<>@,?&]+$",
+        description="Mailbox named in List-Unsubscribe beside the link; empty: none",
+    )
+    webhook_allow_loopback: bool = Field(default=False, description="Deliver webhooks to loopback addresses; for tests")
+
+
+class WorkerSettings(Settings):
+    """The long-poll worker: threads a function, patience, how it stops, and the switches of the schedules."""
+
+    worker_threads: dict[str, int] = Field(
+        default={"fetch": 8, "ingest": 4, "analyze": 2, "resolve": 1, "cluster": 2, "brief": 2},
+        description="Threads by queue or function; 1 for any other",
+    )
+    worker_poll_s: int = Field(default=20, ge=0, le=20, description="How long a receive waits for the first message")
+    worker_hold_s: int = Field(
+        default=30, ge=3, le=43_200, description="Messages of a killed worker come back after this"
+    )
+    worker_drain_s: float = Field(
+        default=28.0, ge=0, description="Time for work in progress after SIGTERM; the process ends two seconds later"
+    )
+    worker_health_token: SecretStr = Field(
+        default=SecretStr(""), description="Bearer token that the health port asks for; empty: none"
+    )
+    siftline_due_sources_enabled: bool = Field(default=True, description="Poll sources that are due")
+    siftline_sweep_enabled: bool = Field(default=True, description="Sweep: recover what crashed")
+    siftline_resolutions_enabled: bool = Field(default=True, description="Resolve organisations every hour")
+    siftline_clusterings_enabled: bool = Field(default=True, description="Cluster every night")
+    siftline_due_briefings_enabled: bool = Field(default=True, description="Make briefings that are due")
+    siftline_clean_up_enabled: bool = Field(default=True, description="Delete finished jobs and other outdated rows")
+    siftline_extra_run_enabled: bool = Field(
+        default=False, description="Hand out more of deep queues every five minutes"
+    )
+    siftline_background_enabled: bool = Field(default=True, description="Reprocess texts, compare them with own topics")
+
+    def switches(self) -> dict[str, str]:
+        """Return the schedules' switches as the template's parameters."""
+        return {
+            f"{''.join(word.title() for word in tick.split('_'))}Enabled": str(
+                getattr(self, f"siftline_{tick}_enabled")
+            ).lower()
+            for tick in Tick
+        }
+
+
+class LocalSettings(Settings):
+    """``make run`` and the local commands."""
+
+    model_config = SettingsConfigDict(env_ignore_empty=True)
+
+    pg_bin: str = Field(default="", description="Folder of PostgreSQL's programs; empty: the wheel's")
+    new_user_credits: int | None = Field(
+        default=None, ge=0, description="Credits of each new user; empty: users are not metered"
+    )
+    local_hosts: tuple[str, ...] = Field(
+        default=(), description="Host names besides 127.0.0.1 and localhost that the local API answers to"
+    )
+    qdrant_api_key: SecretStr = Field(default=SecretStr(""), description="Key that the local Qdrant asks for")

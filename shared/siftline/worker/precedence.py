@@ -11,6 +11,8 @@ from contextlib import contextmanager
 
 from siftline.contracts import BACKGROUND_OF, Queue
 
+YIELD_S = 2.0
+"""Background work is put off for so long at most while what a person waits for is in work."""
 _FIRST = frozenset(queue.value for queue in BACKGROUND_OF)
 _LAST = frozenset(queue.value for queue in (Queue.FETCH, *BACKGROUND_OF.values()))
 
@@ -18,7 +20,7 @@ _LAST = frozenset(queue.value for queue in (Queue.FETCH, *BACKGROUND_OF.values()
 class Precedence:
     """Who is in work, of those who go first. Thread-safe."""
 
-    def __init__(self, yield_s: float) -> None:
+    def __init__(self, yield_s: float = YIELD_S) -> None:
         self._yield_s = yield_s
         self._in_work = 0
         self._changed = threading.Condition()

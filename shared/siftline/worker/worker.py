@@ -19,6 +19,8 @@ from siftline.worker.ticks import Ticker
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
+STALLED_S = 300.0
+"""A queue not polled for this long makes the worker unhealthy: fifteen polls."""
 _log = logger("worker")
 
 
@@ -38,7 +40,7 @@ class Worker:
         self._settings = settings
         self._stop = threading.Event()
         self._heartbeat = Heartbeat()
-        self._precedence = Precedence(settings.worker_yield_s)
+        self._precedence = Precedence()
         self._hosted: dict[str, HostedFunction] = {}
         self.pollers = [self._poller(source, sqs, urls[source.queue]) for source in template.queue_sources()]
         self.tickers = [
@@ -60,9 +62,9 @@ class Worker:
         return all(thread.is_alive() for thread in self._threads)
 
     def live(self) -> bool:
-        """Whether every part still runs, and every queue was polled within ``worker_stalled_s``."""
+        """Whether every part still runs, and every queue was polled within ``STALLED_S``."""
         oldest = min((poller.last_poll for poller in self.pollers), default=time.monotonic())
-        return self.healthy() and time.monotonic() - oldest < self._settings.worker_stalled_s
+        return self.healthy() and time.monotonic() - oldest < STALLED_S
 
     def state(self) -> dict[str, Any]:
         """Tell what is in work, how each queue's last poll went and how long ago it was, and what cannot be built."""

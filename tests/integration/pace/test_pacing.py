@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -15,25 +15,13 @@ from siftline.net import http_turns, pacing_store
 from siftline.net.http_errors import Refusal, StatusTransientError, status_error
 from siftline.net.http_turns import Turns
 from siftline.net.lanes import in_lane
-from siftline.net.pacing import HostBusyError, Pace
+from siftline.net.pacing import INTERVAL_MAX_S, HostBusyError, Pace
+from siftline.settings.functions import PacingSettings
 from tests.simulated_time import START, SimulatedTime
 
 URL = "https://feeds.example.org/a"
-
-
-@dataclass
-class Options:
-    """The settings of a pace: one request each ten seconds."""
-
-    host_requests_per_s: float = 0.1
-    host_burst: int = 1
-    host_per_minute: Mapping[str, float] = field(default_factory=lambda: {"reddit.com": 10.0})
-    host_at_once: int = 2
-    host_lease_s: float = 120.0
-    host_wait_s: float = 0.0
-    host_refused_s: float = 60.0
-    host_interval_max_s: float = 3_600.0
-    host_pace_loopback: bool = False
+SLOW = {"host_requests_per_s": 0.1, "host_burst": 1}
+"""One request each ten seconds."""
 
 
 @dataclass
@@ -70,8 +58,9 @@ class Asking:
 
 @pytest.fixture
 def asking(time: SimulatedTime, database: Database) -> Callable[..., Asking]:
-    def make(**options: Any) -> Asking:
-        return Asking(Pace(database, Options(**options), time, time.sleep), time)
+    def make(*, wait_s: float = 0.0, interval_max_s: float = INTERVAL_MAX_S, **settings: Any) -> Asking:
+        paced = PacingSettings(**{**SLOW, **settings})
+        return Asking(Pace(database, paced, time, time.sleep, wait_s=wait_s, interval_max_s=interval_max_s), time)
 
     return make
 
@@ -152,7 +141,7 @@ class TestLine:
     def test_a_turn_within_the_wait_is_waited_for_in_the_process(
         self, asking: Callable[..., Asking], time: SimulatedTime
     ) -> None:
-        ask, began = asking(host_requests_per_s=1.0, host_wait_s=1.0), time.now()
+        ask, began = asking(host_requests_per_s=1.0, wait_s=1.0), time.now()
         assert [ask.wait_s() for _ in range(4)] == [0, 0, 0, 0]
         assert time.now() - began == timedelta(seconds=3)
 
@@ -208,7 +197,7 @@ class TestOneRequestAsMany:
     def test_a_redirect_waits_for_the_turn_of_where_it_leads(
         self, asking: Callable[..., Asking], time: SimulatedTime
     ) -> None:
-        ask = asking(host_per_minute={"asked.example": 60_000.0}, host_wait_s=0.1)
+        ask = asking(host_per_minute={"asked.example": 60_000.0}, wait_s=0.1)
         who = [new_id() for _ in range(4)]
         waits = [self.onward(ask, one, self.TARGET) for one in who] + [ask.wait_s(self.TARGET)]
         assert waits == pytest.approx([0, 10, 20, 30, 40], abs=0.1)
@@ -352,7 +341,7 @@ class TestLearning:
     def test_refusals_widen_the_pace_up_to_its_limit(
         self, asking: Callable[..., Asking], database: Database, time: SimulatedTime
     ) -> None:
-        ask, seen = asking(host_interval_max_s=70.0), []
+        ask, seen = asking(interval_max_s=70.0), []
         for _ in range(4):
             ask.pace.told(URL, refusal())
             seen += learned(database)

@@ -15,7 +15,8 @@ from siftline.kit.ids import new_id
 from siftline.net import http_turns
 from siftline.net.lanes import in_lane
 from siftline.net.pacing import HostBusyError, Pace
-from tests.polling import PaceOptions, rows
+from siftline.settings.functions import PacingSettings
+from tests.polling import rows
 from tests.simulated_time import SimulatedTime
 
 URL = "https://pit.example.org/a"
@@ -24,7 +25,7 @@ FAST = {"host_requests_per_s": 100.0, "host_burst": 1_000}
 
 @pytest.fixture
 def pace(time: SimulatedTime, database: Database) -> Callable[..., Pace]:
-    return lambda **options: Pace(database, PaceOptions(**{**FAST, **options}), time, time.sleep)
+    return lambda **settings: Pace(database, PacingSettings(**{**FAST, **settings}), time, time.sleep, wait_s=0.0)
 
 
 def wait_s(pace: Pace, url: str = URL, who: UUID | None = None) -> float:
@@ -156,7 +157,7 @@ class TestLease:
         self, pace: Callable[..., Pace], time: SimulatedTime, database: Database
     ) -> None:
         away = Away(database)
-        with Pace(away, PaceOptions(host_at_once=1), time, time.sleep).asking(URL, who=new_id()):
+        with Pace(away, PacingSettings(host_at_once=1), time, time.sleep, wait_s=0.0).asking(URL, who=new_id()):
             away.is_away = True
         assert wait_s(pace(host_at_once=1)) > 0
         time.sleep(121)

@@ -15,6 +15,8 @@ from siftline.kit.db import Connection
 from siftline.text.names import temporary_id
 
 KIND = "entities"
+NAMES_MAX = 40
+"""Names of a content at most: a text that names more is a list."""
 _TEXT_MAX_CHARS = 60_000
 
 
@@ -26,11 +28,10 @@ class EntityStep:
     """
 
     def __init__(
-        self, recognizer: Recognizer, *, salt: str = "", limit: int = 40, resolves: bool = False, max_attempts: int = 4
+        self, recognizer: Recognizer, *, salt: str = "", resolves: bool = False, max_attempts: int = 4
     ) -> None:
         self._recognizer = recognizer
         self._salt = salt
-        self._limit = limit
         self._resolves = resolves
         self._max_attempts = max_attempts
 
@@ -48,7 +49,7 @@ class EntityStep:
             return reading
         text = f"{article.title}\n\n{article.text[:_TEXT_MAX_CHARS]}"
         recognizer = told or self._recognizer
-        named = named_in(text, recognizer, reading.language, limit=self._limit)
+        named = named_in(text, recognizer, reading.language, limit=NAMES_MAX)
         version = _version(recognizer.model_id, recognizer.model_version)
         made = Derivation(KIND, recognizer.model_id, version, {"entities": len(named)})
         return replace(reading, entities=named, derivations=(*reading.derivations, made))

@@ -6,13 +6,15 @@ from siftline.analyze.entities.mentions import Recognizer
 from siftline.kit.aws import secret
 from siftline.settings.functions import AnalyzeSettings
 
+_WINDOW_TOKENS = 256
+"""What a model reads of a text at a time: its memory grows with their square."""
+
 
 def open_entities(settings: AnalyzeSettings) -> EntityStep:
     """Return the step; a model's manifest is read now, where one is set, its files at the first text."""
     return EntityStep(
         _recognizer(settings),
         salt=secret(settings.entity_salt.get_secret_value()),
-        limit=settings.entities_max,
         resolves=bool(settings.providers()),
         max_attempts=settings.job_max_attempts,
     )
@@ -26,6 +28,6 @@ def _recognizer(settings: AnalyzeSettings) -> Recognizer:
     return open_recognizer(
         settings.entity_model_uri,
         settings.model_cache_dir,
-        tokens_max=settings.entity_model_tokens,
+        tokens_max=_WINDOW_TOKENS,
         threads=settings.model_threads,
     )

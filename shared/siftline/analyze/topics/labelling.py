@@ -50,13 +50,19 @@ class _Sets:
         return own, only
 
 
+WORK_S = 10.0
+"""How long one run compares: as long as reading one text may take."""
+
+
 class LabelUser:
     """Compares a user's contents with their own topics, for ``work_s`` seconds; then the next run follows."""
 
     job_type = JobType.LABEL_USER
     providers = frozenset({"embedding", "model", "topics"})
 
-    def __init__(self, database: Database, open_own: Callable[[], OwnTopics], clock: Clock, *, work_s: float) -> None:
+    def __init__(
+        self, database: Database, open_own: Callable[[], OwnTopics], clock: Clock, *, work_s: float = WORK_S
+    ) -> None:
         self._database = database
         self._open_own = open_own
         self._clock = clock

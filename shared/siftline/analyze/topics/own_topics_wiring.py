@@ -16,4 +16,4 @@ def open_labelling(settings: AnalyzeSettings, database: Database) -> LabelUser:
     def open_own() -> OwnTopics:
         return desks.open().reader.own_topics()
 
-    return LabelUser(database, open_own, SystemClock(), work_s=settings.analyze_text_s)
+    return LabelUser(database, open_own, SystemClock())

@@ -37,7 +37,11 @@ from siftline.kit.db import Database
 from siftline.kit.zones import zone
 from siftline.net.http_errors import http_date
 
+_ENTRIES_MAX = 50
+"""Entries that a feed reader is given at most: it keeps those it was given before."""
 _EDITIONS_MAX = 20
+_MAX_BYTES = 2_000_000
+"""Editions beyond this stand in their feed by their summary alone: a third of what Lambda may answer."""
 _MAX_AGE_S = 300
 _TITLES = {FeedKind.FEED: "Siftline: your feed", FeedKind.EDITIONS: "Siftline: your briefings"}
 
@@ -121,7 +125,7 @@ class AtomRoutes:
             if folder is None:
                 raise not_found("feed")
         listed = Listed(unread=True, folder_id=folder_id)
-        stretch = self._desk.first(holder.user_id, listed, self._desk.rule.entries_max, keep=False)
+        stretch = self._desk.first(holder.user_id, listed, _ENTRIES_MAX, keep=False)
         entries = [_story(shown) for shown in stretch.shown]
         return self._answer(holder, FeedKind.FEED, str(token), entries, known, folder)
 
@@ -129,7 +133,7 @@ class AtomRoutes:
         """Return the newest editions, as they were frozen."""
         holder = self._holder(token, FeedKind.EDITIONS, known.source_ip)
         with self._database.transaction() as connection:
-            rows = store.editions(connection, holder.user_id, min(_EDITIONS_MAX, self._desk.rule.entries_max))
+            rows = store.editions(connection, holder.user_id, _EDITIONS_MAX)
         entries = [self._edition(row, holder) for row in rows]
         return self._answer(holder, FeedKind.EDITIONS, str(token), entries, known)
 
@@ -156,7 +160,7 @@ class AtomRoutes:
     ) -> Response[str | None]:
         state = _state(kind, folder.id if folder else None)
         place = address(self._public_url, kind, token)
-        written = entries_xml(entries, max_bytes=self._desk.rule.max_bytes)
+        written = entries_xml(entries, max_bytes=_MAX_BYTES)
         head = Head(
             id=uuid5(holder.user_id, state),
             title=f"Siftline: {folder.name}" if folder else _TITLES[kind],

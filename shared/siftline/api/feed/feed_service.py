@@ -18,18 +18,12 @@ from siftline.api.items.listing_store import Listed
 from siftline.api.items.scores import ScoreRule
 from siftline.kit.db import Connection, Database
 
+ITEMS_MAX = 50_000
+"""So many of a user's items are ordered, the most relevant ones: it is done while they wait."""
+REPEAT_FACTOR = 0.9
+"""A further story of a source and day counts so much of the one before, at least half: no source fills the feed."""
 FOLDED_MAX = 20
 """So many folded items of a place are shown; the place says how many there are."""
-
-
-@dataclass(frozen=True, slots=True)
-class FeedRule:
-    """How feeds are ordered; the defaults are those of ``siftline.settings.functions.FeedSettings``."""
-
-    items_max: int = 50_000
-    repeat: float = 0.9
-    entries_max: int = 50
-    max_bytes: int = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +56,13 @@ class Stretch:
 class FeedDesk:
     """Gives users their feeds."""
 
-    def __init__(self, database: Database, scores: ScoreRule, rule: FeedRule) -> None:
+    def __init__(self, database: Database, scores: ScoreRule) -> None:
         self._database = database
         self._scores = scores
-        self.rule = rule
 
     def factor(self, nth: int) -> float:
         """Return what the ``nth`` story of a source and day counts."""
-        return factor(nth, self.rule.repeat)
+        return factor(nth, REPEAT_FACTOR)
 
     def first(
         self, user_id: UUID, filters: Listed, limit: int, *, entity: str | None = None, keep: bool = True
@@ -82,7 +75,7 @@ class FeedDesk:
             if entity is not None:
                 filters = replace(filters, entity_ids=held_entities_store.ids_of(connection, entity))
             freshness = self._scores.freshness(items_store.now(connection))
-            found = feed_store.candidates(connection, user_id, filters, freshness, self.rule.items_max)
+            found = feed_store.candidates(connection, user_id, filters, freshness, ITEMS_MAX)
             unscored = {one.source_id for one in found if one.relevance is None and one.source_id is not None}
             known = feed_store.stand_ins(connection, user_id, unscored, UNKNOWN) if unscored else {}
         rule = self._order_rule(freshness)
@@ -104,7 +97,7 @@ class FeedDesk:
             return Stretch(freshness, shown, order_id if kept.more else None)
 
     def _order_rule(self, freshness: Freshness) -> OrderRule:
-        return OrderRule(freshness.at.timestamp(), freshness.freshness_weight, freshness.half_life_s, self.rule.repeat)
+        return OrderRule(freshness.at.timestamp(), freshness.freshness_weight, freshness.half_life_s, REPEAT_FACTOR)
 
 
 def _shown(connection: Connection, user_id: UUID, places: Sequence[Place], freshness: Freshness) -> list[Shown]:

@@ -53,5 +53,5 @@ class Authorizer:
 def open_authorizer(settings: AuthorizeSettings) -> Authorizer:
     """Return the authorizer of the ``authorize`` function."""
     url = secret(settings.database_url.get_secret_value())
-    wrong_tokens = WrongTokens(logger("authorize"), SystemClock(), per_minute=settings.wrong_tokens_per_minute)
+    wrong_tokens = WrongTokens(logger("authorize"), SystemClock())
     return Authorizer(open_database(url, settings.database_pool_size), wrong_tokens)

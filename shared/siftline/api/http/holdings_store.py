@@ -1,4 +1,4 @@
-"""What a user may have so much of, counted while nobody adds to it (``siftline.api.http.limits.Holdings``)."""
+"""What a user may have so much of, counted while nobody adds to it (``ApiSettings``)."""
 
 from uuid import UUID
 

@@ -1,11 +1,10 @@
-"""What one token may ask in a minute, wherever it asks, how much one user may have, and who may change nothing more.
+"""What one token may ask in a minute, wherever it asks; and who may change nothing more.
 
 API Gateway's own throttling is for everybody together, and there is none on one machine; this counts each token, in
 PostgreSQL, which all functions share. So that no request waits for it, a process takes a handful of requests at a time.
 """
 
 import threading
-from dataclasses import dataclass
 from uuid import UUID
 
 from siftline.api.http import limits_store as store
@@ -20,20 +19,10 @@ _HANDFULS = 60
 """Of a minute's requests a process takes at most this part at once: what it does not use, no other can."""
 
 
-@dataclass(frozen=True, slots=True)
-class Holdings:
-    """How much a user may have; the defaults are those of ``siftline.settings.limit_settings``."""
-
-    tokens: int = 100
-    sources: int = 10_000
-    saved_items: int = 200_000
-    folders: int = 500
-
-
 class RequestLimit:
     """Counts requests by token and minute."""
 
-    def __init__(self, database: Database, clock: Clock, *, per_minute: int = 3_000) -> None:
+    def __init__(self, database: Database, clock: Clock, *, per_minute: int) -> None:
         self._database = database
         self._clock = clock
         self._per_minute = per_minute

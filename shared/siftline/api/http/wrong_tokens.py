@@ -15,6 +15,8 @@ from aws_lambda_powertools import Logger
 
 from siftline.kit.clock import Clock
 
+PER_MINUTE = 20
+"""Wrong tokens of one network in a minute until each further answer is slowed: a forgotten reader asks less often."""
 _MINUTE_S = 60
 _STEP_S, _WAIT_MAX_S = 0.1, 2.0
 _WAITING_MAX = 2
@@ -26,7 +28,7 @@ class WrongTokens:
     """Slows whoever tries tokens."""
 
     def __init__(
-        self, log: Logger, clock: Clock, *, per_minute: int = 20, sleep: Callable[[float], object] = time.sleep
+        self, log: Logger, clock: Clock, *, per_minute: int = PER_MINUTE, sleep: Callable[[float], object] = time.sleep
     ) -> None:
         """``per_minute`` wrong tokens of a network are answered at once."""
         self._log = log

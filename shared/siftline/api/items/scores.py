@@ -32,14 +32,18 @@ class Reason(BaseModel):
     points: float = Field(description="What it adds: `weight` times `value`; the score is their sum", examples=[0.2886])
 
 
+EVIDENCE_MIN = 1.0
+"""So much (1 a star, 0.2 a reading) has a user's items scored anew; as in ``rank.scoring``."""
+GATHER_S = 30.0
+"""What a user stars and reads within this is one rescoring."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScoreRule:
-    """What freshness counts and how fast it goes; what a user does counts once it comes to so much, after so long."""
+    """What freshness counts and how fast it goes."""
 
     freshness_weight: float = 0.15
     half_life_s: float = 259_200.0
-    evidence_min: float = 1.0
-    gather_s: float = 30.0
 
     def freshness(self, at: datetime) -> Freshness:
         """Return what scores are read with at a moment."""
@@ -74,9 +78,9 @@ class Scores:
         if not evidence:
             return []
         gathered = taste_store.add_evidence(connection, user_id, evidence)
-        if gathered is not None and gathered < self.rule.evidence_min:
+        if gathered is not None and gathered < EVIDENCE_MIN:
             return []
-        return self.ask(connection, user_id, wait_s=self.rule.gather_s)
+        return self.ask(connection, user_id, wait_s=GATHER_S)
 
     def hand_out(self, job_ids: Sequence[UUID]) -> None:
         """Hand out what was committed."""

@@ -42,13 +42,12 @@ _UNTYPED = Cause(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OpmlLimits:
-    """How large a file may be; the defaults are those of ``siftline.settings.functions.ApiSettings``."""
-
-    max_bytes: int = 2 * 1024 * 1024
-    max_outlines: int = 2_000
-    max_exported: int = 10_000
+MAX_BYTES = 2 * 1024 * 1024
+"""A larger file is refused: with as many subscriptions as are read it would be padding."""
+OUTLINES_MAX = 2_000
+"""A file of more subscriptions is refused: they are followed in one transaction, while somebody waits."""
+EXPORTED_MAX = 10_000
+"""Subscriptions that a file shows at most, the newest: Lambda answers no more than 6 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,6 @@ class OpmlRoutes:
         self,
         database: Database,
         hand_out: HandOut,
-        limits: OpmlLimits,
         *,
         allow_loopback: bool,
         max_attempts: int,
@@ -84,7 +82,6 @@ class OpmlRoutes:
         """``at_most``: so many sources a user may follow; ``folders_at_most``: so many folders they may have."""
         self._database = database
         self._hand_out = hand_out
-        self._limits = limits
         self._allow_loopback = allow_loopback
         self._folders_at_most = folders_at_most
         self._following = Following(max_attempts=max_attempts, at_most=at_most)
@@ -111,7 +108,7 @@ class OpmlRoutes:
     def export(self, caller: CurrentCaller) -> Response[str]:
         """Write what the caller follows, newest first."""
         with self._database.transaction() as connection:
-            rows = sources_store.list_sources(connection, caller.user_id, limit=self._limits.max_exported)
+            rows = sources_store.list_sources(connection, caller.user_id, limit=EXPORTED_MAX)
             folders = [row.name for row in folders_store.list_folders(connection, caller.user_id)]
         return Response(
             status_code=200,
@@ -123,7 +120,7 @@ class OpmlRoutes:
     def take_in(self, upload: Annotated[Upload, Depends(_upload_of)], caller: CurrentCaller) -> OpmlAnswer:
         """Follow what a file names, in one transaction; what one follows already comes into its folders too."""
         body, encoding = self._bytes(upload)
-        read = opml.read(body, encoding=encoding, most=self._limits.max_outlines)
+        read = opml.read(body, encoding=encoding, most=OUTLINES_MAX)
         outlines = read.outlines
         checked = [self._checked(outline) for outline in outlines]
         with self._database.transaction() as connection:
@@ -163,13 +160,13 @@ class OpmlRoutes:
         """Return the file and, where the gateway made text of it, the encoding that it therefore has now."""
         if not _XML_TYPE.fullmatch(upload.content_type):
             raise ProblemError(415, "unsupported_media_type", "The body must be text/x-opml or application/xml.")
-        if len(upload.body) > 2 * self._limits.max_bytes:  # not even decoded
+        if len(upload.body) > 2 * MAX_BYTES:  # not even decoded
             raise self._too_large()
         try:
             body = base64.b64decode(upload.body, validate=True) if upload.encoded else upload.body.encode()
         except (binascii.Error, ValueError) as error:
             raise ProblemError(400, "invalid_opml", "The body is neither text nor valid base64.") from error
-        if len(body) > self._limits.max_bytes:
+        if len(body) > MAX_BYTES:
             raise self._too_large()
         return body, None if upload.encoded else "utf-8"
 
@@ -178,7 +175,7 @@ class OpmlRoutes:
         return Cause(code="too_many_sources", detail=detail)
 
     def _too_large(self) -> ProblemError:
-        return ProblemError(413, "body_too_large", f"The file is larger than {self._limits.max_bytes // 1024} KiB.")
+        return ProblemError(413, "body_too_large", f"The file is larger than {MAX_BYTES // 1024} KiB.")
 
     def _local(self, outlines: Sequence[Outline], checked: Sequence[Address | Cause]) -> dict[int, Address]:
         """Return, by their places, the outlines of this machine's addresses."""

@@ -17,6 +17,9 @@ ACCEPT = (
     "application/xml;q=0.8, text/xml;q=0.8, application/json;q=0.7, */*;q=0.1"
 )
 
+FEED_MAX_BYTES = 10 * 1024 * 1024
+"""A larger feed is not read: it is parsed whole, in a child whose memory is made for this size."""
+
 
 class PageInsteadError(NotAFeedError):
     """The address holds a web page."""
@@ -44,15 +47,14 @@ class FeedFetcher:
 
     tells_pace: ClassVar[bool] = False
 
-    def __init__(self, http: Http, reader: Reader, clock: Clock, *, max_bytes: int) -> None:
+    def __init__(self, http: Http, reader: Reader, clock: Clock) -> None:
         self._http = http
         self._reader = reader
         self._clock = clock
-        self._max_bytes = max_bytes
 
     def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched:
         """Return the feed. Raises the errors of the HTTP client and of the feed reader, and ``PageInsteadError``."""
-        response = self._http.get(source.polled_url, headers=validators, max_bytes=self._max_bytes, accept=ACCEPT)
+        response = self._http.get(source.polled_url, headers=validators, max_bytes=FEED_MAX_BYTES, accept=ACCEPT)
         if response.status == 304:
             return unmodified(response, validators, self._clock)
         body_sha256 = hashlib.sha256(response.body).digest()

@@ -3,8 +3,6 @@
 Every feed goes this way, small ones too: a warm child costs about a millisecond, and one path is to be trusted.
 """
 
-from typing import Protocol, Self
-
 from siftline.fetch.feed.feeds import Feed, FeedTooComplexError, FeedUnreadableError
 from siftline.fetch.feed.identity import Identified, Mark, marked
 from siftline.fetch.kinds.confined_reader import MEMORY_BYTES, ConfinedReader
@@ -13,25 +11,8 @@ from siftline.net.reddit_address import Listing
 _PARSE = "siftline.fetch.feed.feeds:parse"
 _PARSE_IDENTIFIED = "siftline.fetch.feed.identity:parse_identified"
 _POSTS = "siftline.fetch.kinds.reddit:posts"
-
-
-class ReaderOptions(Protocol):
-    """The settings that a reader is made from (``siftline.settings.functions.FetchSettings``)."""
-
-    @property
-    def feed_parse_s(self) -> float:
-        """A feed that takes longer to parse is not read."""
-        ...
-
-    @property
-    def feed_max_entries(self) -> int:
-        """What a feed lists beyond this is skipped."""
-        ...
-
-    @property
-    def feed_parse_memory_bytes(self) -> int:
-        """Address space that one feed may add."""
-        ...
+ENTRIES_MAX = 50_000
+"""What a feed lists beyond is skipped: each entry is looked up and written in one transaction."""
 
 
 class FeedReader(ConfinedReader):
@@ -41,18 +22,11 @@ class FeedReader(ConfinedReader):
     too_complex = FeedTooComplexError
     unreadable = FeedUnreadableError
 
-    def __init__(self, *, timeout_s: float = 15.0, max_entries: int = 50_000, memory_bytes: int = MEMORY_BYTES) -> None:
+    def __init__(
+        self, *, timeout_s: float = 15.0, max_entries: int = ENTRIES_MAX, memory_bytes: int = MEMORY_BYTES
+    ) -> None:
         super().__init__((_PARSE, _PARSE_IDENTIFIED, _POSTS), timeout_s=timeout_s, memory_bytes=memory_bytes)
         self._max_entries = max_entries
-
-    @classmethod
-    def of(cls, options: ReaderOptions) -> Self:
-        """Return a reader made from settings."""
-        return cls(
-            timeout_s=options.feed_parse_s,
-            max_entries=options.feed_max_entries,
-            memory_bytes=options.feed_parse_memory_bytes,
-        )
 
     def read(self, body: bytes, *, url: str, content_type: str = "") -> Feed:
         """Return what a feed says; as ``siftline.fetch.feed.feeds.parse``, and under a limit of time and memory.

@@ -8,6 +8,11 @@ from siftline.kit.errors import PermanentError
 _FEEDS = "siftline.fetch.kinds.discovery:find"
 _LINKS = "siftline.fetch.kinds.web_page:article_links"
 
+READ_S = 5.0
+"""A page of links that takes longer is not read: it holds a thread that polls."""
+LINKS_MAX = 100
+"""Article links that one page may bring: beyond are its archive and its navigation."""
+
 
 class PageTooComplexError(PermanentError):
     """The page is built to cost more time or memory than a page may."""
@@ -28,7 +33,7 @@ class PageReader(ConfinedReader):
     too_complex = PageTooComplexError
     unreadable = PageUnreadableError
 
-    def __init__(self, *, timeout_s: float = 5.0, max_links: int = 100) -> None:
+    def __init__(self, *, timeout_s: float = READ_S, max_links: int = LINKS_MAX) -> None:
         super().__init__((_FEEDS, _LINKS), timeout_s=timeout_s, memory_bytes=MEMORY_BYTES)
         self._max_links = max_links
 

@@ -12,6 +12,7 @@ from typing import ClassVar, Protocol
 from urllib.parse import urlsplit
 
 from siftline.fetch.feed.feeds import Feed
+from siftline.fetch.kinds.feed_fetcher import FEED_MAX_BYTES
 from siftline.fetch.kinds.fetcher import Again, Fetched, Http, may_mean_pace, unmodified
 from siftline.fetch.kinds.reddit import NotAListingError, from_atom
 from siftline.fetch.poll.health_store import Source
@@ -24,6 +25,8 @@ from siftline.net.pacing import Pacing
 from siftline.net.reddit_address import Listing, listing_of
 
 LIMIT = 100
+ATOM_S = 86_400
+"""After Reddit refused JSON, Atom is asked for this long before JSON is tried again."""
 _JSON, _ATOM = "application/json", "application/atom+xml, application/xml;q=0.8"
 _FORMS = {_JSON: "json", _ATOM: "atom"}
 _ATOM_UNTIL = "atom_until"
@@ -77,8 +80,6 @@ class RedditFetcher:
         *,
         base_url: str,
         form: str,
-        atom_s: int,
-        max_bytes: int,
     ) -> None:
         self._http = http
         self._reader = reader
@@ -86,8 +87,6 @@ class RedditFetcher:
         self._clock = clock
         self._base_url = base_url.rstrip("/")
         self._form = form
-        self._atom_s = atom_s
-        self._max_bytes = max_bytes
 
     def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched | Again:
         """Return the posts, or that Atom has to be asked for.
@@ -107,7 +106,7 @@ class RedditFetcher:
             refused = isinstance(error, NotAListingError) or error.status == 403
             if self._form != "auto" or not refused:
                 raise
-            again = self._clock.now() + timedelta(seconds=self._atom_s)
+            again = self._clock.now() + timedelta(seconds=ATOM_S)
             return Again({**source.options, _ATOM_UNTIL: again.isoformat()})
 
     def _json(self, source: Source, listing: Listing, validators: Mapping[str, str]) -> Fetched:
@@ -144,7 +143,7 @@ class RedditFetcher:
         url = f"{self._base_url}{path}?{query}"
         try:
             with typed(typed_origin(self._base_url)):  # whoever runs this says where Reddit is asked
-                response = self._http.get(url, headers=validators, max_bytes=self._max_bytes, accept=accept)
+                response = self._http.get(url, headers=validators, max_bytes=FEED_MAX_BYTES, accept=accept)
         except StatusRefusedError as error:
             reason = _reason(error)
             if reason is not None:

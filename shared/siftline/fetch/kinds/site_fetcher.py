@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Protocol
 
 from siftline.fetch.feed.feeds import NotAFeedError
-from siftline.fetch.kinds.feed_fetcher import ACCEPT, FeedFetcher, PageInsteadError, Reader
+from siftline.fetch.kinds.feed_fetcher import ACCEPT, FEED_MAX_BYTES, FeedFetcher, PageInsteadError, Reader
 from siftline.fetch.kinds.feed_locations import (
     Discovered,
     NoFeedFoundError,
@@ -30,6 +30,12 @@ from siftline.net.urls import canonical_url
 
 _GONE = frozenset({404, 410})
 _PATIENCE = frozenset({429, 503})
+GUESSES_MAX = 8
+"""Usual addresses of feeds that are tried where a page names none: each is one more request to a stranger."""
+SEARCH_S = 10.0
+"""A poll that looks for a feed begins no request after this: it holds a thread, and comes on top of the poll."""
+SEARCH_REQUEST_S = 5.0
+"""The longest that such a request may take."""
 
 
 class SearchInterruptedError(TransientError):
@@ -49,8 +55,7 @@ class Pages(Protocol):
 class SiteFetcher:
     """Fetches feeds, and finds those of sites.
 
-    ``searching`` asks where a feed might be: a client of little patience, for those requests come on top. After
-    ``search_s`` none is begun; ``tries`` are the most addresses that are guessed.
+    ``searching`` asks where a feed might be: a client of little patience, for those requests come on top.
     """
 
     tells_pace: ClassVar[bool] = False
@@ -63,10 +68,6 @@ class SiteFetcher:
         pages: Pages,
         pace: Pacing,
         clock: Clock,
-        *,
-        max_bytes: int,
-        tries: int,
-        search_s: float,
     ) -> None:
         self._feeds = feeds
         self._searching = searching
@@ -74,9 +75,6 @@ class SiteFetcher:
         self._pages = pages
         self._pace = pace
         self._clock = clock
-        self._max_bytes = max_bytes
-        self._tries = tries
-        self._search_s = search_s
 
     def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched | Found:
         """Return the feed, or where it is.
@@ -84,7 +82,7 @@ class SiteFetcher:
         Raises the errors of the HTTP client and of the readers, ``SeveralFeedsError``, ``NoFeedFoundError`` and
         ``BlockedBySiteError``; of a source that had a feed before what was wrong with that.
         """
-        until_s = self._clock.monotonic() + self._search_s
+        until_s = self._clock.monotonic() + SEARCH_S
         known = None if source.feed_url else known_feed(source.url)
         if known is not None:
             return Found(known)
@@ -144,7 +142,7 @@ class SiteFetcher:
         raise NoFeedFoundError
 
     def _guessed(self, source: Source, page_url: str, until_s: float) -> str | None:
-        return next((url for url in guesses(page_url, self._tries) if self._try(source, url, until_s)), None)
+        return next((url for url in guesses(page_url, GUESSES_MAX) if self._try(source, url, until_s)), None)
 
     def _try(self, source: Source, url: str, until_s: float) -> bool:
         """Return whether there is a feed; raises where the server, or its pace, asks for patience."""
@@ -173,6 +171,6 @@ class SiteFetcher:
         """
         try:
             with self._pace.asking(url, who=source.id):
-                return self._searching.get(url, max_bytes=self._max_bytes, accept=ACCEPT)
+                return self._searching.get(url, max_bytes=FEED_MAX_BYTES, accept=ACCEPT)
         except NotTriedError as error:
             raise SearchInterruptedError(error.detail) from error

@@ -10,6 +10,8 @@ from siftline.fetch.poll.health_store import Source
 from siftline.kit.clock import Clock
 
 _ACCEPT = "text/html, application/xhtml+xml;q=0.9, */*;q=0.1"
+PAGE_MAX_BYTES = 5_000_000
+"""A larger page of links is not read: it would be parsed whole."""
 
 
 class Pages(Protocol):
@@ -25,18 +27,17 @@ class WebFetcher:
 
     tells_pace: ClassVar[bool] = False
 
-    def __init__(self, http: Http, pages: Pages, clock: Clock, *, max_bytes: int) -> None:
+    def __init__(self, http: Http, pages: Pages, clock: Clock) -> None:
         self._http = http
         self._pages = pages
         self._clock = clock
-        self._max_bytes = max_bytes
 
     def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched:
         """Return the links as a feed.
 
         Raises the errors of the HTTP client and of the page reader, ``NoLinksFoundError`` and ``InvalidSelectorError``.
         """
-        response = self._http.get(source.polled_url, headers=validators, max_bytes=self._max_bytes, accept=_ACCEPT)
+        response = self._http.get(source.polled_url, headers=validators, max_bytes=PAGE_MAX_BYTES, accept=_ACCEPT)
         if response.status == 304:
             return unmodified(response, validators, self._clock)
         feed = self._pages.links(

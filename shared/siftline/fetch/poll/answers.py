@@ -1,34 +1,27 @@
 """What an answer says about its source: under which conditions to ask next, where and when. Pure."""
 
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from siftline.fetch.kinds.fetcher import Fetched
-from siftline.fetch.poll.freshness import RefreshOptions, Wishes, plan
+from siftline.fetch.poll.freshness import Wishes, plan
 from siftline.fetch.poll.health_store import Polled, Source
-from siftline.fetch.poll.redirects import RedirectOptions, moved
+from siftline.fetch.poll.redirects import moved
 from siftline.fetch.poll.rhythm import Rhythm
 from siftline.net.http_errors import http_date
 from siftline.net.http_headers import may_be_sent
+from siftline.settings.functions import FetchSettings
 
+FULL_AFTER = timedelta(days=7)
+"""After so long without the whole feed it is asked for without conditions."""
 _CLOCK_SKEW = timedelta(days=1)
 
 
-class AnswerOptions(RedirectOptions, RefreshOptions, Protocol):
-    """The settings of what follows from an answer (``siftline.settings.functions.FetchSettings``)."""
-
-    @property
-    def full_fetch_days(self) -> float:
-        """After so many days without the whole feed it is asked for."""
-        ...
-
-
-def validators(source: Source, now: datetime, options: AnswerOptions) -> dict[str, str]:
+def validators(source: Source, now: datetime) -> dict[str, str]:
     """Return the conditional headers to send: byte for byte what the server gave, unless it is not to be believed.
 
     A server that answers 304 for ever, or dates its feed into the future, is asked for the whole feed now and then.
     """
-    if source.last_full_at is None or now - source.last_full_at > timedelta(days=options.full_fetch_days):
+    if source.last_full_at is None or now - source.last_full_at > FULL_AFTER:
         return {}
     modified_at = http_date(source.last_modified or "")
     believed = modified_at is None or modified_at <= now + _CLOCK_SKEW
@@ -37,7 +30,7 @@ def validators(source: Source, now: datetime, options: AnswerOptions) -> dict[st
 
 
 def what_it_says(
-    source: Source, fetched: Fetched, *, now: datetime, options: AnswerOptions, changed: bool = False
+    source: Source, fetched: Fetched, *, now: datetime, settings: FetchSettings, changed: bool = False
 ) -> Polled:
     """Return what an answer says about its source; ``changed``: it brought entries that are new.
 
@@ -50,7 +43,7 @@ def what_it_says(
         source_id=source.id,
         etag=response.headers.get("etag", None if full else source.etag),
         last_modified=response.headers.get("last-modified", None if full else source.last_modified),
-        moved=moved(source, response.redirects, now, options),
+        moved=moved(source, response.redirects, now),
         plan=plan(
             source.id,
             now=now,
@@ -59,7 +52,7 @@ def what_it_says(
             before_minutes=source.refresh_minutes,
             changed=changed,
             headers=response.headers,
-            options=options,
+            bounds_minutes=(settings.refresh_min_minutes, settings.refresh_max_minutes),
         ),
         rhythm=rhythm,
         wished_minutes=source.wished_minutes,

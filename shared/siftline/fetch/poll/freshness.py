@@ -6,7 +6,6 @@ Pure: it is handed the time. Source of ``ttl``, ``skipHours`` and ``skipDays``: 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
 from uuid import UUID
 
 from siftline.fetch.poll.cache_control import fresh_for_s
@@ -20,27 +19,10 @@ _SOONER_RATIO = 0.5
 _LATER_RATIO = 1.25
 # All that were added together shall not be asked together for ever.
 _SPREAD_RATIO = 0.1
+FLOOR_MAX_MINUTES = 1_440
+"""A server's Cache-Control or Expires, or a feed's ttl, may keep it from being polled for a day: some say a year."""
 _HOUR = timedelta(hours=1)
 _WEEK_HOURS = 7 * 24
-
-
-class RefreshOptions(Protocol):
-    """The settings of the plan (``siftline.settings.functions.FetchSettings``)."""
-
-    @property
-    def refresh_min_minutes(self) -> int:
-        """No source is asked more often by its rhythm."""
-        ...
-
-    @property
-    def refresh_max_minutes(self) -> int:
-        """No source is asked more rarely by its rhythm."""
-        ...
-
-    @property
-    def refresh_floor_max_minutes(self) -> int:
-        """A server's or feed's own wait counts up to this."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +63,16 @@ def plan(
     before_minutes: int,
     changed: bool,
     headers: Mapping[str, str],
-    options: RefreshOptions,
+    bounds_minutes: tuple[int, int],
 ) -> Plan:
     """Decide when a source that has just been polled is asked again.
 
     ``before_minutes`` is the interval that was in force, ``changed`` whether the poll brought a feed other than before,
-    ``headers`` are the answer's.
+    ``headers`` are the answer's. ``bounds_minutes`` are the least and the most where no subscriber says otherwise.
     """
-    limits = _limits(wishes, options)
+    limits = _limits(wishes, bounds_minutes)
     chosen = _wished(wishes) or _dated(rhythm, now, limits) or _undated(before_minutes, limits, changed=changed)
-    floor = _floor(rhythm, headers, now, options)
+    floor = _floor(rhythm, headers, now)
     minutes, reason = chosen.minutes, chosen.reason
     if floor is not None and floor.minutes > minutes:
         minutes, reason = floor.minutes, f"{floor.reason} ({reason})" if wishes.every_minutes else floor.reason
@@ -137,9 +119,9 @@ def _undated(before_minutes: int, limits: tuple[int, int], *, changed: bool) -> 
     return _within(limits, before_minutes * _LATER_RATIO, "it brought nothing new")
 
 
-def _limits(wishes: Wishes, options: RefreshOptions) -> tuple[int, int]:
-    least = wishes.min_minutes or options.refresh_min_minutes
-    most = min(wishes.max_minutes or options.refresh_max_minutes, options.refresh_max_minutes)
+def _limits(wishes: Wishes, bounds_minutes: tuple[int, int]) -> tuple[int, int]:
+    least = wishes.min_minutes or bounds_minutes[0]
+    most = min(wishes.max_minutes or bounds_minutes[1], bounds_minutes[1])
     return least, max(most, least)
 
 
@@ -156,18 +138,18 @@ def _frequency(gap_minutes: float) -> str:
     return "new entries less than once a month"
 
 
-def _floor(rhythm: Rhythm, headers: Mapping[str, str], now: datetime, options: RefreshOptions) -> _Choice | None:
+def _floor(rhythm: Rhythm, headers: Mapping[str, str], now: datetime) -> _Choice | None:
     """Return the server's or the feed's own wait, the longer of both, up to the cap."""
     fresh_minutes, ttl_minutes = (fresh_for_s(headers, now) or 0.0) / 60, rhythm.ttl_minutes or 0
-    asked_minutes, most = max(fresh_minutes, ttl_minutes), options.refresh_floor_max_minutes
+    asked_minutes = max(fresh_minutes, ttl_minutes)
     if asked_minutes <= 0:
         return None
     if fresh_minutes >= ttl_minutes:
         reason = f"the server says that it stays fresh for {spoken(fresh_minutes)}"
     else:
         reason = f"the feed asks for {spoken(ttl_minutes)} between polls"
-    if asked_minutes > most:
-        return _Choice(most, f"{reason}, {spoken(most)} of which are waited")
+    if asked_minutes > FLOOR_MAX_MINUTES:
+        return _Choice(FLOOR_MAX_MINUTES, f"{reason}, {spoken(FLOOR_MAX_MINUTES)} of which are waited")
     return _Choice(asked_minutes, reason)
 
 

@@ -6,29 +6,17 @@ that was given goes first, its last permanent redirect was its word for where to
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from siftline.fetch.poll.health_store import Moved, Source
 from siftline.kit.errors import SiftlineError
 
+ADOPT_POLLS = 5
+ADOPT_AFTER = timedelta(days=7)
+"""A permanent redirect must hold for so many polls in a row, and so long: many are set by mistake and taken back."""
 _PERMANENT = frozenset({301, 308})
 
 
-class RedirectOptions(Protocol):
-    """The settings of moving (``siftline.settings.functions.FetchSettings``)."""
-
-    @property
-    def redirect_adopt_polls(self) -> int:
-        """Polls in a row that a permanent redirect must hold before its target is polled directly."""
-        ...
-
-    @property
-    def redirect_adopt_days(self) -> float:
-        """And days."""
-        ...
-
-
-def moved(source: Source, redirects: Sequence[tuple[int, str]], now: datetime, options: RedirectOptions) -> Moved:
+def moved(source: Source, redirects: Sequence[tuple[int, str]], now: datetime) -> Moved:
     """Return where a poll that went well says its source is; ``redirects`` are its hops (status, target)."""
     target = _target(source.polled_url, redirects) or source.adopted_url
     if target is None:
@@ -36,7 +24,7 @@ def moved(source: Source, redirects: Sequence[tuple[int, str]], now: datetime, o
     held = target == source.resolved_url and source.resolved_since is not None
     since = source.resolved_since if held and source.resolved_since else now
     polls = source.resolved_polls + 1 if held else 1
-    proven = polls >= options.redirect_adopt_polls and now - since >= timedelta(days=options.redirect_adopt_days)
+    proven = polls >= ADOPT_POLLS and now - since >= ADOPT_AFTER
     return Moved(target, since, polls, target if proven else source.adopted_url)
 
 

@@ -9,6 +9,8 @@ from siftline.ingest.readings import MAX_TEXT_CHARS, Track
 from siftline.kit.errors import SiftlineError
 from siftline.net.urls import validate_url
 
+RETRY_S = 3_600.0
+"""Who refused a transcript is asked again after this, then ever later: who blocks an address does so for hours."""
 _TRACKS_MAX = 50
 
 

@@ -13,17 +13,17 @@ from functools import partial
 
 from siftline.contracts import JobType
 from siftline.ingest import ingest_store
-from siftline.ingest.duplicates.duplicates import Measures
+from siftline.ingest.duplicates.duplicates import traits_of
 from siftline.ingest.media import media_store
 from siftline.ingest.media.audio import AudioFiles
-from siftline.ingest.media.media import GOT, Media, TranscriptState, Words, text_with_words
+from siftline.ingest.media.media import GOT, RETRY_S, Media, TranscriptState, Words, text_with_words
 from siftline.ingest.media.media_store import StoredMedia
 from siftline.ingest.media.transcription import PROVIDER, AudioModel, TranscriptionRefusedError
 from siftline.ingest.media.transcripts import Transcripts
 from siftline.ingest.media.youtube import video_id
 from siftline.ingest.page_errors import ContentGoneError
 from siftline.ingest.texts import analysis_after, write_text
-from siftline.jobs.job_model import ClaimedJob, Done
+from siftline.jobs.job_model import DEFER_MAX_S, ClaimedJob, Done
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError, TransientError
@@ -33,6 +33,8 @@ from siftline.models.paid_call import NotAskedError, PaidCalls
 from siftline.models.spending_store import Caps
 from siftline.net.http_typed import typed
 
+FLOOR_BPS = 32_000
+"""Bits a second at which the length of a file is guessed, to set its cost aside: low, so that it is rather too much."""
 _MICRO = 1_000_000
 _EARLY_S = 5.0
 _log = logger("ingest")
@@ -52,12 +54,11 @@ class WordsLaterError(TransientError):
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What generating may cost. Dollars; ``floor_bps`` is the bit rate that a file of unknown length is counted at."""
+    """What generating may cost. Dollars."""
 
     usd_per_minute: float
     usd_per_day: float
     max_s: float
-    floor_bps: int
 
     def micro_usd(self, seconds: float) -> int:
         """Return what so much speech costs, in millionths of a dollar, rounded up."""
@@ -83,11 +84,9 @@ class TranscribeContent:
         model: AudioModel | None,
         files: AudioFiles,
         costs: Costs,
-        retry_s: float,
-        patience_s: float,
         analysis_enabled: bool,
         clock: Clock,
-        measures: Measures | None = None,
+        patience_s: float = DEFER_MAX_S,
     ) -> None:
         self.providers = frozenset({PROVIDER}) if model is not None else frozenset[str]()
         self._database = database
@@ -95,11 +94,9 @@ class TranscribeContent:
         self._model = model
         self._files = files
         self._costs = costs
-        self._retry_s = retry_s
         self._patience_s = patience_s
         self._analysis_enabled = analysis_enabled
         self._clock = clock
-        self._measures = measures or Measures()
 
     def process(self, job: ClaimedJob) -> Done:
         """Get the words; new ones are a new text, which is handed on to its analysis."""
@@ -116,7 +113,7 @@ class TranscribeContent:
         state = words.state.value if words.state is not None else None
         _log.info("transcript_looked_for", content_id=str(content.id), job_id=str(job.id), transcript_state=state)
         text = _with(content, words) if words.text else None
-        traits = self._measures.traits(text) if text is not None else None
+        traits = traits_of(text) if text is not None else None
         analyse = text is not None and self._analysis_enabled
 
         def write(connection: Connection) -> None:
@@ -159,7 +156,7 @@ class TranscribeContent:
                 "Whoever has the transcript refuses to be asked at the moment.",
                 state=words.state,
                 code="transcript_blocked",
-                retry_after_s=max(self._retry_s, words.retry_after_s or 0),
+                retry_after_s=max(RETRY_S, words.retry_after_s or 0),
             )
         return words
 
@@ -170,7 +167,7 @@ class TranscribeContent:
         audio = self._files.fetch(media, who=content.id)
         if isinstance(audio, TranscriptState):
             return _Found(Words(audio))
-        seconds = max(media.duration_s or 0.0, len(audio.body) * 8 / self._costs.floor_bps)
+        seconds = max(media.duration_s or 0.0, len(audio.body) * 8 / FLOOR_BPS)
         cost_max, caps = self._costs.micro_usd(seconds), Caps(round(self._costs.usd_per_day * _MICRO))
         if cost_max > caps.day_micro_usd:
             return _Found(Words(TranscriptState.OVER_BUDGET))

@@ -13,7 +13,7 @@ from typing import Protocol
 from uuid import UUID
 
 from siftline.ingest.media.media import Media, TranscriptState, Words
-from siftline.ingest.media.youtube import HOME, Video
+from siftline.ingest.media.youtube import CAPTIONS_MAX_BYTES, HOME, Video
 from siftline.ingest.readings import EntryText, Track
 from siftline.kit.clock import Clock
 from siftline.kit.errors import PermanentError, TransientError
@@ -22,6 +22,10 @@ from siftline.net.http_errors import StatusRefusedError, StatusTransientError
 from siftline.net.pacing import Pacing
 
 _ACCEPT = "text/vtt, application/ttml+xml, application/x-subrip, application/json, text/plain, text/html, */*;q=0.1"
+MEDIA_S = 20.0
+"""A page's job begins no caption file after this: the page is wanted, and a later job gets its words."""
+MEDIA_REQUEST_S = 8.0
+"""The longest that fetching one caption file may take."""
 _TRACKS_TRIED_MAX = 4
 _REFUSALS = frozenset({401, 403, 407, 429, 451})
 _SENTENCES = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s*(?=\S)")
@@ -66,15 +70,13 @@ class Transcripts:
         youtube: VideoSource,
         pace: Pacing,
         *,
-        max_bytes: int,
-        media_s: float,
         clock: Clock,
+        media_s: float = MEDIA_S,
     ) -> None:
         self._pace = pace
         self._http = http
         self._reader = reader
         self._youtube = youtube
-        self._max_bytes = max_bytes
         self._media_s = media_s
         self._clock = clock
 
@@ -133,7 +135,7 @@ class Transcripts:
     def _track(self, track: Track, state: TranscriptState, who: UUID) -> Words:
         try:
             with self._pace.asking(track.url, who=who):
-                answer = self._http.get(track.url, max_bytes=self._max_bytes, accept=_ACCEPT)
+                answer = self._http.get(track.url, max_bytes=CAPTIONS_MAX_BYTES, accept=_ACCEPT)
             named = answer.headers.get("content-type", "") or track.media_type or ""
             return self._read(answer.body, named, Words(state, language=track.language, source=track.url))
         except (StatusRefusedError, StatusTransientError) as error:

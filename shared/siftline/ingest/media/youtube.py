@@ -29,6 +29,8 @@ _HOSTS = frozenset({"youtube.com", "www.youtube.com", "m.youtube.com", "music.yo
 _ID = re.compile(r"[A-Za-z0-9_-]{11}")
 _FOLDERS = frozenset({"shorts", "live", "embed", "v"})
 _OEMBED_MAX_BYTES = 65_536
+CAPTIONS_MAX_BYTES = 5_000_000
+"""A larger caption file, or answer of YouTube's, is not read: hours of speech have less."""
 
 
 class Http(Protocol):
@@ -92,9 +94,8 @@ def video_id(url: str) -> str | None:
 class YouTube:
     """Asks YouTube for videos. Thread-safe."""
 
-    def __init__(self, http: Http, *, max_bytes: int) -> None:
+    def __init__(self, http: Http) -> None:
         self._http = http
-        self._max_bytes = max_bytes
 
     def video(self, id_: str, *, facts: bool = True) -> Video:
         """Return what can be had of a video; with ``facts`` its title and channel are asked for where captions fail.
@@ -104,7 +105,7 @@ class YouTube:
         # Loaded with the first video, as the library itself: few contents are one.
         from siftline.ingest.media.youtube_session import SafeAdapter  # noqa: PLC0415 - as said
 
-        adapter = SafeAdapter(self._http, max_bytes=self._max_bytes)
+        adapter = SafeAdapter(self._http, max_bytes=CAPTIONS_MAX_BYTES)
         try:
             words, segments = self._captions(id_, adapter)
         except TransientError as error:
