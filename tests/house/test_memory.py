@@ -20,7 +20,7 @@ READERS = {
     "fetch": (
         FetchSettings.model_fields["feed_max_bytes"].default,
         max(FetchSettings.model_fields["feed_parse_memory_bytes"].default, confined_reader.MEMORY_BYTES),
-        (["siftline.fetch.feed.identity:parse_identified"], ["siftline.fetch.kinds.web_page:article_links"]),
+        (["siftline.fetch.feed.feed_parser:parse_identified"], ["siftline.fetch.kinds.web_page:article_links"]),
     ),
     "ingest": (
         IngestSettings.model_fields["page_max_bytes"].default,

@@ -10,8 +10,8 @@ from siftline.fetch.feed.identity import Identified, Mark, marked
 from siftline.fetch.kinds.confined_reader import MEMORY_BYTES, ConfinedReader
 from siftline.net.reddit_address import Listing
 
-_PARSE = "siftline.fetch.feed.feeds:parse"
-_PARSE_IDENTIFIED = "siftline.fetch.feed.identity:parse_identified"
+_PARSE = "siftline.fetch.feed.feed_parser:parse"
+_PARSE_IDENTIFIED = "siftline.fetch.feed.feed_parser:parse_identified"
 _POSTS = "siftline.fetch.kinds.reddit:posts"
 
 
@@ -55,7 +55,7 @@ class FeedReader(ConfinedReader):
         )
 
     def read(self, body: bytes, *, url: str, content_type: str = "") -> Feed:
-        """Return what a feed says; as ``siftline.fetch.feed.feeds.parse``, and under a limit of time and memory.
+        """Return what a feed says; as ``siftline.fetch.feed.feed_parser.parse``, and under a limit of time and memory.
 
         Raises ``NotAFeedError``, ``FeedTooComplexError`` (also when a limit is passed) and ``FeedUnreadableError``.
         """
