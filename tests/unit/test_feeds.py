@@ -214,11 +214,22 @@ class TestFormats:
             '{"version": "1", "items": []}', '{"version": "https://jsonfeed.org/version/1", "items": {}}', "[1]",
             "{" * 100_000, '{"version": "https://jsonfeed.org/version/1", "items": [', b"{\xff",
             b"\x89PNG\r\n\x1a\n\x00\x00", b"\xff\xfe", "http://127.0.0.1/", "/etc/passwd",
+            "<!doctype html><html><body><ul><item><title>No entry</title></item></ul></body></html>",
+            "<html><body><p>Of feeds: <rss>none</rss></body>",
+            "<HTML><body><feed><entry>e</entry></feed></body></HTML>",
+            "<html xmlns='http://www.w3.org/1999/xhtml'><body><item><title>No entry</title></item></body></html>",
         ],
     )  # fmt: skip
     def test_what_is_no_feed_is_told_so(self, body: str | bytes) -> None:
         with pytest.raises(NotAFeedError):
             read(body)
+
+    def test_entries_outside_of_any_document_are_read_by_feedparser(self) -> None:
+        body = "<item><title>One</title><link>https://site.example/1</link></item>"
+        for text in (body, f"<!-- a part -->{body}", body.replace("item", "ITEM")):
+            assert [(entry.title, entry.link) for entry in read(text).entries] == [("One", "https://site.example/1")]
+        with pytest.raises(NotAFeedError):
+            read(body + " " * 1_000_000)
 
     def test_a_feed_without_entries_is_a_feed(self) -> None:
         assert read(rss("")).entries == ()

@@ -5,15 +5,21 @@ reading them takes libraries that are dear to load.
 """
 
 import gc
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from siftline.fetch.feed.draft import FeedDraft
 from siftline.fetch.feed.feeds import Feed, NotAFeedError
-from siftline.fetch.feed.finish import finish
+from siftline.fetch.feed.finish import FAULTS, finish
 from siftline.fetch.feed.identity import Mark, identify
 from siftline.fetch.feed.json_feed import parse_json
 from siftline.fetch.feed.xml_feed import read_feed
 from siftline.fetch.feed.xml_tree import tree_of
+
+_FRAGMENT_MAX_BYTES = 1_000_000
+_ENTRY = re.compile(rb"<(?:item|entry)\b", re.IGNORECASE)
+_PAGE = re.compile(rb"<html\b", re.IGNORECASE)
 
 
 def parse(body: bytes, *, url: str, content_type: str = "", max_entries: int = 50_000) -> Feed:
@@ -24,10 +30,24 @@ def parse(body: bytes, *, url: str, content_type: str = "", max_entries: int = 5
     with _uncollected():
         if body.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{":
             return parse_json(body, url=url, max_entries=max_entries)
-        draft = read_feed(tree_of(body, content_type), url=url, max_entries=max_entries)
+        tree = tree_of(body, content_type)
+        draft = read_feed(tree, url=url, max_entries=max_entries) or _by_feedparser(body, url, content_type)
         if draft is None:
             raise NotAFeedError("The address holds neither an RSS, Atom, RDF nor JSON feed.")
         return finish(draft, url=url)
+
+
+def _by_feedparser(body: bytes, url: str, content_type: str) -> FeedDraft | None:
+    """Return what feedparser makes of a small body that has entries, but in no document that is a feed."""
+    if len(body) > _FRAGMENT_MAX_BYTES or not _ENTRY.search(body) or _PAGE.search(body):
+        return None
+    from siftline.fetch.feed.feedparser_feed import read_by_feedparser  # noqa: PLC0415 - dear to load, and hardly needed
+
+    try:
+        draft = read_by_feedparser(body, url=url, content_type=content_type)
+    except FAULTS:
+        return None
+    return draft if draft.entries else None
 
 
 def parse_identified(

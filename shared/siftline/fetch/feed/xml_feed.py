@@ -40,7 +40,9 @@ _TAGS_MAX = 1_000
 
 
 def read_feed(tree: Element, *, url: str, max_entries: int) -> FeedDraft | None:
-    """Return the feed that a document is, or ``None`` where it is none."""
+    """Return the feed that a document is, or ``None`` where it is none: no page is, whatever elements it has."""
+    if any(local_name(element) == "html" for element in (tree, *tree[:1])):
+        return None
     root = next((element for element in tree.iter() if name_of(element) in _ROOTS), tree)
     draft = _FeedReader(root, max_entries).feed(joined(url, url))
     return draft if name_of(root) in _ROOTS or draft.entries else None
