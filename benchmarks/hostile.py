@@ -1,6 +1,6 @@
 """P4: feeds that are built to hurt, each in a child of its own. ``python -m benchmarks.hostile``
 
-The processor time of the parsing (both ways of it loaded before) and the peak of the child's memory, our parser beside
+The processor time of the parsing (what it needs loaded before) and the peak of the child's memory, our parser beside
 feedparser with its own sanitiser; either is ended after 20 seconds of processor time.
 """
 

@@ -26,8 +26,9 @@ from benchmarks.parsing import documents
 from benchmarks.report import Report, ratio
 from infra.local.locked_environment import locked_python
 from infra.local.machine import ROOT
-from siftline.fetch.feed.feeds import parse
-from siftline.fetch.feed.xml_fast import read_fast
+from siftline.fetch.feed.feed_parser import parse
+from siftline.fetch.feed.xml_feed import read_feed
+from siftline.fetch.feed.xml_tree import tree_of
 from siftline.kit.errors import SiftlineError
 
 SIZES = (50, 500, 5_000)
@@ -62,7 +63,7 @@ def _sound(body: bytes, size: int) -> tuple[dict[str, Any], dict[str, list[float
     works: dict[str, Callable[[], object]] = {
         "ours": partial(parse, body, url=documents.URL),
         "peer": lambda: feedparser.parse(io.BytesIO(body), response_headers={"content-location": documents.URL}),
-        "ours bare": partial(read_fast, body, url=documents.URL, max_entries=size),
+        "ours bare": lambda: read_feed(tree_of(body, ""), url=documents.URL, max_entries=size),
         "peer bare": lambda: feedparser.parse(io.BytesIO(body), sanitize_html=False, resolve_relative_uris=False),
     }
     seconds: dict[str, list[float]] = {name: [] for name in works}

@@ -22,8 +22,8 @@ from typing import Any
 import feedparser
 from lxml import etree
 
+from siftline.fetch.feed.feed_parser import parse as parse_feed
 from siftline.fetch.feed.feeds import Enclosure, Entry, Feed
-from siftline.fetch.feed.feeds import parse as parse_feed
 from siftline.kit.errors import SiftlineError
 from tests.feed_corpus_reasons import REASONS
 

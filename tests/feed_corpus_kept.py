@@ -19,7 +19,7 @@ import feedparser
 import nh3
 from lxml import html as lxml_html
 
-from siftline.fetch.feed.feeds import parse as parse_feed
+from siftline.fetch.feed.feed_parser import parse as parse_feed
 from siftline.kit.errors import SiftlineError
 from tests.feed_corpus import untitled
 

@@ -15,7 +15,7 @@ CAP_S = 20
 
 
 def _ours(body: bytes) -> str:
-    from siftline.fetch.feed.feeds import parse  # noqa: PLC0415 - each child loads what it measures
+    from siftline.fetch.feed.feed_parser import parse  # noqa: PLC0415 - each child loads what it measures
     from siftline.kit.errors import SiftlineError  # noqa: PLC0415 - as above
 
     try:

@@ -14,7 +14,6 @@ GATE = SOURCE / "kit" / "lines.py"
 OTHERS = {
     "shared/siftline/text/folding.py": "what a model reads and nobody sees, to compare texts by",
     "shared/siftline/fetch/feed/sanitised.py": "HTML of many lines, as XML and PostgreSQL take it",
-    "shared/siftline/fetch/feed/xml_feed.py": "XML that is repaired before it is read",
     "shared/siftline/api/http/problems.py": "JSON's own escapes",
     "shared/siftline/text/date_words.py": "words of dates, compared and never shown",
     "shared/siftline/net/http_body.py": "bytes, to tell a text from data",

@@ -21,7 +21,7 @@ READERS = {
     "fetch": (
         feed_fetcher.FEED_MAX_BYTES,
         max(FetchSettings.model_fields["feed_parse_memory_bytes"].default, confined_reader.MEMORY_BYTES),
-        (["siftline.fetch.feed.identity:parse_identified"], ["siftline.fetch.kinds.web_page:article_links"]),
+        (["siftline.fetch.feed.feed_parser:parse_identified"], ["siftline.fetch.kinds.web_page:article_links"]),
     ),
     "ingest": (
         reading.PAGE_MAX_BYTES,

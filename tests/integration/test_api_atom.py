@@ -11,7 +11,7 @@ import pytest
 
 from siftline.api.feed.feed_token_routes import FEED_TOKENS_MAX
 from siftline.api.http.authorize import Authorizer
-from siftline.fetch.feed.feeds import parse
+from siftline.fetch.feed.feed_parser import parse
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from tests.api_client import Answered, ApiClient, World, sent

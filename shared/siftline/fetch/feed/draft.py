@@ -1,6 +1,6 @@
-"""A feed between its format and our result: what a reader of XML found, as it stands there, not yet sanitised.
+"""A feed between its format and our result: what was found in XML, as it stands there, not yet sanitised.
 
-Both readers, the fast one and the forgiving one, fill these; ``siftline.fetch.feed.finish`` makes entries of them.
+``siftline.fetch.feed.xml_feed`` fills these, and ``siftline.fetch.feed.finish`` makes entries of them.
 """
 
 import re

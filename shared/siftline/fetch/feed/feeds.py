@@ -1,11 +1,5 @@
-"""What a feed says, in one shape, whichever format it is written in.
+"""What a feed says, in one shape, whichever format it is written in."""
 
-``parse`` runs in a child process (``siftline.fetch.kinds.feed_reader``): feeds are written by strangers.
-"""
-
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -103,31 +97,3 @@ class Feed:
     """The hours of the day, 0 to 23 in UTC, in which it wants not to be asked (RSS 2.0, ``skipHours``)."""
     skip_days: frozenset[int] = frozenset()
     """The days of the week, 0 for Monday, on which it wants not to be asked (RSS 2.0, ``skipDays``)."""
-
-
-def parse(body: bytes, *, url: str, content_type: str = "", max_entries: int = 50_000) -> Feed:
-    """Return what a feed's bytes say; ``url`` is where they came from, for relative links.
-
-    A damaged feed yields what can be read of it. Raises ``NotAFeedError``, ``FeedTooComplexError`` and
-    ``FeedUnreadableError``.
-    """
-    with _uncollected():
-        if body.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{":
-            from siftline.fetch.feed.json_feed import parse_json  # noqa: PLC0415 - the child loads only what a feed needs
-
-            return parse_json(body, url=url, max_entries=max_entries)
-        from siftline.fetch.feed.xml_feed import parse_xml  # noqa: PLC0415 - as above
-
-        return parse_xml(body, url=url, content_type=content_type, max_entries=max_entries)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Leave the garbage collector out: a feed is many objects and no circles, and looking for some costs a quarter."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -18,7 +18,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from siftline.fetch.feed.feeds import Entry, Feed, parse
+from siftline.fetch.feed.feeds import Entry, Feed
 from siftline.net.urls import canonical_url, is_home
 
 _TOGETHER_MIN = 2
@@ -115,18 +115,6 @@ class Verdict:
     returns: list[Return] = field(default_factory=list)
     seen: list[Identified] = field(default_factory=list)
     """Every entry that the ledger holds under its key."""
-
-
-def parse_identified(
-    body: bytes, *, url: str, content_type: str = "", max_entries: int = 50_000
-) -> tuple[Feed, list[Mark]]:
-    """Return what ``siftline.fetch.feed.feeds.parse`` does, and the marks of its entries. Raises as that does."""
-    feed = parse(body, url=url, content_type=content_type, max_entries=max_entries)
-    places = {id(entry): place for place, entry in enumerate(feed.entries)}
-    return feed, [
-        Mark(places[id(entry)], key, link, content_sha256.hex(), exact_sha256.hex())
-        for entry, key, link, content_sha256, exact_sha256 in identify(feed.entries)
-    ]
 
 
 def marked(feed: Feed, marks: Iterable[Mark]) -> list[Identified]:

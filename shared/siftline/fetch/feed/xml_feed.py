@@ -1,129 +1,420 @@
-"""RSS, Atom and RDF: read quickly where they are sound, and by the parser that forgives where they are not.
+"""RSS 0.9x to 2.0, RDF and Atom, with their extensions: from a document's tree to what a feed and its entries say.
 
-Which of the two read a feed cannot be seen in the result.
+What two formats read differently is read as feedparser does; tests compare the two.
 """
 
-import codecs
-import re
-from typing import Final
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
 
-from siftline.fetch.feed.draft import FeedDraft
-from siftline.fetch.feed.feeds import Feed
-from siftline.fetch.feed.finish import finish
-from siftline.fetch.feed.xml_fast import read_fast
-from siftline.fetch.feed.xml_guard import check_shape
+from lxml import etree
 
-_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"<\0", b"\0<", b"\0\0")
-# ESC stays: it switches alphabets in ISO-2022 encodings.
-_CONTROL = bytes(code for code in range(32) if code not in b"\t\n\r\x1b")
-
-_REFERENCE = re.compile(rb"&#(?:[xX]([0-9a-fA-F]+)|([0-9]+));?")
-
-_HEADER_CHARSET = re.compile(rb"""charset\s*=\s*["']?([\w:.-]+)""", re.IGNORECASE)
-_XML_ENCODING = re.compile(rb"""\s*<\?xml\s[^<>]*?encoding\s*=\s*["']([\w:.-]+)""", re.IGNORECASE)
-_UNICODE = re.compile(r"(?:utf|ucs|u|iso-10646-ucs)[-_]?(?:8|16|32|2|4)(?:le|be)?")
-_COMMON_ALPHABET = re.compile(
-    r"iso-8859-\d+|latin-?1|(?:windows|cp)-?125\d|koi8-[ru]|gb2312|gbk|gb18030|big5|euc-(?:jp|kr)|shift_jis"
+from siftline.fetch.feed.draft import HTML, PLAIN, XHTML, EntryDraft, FeedDraft, Link, Tag, Text, names_page
+from siftline.fetch.feed.xml_elements import (
+    XML,
+    address_of,
+    attributes_of,
+    base_of,
+    construct_of,
+    href_of,
+    joined,
+    local_name,
+    mended,
+    name_of,
+    text_of,
+    value_of,
 )
-_UTF8: Final = "application/xml; charset=utf-8"
+from siftline.fetch.feed.xml_tree import Element
+from siftline.text.instants import usual
+
+_RDF_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
+_ROOTS = frozenset({"rss", "rdf:rdf", "feed"})
+_ENTRIES = frozenset({"item", "entry"})
+_HAS_BASES = etree.XPath(
+    " or ".join(f"boolean(descendant-or-self::*/@{name})" for name in ("xml:base", "base", "BASE"))
+)
+
+_ITUNES_SCHEME = "http://www.itunes.com/"
+_MEDIA_SCHEME = "http://search.yahoo.com/mrss/category_schema"
+_TAGS_MAX = 1_000
 
 
-def parse_xml(body: bytes, *, url: str, content_type: str, max_entries: int) -> Feed:
-    """Return what an RSS, Atom or RDF feed says. Raises as ``siftline.fetch.feed.feeds``."""
-    return finish(_read(body, url, content_type, max_entries), url=url)
-
-
-def parse_xml_fast(body: bytes, *, url: str, content_type: str, max_entries: int = 50_000) -> Feed | None:
-    """Return what ``parse_xml`` would by its fast way alone; ``None`` where that doubts."""
-    draft = _fast(body, url, content_type, max_entries)
-    return None if draft is None else finish(draft, url=url)
-
-
-def parse_xml_lenient(body: bytes, *, url: str, content_type: str, max_entries: int = 50_000) -> Feed:
-    """Return what ``parse_xml`` would by its forgiving way alone. Raises as ``siftline.fetch.feed.feeds``."""
-    return finish(_lenient(body, url, content_type, max_entries), url=url)
-
-
-def _read(body: bytes, url: str, content_type: str, max_entries: int) -> FeedDraft:
-    draft = _fast(body, url, content_type, max_entries)
-    return _lenient(body, url, content_type, max_entries) if draft is None else draft
-
-
-def _fast(body: bytes, url: str, content_type: str, max_entries: int) -> FeedDraft | None:
-    if body.startswith(_WIDE):
+def read_feed(tree: Element, *, url: str, max_entries: int) -> FeedDraft | None:
+    """Return the feed that a document is, or ``None`` where it is none: no page is, whatever elements it has."""
+    if any(local_name(element) == "html" for element in (tree, *tree[:1])):
         return None
-    # XML without such characters is the rule, and to look for them takes as long as to find that there are none.
-    body = body.removeprefix(codecs.BOM_UTF8).lstrip()
-    draft = _as_it_is(body, url, content_type, max_entries)
-    if draft is None and len(bare := _bare(body)) < len(body):
-        draft = _as_it_is(bare, url, content_type, max_entries)
-    return draft
+    root = next((element for element in tree.iter() if name_of(element) in _ROOTS), tree)
+    draft = _FeedReader(root, max_entries).feed(joined(url, url))
+    return draft if name_of(root) in _ROOTS or draft.entries else None
 
 
-def _as_it_is(body: bytes, url: str, content_type: str, max_entries: int) -> FeedDraft | None:
-    alphabet = _alphabet(body, content_type)
-    if alphabet is not None:
-        if not _COMMON_ALPHABET.fullmatch(alphabet):
-            return None
-        try:
-            body = body.decode("gb18030" if alphabet == "gb2312" else alphabet).encode()
-        except (UnicodeError, LookupError):
-            return None
-    return read_fast(body, url=url, max_entries=max_entries)
+# A method of a ``_Reader`` and not one bound to it: a reader that held those of its own would be a circle, and what it
+# has read would stay until the garbage collector comes.
+_Handler = Callable[[Any, Element], None]
 
 
-def _lenient(body: bytes, url: str, content_type: str, max_entries: int) -> FeedDraft:
-    """Characters that XML forbids are dropped before parsing, so that one of them costs no entry."""
-    from siftline.fetch.feed.xml_lenient import read_lenient  # noqa: PLC0415 - dear to load, and most feeds do without
+class _Reader:
+    """Reads the children of one kind of element (an entry, a feed) into its draft, in document order."""
 
-    if not body.startswith(_WIDE):
-        body = _REFERENCE.sub(_legal_reference, _bare(body))
-        if _alphabet(body, content_type) is None:
-            body, is_utf8 = _readable(body)
-            content_type = _UTF8 if is_utf8 else content_type
-    check_shape(body)
-    return read_lenient(body, url=url, content_type=content_type, max_entries=max_entries)
+    handlers: Mapping[str, _Handler] = {}
+
+    def __init__(self, root: Element, *, has_bases: bool) -> None:
+        self.is_atom = name_of(root) == "feed"
+        self.has_bases = has_bases
+        self.base = ""
+        """The address that relative ones within the element being read count from."""
+        self.links: list[Link] = []
+        self.authors: list[str] = []
+        self._by_tag: dict[str, _Handler] = {}
+
+    def read(self, element: Element) -> None:
+        """Read every child of an element."""
+        by_tag, outer = self._by_tag, self.base
+        for child in element:
+            handler = by_tag.get(child.tag) or self._handler(child)
+            if self.has_bases:
+                self.base = base_of(child, outer)
+            handler(self, child)
+        self.base = outer
+
+    def _handler(self, element: Element) -> _Handler:
+        found = self.handlers.get(name_of(element)) or self.handlers.get("", _Reader.pass_over)
+        self._by_tag[element.tag] = found
+        return found
+
+    def pass_over(self, element: Element) -> None:
+        """Leave an element that says nothing to us."""
+
+    def text(self, element: Element, default: str) -> Text:
+        """Return a text construct; without a type it is of the ``default`` one."""
+        if default != XHTML and not len(element) and not element.keys():
+            return Text(text_of(element), default, self.base)
+        return construct_of(element, self.base, default, is_atom=self.is_atom)
+
+    def link(self, element: Element) -> None:
+        """Read a link: its address is an attribute in Atom, its text in RSS."""
+        attributes = attributes_of(element)
+        rel, media_type, href = "alternate", HTML, None
+        if attributes:
+            rel = attributes.get("rel", "alternate")
+            media_type = attributes.get("type", "application/atom+xml" if rel == "self" else HTML)
+            href = href_of(attributes)
+        href = address_of(element, self.base).replace("&amp;", "&") if href is None else joined(self.base, href)
+        self.links.append(Link(href, rel, media_type, attributes))
+
+    def author(self, element: Element) -> None:
+        """Read a person: a text in RSS, name and addresses in Atom."""
+        found = {local_name(child): text_of(child) for child in element}
+        self.authors.append(found.get("name") or found.get("email") or mended((element.text or "").strip()))
 
 
-def _bare(body: bytes) -> bytes:
-    """Return the body without what may not stand in XML, nor before it."""
-    return body.translate(None, delete=_CONTROL).removeprefix(codecs.BOM_UTF8).lstrip()
+class _EntryReader(_Reader):
+    """Reads entries, one after the other."""
+
+    def __init__(self, root: Element, *, has_bases: bool) -> None:
+        super().__init__(root, has_bases=has_bases)
+        self.draft = EntryDraft()
+        self._has_title = self._has_summary = self._has_content = False
+        self._tags: list[list[str | None]] = []
+        self._tagged: set[tuple[str | None, ...]] = set()
+
+    def entry(self, element: Element, base: str) -> EntryDraft:
+        """Return the entry that an element is."""
+        draft = self.draft = EntryDraft()
+        self.base, self.links, self.authors = base, draft.links, draft.authors
+        self._has_title = self._has_summary = self._has_content = False
+        self._tags, self._tagged = [], set()
+        if element.keys():
+            draft.guid = element.get(_RDF_ABOUT) or ""
+            attributes = attributes_of(element)
+            if "href" in attributes:
+                self.link(element)
+            draft.updated_at = attributes.get("lastmod", "")
+        self.read(element)
+        if self._tags:
+            draft.tags = [Tag(term, label) for term, _, label in self._tags]
+        return draft
+
+    def title(self, element: Element) -> None:
+        """Read a title: the first that says something counts."""
+        if not self._has_title:
+            self.draft.title = self.text(element, PLAIN)
+            self._has_title = bool(self.draft.title.value)
+
+    def media_title(self, element: Element) -> None:
+        """Read the title of a file: it stands for an entry without one."""
+        if not self._has_title:
+            self.draft.title = self.text(element, PLAIN)
+
+    def summary(self, element: Element) -> None:
+        """Read a summary; a second one is taken for content."""
+        self._describe(element, PLAIN)
+
+    def description(self, element: Element) -> None:
+        """Read a description, which in RSS is summary or content."""
+        self._describe(element, HTML)
+
+    def _describe(self, element: Element, default: str) -> None:
+        if self._has_summary and not self._has_content:
+            self.content(element)
+            return
+        self.draft.summary = self.text(element, default)
+        self._has_summary = True
+
+    def content(self, element: Element, default: str = PLAIN) -> None:
+        """Read a body."""
+        self._has_content = True
+        self.draft.contents.append(self.text(element, default))
+        self._has_summary = True
+
+    def encoded(self, element: Element) -> None:
+        """Read a body that is HTML in text (content:encoded)."""
+        self.content(element, HTML)
+
+    def body(self, element: Element) -> None:
+        """Read a body that is XHTML in elements."""
+        self.draft.contents.append(self.text(element, XHTML))
+        self._has_summary = True
+
+    def guid(self, element: Element) -> None:
+        """Read a GUID or an id; unless it says otherwise it is an address, too."""
+        if attributes_of(element).get("ispermalink", "true") != "true":
+            self.draft.guid = text_of(element)
+            return
+        # A name is made absolute as well, so that it stays the GUID that it has always been.
+        self.draft.guid = address_of(element, self.base)
+        self.draft.permalink = self.draft.guid if self.is_atom or names_page(text_of(element)) else ""
+
+    def published(self, element: Element) -> None:
+        """Read when the entry was published."""
+        self.draft.published_at = _moment(element)
+
+    def updated(self, element: Element) -> None:
+        """Read when the entry was changed."""
+        self.draft.updated_at = _moment(element)
+
+    def created(self, element: Element) -> None:
+        """Read when the entry was made."""
+        self.draft.created_at = _moment(element)
+
+    def enclosure(self, element: Element) -> None:
+        """Read a file that the entry brings along."""
+        attributes = attributes_of(element)
+        self.links.append(Link(href_of(attributes) or "", "enclosure", attributes.get("type", ""), attributes))
+
+    def rights(self, element: Element) -> None:  # noqa: ARG002 - a handler
+        """Note a licence: it counts among the links of an entry, and leads to none of its pages."""
+        self.links.append(Link("", "license"))
+
+    def category(self, element: Element) -> None:
+        """Read a category: in Atom it is said by attributes, in RSS by the text."""
+        attributes = attributes_of(element)
+        if attributes:
+            scheme = attributes.get("scheme", attributes.get("domain"))
+            self._tag(attributes.get("term"), scheme, attributes.get("label"))
+        self._term(text_of(element))
+
+    def media_category(self, element: Element) -> None:
+        """Read a category after Media RSS."""
+        attributes = attributes_of(element)
+        self._tag(attributes.get("term"), attributes.get("scheme", _MEDIA_SCHEME), attributes.get("label"))
+        self._term(text_of(element))
+
+    def itunes_category(self, element: Element) -> None:
+        """Read a category of podcasts."""
+        self._tag(attributes_of(element).get("text"), _ITUNES_SCHEME, None)
+        self._term(text_of(element))
+
+    def keywords(self, element: Element) -> None:
+        """Read words between commas (itunes:keywords, media:keywords)."""
+        for word in value_of(element).split(","):
+            if word.strip():
+                self._tag(word.strip(), _ITUNES_SCHEME if name_of(element) == "itunes:keywords" else None, None)
+
+    def _tag(self, *parts: str | None) -> None:
+        if any(parts) and parts not in self._tagged and len(self._tags) < _TAGS_MAX:
+            self._tagged.add(parts)
+            self._tags.append(list(parts))
+
+    def _term(self, text: str) -> None:
+        if text and self._tags and not self._tags[-1][0]:
+            last = self._tags[-1]
+            self._tagged.discard(tuple(last))
+            last[0] = text
+            self._tagged.add(tuple(last))
+        elif text:
+            self._tag(text, None, None)
+
+    def media_content(self, element: Element) -> None:
+        """Read a file after Media RSS, and what is said of it within."""
+        self.draft.media.append(attributes_of(element))
+        self.read(element)
+
+    def thumbnail(self, element: Element) -> None:
+        """Read a picture's address."""
+        attributes = attributes_of(element)
+        self.draft.thumbnails.append(attributes["url"] if "url" in attributes else address_of(element, self.base))
+
+    def icon(self, element: Element) -> None:
+        """Read a podcast episode's picture."""
+        attributes = attributes_of(element)
+        self.draft.image = attributes.get("href") or attributes.get("url") or self.draft.image
+
+    def transcript(self, element: Element) -> None:
+        """Read where a transcript is (podcast:transcript)."""
+        self.draft.transcripts.append(attributes_of(element))
+
+    def duration(self, element: Element) -> None:
+        """Read a running time (itunes:duration)."""
+        self.draft.duration = value_of(element)
+
+    def comments(self, element: Element) -> None:
+        """Read where the entry is discussed."""
+        self.draft.comments = "" if element.keys() else address_of(element, self.base)
+
+    def original_link(self, element: Element) -> None:
+        """Read the address behind a counting redirect."""
+        self.draft.original_link = value_of(element)
+
+    handlers: Mapping[str, _Handler] = {
+        **dict.fromkeys(("published", "issued", "pubdate", "dcterms:issued"), published),
+        **dict.fromkeys(("updated", "modified", "lastbuilddate", "dc:date", "dcterms:modified"), updated),
+        **dict.fromkeys(("created", "dcterms:created"), created),
+        **dict.fromkeys(("title", "dc:title"), title),
+        "media:title": media_title,
+        **dict.fromkeys(("summary", "itunes:summary"), summary),
+        **dict.fromkeys(("description", "dc:description", "media:description", "abstract"), description),
+        "content": content,
+        **dict.fromkeys(("content:encoded", "fullitem"), encoded),
+        **dict.fromkeys(("body", "xhtml:body"), body),
+        **dict.fromkeys(("guid", "id"), guid),
+        "link": _Reader.link,
+        **dict.fromkeys(("author", "managingeditor", "dc:creator", "dc:author", "itunes:author"), _Reader.author),
+        **dict.fromkeys(("category", "keywords", "dc:subject"), category),
+        "media:category": media_category,
+        "itunes:category": itunes_category,
+        **dict.fromkeys(("itunes:keywords", "media:keywords"), keywords),
+        **dict.fromkeys(("cc:license", "creativecommons:license"), rights),
+        "enclosure": enclosure,
+        "media:content": media_content,
+        "media:group": _Reader.read,
+        "media:thumbnail": thumbnail,
+        **dict.fromkeys(("itunes:image", "itunes:link"), icon),
+        "podcast:transcript": transcript,
+        "itunes:duration": duration,
+        "comments": comments,
+        "feedburner:origlink": original_link,
+    }
 
 
-def _alphabet(body: bytes, content_type: str) -> str | None:
-    """Return the alphabet that the header, or else the body, claims; ``None`` for UTF-8, and where no claim counts.
+class _FeedReader(_Reader):
+    """Reads a feed: its own words, and its entries, beside its channel as RSS 0.9 and 1.0 have them or within it."""
 
-    "us-ascii" is what text/xml without a charset would mean by RFC 3023, and nobody means it; UTF-16 would not have
-    been read as far as its claim.
-    """
-    claims = (_HEADER_CHARSET.search(content_type.encode("ascii", "ignore")), _XML_ENCODING.match(body))
-    labels = (claim[1].decode("ascii", "ignore").lower() for claim in claims if claim)
-    label = next((label for label in labels if label not in {"us-ascii", "ascii"}), "utf-8")
-    return None if _UNICODE.fullmatch(label) else label
+    def __init__(self, root: Element, max_entries: int) -> None:
+        super().__init__(root, has_bases=_HAS_BASES(root))
+        self.draft = FeedDraft(is_atom=self.is_atom, links=self.links, authors=self.authors)
+        self._root = root
+        self._entry = _EntryReader(root, has_bases=self.has_bases)
+        self._max_entries = max_entries
+        self._has_title = False
+        self._subtitle = self._summary = self.draft.description
+        self._pictures = {"image": "", "logo": "", "icon": ""}
+
+    def feed(self, url: str) -> FeedDraft:
+        """Return the feed that the document is."""
+        root, draft = self._root, self.draft
+        self.base = base_of(root, url)
+        draft.language = (root.get(f"{XML}lang") or root.get("lang") or "").replace("_", "-")
+        self.read(root)
+        draft.description = self._subtitle or self._summary
+        draft.image = next(filter(None, self._pictures.values()), "")
+        return draft
+
+    def entry(self, element: Element) -> None:
+        """Read an entry, or count it where there are enough."""
+        if len(self.draft.entries) < self._max_entries:
+            self.draft.entries.append(self._entry.entry(element, self.base))
+        else:
+            self.draft.skipped += 1
+
+    def other(self, element: Element) -> None:
+        """Read the entries in what is no part of a feed: what was left open before them."""
+        for child in element:
+            if name_of(child) in _ENTRIES:
+                self.entry(child)
+            else:
+                self.other(child)
+
+    def title(self, element: Element) -> None:
+        """Read the feed's title: the first that says something counts."""
+        if not self._has_title:
+            self.draft.title = self.text(element, PLAIN)
+            self._has_title = bool(self.draft.title.value)
+
+    def subtitle(self, element: Element) -> None:
+        """Read what the feed says of itself."""
+        self._subtitle = self.text(element, PLAIN)
+
+    def description(self, element: Element) -> None:
+        """Read what the channel says of itself."""
+        self._subtitle = self.text(element, HTML)
+
+    def summary(self, element: Element) -> None:
+        """Read what a podcast says of itself at length."""
+        self._summary = self.text(element, PLAIN)
+
+    def language(self, element: Element) -> None:
+        """Read the feed's language."""
+        self.draft.language = text_of(element)
+
+    def picture(self, element: Element) -> None:
+        """Read the address of a logo or an icon (Atom)."""
+        self._pictures[name_of(element)] = "" if element.keys() else address_of(element, self.base)
+
+    def itunes_image(self, element: Element) -> None:
+        """Read the address of a podcast's picture."""
+        attributes = attributes_of(element)
+        self._pictures["image"] = attributes.get("href") or attributes.get("url") or self._pictures["image"]
+
+    def image(self, element: Element) -> None:
+        """Read a channel's picture, which has a title and a link of its own."""
+        for child in element:
+            if name_of(child) == "url":
+                self._pictures["image"] = address_of(child, self.base)
+
+    def ttl(self, element: Element) -> None:
+        """Read for how many minutes the feed stays as it is."""
+        self.draft.ttl = value_of(element)
+
+    def skips(self, element: Element) -> None:
+        """Read the hours or days in which the feed does not change."""
+        for child in element:
+            name = name_of(child)
+            if name == "hour":
+                self.draft.skip_hours.append(value_of(child))
+            elif name == "day":
+                self.draft.skip_days.append(value_of(child))
+
+    handlers: Mapping[str, _Handler] = {
+        **dict.fromkeys(_ENTRIES, entry),
+        "channel": _Reader.read,
+        **dict.fromkeys(("title", "dc:title"), title),
+        **dict.fromkeys(("subtitle", "tagline", "itunes:subtitle"), subtitle),
+        **dict.fromkeys(("description", "dc:description", "abstract"), description),
+        **dict.fromkeys(("summary", "itunes:summary"), summary),
+        **dict.fromkeys(("language", "dc:language"), language),
+        "link": _Reader.link,
+        **dict.fromkeys(("author", "managingeditor", "dc:creator", "dc:author", "itunes:author"), _Reader.author),
+        **dict.fromkeys(("logo", "icon"), picture),
+        "image": image,
+        **dict.fromkeys(("itunes:image", "itunes:link"), itunes_image),
+        **dict.fromkeys(("skiphours", "skipdays"), skips),
+        "ttl": ttl,
+        "": other,
+    }
 
 
-def _readable(body: bytes) -> tuple[bytes, bool]:
-    """Return a body that claims to be UTF-8 with U+FFFD for the bytes that are not, and whether it is UTF-8 then.
-
-    Without a claim it counts as UTF-8 too (XML 1.0, section 4.3.3). Where such bytes outnumber the characters that
-    UTF-8 makes sense of, it is read as Windows-1252. One stray byte in text that is ASCII else is such a body, and
-    rightly so: the rest reads the same in both, and alone a byte is nearly always a quotation mark or an accented
-    letter of that alphabet. Two together are no sign of UTF-8 cut short: "é" and a no-break space look like it.
-    What does not begin as markup is no kin of ASCII, and left to feedparser's own guess.
-    """
-    try:
-        body.decode("utf-8")
-    except UnicodeDecodeError:
-        if not body.startswith(b"<"):
-            return body, False
-        text = body.decode("utf-8", "replace")
-        damaged = text.count("\ufffd")
-        understood = len(text) - len(text.encode("ascii", "ignore")) - damaged
-        return (text if damaged <= understood else body.decode("cp1252", "replace")).encode(), True
-    return body, True
-
-
-def _legal_reference(match: re.Match[bytes]) -> bytes:
-    """Drop a reference to a character that XML forbids (XML 1.0, section 2.2) or that is none at all; keep others."""
-    code = int(match[1], 16) if match[1] else int(match[2][:10])
-    return match[0] if code in {9, 10, 13} or 32 <= code < 0xD800 or 0xE000 <= code < 0x110000 else b""
+def _moment(element: Element) -> datetime | str:
+    """Return the instant that an element names in the usual form, else its text."""
+    text = text_of(element)
+    return usual(text) or text

@@ -1,212 +1,136 @@
-"""A sound XML document as a tree, and its names and values as feeds mean them.
+"""A feed's bytes as a tree: decoded, and read by lxml; repaired first where they are not well-formed.
 
-Nothing outside the document is ever read: no entities, no DTD, no network (lxml's own defaults said explicitly). What
-libxml2 refuses by itself (levels beyond 256, texts beyond 10 MB, undefined entities, anything not well-formed) and
-what a feed has no use for is doubted: the forgiving way reads it, or refuses it by name.
+Nothing outside the document is ever read: no entities, no DTD, no network (lxml's own defaults said explicitly).
 """
 
-import contextlib
+import codecs
 import re
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Iterator
+from typing import TypeAlias
 
 from lxml import etree
 
-from siftline.fetch.feed import sanitised
-from siftline.fetch.feed.xml_guard import ATTRIBUTES_MAX, check_shape, check_size
+from siftline.fetch.feed.feeds import FeedTooComplexError
+from siftline.fetch.feed.xml_repair import ATTRIBUTES_MAX, NODES_MAX, repaired, too_many
 
+Element: TypeAlias = etree._Element  # noqa: SLF001 - lxml has no public name for what it makes
 
-class DoubtError(Exception):
-    """The fast way might read the feed otherwise than the forgiving one."""
+# The longer marks first: UTF-32 begins as UTF-16 does.
+_WIDE = (
+    (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (b"<\0\0\0", "utf-32-le"),
+    (b"\0\0\0<", "utf-32-be"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"), (b"<\0", "utf-16-le"),
+    (b"\0<", "utf-16-be"),
+)  # fmt: skip
+_HEADER_CHARSET = re.compile(rb"""charset\s*=\s*["']?([\w:.-]+)""", re.IGNORECASE)
+_XML_ENCODING = re.compile(rb"""\s*<\?xml\s[^<>]*?encoding\s*=\s*["']([\w:.-]+)""", re.IGNORECASE)
+_UNICODE = re.compile(r"(?:utf|ucs|u|iso-10646-ucs)[-_]?(?:8|16|32|2|4)(?:le|be)?")
+# Encodings of Python's that are no alphabets, some of them dear to decode.
+_NO_ALPHABETS = re.compile(r"idna|punycode|(?:raw[-_ ])?unicode[-_ ]escape|undefined|utf[-_ ]?7|u7")
 
-
-XML_NAMESPACE = "{http://www.w3.org/XML/1998/namespace}"
-# Feeds' namespaces, in lower case as they are compared, by the prefix that they usually have. Those of the formats
-# themselves have none: elements of Atom within RSS mean what they mean in Atom.
-_PREFIXES = {
-    "": "",
-    "http://backend.userland.com/rss": "",
-    "http://blogs.law.harvard.edu/tech/rss": "",
-    "http://purl.org/rss/1.0/": "",
-    "http://my.netscape.com/rdf/simple/0.9/": "",
-    "http://www.w3.org/2005/atom": "",
-    "http://purl.org/atom/ns#": "",
-    "http://purl.org/rss/1.0/modules/rss091#": "",
-    "http://purl.org/dc/elements/1.1/": "dc",
-    "http://purl.org/dc/terms/": "dcterms",
-    "http://purl.org/rss/1.0/modules/content/": "content",
-    "http://www.itunes.com/dtds/podcast-1.0.dtd": "itunes",
-    "http://search.yahoo.com/mrss": "media",
-    "http://search.yahoo.com/mrss/": "media",
-    "http://rssnamespace.org/feedburner/ext/1.0": "feedburner",
-    "https://podcastindex.org/namespace/1.0": "podcast",
-    "https://github.com/podcastindex-org/podcast-namespace/blob/main/docs/1.0.md": "podcast",
-    "http://www.w3.org/1999/02/22-rdf-syntax-ns#": "rdf",
-    "http://www.w3.org/1999/xhtml": "xhtml",
-    "http://web.resource.org/cc/": "cc",
-    "http://creativecommons.org/ns#license": "cc",
-    "http://backend.userland.com/creativecommonsrssmodule": "creativecommons",
-    "http://cyber.law.harvard.edu/rss/creativecommonsrssmodule.html": "creativecommons",
-    "http://purl.org/rss/1.0/modules/slash/": "slash",
-    "http://purl.org/rss/1.0/modules/syndication/": "sy",
-    "http://wellformedweb.org/commentapi/": "wfw",
-    "http://webns.net/mvcb/": "admin",
-    "http://www.georss.org/georss": "georss",
-    "http://www.opengis.net/gml": "gml",
-    "http://www.w3.org/2003/01/geo/wgs84_pos#": "geo",
-    "http://podlove.org/simple-chapters": "psc",
-}
-# Elements of other namespaces are told by their prefix where it is one of these (as feedparser does).
-_SPOKEN_FOR = frozenset(_PREFIXES.values())
-_ATOM = "http://www.w3.org/2005/Atom"
-_RSS_1 = frozenset({"http://purl.org/rss/1.0/", "http://my.netscape.com/rdf/simple/0.9/"})
-_NAMESPACES_UNCHECKED = ATTRIBUTES_MAX
-_NO_ATTRIBUTES: Mapping[str, str] = MappingProxyType({})
-_NAME = re.compile(r"(?:tag|urn|uuid):[^\s\[\]]*")
+_CONTROL = bytes(code for code in range(32) if code not in b"\t\n\r")
 _ROOT = re.compile(rb"<[A-Za-z_]")
-_DECLARATION = re.compile(rb"xmlns")
+_UNREAD = re.compile(rb"""<!DOCTYPE|<!ENTITY|version=['"]1\.1""")
+_NAMESPACE = re.compile(rb"""xmlns[\w:.-]*+\s*+=\s*+["'][^"'<>]*+""")
+_SECTION = re.compile(rb"<!\[CDATA\[.*?\]\]>|<!--.*?-->", re.DOTALL)
+_NODE_BYTES = len(b"<a/>")
+_VALUE = re.compile(rb"""=\s*+["']""")
 _FLOODED = etree.XPath(f"boolean(descendant-or-self::*/@*[{ATTRIBUTES_MAX + 1}])")
-_SCHEME_SLASHES = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)/+")
-_C1 = re.compile("[\x80-\x9f]")
-# Attributes that mean something wherever they stand; of a foreign namespace they would be mistaken for ours.
-_MEANT = frozenset({
-    "base", "domain", "href", "ispermalink", "label", "lang", "language", "length", "mode", "rel", "scheme", "src",
-    "term", "text", "type", "uri", "url", "version",
-})  # fmt: skip
-# Those that are written as we look for them, and nearly all that there are.
-_USUAL = frozenset({
-    "domain", "duration", "height", "href", "ispermalink", "label", "language", "length", "medium", "rel", "scheme",
-    "term", "title", "type", "url", "width",
-})  # fmt: skip
-_KEYWORDS = ("rel", "type")
 
 
-def tree_of(body: bytes) -> etree._Element:
-    """Return the root of a document in UTF-8. Raises ``DoubtError``, and ``FeedTooComplexError`` for a flood."""
-    root_at = _ROOT.search(body)
-    head = body[: root_at.start()] if root_at else body
-    if b"<!DOCTYPE" in head or b"<!ENTITY" in head or b"version='1.1'" in head or b'version="1.1"' in head:
-        raise DoubtError
-    check_size(body)
-    parser = etree.XMLParser(
+def tree_of(body: bytes, content_type: str) -> Element:
+    """Return the root of a document; what was repaired stands within one element more.
+
+    Raises ``FeedTooComplexError`` for what is built to hurt.
+    """
+    # XML without forbidden characters is the rule, and to look for them takes as long as to find that there are none.
+    utf8 = _utf8(body, content_type)
+    root = _well_formed(utf8)
+    if root is None:
+        bare = utf8.translate(None, delete=_CONTROL).removeprefix(codecs.BOM_UTF8).lstrip()
+        root = _well_formed(bare) if len(bare) < len(utf8) else None
+        if root is None:
+            root = etree.fromstring(repaired(_readable(bare)).encode(), _parser(recover=True))
+    return root
+
+
+def _parser(*, recover: bool) -> etree.XMLParser:
+    return etree.XMLParser(
         encoding="utf-8",
         resolve_entities=False,
         no_network=True,
         load_dtd=False,
         dtd_validation=False,
-        huge_tree=False,
-        recover=False,
+        huge_tree=recover,  # what was repaired is not deeper or larger than we let it
+        recover=recover,
         remove_comments=True,
         remove_pis=True,
         strip_cdata=True,
         collect_ids=False,
     )
+
+
+def _well_formed(body: bytes) -> Element | None:
+    root_at = _ROOT.search(body)
+    _check_size(body)
+    if _UNREAD.search(body, 0, root_at.start() if root_at else len(body)):
+        return None
+    if body.count(b"xmlns") > ATTRIBUTES_MAX and len(set(_NAMESPACE.findall(body))) > ATTRIBUTES_MAX:
+        return None  # repairing counts those that are no text
     try:
-        root = etree.fromstring(body, parser)
-    except (etree.XMLSyntaxError, ValueError) as error:
-        raise DoubtError from error
+        root = etree.fromstring(body, _parser(recover=False))
+    except (etree.XMLSyntaxError, ValueError):
+        return None
     if _FLOODED(root):
-        raise DoubtError
-    if len(_DECLARATION.findall(body)) > _NAMESPACES_UNCHECKED:
-        check_shape(body)
+        raise FeedTooComplexError(f"An element of the feed has more than {ATTRIBUTES_MAX} attributes.")
     return root
 
 
-def kind_of(root: etree._Element) -> str:
-    """Return ``rss``, ``rdf`` or ``atom``. Raises ``DoubtError`` for other roots, and for those of two kinds."""
-    name = name_of(root)
-    declared = set(root.nsmap.values())
-    if root.tag == f"{{{_ATOM}}}feed" and not declared & _RSS_1:
-        return "atom"
-    if name == "rss":
-        return "rss"
-    if name == "rdf:rdf" and declared & _RSS_1 and _ATOM not in declared:
-        return "rdf"
-    raise DoubtError
+def _check_size(body: bytes) -> None:
+    """Raise ``FeedTooComplexError`` for a flood of elements and attributes; texts that look like some are none."""
+    if len(body) <= NODES_MAX * _NODE_BYTES or body.count(b"<") + body.count(b"=") <= NODES_MAX:
+        return
+    end = max(body.rfind(b"]]>"), body.rfind(b"-->")) + 3
+    body = _SECTION.sub(b"", body[:end]) + body[end:]
+    if body.count(b"<") - body.count(b"</") + sum(1 for _ in _VALUE.finditer(body)) > NODES_MAX:
+        raise too_many()
 
 
-def name_of(element: etree._Element) -> str:
-    """Return an element's name in lower case, under its namespace's usual prefix; ``?`` for one that means nothing.
-
-    Raises ``DoubtError`` where feedparser would take a foreign element for one of a feed.
-    """
-    namespace, _, local = element.tag.rpartition("}")
-    namespace = namespace[1:].lower()
-    prefix = "" if "backend.userland.com/rss" in namespace else _PREFIXES.get(namespace)
-    if prefix is None:
-        given = element.prefix
-        if given is None or given.lower() in _SPOKEN_FOR:
-            raise DoubtError
-        return "?"
-    return f"{prefix}:{local}".lower() if prefix else local.lower()
-
-
-def attributes_of(element: etree._Element) -> Mapping[str, str]:
-    """Return an element's own attributes by their names in lower case; ``rel`` and ``type`` have lower values, too."""
-    items = element.items()
-    if not items:
-        return _NO_ATTRIBUTES
-    found = dict(items)
-    if _USUAL.issuperset(found):
-        if "rel" in found:
-            found["rel"] = found["rel"].lower()
-        if "type" in found:
-            found["type"] = found["type"].lower()
-        return found
-    found = {}
-    for name, value in items:
-        if name[0] == "{":
-            namespace, _, local = name.rpartition("}")
-            known = _PREFIXES.get(namespace[1:].lower()) or f"{namespace}}}" == XML_NAMESPACE
-            if not known and local.lower() in _MEANT:
-                raise DoubtError
+def _utf8(body: bytes, content_type: str) -> bytes:
+    """Return a document in UTF-8 where its first bytes, its header or itself claim another alphabet; else as it is."""
+    for mark, encoding in _WIDE:
+        if body.startswith(mark):
+            return body.decode(encoding, "replace").removeprefix("\ufeff").encode("utf-8", "replace").lstrip()
+    body = body.removeprefix(codecs.BOM_UTF8).lstrip()
+    for label in _claimed(body, content_type):
+        if _UNICODE.fullmatch(label):
+            break  # UTF-16 would not have been read as far as its claim
+        try:
+            return body.decode("gb18030" if label == "gb2312" else label).encode()
+        except (UnicodeError, LookupError):
             continue
-        key = name.lower()
-        found[key] = value.lower() if key in _KEYWORDS else value
-    return found
+    return body
 
 
-def leaf(element: etree._Element) -> str:
-    """Return the text of an element, stripped. Raises ``DoubtError`` for an element that has others within it."""
-    if len(element):
-        raise DoubtError
-    return (element.text or "").strip()
+def _claimed(body: bytes, content_type: str) -> Iterator[str]:
+    """Yield the alphabets that the header and the body claim.
+
+    "us-ascii" is what text/xml without a charset would mean by RFC 3023, and nobody means it.
+    """
+    for claim in (_HEADER_CHARSET.search(content_type.encode("ascii", "ignore")), _XML_ENCODING.match(body)):
+        label = claim[1].decode("ascii", "ignore").lower() if claim else ""
+        if label not in {"", "us-ascii", "ascii"} and not _NO_ALPHABETS.fullmatch(label):
+            yield label
 
 
-def text_in(element: etree._Element) -> str:
-    """Return the text of a ``leaf``, ``mended``."""
-    if len(element):
-        raise DoubtError
-    text = element.text
-    if text is None:
-        return ""
-    text = text.strip()
-    return text if text.isascii() else mended(text)
+def _readable(body: bytes) -> str:
+    """Return a body that claims to be UTF-8 as text, with U+FFFD for the bytes that are not.
 
-
-def mended(text: str) -> str:
-    """Return text with two faults of feeds undone: UTF-8 that was encoded twice, and Windows-1252 read as Latin-1."""
-    if text.isascii():
-        return text
-    with contextlib.suppress(UnicodeError):
-        text = text.encode("iso-8859-1").decode("utf-8")
-    return _C1.sub(_from_windows, text)
-
-
-def _from_windows(match: re.Match[str]) -> str:
-    try:
-        return match[0].encode("iso-8859-1").decode("cp1252")
-    except UnicodeDecodeError:
-        return match[0]
-
-
-def joined(base: str, address: str) -> str:
-    """Return an address as absolute as its base makes it; empty where it is none."""
-    if not address.startswith("/"):
-        if sanitised.is_plain_url(address) or _NAME.fullmatch(address):
-            return address
-        address = _SCHEME_SLASHES.sub(r"\1", address)
-    try:
-        return sanitised.resolved(base, address)
-    except ValueError:
-        return ""
+    Without a claim it counts as UTF-8 too (XML 1.0, section 4.3.3). Where such bytes outnumber the characters that
+    UTF-8 makes sense of, it is read as Windows-1252. One stray byte in text that is ASCII else is such a body, and
+    rightly so: the rest reads the same in both, and alone a byte is nearly always a quotation mark or an accented
+    letter of that alphabet. Two together are no sign of UTF-8 cut short: "é" and a no-break space look like it.
+    """
+    text = body.decode("utf-8", "replace")
+    damaged = text.count("\ufffd") - body.count("\ufffd".encode())
+    understood = len(text) - len(text.encode("ascii", "ignore")) - damaged
+    return text if damaged <= understood else body.decode("cp1252", "replace")

@@ -8,8 +8,8 @@ from siftline.fetch.feed.identity import Identified, Mark, marked
 from siftline.fetch.kinds.confined_reader import MEMORY_BYTES, ConfinedReader
 from siftline.net.reddit_address import Listing
 
-_PARSE = "siftline.fetch.feed.feeds:parse"
-_PARSE_IDENTIFIED = "siftline.fetch.feed.identity:parse_identified"
+_PARSE = "siftline.fetch.feed.feed_parser:parse"
+_PARSE_IDENTIFIED = "siftline.fetch.feed.feed_parser:parse_identified"
 _POSTS = "siftline.fetch.kinds.reddit:posts"
 ENTRIES_MAX = 50_000
 """What a feed lists beyond is skipped: each entry is looked up and written in one transaction."""
@@ -29,7 +29,7 @@ class FeedReader(ConfinedReader):
         self._max_entries = max_entries
 
     def read(self, body: bytes, *, url: str, content_type: str = "") -> Feed:
-        """Return what a feed says; as ``siftline.fetch.feed.feeds.parse``, and under a limit of time and memory.
+        """Return what a feed says; as ``siftline.fetch.feed.feed_parser.parse``, and under a limit of time and memory.
 
         Raises ``NotAFeedError``, ``FeedTooComplexError`` (also when a limit is passed) and ``FeedUnreadableError``.
         """

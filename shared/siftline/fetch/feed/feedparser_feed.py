@@ -1,10 +1,10 @@
-"""Feeds in any state of repair, through feedparser, which forgives nearly everything; only the reading is its own.
+"""What feedparser says of a feed: for what our reader finds no document in, and the judge of our reader in tests.
 
-It is told to keep what it would drop or mix up: all transcripts and skip times, the podcast's owner beside its author.
+Only the reading is feedparser's: what it found goes the rest of our way. It is told to keep what it would drop or mix
+up: all transcripts and skip times, the podcast's owner beside its author.
 """
 
 import io
-import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -12,17 +12,7 @@ import feedparser  # type: ignore[import-untyped]  # it has no type information
 from feedparser import api
 
 from siftline.fetch.feed.draft import EntryDraft, FeedDraft, Link, Tag, Text, names_page
-from siftline.fetch.feed.feeds import FeedUnreadableError, NotAFeedError
-from siftline.fetch.feed.finish import FAULTS
 
-# The elements of every extension but those that carry an entry's own words; and the sizes of a feed's logo.
-_EXTENSION = re.compile(
-    rb"</?(?:(?!(?:atom|a10|content|dc|rdf|rss|xhtml|html):)[A-Za-z_][\w.-]*:[\w.-]+|width|height)(?:\s[^<>]*)?/?>"
-)
-_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
-_CDATA = re.compile(rb"<!\[CDATA\[.*?\]\]>", re.DOTALL)
-_BEGIN = re.compile(rb"<(?:(?:rss|atom):)?(?:item|entry)(?=[\s>])", re.IGNORECASE)
-_BEGIN_OR_END = re.compile(rb"<(/?)(?:(?:rss|atom):)?(?:item|entry)[\s>]", re.IGNORECASE)
 _TAGS_MAX = 1_000
 
 _Raw = Mapping[str, Any]
@@ -77,13 +67,13 @@ class _Kept:
             super()._add_tag(term, scheme, label)  # type: ignore[misc]  # as above
 
     def _start_title(self: Any, attributes: dict[str, str]) -> None:
-        if self.inentry and self.inimage:
-            self.push("unkept", 0)  # an entry's picture has a title, too
+        if self.inimage or self.insource:
+            self.push("unkept", 0)  # a picture has a title, too
         else:
             super()._start_title(attributes)  # type: ignore[misc]  # as above
 
     def _end_title(self: Any) -> None:
-        if self.inentry and self.inimage:
+        if self.inimage or self.insource:
             self.pop("unkept")
         else:
             super()._end_title()  # type: ignore[misc]  # as above
@@ -92,6 +82,7 @@ class _Kept:
         if self.inentry and self.inimage:
             self.push("unkept", 0)
         else:
+            self.hasContent = self.hasContent or not self.inentry  # a feed has no content that its summary could be
             super()._start_description(attributes)  # type: ignore[misc]  # as above
 
     def _end_description(self: Any) -> None:
@@ -99,6 +90,46 @@ class _Kept:
             self.pop("unkept")
         else:
             super()._end_description()  # type: ignore[misc]  # as above
+
+    def _start_media_title(self: Any, attributes: dict[str, str]) -> None:
+        if self.inentry:
+            super()._start_media_title(attributes)  # type: ignore[misc]  # as above
+        else:
+            self.push("unkept", 0)  # of a feed's own files nothing is kept
+
+    def _end_media_title(self: Any) -> None:
+        if self.inentry:
+            super()._end_media_title()  # type: ignore[misc]  # as above
+        else:
+            self.pop("unkept")
+
+    def _start_media_description(self: Any, attributes: dict[str, str]) -> None:
+        if self.inentry:
+            self._start_description(attributes)
+        else:
+            self.push("unkept", 0)
+
+    def _end_media_description(self: Any) -> None:
+        if self.inentry:
+            self._end_description()
+        else:
+            self.pop("unkept")
+
+    def _start_source(self: Any, attributes: dict[str, str]) -> None:
+        depth = self.title_depth
+        super()._start_source(attributes)  # type: ignore[misc]  # as above
+        self.title_depth = depth  # the titles within are none of the entry's
+
+    def _start_image(self: Any, attributes: dict[str, str]) -> None:
+        depth = self.title_depth
+        super()._start_image(attributes)  # type: ignore[misc]  # as above
+        self.title_depth = depth
+
+    def _start_summary(self: Any, attributes: dict[str, str]) -> None:
+        self.hasContent = self.hasContent or not self.inentry
+        super()._start_summary(attributes)  # type: ignore[misc]  # as above
+
+    _start_itunes_summary = _start_summary
 
     def _end_itunes_name(self: Any) -> None:
         if self.inpublisher:
@@ -127,17 +158,16 @@ api.StrictFeedParser = type("StrictFeedParser", (_Kept, api.StrictFeedParser), {
 api.LooseFeedParser = type("LooseFeedParser", (_Kept, api.LooseFeedParser), {})
 
 
-def read_lenient(body: bytes, *, url: str, content_type: str, max_entries: int) -> FeedDraft:
-    """Return what can be read of a feed. Raises ``NotAFeedError`` and ``FeedUnreadableError``."""
-    headers = {"content-location": url, **({"content-type": content_type} if content_type else {})}
-    try:
-        found = _feedparser(body, headers)
-    except FAULTS:
-        found = _without_extensions(body, headers)
-    if not found.entries and not found.get("version"):
-        raise NotAFeedError("The address holds neither an RSS, Atom, RDF nor JSON feed.")
+def read_by_feedparser(body: bytes, *, url: str, content_type: str = "") -> FeedDraft:
+    """Return what feedparser says of a feed; without entries where it finds none."""
+    charset = "" if b" encoding=" in body[:100] else "; charset=utf-8"
+    headers = {"content-location": url, "content-type": content_type or f"application/xml{charset}"}
+    # Wrapped, because feedparser would take a bare string that looks like an address for something to download.
+    found = feedparser.parse(
+        io.BytesIO(body), response_headers=headers, sanitize_html=False, resolve_relative_uris=False
+    )
     feed = found.feed
-    draft = FeedDraft(
+    return FeedDraft(
         is_atom=str(found.get("version")).startswith("atom"),
         title=_text(feed, "title"),
         description=_text(feed, "subtitle") or _text(feed, "summary"),
@@ -148,47 +178,8 @@ def read_lenient(body: bytes, *, url: str, content_type: str, max_entries: int) 
         ttl=_string(feed, "ttl"),
         skip_hours=list(feed.get("skip_hours") or ()),
         skip_days=list(feed.get("skip_days") or ()),
-        skipped=max(0, len(found.entries) - max_entries) + _swallowed(body, found),
+        entries=[_entry(raw) for raw in found.entries],
     )
-    for raw in found.entries[:max_entries]:
-        try:
-            draft.entries.append(_entry(raw))
-        except FAULTS:
-            draft.skipped += 1
-    return draft
-
-
-def _swallowed(body: bytes, found: Any) -> int:
-    """Return how many entries of a damaged feed went down in another one's text, or in a comment that never ends."""
-    if not found.bozo:
-        return 0
-    # Beyond its last end no section is looked for: each beginning would be followed to the end of the feed.
-    end = body.rfind(b"-->") + 3
-    body = _COMMENT.sub(b"", body[:end]) + body[end:]
-    end = body.rfind(b"]]>") + 3
-    body = _CDATA.sub(_if_unended, body[:end]) + body[end:]
-    return max(0, len(_BEGIN.findall(body)) - len(found.entries))
-
-
-def _if_unended(section: re.Match[bytes]) -> bytes:
-    """Return a section that begins with the end of an entry, as its own end is missing; nothing of others."""
-    first = _BEGIN_OR_END.search(section[0])
-    return section[0] if first and first[1] else b""
-
-
-def _feedparser(body: bytes, headers: Mapping[str, str]) -> Any:
-    # Wrapped, because feedparser would take a bare string that looks like an address for something to download.
-    return feedparser.parse(
-        io.BytesIO(body), response_headers=headers, sanitize_html=False, resolve_relative_uris=False
-    )
-
-
-def _without_extensions(body: bytes, headers: Mapping[str, str]) -> Any:
-    """Parse what an extension made fail; what is not the feed's own must not cost an entry."""
-    try:
-        return _feedparser(_EXTENSION.sub(b"", body), headers)
-    except FAULTS as error:
-        raise FeedUnreadableError("The feed is damaged beyond reading.") from error
 
 
 def _entry(raw: _Raw) -> EntryDraft:
@@ -245,5 +236,5 @@ def _feed_image(feed: _Raw) -> str:
 
 def _date(raw: _Raw, name: str) -> str:
     # Past feedparser's own stand-ins for missing dates; its reading of them is not wanted: it invents some.
-    text = dict.get(raw, name)  # type: ignore[call-overload]  # as above
+    text = dict.get(raw, name)  # type: ignore[call-overload]  # a dict of feedparser's
     return text if isinstance(text, str) else ""
