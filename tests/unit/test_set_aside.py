@@ -107,7 +107,7 @@ def test_a_stored_vector_is_one_to_compute_with_or_none(numbers):
 def test_vectors_of_another_size_are_told_from_the_many():
     assert usual_dimensions([bytes(16), bytes(16), bytes(4)]) == 4
     assert usual_dimensions([]) == 1
-    with pytest.raises(UnusableVectorError, match="1 numbers, of 4"):
+    with pytest.raises(UnusableVectorError, match="1 dimensions instead of 4"):
         stored_vector(bytes(4), 4)
 
 
