@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> int:
         with closing(parts.database):
             reprocess = Reprocess(parts.database, max_attempts=settings.job_max_attempts)
             if chosen.cancel:
-                print("Ended." if reprocess.cancel() else "No run is going.")
+                print("Ended." if reprocess.cancel() else "No run is in progress.")
             elif chosen.show:
                 print(run_line(reprocess.run()))
             else:

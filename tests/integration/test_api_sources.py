@@ -354,14 +354,14 @@ def test_a_source_says_when_it_is_asked_next_while_its_fetch_waits(world: World)
     path = f"/v1/sources/{source_id}"
     due_at = put_off(world, source_id, "http_429", deferred=True)
     source = user.get(path).json
-    assert told(source) == (due_at, "the server asked to wait until then (429)")
+    assert told(source) == (due_at, "the server asked us to wait until then (429)")
     assert (datetime.fromisoformat(source["waiting_until"]), source["waiting_reason"]) == (due_at, "Why.")
     assert user.get("/v1/sources").json["items"] == [source]
     # AND it is not asked any sooner by hand
     assert told(user.post(f"{path}/refresh").json) == told(source)
     assert told(user.post(f"{path}/reset-health").json) == told(source)
     due_at = put_off(world, source_id, "http_500", deferred=False)
-    assert told(user.get(path).json) == (due_at, "tried again after a failed try: Why.")
+    assert told(user.get(path).json) == (due_at, "retry after a failed attempt: Why.")
     due_at = put_off(world, source_id, "host_busy", deferred=False)
     assert told(user.get(path).json) == (due_at, "Why.")
 
@@ -376,7 +376,7 @@ def test_a_retry_that_waits_is_brought_forward_by_hand(world: World, how: str) -
     source = user.post(f"{path}/{how}").json
     at, why = told(source)
     assert at is not None
-    assert (at < later, why) == (True, "asked for: its fetch is queued")
+    assert (at < later, why) == (True, "requested: fetch queued")
     assert (source["status"], source["waiting_until"]) == ("QUEUED", None)
     assert "Why." not in source["waiting_reason"]
     assert (source["last_error"] is None) == (how == "reset-health")
@@ -394,7 +394,7 @@ def test_what_the_far_side_or_a_turn_put_off_waits_on_and_says_why(world: World,
     due_at = put_off(world, source_id, code, deferred=deferred)
     for how in ("refresh", "reset-health"):
         source = user.post(f"/v1/sources/{source_id}/{how}").json
-        why = "the server asked to wait until then (503)" if deferred else "Why."
+        why = "the server asked us to wait until then (503)" if deferred else "Why."
         assert (told(source), source["waiting_reason"]) == ((due_at, why), "Why.")
 
 
@@ -408,18 +408,18 @@ def test_a_source_whose_fetch_is_queued_or_in_work_is_asked_now(world: World) ->
     for how in ("refresh", "reset-health"):
         at, why = told(user.post(f"{path}/{how}").json)
         assert at is not None
-        assert (at >= before, why) == (True, "its fetch is queued")
+        assert (at >= before, why) == (True, "fetch queued")
     [(job_id,)] = world.sql("select id from jobs where state = 'pending'")
     with world.database.transaction() as connection:
         assert lease_store.claim(connection, job_id, JobType.FETCH_SOURCE, lease_s=60, grace_s=1) is not None
     at, why = told(user.get(path).json)
     assert at is not None
-    assert (at >= before, why) == (True, "it is being fetched")
+    assert (at >= before, why) == (True, "being fetched now")
     # AND once nothing is under way, its own plan counts
     world.sql("update jobs set state = 'completed', lease_token = null, lease_until = null, finished_at = now()")
     [planned] = world.sql("update sources set next_fetch_at = now() + interval '3 h' returning next_fetch_at")
     source = user.get(path).json
-    assert told(source) == (*planned, "health was reset by hand")
+    assert told(source) == (*planned, "its health was reset")
     assert (source["waiting_until"], source["waiting_reason"]) == (None, None)
 
 
@@ -427,7 +427,7 @@ def test_a_source_that_is_switched_off_is_asked_at_no_time(world: World) -> None
     """Case F35: people read why a feed is polled no more."""
     user = world.user()
     path = f"/v1/sources/{follow(user)}"
-    assert told(user.post(f"{path}/deactivate").json) == (None, "switched off by hand")
+    assert told(user.post(f"{path}/deactivate").json) == (None, "deactivated by a user")
     world.sql("update sources set next_fetch_reason = 'the server says that the feed is gone for good'")
     assert told(user.get(path).json) == (None, "the server says that the feed is gone for good")
 

@@ -76,7 +76,7 @@ class TestRefusals:
         assert Poller(database, feed_reader).failing(source_id) == f"http_{status}"
         source = source_of(database, source_id)
         assert wait_of(source) == timedelta(minutes=10)
-        assert source["next_fetch_reason"] == "the server asked to wait until then"
+        assert source["next_fetch_reason"] == "the server asked us to wait until then"
 
     def test_a_bare_429_is_asked_once_and_the_host_left_alone_for_a_minute(
         self, database: Database, site: LoopbackServer, poller: Poller
@@ -229,7 +229,7 @@ class TestFailuresOfOnePoll:
         user = world.user()
         source_id = UUID(user.post("/v1/sources", {"url": site.url("/feed")}).json["id"])
         site.answers["/feed"] = [Answer(status=429, headers={"Retry-After": "600"}), Answer(status=500)]
-        for reason in ("the server asked to wait until then (429)", "tried again after a failed try: The server"):
+        for reason in ("the server asked us to wait until then (429)", "retry after a failed attempt: The server"):
             self._tried(database, feed_reader, source_id)
             [job] = rows(database, "select due_at from jobs where state = 'pending'")
             source = user.get(f"/v1/sources/{source_id}").json

@@ -340,7 +340,7 @@ def test_the_command_goes_by_what_the_worker_told_whatever_its_own_settings_are(
 
     assert [main([option]) for option in ("--show", "--cancel", "--dry-run")] == [0, 0, 0]
     told = capsys.readouterr().out
-    assert "No run is going." in told
+    assert "No run is in progress." in told
     assert "0.01  USD for the language model, asked about 2 of them" in told
     assert (main([]), shelf.sql("select planned from reprocess_runs")) == (0, [(2,)])
     assert shelf.sql("select * from reading_profile") == before

@@ -229,12 +229,12 @@ def test_an_outline_of_a_file_is_typed_by_nobody(database: Database, site: Loopb
     [error] = [one["error"] for one in answer.json["outlines"]]
     assert error["code"] == "address_refused"
     assert error["detail"] == (
-        "An OPML file may not name addresses of this machine: follow this one by typing it (POST /v1/sources)."
+        "An OPML file must not contain addresses on this machine. Follow this one with POST /v1/sources instead."
     )
     # Where typing it would not do either, it is not advised.
     answer = World(database).user().send("POST", "/v1/opml", body=body, headers={"content-type": "text/x-opml"})
     [error] = [one["error"] for one in answer.json["outlines"]]
-    assert error["detail"] == "Addresses of this kind are not visited (loopback)."
+    assert error["detail"] == "Addresses of this kind are not allowed (loopback)."
 
 
 @pytest.mark.parametrize("named", ["xmlUrl='{}'", "htmlUrl='{}'", "siftline:kind='web' xmlUrl='{}'"])

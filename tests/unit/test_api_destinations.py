@@ -111,7 +111,7 @@ def test_no_scheme_opens_no_private_address(typed: str) -> None:
 
 @pytest.mark.parametrize("typed", ["localhost:18931/a", "localhost", "127.0.0.1:18931/a", "[::1]:18931"])
 def test_loopback_is_typed_with_its_scheme(typed: str) -> None:
-    with pytest.raises(InvalidUrlError, match="type http:// in front of it"):
+    with pytest.raises(InvalidUrlError, match="put http:// in front of it"):
         check_destination(typed, allow_loopback=True)
     assert check_destination(f"http://{typed}", allow_loopback=True).startswith(f"http://{typed}")
 

@@ -190,7 +190,7 @@ def _parse(url: str) -> _Parts:
     if name not in _DEFAULT_PORT:
         raise UnsupportedSchemeError(f"Only http and https addresses can be read, not {name[:20]}.")
     if _CONTROL.search(url):
-        raise InvalidUrlError("The address contains a character that no address may contain.")
+        raise InvalidUrlError("The address contains an invalid character.")
     rest, mark, tail = _cut(url[scheme.end() :])
     match = _SPLIT.fullmatch(rest.replace("\\", "/") + mark + tail)
     if match is None:
@@ -245,7 +245,7 @@ def _no_scheme(text: str) -> InvalidUrlError:
 
 
 def _no_host() -> InvalidUrlError:
-    return InvalidUrlError("The address names no valid host.")
+    return InvalidUrlError("The address has no valid host.")
 
 
 def _ipv6(text: str) -> str:

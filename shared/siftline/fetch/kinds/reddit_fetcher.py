@@ -96,7 +96,7 @@ class RedditFetcher:
         """
         listing = listing_of(source.url)
         if listing is None:
-            raise NotAListingError("The address names neither a subreddit nor a user of Reddit.")
+            raise NotAListingError("The address is neither a subreddit nor a Reddit user.")
         until = _time(source.options.get(_ATOM_UNTIL))
         if self._form == "atom" or (self._form == "auto" and until is not None and self._clock.now() < until):
             return self._atom(source, listing, validators)
