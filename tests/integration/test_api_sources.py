@@ -245,16 +245,16 @@ def test_the_reason_says_so_where_a_wish_moved_the_next_poll(world: World) -> No
     )
     world.sql("delete from jobs returning 1")
     wished = user.patch(path, {"refresh_minutes": 30}).json
-    assert wished["next_fetch_reason"].startswith("how often it is wanted has changed")
+    assert wished["next_fetch_reason"].startswith("requested polling interval changed")
     assert world.sql("select next_fetch_at - last_fetch_at = interval '30 minutes' from sources") == [(True,)]
 
 
 @pytest.mark.parametrize(
     ("minutes", "wanted"),
     [
-        (60, "it is wanted every 60 minutes from then on"),
-        (240, "it is wanted every 4 hours from then on"),
-        (None, "it is wanted as its own rhythm says from then on"),
+        (60, "polling requested every 60 minutes from then on"),
+        (240, "polling requested every 4 hours from then on"),
+        (None, "polling at its own rhythm from then on"),
     ],
 )
 def test_the_reason_follows_a_wish_that_does_not_move_the_next_poll(
@@ -263,11 +263,11 @@ def test_the_reason_follows_a_wish_that_does_not_move_the_next_poll(
     user = world.user()
     path = f"/v1/sources/{follow(user, refresh_minutes=30)}"
     world.sql("delete from jobs returning 1")
-    for told_as in ("{}", "the server says that it stays fresh for 2 hours ({}); after the hours"):
+    for told_as in ("{}", "the server says its answer is fresh for 2 hours ({}); after the hours"):
         world.sql(
             "update sources set last_fetch_at = now(), next_fetch_at = now() + interval '30 minutes',"
             " next_fetch_reason = %s returning 1",
-            told_as.format("it is wanted every 30 minutes"),
+            told_as.format("polling requested every 30 minutes"),
         )
         user.patch(path, {"refresh_minutes": 45})
         assert told(user.patch(path, {"refresh_minutes": minutes}).json)[1] == told_as.format(wanted)
@@ -428,8 +428,8 @@ def test_a_source_that_is_switched_off_is_asked_at_no_time(world: World) -> None
     user = world.user()
     path = f"/v1/sources/{follow(user)}"
     assert told(user.post(f"{path}/deactivate").json) == (None, "deactivated by a user")
-    world.sql("update sources set next_fetch_reason = 'the server says that the feed is gone for good'")
-    assert told(user.get(path).json) == (None, "the server says that the feed is gone for good")
+    world.sql("update sources set next_fetch_reason = 'the server says the feed is gone for good'")
+    assert told(user.get(path).json) == (None, "the server says the feed is gone for good")
 
 
 def test_a_source_can_be_fetched_by_hand(world: World) -> None:

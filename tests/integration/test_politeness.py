@@ -209,7 +209,7 @@ class TestFailuresOfOnePoll:
         seen = [self._tried(database, feed_reader, source_id) for _ in range(5)]
         waits, failed = ("QUEUED", 0, "http_500"), ("ERROR", 1, "http_500")
         assert seen == [waits, waits, waits, failed, ("QUEUED", 1, "http_500")]
-        assert source_of(database, source_id)["next_fetch_reason"] == "it is tried again after a failed try"
+        assert source_of(database, source_id)["next_fetch_reason"] == "retry after a failed attempt"
 
     @pytest.mark.parametrize("status", [429, 503])
     def test_what_a_server_puts_off_is_no_failure(
@@ -240,7 +240,7 @@ class TestFailuresOfOnePoll:
         self._tried(database, feed_reader, source_id)
         source = user.get(f"/v1/sources/{source_id}").json
         assert (source["next_fetch_at"], source["waiting_reason"]) == (None, None)
-        assert source["next_fetch_reason"] == "the server says that the feed is gone for good"
+        assert source["next_fetch_reason"] == "the server says the feed is gone for good"
 
     @staticmethod
     def _tried(database: Database, feed_reader: FeedReader, source_id: UUID) -> tuple[str, int, str | None]:
@@ -265,10 +265,10 @@ class TestFloors:
             poller.poll(source_id)
             source = source_of(database, source_id)
             seen.append((wait_of(source) / timedelta(minutes=1), source["next_fetch_reason"]))
-        wish = "it is wanted every 30 minutes"
+        wish = "polling requested every 30 minutes"
         assert seen == [
-            (180, f"the server says that it stays fresh for 3 hours ({wish})"),
-            (120, f"the server says that it stays fresh for 2 hours ({wish})"),
+            (180, f"the server says its answer is fresh for 3 hours ({wish})"),
+            (120, f"the server says its answer is fresh for 2 hours ({wish})"),
             (30, wish),
         ]
 
@@ -334,9 +334,7 @@ class TestMoves:
         assert poller.failing(source_id) == code
         source = source_of(database, source_id)
         assert (source["adopted_url"], source["resolved_url"], source["health"]) == (None, None, "active")
-        assert source["next_fetch_reason"] == (
-            "the address it had moved to fails, so the one that was given is asked again"
-        )
+        assert source["next_fetch_reason"] == ("the address it had moved to fails: trying the original address")
         assert poller.poll(source_id)["new"] == 1
 
     @pytest.mark.parametrize(
@@ -373,7 +371,7 @@ class TestMoves:
         source = source_of(database, source_id)
         assert (source["health"], source["adopted_url"]) == ("active", site.url("/c"))
         assert source["next_fetch_at"] <= datetime.now(UTC) + timedelta(seconds=1)
-        assert source["next_fetch_reason"] == "its address fails, so the one that it had moved to is asked"
+        assert source["next_fetch_reason"] == "its address fails: trying the address it had moved to"
         site.answers["/c"] = Answer(rss(item(0), item(1)))
         assert poller.poll(source_id)["new"] == 1
         source = source_of(database, source_id)

@@ -276,7 +276,7 @@ def test_a_model_that_makes_no_vector_of_the_sample_is_not_begun_with(
     with serving() as loopback:
         server = EmbeddingServer(loopback)
         server.script = lambda body: refused if row is None else vectors([row] * len(body["input"]))
-        with pytest.raises(ReindexRefusedError, match="no usable vector of any of the 16 texts"):
+        with pytest.raises(ReindexRefusedError, match="no usable vector for any of the 16 sample texts"):
             command.reindex(over_an_api(bench, server), f"api:{MODEL}", dry=dry)
     assert re.search(r"\n +16  of 16 texts of the sample got no usable vector\n", capsys.readouterr().out)
     assert bench.shelf.rows("select state from embedding_versions") == [("active",)]

@@ -90,7 +90,7 @@ def test_the_reason_of_a_row_is_told_and_nothing_that_a_person_wrote():
     assert good == [3]
     assert [(one.code, one.detail, one.mark) for one in aside] == [
         ("unusable_row", "Its topics are none.", "1"),
-        ("unusable_row", "Working on it failed: ValueError.", "2"),
+        ("unusable_row", "Processing it failed: ValueError.", "2"),
     ]
 
 

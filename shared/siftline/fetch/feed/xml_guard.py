@@ -70,4 +70,4 @@ class _Shape:
     ) -> None:
         self._entities += 1
         if self._entities > ENTITIES_MAX or (value is not None and "&" in value):
-            raise FeedTooComplexError("The feed declares entities inside entities.")
+            raise FeedTooComplexError("The feed declares nested XML entities.")

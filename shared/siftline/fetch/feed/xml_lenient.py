@@ -135,7 +135,7 @@ def read_lenient(body: bytes, *, url: str, content_type: str, max_entries: int) 
     except FAULTS:
         found = _without_extensions(body, headers)
     if not found.entries and not found.get("version"):
-        raise NotAFeedError("The address holds neither an RSS, Atom, RDF nor JSON feed.")
+        raise NotAFeedError("The address is not an RSS, Atom, RDF or JSON feed.")
     feed = found.feed
     draft = FeedDraft(
         is_atom=str(found.get("version")).startswith("atom"),
@@ -188,7 +188,7 @@ def _without_extensions(body: bytes, headers: Mapping[str, str]) -> Any:
     try:
         return _feedparser(_EXTENSION.sub(b"", body), headers)
     except FAULTS as error:
-        raise FeedUnreadableError("The feed is damaged beyond reading.") from error
+        raise FeedUnreadableError("The feed is too damaged to read.") from error
 
 
 def _entry(raw: _Raw) -> EntryDraft:

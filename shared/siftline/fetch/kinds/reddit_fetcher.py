@@ -37,8 +37,8 @@ _CODES = {
     "private": ("subreddit_private", "is private: only its members can read it."),
     "gold_only": ("subreddit_private", "is only for paying members."),
     "banned": ("subreddit_banned", "was banned by Reddit."),
-    "quarantined": ("subreddit_quarantined", "is quarantined by Reddit: only who is logged in can read it."),
-    "not_found": ("subreddit_not_found", "does not exist on Reddit, or not any more."),
+    "quarantined": ("subreddit_quarantined", "is quarantined by Reddit: only logged-in users can read it."),
+    "not_found": ("subreddit_not_found", "does not exist on Reddit (any more)."),
 }
 
 

@@ -162,7 +162,7 @@ def add_contents(connection: Connection, source_id: UUID, contents: Sequence[New
             if not left:
                 break
         else:
-            raise ConflictError("Others were deleting the same pages all the while.")
+            raise ConflictError("Other jobs kept deleting the same pages.")
     return stored
 
 
