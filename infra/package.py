@@ -54,7 +54,7 @@ def stage_target(stage: str) -> Target:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fill the artifact folder; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--to", type=Path, required=True, help="the artifact folder, made if it is not there")
+    parser.add_argument("--to", type=Path, required=True, help="artifact folder; created if missing")
     parser.add_argument("--stage", default="staging", help="whose Runtime and Architecture in samconfig.toml count")
     parser.add_argument("--runtime", help="another than the stage's: python3.11")
     parser.add_argument("--architecture", choices=sorted(PROCESSOR), help="another than the stage's")

@@ -201,8 +201,8 @@ def test_a_dry_run_says_what_it_would_take_and_does_nothing(bench: Bench, capsys
     command.reindex(bench.settings, str(bench.other), dry=True)
 
     told = capsys.readouterr().out
-    assert re.search(r"\n +20  of 20 contents to embed\n +\d+  seconds, by a sample of them\n +0\.0000  USD", told)
-    assert re.search(r"\n +0  of 16 texts of the sample got no usable vector\n", told)
+    assert re.search(r"\n +20  of 20 contents to embed\n +\d+  seconds, estimated from a sample\n +0\.0000  USD", told)
+    assert re.search(r"\n +0  of 16 texts of the sample have no usable vector\n", told)
     assert bench.shelf.versions() == {bench.old: 20}
     assert bench.shelf.rows("select state from embedding_versions") == [("active",)]
 
@@ -278,7 +278,7 @@ def test_a_model_that_makes_no_vector_of_the_sample_is_not_begun_with(
         server.script = lambda body: refused if row is None else vectors([row] * len(body["input"]))
         with pytest.raises(ReindexRefusedError, match="no usable vector for any of the 16 sample texts"):
             command.reindex(over_an_api(bench, server), f"api:{MODEL}", dry=dry)
-    assert re.search(r"\n +16  of 16 texts of the sample got no usable vector\n", capsys.readouterr().out)
+    assert re.search(r"\n +16  of 16 texts of the sample have no usable vector\n", capsys.readouterr().out)
     assert bench.shelf.rows("select state from embedding_versions") == [("active",)]
 
 
@@ -291,7 +291,7 @@ def test_a_dry_run_says_of_how_many_texts_of_the_sample_a_model_makes_no_vector_
         server.script = lambda body: vectors([[0.0] * 64 if place < 3 else good for place in range(len(body["input"]))])
         command.reindex(over_an_api(bench, server), f"api:{MODEL}", dry=True)
     told = capsys.readouterr().out
-    assert re.search(r" 0\.0020  USD, of at most .*\n +3  of 16 texts of the sample got no usable vector\n", told)
+    assert re.search(r" 0\.0020  USD, of at most .*\n +3  of 16 texts of the sample have no usable vector\n", told)
 
 
 def test_a_lost_collection_is_built_again_without_embedding(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:

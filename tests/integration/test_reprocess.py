@@ -319,7 +319,7 @@ def test_the_command_says_the_same_in_lines(shelf):
     shelf.told()
     shelf.content()
     reprocess = Reprocess(shelf.database, max_attempts=4)
-    assert run_line(reprocess.run()) == "Nothing has been read again yet."
+    assert run_line(reprocess.run()) == "Nothing has been reprocessed yet."
     lines = plan_lines(reprocess.plan(Order()))
     assert lines[0].split() == ["1", "topics", "m-1"]
     shelf.user("ops").post(PATH, {})
@@ -341,6 +341,6 @@ def test_the_command_goes_by_what_the_worker_told_whatever_its_own_settings_are(
     assert [main([option]) for option in ("--show", "--cancel", "--dry-run")] == [0, 0, 0]
     told = capsys.readouterr().out
     assert "No run is in progress." in told
-    assert "0.01  USD for the language model, asked about 2 of them" in told
+    assert "0.01  USD for the language model, for 2 of them" in told
     assert (main([]), shelf.sql("select planned from reprocess_runs")) == (0, [(2,)])
     assert shelf.sql("select * from reading_profile") == before
