@@ -74,14 +74,14 @@ class BriefingRoutes:
             "/v1/briefings",
             summary="List your briefings",
             operation_id="listBriefings",
-            responses=responses((200, Briefings, "All")),
+            responses=responses((200, Briefings, "All your briefings")),
             tags=tags,
         )(self.browse)
         router.get(
             one,
             summary="Get a briefing",
             operation_id="getBriefing",
-            responses=responses((200, Briefing, "It"), problems=(404,)),
+            responses=responses((200, Briefing, "The briefing"), problems=(404,)),
             tags=tags,
         )(self.show)
         router.patch(

@@ -19,7 +19,8 @@ class Diversity(BaseModel):
     nth: int = Field(description="Position among its source's stories of the last 24 hours, best first", examples=[3])
     factor: float = Field(description="What its score is multiplied by for that; 1: unchanged", examples=[0.81])
     detail: str = Field(
-        description="The same, human-readable", examples=["The 3rd story of its source within 24 hours: counts 0.81."]
+        description="The same, human-readable",
+        examples=["The 3rd story of its source within 24 hours: its score is multiplied by 0.81."],
     )
 
 

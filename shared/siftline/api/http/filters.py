@@ -12,7 +12,7 @@ from siftline.api.http.paging import Time
 from siftline.kit.lines import line
 
 ByLang = Annotated[
-    str | None, Query(pattern="^[a-z]{2,3}$", description="A language: ISO 639-1, as `en`", examples=["en"])
+    str | None, Query(pattern="^[a-z]{2,3}$", description="ISO 639-1 language code, such as `en`", examples=["en"])
 ]
 ByTopic = Annotated[str | None, Query(max_length=200, description="A topic: a default one or your own")]
 ByTag = Annotated[

@@ -75,7 +75,7 @@ class Problem(BaseModel):
 
 
 class GatewayMessage(BaseModel):
-    """What API Gateway answers by itself: no token, a wrong one, too large, too many at once, or a part is away."""
+    """An error from API Gateway itself: no token or an invalid one, too large, too many requests, or unavailable."""
 
     message: str = Field(examples=["Unauthorized"])
 

@@ -40,6 +40,6 @@ class Folder(FolderName):
 
 
 class Folders(Page):
-    """All of them, by name."""
+    """All your folders, by name."""
 
     items: list[Folder]

@@ -31,7 +31,7 @@ class FolderRoutes:
             summary="Create a folder",
             operation_id="createFolder",
             status_code=201,
-            responses=responses((201, Folder, "Made"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}),
+            responses=responses((201, Folder, "Created"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}),
             tags=tags,
         )(self.make)
         router.get(

@@ -19,7 +19,7 @@ _FEED = re.compile(r"^\s*feed:(?=//)", re.IGNORECASE)
 
 
 class SourceKind(StrEnum):
-    """What is read at an address."""
+    """Type of a source."""
 
     RSS = "rss"
     WEB = "web"
