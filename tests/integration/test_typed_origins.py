@@ -286,7 +286,7 @@ def test_a_webhook_goes_to_this_machine_by_a_setting_of_its_own(database: Databa
     answer = World(database, allow_loopback=True).user().post("/v1/briefings", wanted)
     [error] = answer.json["errors"]
     assert (answer.status, error["code"]) == (422, "address_refused")
-    assert error["detail"].endswith("not visited (loopback); the setting WEBHOOK_ALLOW_LOOPBACK opens them.")
+    assert error["detail"].endswith("not allowed (loopback); the setting WEBHOOK_ALLOW_LOOPBACK allows them.")
     world = World(database, webhook_allow_loopback=True)
     assert world.user().post("/v1/briefings", wanted).status == 201
 

@@ -41,6 +41,6 @@ def unbuildable(url: str, token: str = "") -> dict[str, str]:
         found = state.get("unbuildable", {})
         return {str(name): str(reason) for name, reason in found.items()}
     except (OSError, http.client.HTTPException, ValueError, AttributeError) as error:
-        raise WorkerAwayError("The worker does not respond.") from error
+        raise WorkerAwayError("The worker does not answer.") from error
     finally:
         connection.close()
