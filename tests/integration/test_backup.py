@@ -129,7 +129,7 @@ def test_nothing_that_is_there_is_replaced_unasked(filled: str, make_database: M
     assert contents(used) == before
     restore(used, out, sure=True)
     assert contents(used) == contents(filled)
-    with pytest.raises(SetUpError, match="is there already"):
+    with pytest.raises(SetUpError, match="already exists"):
         back_up(filled, out)
 
 
@@ -191,7 +191,7 @@ def test_the_commands_work_on_a_folder_that_nobody_runs_in(
     said = capsys.readouterr()
     assert [line.split()[0] for line in said.out.splitlines()] == ["backup", "restored", "backup"]
     assert "YES=1" in said.err
-    assert f"what is in the folder {folder} (2 users) with {out} (2 users)" in said.err
+    assert f"the data in the folder {folder} (2 users) with {out} (2 users)" in said.err
     assert f"Start Siftline (make run FOLDER={folder}), then run: make reindex FOLDER={folder}\n" in said.out
 
 

@@ -143,8 +143,8 @@ def test_a_database_of_an_unreleased_schema_is_refused(make_database: Callable[.
     done = command("migrate", DATABASE_URL=url)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "This database was made by an older, unreleased schema (0062_payloads)."
-        " Start with a new folder or database, or keep using the release that made it.\n"
+        "This database was created by an older, unreleased schema (0062_payloads)."
+        " Use a new folder or database, or the release that created it.\n"
     )
 
 
@@ -291,13 +291,13 @@ def test_invoke_prints_the_answer_of_the_function_alone(tmp_path: Path, kept: Ma
     [
         ([], None, "make invoke FUNCTION=schedule EVENT="),
         (["tea"], None, "make invoke FUNCTION=schedule EVENT="),
-        (["tea", "event.json"], "{}", "There is no function 'tea'; there are analyze, "),
+        (["tea", "event.json"], "{}", "There is no function 'tea'. Functions: analyze, "),
         (["fetch", "event.json"], None, "cannot be read: No such file"),
         (["fetch", "event.json"], "", "is not valid JSON: see line 1."),
         (["fetch", "event.json"], "{\n,}", "is not valid JSON: see line 2."),
         (["fetch", "event.json"], "\udce9", "is not valid UTF-8."),
-        (["fetch", "event.json"], "[]", "is no JSON object"),
-        (["fetch", "event.json"], "{}", "fetch cannot use this event: it has no Records; those in events/fetch.*.json"),
+        (["fetch", "event.json"], "[]", "is not a JSON object"),
+        (["fetch", "event.json"], "{}", "fetch cannot use this event: it has no Records; see events/fetch.*.json"),
         (["schedule", "event.json"], "{}", "schedule cannot use this event: tick: Field required."),
         (["fetch", "event.json"], '{"Records": 5}', "fetch raised TypeError. See the log above."),
     ],

@@ -45,7 +45,7 @@ def test_nothing_is_taken_from_who_is_not_metered(database: Database, capsys: py
     assert credits_of(database, ada.id) is None
     said = capsys.readouterr()
     assert said.out == ""
-    assert "not metered" in said.err
+    assert "unmetered" in said.err
     assert main(["--user", "Ada", "--amount", "5"]) == 0
     assert credits_of(database, ada.id) == 5
 

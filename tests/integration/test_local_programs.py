@@ -73,7 +73,7 @@ def test_a_program_that_ignores_the_signal_is_killed_when_patience_ends(make_pro
 def test_a_program_that_ends_before_it_is_ready_is_said_with_its_log(make_program):
     program = make_program("raise SystemExit('no')", ready=lambda: False)
     program.launch()
-    with pytest.raises(SetUpError, match=r"Toy does not start.*toy\.log"):
+    with pytest.raises(SetUpError, match=r"Toy did not start.*toy\.log"):
         program.wait_ready()
 
 

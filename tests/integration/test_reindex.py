@@ -291,7 +291,7 @@ def test_a_dry_run_says_of_how_many_texts_of_the_sample_a_model_makes_no_vector_
         server.script = lambda body: vectors([[0.0] * 64 if place < 3 else good for place in range(len(body["input"]))])
         command.reindex(over_an_api(bench, server), f"api:{MODEL}", dry=True)
     told = capsys.readouterr().out
-    assert re.search(r" 0\.0020  USD, of at most .*\n +3  of 16 texts of the sample have no usable vector\n", told)
+    assert re.search(r" 0\.0020  USD, at most .*\n +3  of 16 texts of the sample have no usable vector\n", told)
 
 
 def test_a_lost_collection_is_built_again_without_embedding(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:

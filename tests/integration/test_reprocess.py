@@ -323,7 +323,7 @@ def test_the_command_says_the_same_in_lines(shelf):
     lines = plan_lines(reprocess.plan(Order()))
     assert lines[0].split() == ["1", "topics", "m-1"]
     shelf.user("ops").post(PATH, {})
-    assert run_line(reprocess.run()) == "running: 0 of 1 read again, 0 on their way, 0 failed"
+    assert run_line(reprocess.run()) == "running: 0 of 1 reprocessed, 0 in progress, 0 failed"
 
 
 def test_the_command_goes_by_what_the_worker_told_whatever_its_own_settings_are(

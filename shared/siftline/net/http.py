@@ -229,7 +229,7 @@ class HttpClient:
             start = self._aside(headers, chunks) if not named or is_text(named) else b""
             raise status_error(status, headers, self._clock.now(), url=url, body_start=start)
         if request.media_types is not None and named and named not in request.media_types:
-            detail = f"The address is {named[:100]}, which cannot be read."
+            detail = f"The address returned {named[:100]}, which cannot be read."
             raise UnsupportedMediaTypeError(detail, media_type=named)
         return read_body(chunks, headers, request.max_bytes)
 

@@ -57,7 +57,7 @@ def read_page(body: bytes, content_type: str, url: str) -> Page:
     """
     media_type = content_type.split(";", maxsplit=1)[0].strip().lower()
     if media_type and media_type not in MEDIA_TYPES:
-        raise UnsupportedContentTypeError(f"The address is {media_type[:100]}, which cannot be read as text.")
+        raise UnsupportedContentTypeError(f"The address returned {media_type[:100]}, which cannot be read as text.")
     if len(body) > MAX_BYTES:
         raise PageTooLargeError("The page is too large to read.")
     if is_pdf(body) and media_type not in _HTML:
@@ -68,13 +68,13 @@ def read_page(body: bytes, content_type: str, url: str) -> Page:
     if _LOOKS_FEED.match(text[:4_096]) or (media_type == _JSON and _JSON_FEED.search(text)):
         raise UnsupportedContentTypeError(A_FEED)
     if media_type == _JSON:
-        raise UnsupportedContentTypeError("The address is application/json, which cannot be read as text.")
+        raise UnsupportedContentTypeError("The address returned application/json, which cannot be read as text.")
     if media_type in _MAYBE_HTML and not _LOOKS_HTML.match(text[:4_096]):
         if not text.strip():
             raise EmptyContentError("The page is empty.")
         if media_type in _PDF:
             raise PdfUnreadableError("The address claims to be a PDF but is not.")
-        raise UnsupportedContentTypeError("The address is not a readable page.")
+        raise UnsupportedContentTypeError("The address does not return a readable page.")
     return _html_page(text, url)
 
 
