@@ -24,7 +24,7 @@ unexport AMOUNT DELETE ERROR_CODE EVENT FOLDER FROM FUNCTION KIND LIMIT MODEL NA
 -include infra/build.mk
 
 .PHONY: help
-help: ## this list
+help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # --- environments: each a folder of its own, made anew when its lock changes -------------------------------------
@@ -54,7 +54,7 @@ $(VENV)/.dev: infra/locks/dev.txt infra/locks/local.txt
 	@touch $@
 
 .local/export/.ready: infra/locks/export.txt
-	@infra/local/venv.sh $(PYTHON) .local/export infra/locks/export.txt || { echo 'siftline: on PyPI torch is built for CUDA: name the index or folder of its CPU builds (docs/models.md, "Exporting a model")' >&2; exit 1; }
+	@infra/local/venv.sh $(PYTHON) .local/export infra/locks/export.txt || { echo 'siftline: torch on PyPI is built for CUDA: use an index or folder with its CPU builds (docs/models.md, "Exporting a model")' >&2; exit 1; }
 	@touch $@
 
 .local/model/manifest.json: $(VENV)/.local infra/locks/model.txt layers/model/*.py
@@ -68,33 +68,33 @@ COMMAND = PYTHONPATH=shared:. $(BIN)/python -m
 FOLDER_OPTION = $(call option,FOLDER,folder)
 
 .PHONY: run
-run: $(VENV)/.local .local/ministack/.ready ## the whole system on this machine: PORT=8787, SAMPLES=1 adds sample feeds, FOLDER=.local keeps it
+run: $(VENV)/.local .local/ministack/.ready ## run the whole system on this machine: PORT=8787, SAMPLES=1 adds sample feeds, FOLDER=.local for its data
 	@PYTHONPATH=shared:. exec $(BIN)/python -m infra.local.run $(call option,PORT,port) $(call flag,SAMPLES,samples) $(FOLDER_OPTION)
 
 .PHONY: migrate
-migrate: $(VENV)/.local ## bring the database of DATABASE_URL to the newest schema
+migrate: $(VENV)/.local ## migrate the database of DATABASE_URL to the newest schema
 	@$(COMMAND) infra.local.migrate $(FOLDER_OPTION)
 
 .PHONY: user
-user: $(VENV)/.local ## make a user and print a token: NAME=…, OPS=1 for an operator; LIST=1; TOKEN=… REVOKE=1 another token; DELETE=… YES=1
+user: $(VENV)/.local ## create a user and print a token: NAME=…, OPS=1 for an operator; LIST=1; new token: TOKEN=… REVOKE=1; DELETE=… YES=1
 	@$(COMMAND) infra.local.user $(FOLDER_OPTION) $(call option,NAME,name) $(call flag,OPS,ops) $(call flag,LIST,list) \
 	  $(call option,TOKEN,token) $(call flag,REVOKE,revoke) $(call option,DELETE,delete) $(call flag,YES,yes)
 
 .PHONY: redrive
-redrive: $(VENV)/.local ## give dead letters back to work: QUEUE=analysis, ERROR_CODE=…, LIMIT=…, DRY_RUN=1
+redrive: $(VENV)/.local ## redrive dead letters: QUEUE=analysis, ERROR_CODE=…, LIMIT=…, DRY_RUN=1
 	@$(COMMAND) infra.local.redrive $(FOLDER_OPTION) --queue=$(call quoted,QUEUE) \
 	  $(call option,ERROR_CODE,error-code) $(call option,LIMIT,limit) $(call flag,DRY_RUN,dry-run)
 
 .PHONY: resolve
-resolve: $(VENV)/.local ## ask who organisations are that have temporary ids: DRY_RUN=1 only counts, LIMIT=100
+resolve: $(VENV)/.local ## look up organisations that have temporary ids: DRY_RUN=1 only counts, LIMIT=100
 	@$(COMMAND) infra.local.resolve $(FOLDER_OPTION) $(call option,LIMIT,limit) $(call flag,DRY_RUN,dry-run)
 
 .PHONY: reindex
-reindex: $(VENV)/.local ## make all vectors anew while search goes on: DRY_RUN=1 only counts, TO=<model folder, s3://… or api:<model>>
+reindex: $(VENV)/.local ## recompute all vectors while search keeps working: DRY_RUN=1 only estimates, TO=<model folder, s3://… or api:<model>>
 	@$(COMMAND) infra.local.reindex $(FOLDER_OPTION) $(call option,TO,to) $(call flag,DRY_RUN,dry-run)
 
 .PHONY: reprocess
-reprocess: $(VENV)/.local ## read again what other versions read: DRY_RUN=1 only counts and prices; KIND=topics VERSION=… OLDER_THAN=2026-11-01 LIMIT=…; SHOW=1, CANCEL=1
+reprocess: $(VENV)/.local ## reprocess the results of other versions: DRY_RUN=1 only estimates; KIND=topics VERSION=… OLDER_THAN=2026-11-01 LIMIT=…; SHOW=1, CANCEL=1
 	@$(COMMAND) infra.local.reprocess $(FOLDER_OPTION) $(call option,KIND,kind) $(call option,VERSION,version) \
 	  $(call option,OLDER_THAN,older-than) $(call option,LIMIT,limit) $(call flag,DRY_RUN,dry-run) $(call flag,SHOW,show) $(call flag,CANCEL,cancel)
 
@@ -102,29 +102,29 @@ reprocess: $(VENV)/.local ## read again what other versions read: DRY_RUN=1 only
 TYPED_USER = --user=$(if $(filter command,$(word 1,$(origin USER))),$(call quoted,USER))
 
 .PHONY: credits
-credits: $(VENV)/.local ## credits for a user: USER=name-or-id AMOUNT=100, or AMOUNT=unmetered
+credits: $(VENV)/.local ## give a user credits: USER=name-or-id AMOUNT=100, or AMOUNT=unmetered
 	@$(COMMAND) infra.local.credits $(FOLDER_OPTION) $(TYPED_USER) --amount=$(call quoted,AMOUNT)
 
 .PHONY: export
-export: $(VENV)/.local ## all that a user has, as JSON: USER=name-or-id OUT=file.json
+export: $(VENV)/.local ## export all data of a user as JSON: USER=name-or-id OUT=file.json
 	@$(COMMAND) infra.local.export $(FOLDER_OPTION) $(TYPED_USER) --out=$(call quoted,OUT)
 
 # Both act on DATABASE_URL where it is set, else on FOLDER: backup beside make run or without it, restore without.
 .PHONY: backup
-backup: $(VENV)/.local ## the database whole, while everything runs: OUT=file.tar
+backup: $(VENV)/.local ## back up the whole database, also while Siftline runs: OUT=file.tar
 	@$(COMMAND) infra.local.backup --out=$(call quoted,OUT) $(FOLDER_OPTION)
 
 .PHONY: restore
-restore: $(VENV)/.local ## a backup in the place of what is there: FROM=file.tar, YES=1 asks nobody; FOLDER=.local
+restore: $(VENV)/.local ## replace the database with a backup: FROM=file.tar, YES=1 does not ask; FOLDER=.local
 	@$(COMMAND) infra.local.backup --from=$(call quoted,FROM) $(FOLDER_OPTION) $(call flag,YES,yes)
 
 .PHONY: export-model
-export-model: $(VENV)/.local .local/export/.ready ## a model folder of any model: MODEL=<hub id or folder> OUT=… TASK=nli|embedding|token REDUCE_RANGE=1 UNPROVEN=1
+export-model: $(VENV)/.local .local/export/.ready ## create a model folder from any model: MODEL=<hub id or folder> OUT=… TASK=nli|embedding|token REDUCE_RANGE=1 UNPROVEN=1
 	@$(COMMAND) layers.model.export --model=$(call quoted,MODEL) $(call option,OUT,out) $(call option,TASK,task) \
 	  $(call flag,REDUCE_RANGE,reduce-range) $(call flag,UNPROVEN,unproven)
 
 .PHONY: invoke
-invoke: $(VENV)/.local ## one handler, one event: FUNCTION=schedule EVENT=events/schedule.ok.json
+invoke: $(VENV)/.local ## invoke one handler with one event: FUNCTION=schedule EVENT=events/schedule.ok.json
 	@$(COMMAND) infra.local.invoke $(FOLDER_OPTION) -- $(call quoted,FUNCTION) $(call quoted,EVENT)
 
 # --- gates --------------------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ PYTEST := PYTHONPATH=shared:. $(BIN)/python -m pytest
 PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 
 .PHONY: format
-format: $(VENV)/.dev ## write the code as the house writes it
+format: $(VENV)/.dev ## format the code and apply automatic lint fixes
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
@@ -145,35 +145,35 @@ lint: $(VENV)/.dev
 	@$(BIN)/mypy
 
 .PHONY: check
-check: lint .local/tools/.ready ## the fast gate: format, lint, types, unit and house tests
+check: lint .local/tools/.ready ## fast checks: format, lint, types, unit and house tests
 	@$(PYTEST) -n auto tests/unit tests/house -m "not slow"
 
 .PHONY: test
-test: lint .local/ministack/.ready .local/tools/.ready .local/contract/.ready .local/chromium.ready .local/model/manifest.json ## set everything up and run all tests
+test: lint .local/ministack/.ready .local/tools/.ready .local/contract/.ready .local/chromium.ready .local/model/manifest.json ## install everything and run all tests
 	@$(PYTEST) $(PARALLEL) --ignore=tests/export
 
 # Apart from test: following every line takes as long again as most tests do.
 .PHONY: coverage
-coverage: lint .local/ministack/.ready .local/tools/.ready .local/contract/.ready .local/chromium.ready .local/model/manifest.json ## all tests, and which lines they reach: at least 90 in 100
+coverage: lint .local/ministack/.ready .local/tools/.ready .local/contract/.ready .local/chromium.ready .local/model/manifest.json ## run all tests with line coverage: at least 90 %
 	@$(PYTEST) $(PARALLEL) --ignore=tests/export --cov --cov-report=term
 
 .PHONY: test-export
-test-export: $(VENV)/.dev .local/export/.ready ## export a tiny model with torch and read it as the product does; not part of make test
+test-export: $(VENV)/.dev .local/export/.ready ## export a tiny model with torch and load it; not part of make test
 	@$(PYTEST) tests/export
 
 .PHONY: bench
-bench: $(VENV)/.dev .local/ministack/.ready .local/model/manifest.json ## measure beside a floor of the same run: BENCH="poll walk"; QUICK=1 only shows that it runs; BENCH=kills RUNS=10, BENCH=mixed MINUTES=20
+bench: $(VENV)/.dev .local/ministack/.ready .local/model/manifest.json ## run benchmarks against a baseline: BENCH="poll walk"; QUICK=1 only checks that they run; BENCH=kills RUNS=10, BENCH=mixed MINUTES=20
 	@PYTHONPATH=shared:. $(BIN)/python -m benchmarks $(BENCH) $(if $(RUNS),--runs $(RUNS)) $(if $(MINUTES),--minutes $(MINUTES)) $(call flag,QUICK,quick)
 
 SOAK ?= --fault-rounds $(or $(RUNS),10) --fault-items 20
 
 .PHONY: soak
-soak: $(VENV)/.dev .local/ministack/.ready ## kill workers in mid-work beside peers, then all faults, many times: RUNS=10
+soak: $(VENV)/.dev .local/ministack/.ready ## kill workers while they work, beside peers; then repeat all fault tests: RUNS=10
 	@PYTHONPATH=shared:. $(BIN)/python -m benchmarks kills --runs $(or $(RUNS),10)
 	@$(PYTEST) tests/faults $(SOAK)
 
 # --- the end ------------------------------------------------------------------------------------------------------
 
 .PHONY: clean
-clean: ## delete environments and builds; your data in .local stays
+clean: ## delete environments and builds; keeps your data in .local
 	@rm -rf $(VENV) .local/ministack .local/tools .local/contract .local/peers-* .aws-sam build

@@ -21,11 +21,11 @@ deploy: build ## guided deploy: STAGE=staging
 	@$(SAM) deploy --config-env $(STAGE) --guided
 
 .PHONY: upload-model
-upload-model: $(VENV)/.local .local/model/manifest.json ## put the embedding model into S3 for a deployment: MODEL_BUCKET=…
+upload-model: $(VENV)/.local .local/model/manifest.json ## upload the embedding model to S3 for a deployment: MODEL_BUCKET=…
 	@PYTHONPATH=shared:. $(VENV)/bin/python -m infra.upload_model --bucket=$(call quoted,MODEL_BUCKET)
 
 .PHONY: localstack
-localstack: ## LocalStack, PostgreSQL and Qdrant in containers, the template deployed into them (needs Docker, a token)
+localstack: ## start LocalStack, PostgreSQL and Qdrant in containers and deploy the template (needs Docker and a token)
 	@command -v docker >/dev/null || { echo "make localstack needs Docker with compose; make run needs neither" >&2; exit 1; }
 	@docker compose --file infra/local/compose.yaml up --detach --wait
 	@DATABASE_URL=postgresql://siftline:siftline@127.0.0.1:5433/siftline $(MAKE) migrate
@@ -35,11 +35,11 @@ localstack: ## LocalStack, PostgreSQL and Qdrant in containers, the template dep
 LOCALSTACK := AWS_ENDPOINT_URL=http://127.0.0.1:4566 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_DEFAULT_REGION=us-east-1
 
 .PHONY: lock
-lock: .local/uv/.ready ## write every hash-pinned requirements file anew from pyproject.toml: UPGRADE=1 for newest versions
+lock: .local/uv/.ready ## regenerate all hash-pinned requirements files from pyproject.toml: UPGRADE=1 for newest versions
 	@$(VENV)/bin/python infra/lock.py --uv .local/uv/bin/uv $(call flag,UPGRADE,upgrade)
 
 .PHONY: settings
-settings: $(VENV)/.local ## write docs/settings.md anew from the settings' own descriptions
+settings: $(VENV)/.local ## regenerate docs/settings.md from the descriptions of the settings
 	@PYTHONPATH=shared:. $(BIN)/python -m infra.settings_page
 
 # Environments of single tools: what they pin must not bind the product.

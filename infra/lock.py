@@ -62,8 +62,8 @@ NEVER_IN_LAMBDA = ("huggingface-hub", "requests", "robust-downloader")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write all files, or only those named; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--uv", default="uv", help="the uv to use")
-    parser.add_argument("--upgrade", action="store_true", help="take the newest versions, not those locked before")
+    parser.add_argument("--uv", default="uv", help="path of uv")
+    parser.add_argument("--upgrade", action="store_true", help="take the newest versions instead of those locked")
     options = parser.parse_args(arguments)
     uv = [options.uv, "pip", "compile", "--quiet", "--generate-hashes", "--no-header", "--no-emit-index-url"]
     uv += ["--no-annotate", "--only-binary", ":all:", "--python-version", OLDEST_PYTHON]

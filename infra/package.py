@@ -54,12 +54,12 @@ def stage_target(stage: str) -> Target:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fill the artifact folder; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--to", type=Path, required=True, help="the artifact folder, made if it is not there")
-    parser.add_argument("--stage", default="staging", help="whose Runtime and Architecture in samconfig.toml count")
-    parser.add_argument("--runtime", help="another than the stage's: python3.11")
-    parser.add_argument("--architecture", choices=sorted(PROCESSOR), help="another than the stage's")
-    parser.add_argument("--lock", type=Path, action="append", default=[], help="requirements to put in")
-    parser.add_argument("--function", help="the function whose handler to put in, with siftline; none for a layer")
+    parser.add_argument("--to", type=Path, required=True, help="artifact folder; created if missing")
+    parser.add_argument("--stage", default="staging", help="stage in samconfig.toml that sets Runtime and Architecture")
+    parser.add_argument("--runtime", help="override the stage's runtime, such as python3.11")
+    parser.add_argument("--architecture", choices=sorted(PROCESSOR), help="override the stage's architecture")
+    parser.add_argument("--lock", type=Path, action="append", default=[], help="requirements to include")
+    parser.add_argument("--function", help="function whose handler to include, with siftline; omit for a layer")
     options = parser.parse_args(arguments)
     stage = stage_target(options.stage)
     target = Target(options.runtime or stage.runtime, options.architecture or stage.architecture)

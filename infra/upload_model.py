@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--bucket", required=True)
     options = parser.parse_args(arguments)
     if not is_whole(options.folder):
-        sys.stderr.write(f"{options.folder} holds no whole model; `make .local/model/manifest.json` assembles it.\n")
+        sys.stderr.write(f"{options.folder} has no complete model; `make .local/model/manifest.json` assembles it.\n")
         return 1
     try:
         uri = upload(boto3.client("s3"), options.folder, options.bucket)

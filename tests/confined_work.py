@@ -139,7 +139,7 @@ def chatter() -> str:
 
 
 def fail_for_good() -> None:
-    raise EmptyContentError("The page holds no text.", code="no_text")
+    raise EmptyContentError("The page contains no text.", code="no_text")
 
 
 def fail_for_now() -> None:

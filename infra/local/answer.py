@@ -40,7 +40,7 @@ def number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
 def counted(count: int, thing: str) -> str:
@@ -100,7 +100,7 @@ def readable(arguments: list[str]) -> list[str]:
             one.encode()
         except UnicodeEncodeError as error:
             shown = os.fsencode(one).decode("ascii", errors="backslashreplace")
-            raise SetUpError(f"{shown} is not UTF-8: type it in UTF-8.") from error
+            raise SetUpError(f"{shown} is not valid UTF-8.") from error
     return arguments
 
 
@@ -115,7 +115,7 @@ def _beside(arguments: list[str]) -> tuple[list[str], dict[str, str]]:
     try:
         return own, running_environment(chosen.folder)
     except SetUpError as error:
-        raise SetUpError(f"{error} For another database set DATABASE_URL.") from error
+        raise SetUpError(f"{error} To use another database, set DATABASE_URL.") from error
 
 
 def _told(error: OSError) -> str:
@@ -123,5 +123,5 @@ def _told(error: OSError) -> str:
     if error.filename is not None:
         return f"{error.filename}: {error.strerror}."
     if error.errno in _UNTOLD:
-        return f"The answer could not be written ({error.strerror}); what was asked for may be done."
+        return f"The answer could not be written ({error.strerror}); the command itself may have succeeded."
     raise error

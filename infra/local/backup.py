@@ -49,10 +49,10 @@ def back_up(url: str, out: Path) -> str:
     ``out`` stands there once it is whole. Raises ``SetUpError``.
     """
     if out.exists():
-        raise SetUpError(f"{out} is there already: name a file that is not.")
+        raise SetUpError(f"{out} already exists: choose another file name.")
     with psycopg.connect(url) as connection:
         if not _has_tables(connection):
-            raise SetUpError("There is nothing to back up: the database has no tables.")
+            raise SetUpError("Nothing to back up: the database has no tables.")
         schema = applied(connection)
         [(users,)] = connection.execute(_USERS).fetchall()
     made_at = datetime.now(UTC).isoformat()
@@ -83,7 +83,7 @@ def restore(url: str, source: Path, *, sure: bool, place: str = "", migrations: 
         with _opened(source) as tar, (folder / _DUMP).open("wb") as dump:
             shutil.copyfileobj(_file(tar, _DUMP), dump)
         if not sure and (there := _held_there(server, url, name)):
-            confirm(f"This replaces what is in {place or _shown(url)} ({there}) with {source} ({held}).", "YES=1")
+            confirm(f"This replaces the data in {place or _shown(url)} ({there}) with {source} ({held}).", "YES=1")
         _drop(server, beside)
         create_database(server, beside)
         _call("pg_restore", _other(url, beside), ["--exit-on-error", str(folder / _DUMP)])
@@ -107,7 +107,7 @@ def database_of(folder: Path, *, idle: bool) -> Iterator[tuple[str, Path | None]
         yield given, None
         return
     if not idle and not (folder / "postgres" / "data" / "PG_VERSION").exists():
-        raise SetUpError(f"There is no Siftline in {folder}.")
+        raise SetUpError(f"There is no Siftline data in {folder}.")
     with closing(State(folder)) as state:
         if state.take():
             pg_bin = LocalSettings().pg_bin
@@ -115,7 +115,7 @@ def database_of(folder: Path, *, idle: bool) -> Iterator[tuple[str, Path | None]
                 create_database(server.url(), _DATABASE)
                 yield server.url(_DATABASE), folder
         elif idle:
-            raise SetUpError(f"make run is at work in {folder}: stop it first (Ctrl-C).")
+            raise SetUpError(f"make run is using {folder}: stop it first (Ctrl-C).")
         else:
             yield kept_environment(folder)["DATABASE_URL"], folder
 
@@ -136,7 +136,7 @@ def _opened(source: Path) -> Iterator[tarfile.TarFile]:
     except OSError as error:
         raise SetUpError(f"{source} cannot be read: {error.strerror or error}.") from error
     except (tarfile.TarError, KeyError, TypeError, ValueError) as error:
-        raise SetUpError(f"{source} is no backup that make backup made, or not a whole one.") from error
+        raise SetUpError(f"{source} is not a complete backup from make backup.") from error
 
 
 def _file(tar: tarfile.TarFile, name: str) -> IO[bytes]:
@@ -159,7 +159,7 @@ def held_in(source: Path, migrations: Path = MIGRATIONS) -> str:
         maker = unknown_maker(manifest["migrations"], migrations)
         users = 0 if maker else int(manifest["users"])
     if maker is not None:
-        raise SetUpError(f"{source} was made by {maker}: restore it with the release that made it.")
+        raise SetUpError(f"{source} was created by {maker}: restore it with the release that created it.")
     return counted(users, "user")
 
 
@@ -173,7 +173,7 @@ def _held_there(server: str, url: str, name: str) -> str:
             return ""
         [(ours,)] = connection.execute(_HAS_USERS).fetchall()
         if not ours:
-            return "tables that are not Siftline's"
+            return "tables of another application"
         [(users,)] = connection.execute(_USERS).fetchall()
     return counted(users, "user")
 
@@ -217,7 +217,7 @@ def _call(program: str, url: str, arguments: Sequence[str]) -> None:
             check=False,
         )
     except OSError as error:
-        raise SetUpError(f"There is no {command[0]}: let PG_BIN name PostgreSQL's programs.") from error
+        raise SetUpError(f"{command[0]} does not exist: set PG_BIN to the folder of PostgreSQL's programs.") from error
     if done.returncode:
         last = done.stderr.decode(errors="replace").strip().splitlines()[-2:]
         raise SetUpError(f"{program} failed: {'; '.join(last)}")
@@ -230,26 +230,26 @@ def _folder_beside(path: Path, *, of: str | None = None) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix=".siftline-", dir=of or path.absolute().parent) as folder:
             yield Path(folder)
     except FileNotFoundError as error:
-        raise SetUpError(f"There is no folder {path.absolute().parent}.") from error
+        raise SetUpError(f"The folder {path.absolute().parent} does not exist.") from error
 
 
 def _next(folder: Path | None) -> str:
     """Return what to do with what was restored."""
     start, where = (f" ({run_command(folder)})", folder_argument(folder)) if folder else ("", "")
-    return f"Start Siftline{start}, then: make reindex{where}"
+    return f"Start Siftline{start}, then run: make reindex{where}"
 
 
 def main(arguments: list[str]) -> int:
     """Back up or restore as the command line says; return the exit code."""
     parser = argparse.ArgumentParser(prog="make backup")
-    parser.add_argument("--folder", type=Path, default=Path(".local"), help="what make run keeps")
-    parser.add_argument("--out", default="", help="the file to be made")
-    parser.add_argument("--from", dest="source", default="", help="the file to be restored")
-    parser.add_argument("--yes", action="store_true", help="with --from: replace what is there and ask nobody")
+    parser.add_argument("--folder", type=Path, default=Path(".local"), help="folder of make run")
+    parser.add_argument("--out", default="", help="file to create")
+    parser.add_argument("--from", dest="source", default="", help="file to restore")
+    parser.add_argument("--yes", action="store_true", help="with --from: replace existing data without asking")
     chosen = parser.parse_args(arguments)
     if bool(chosen.out) == bool(chosen.source):
         where = folder_argument(chosen.folder)
-        print(f"Say which file: make backup OUT=file.tar{where}, or make restore FROM=file.tar{where}", file=sys.stderr)
+        print(f"Which file? make backup OUT=file.tar{where}, or make restore FROM=file.tar{where}", file=sys.stderr)
         return 2
     try:
         if chosen.source:  # before anything is made for it

@@ -48,15 +48,15 @@ def main(arguments: list[str]) -> int:
     """Give credits as the command line says; return the exit code."""
     parser = Parser(
         prog="make credits",
-        usage="make credits USER=name-or-id AMOUNT=100 (negative takes; AMOUNT=unmetered)",
-        description="Give a user credits; one pays for one analysis.",
+        usage="make credits USER=name-or-id AMOUNT=100 (negative amounts deduct; or AMOUNT=unmetered)",
+        description="Give a user credits; one credit pays for one analysis.",
     )
     parser.add_argument("--user", required=True, help="name or id")
     parser.add_argument(
-        "--amount", required=True, type=_amount, help=f"added to the balance; negative takes; or {_UNMETERED}"
+        "--amount", required=True, type=_amount, help=f"credits to add; negative to deduct; or {_UNMETERED}"
     )
     if "--user=" in arguments or "--amount=" in arguments:  # as the Makefile passes what was not typed
-        parser.error("say who gets how much: USER=… and AMOUNT=…, both on the command line")
+        parser.error("set both USER=… and AMOUNT=… on the command line")
     chosen = parser.parse_args(arguments)
     try:
         with closing(open_database()) as database:
@@ -65,7 +65,7 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 1
     print(f"credits {_UNMETERED if balance is None else balance}")
-    print(f"{resumed} items that had waited for credit go on" if resumed else "nothing had waited for credit")
+    print(f"resumed {resumed} items that were waiting for credit" if resumed else "no items were waiting for credit")
     return 0
 
 

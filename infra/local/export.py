@@ -44,14 +44,14 @@ def main(arguments: list[str]) -> int:
     """Export as the command line says; return the exit code."""
     parser = argparse.ArgumentParser(prog="make export", usage="make export USER=name-or-id OUT=file.json")
     parser.add_argument("--user", required=True, help="name or id")
-    parser.add_argument("--out", required=True, help="the file to be made")
+    parser.add_argument("--out", required=True, help="file to create")
     if "--user=" in arguments or "--out=" in arguments:  # as the Makefile passes what was not typed
-        parser.error("say whose and where to: USER=… and OUT=…, both on the command line")
+        parser.error("set both USER=… and OUT=… on the command line")
     chosen = parser.parse_args(arguments)
     out = Path(chosen.out)
     try:
         if out.exists():
-            raise SetUpError(f"{out} is there already: name a file that is not.")
+            raise SetUpError(f"{out} already exists: choose another file name.")
         with closing(open_database()) as database:
             count = export(database, chosen.user, out)
     except (SiftlineError, SetUpError) as error:

@@ -140,7 +140,9 @@ def samples(machine: "Machine", state: "State") -> SampleServer:
         server = SampleServer(port or DEFAULT_PORT)
     except OSError as error:
         if port:
-            raise SetUpError(f"Port {port}, where the samples are followed, is taken: end what uses it.") from error
+            raise SetUpError(
+                f"Port {port}, needed for the sample feeds, is in use: stop the program that uses it."
+            ) from error
         server = SampleServer(0)
     (state.folder / SAMPLES_PORT).write_text(server.base_url.rpartition(":")[2], encoding="ascii")
     return server.start()
@@ -227,7 +229,7 @@ def first_briefing(machine: "Machine", bearer: str) -> str | None:
     status, text = _asked(machine, bearer, "POST", "/v1/briefings", wanted)
     made: str = json.loads(text)["id"] if status == HTTPStatus.CREATED else ""
     if not made or _asked(machine, bearer, "POST", f"/v1/briefings/{made}/run")[0] != HTTPStatus.ACCEPTED:
-        raise SetUpError(f"A first briefing could not be made: {text}")
+        raise SetUpError(f"The first briefing could not be created: {text}")
     return made
 
 

@@ -195,7 +195,7 @@ def _request(environ: Mapping[str, Any]) -> Request:
 def main(arguments: list[str] | None = None) -> int:
     """Serve until SIGTERM or SIGINT; requests under way are answered first."""
     parser = argparse.ArgumentParser(prog="python -m infra.local.gateway", description=__doc__)
-    parser.add_argument("--port", type=int, required=True, help="0 takes a free port")
+    parser.add_argument("--port", type=int, required=True, help="0 for any free port")
     parser.add_argument("--template", type=Path, default=Path("template.yaml"))
     parser.add_argument("--stage", default="local", help="the template's Stage parameter")
     options = parser.parse_args(arguments)

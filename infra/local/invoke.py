@@ -24,12 +24,14 @@ def main(arguments: list[str], out: TextIO) -> int:
     parser = argparse.ArgumentParser(prog="make invoke", description=__doc__)
     parser.add_argument("function", nargs="?", default="", help="a folder of functions/")
     parser.add_argument("event", nargs="?", default="", help="a JSON file, such as those in events/")
-    parser.add_argument("--folder", type=Path, default=ROOT / ".local", help="where make run keeps everything")
+    parser.add_argument("--folder", type=Path, default=ROOT / ".local", help="folder of make run")
     options = parser.parse_args(arguments)
     try:
         if not (options.function and options.event):
             where = folder_argument(options.folder)
-            raise SetUpError(f"Say which: make invoke FUNCTION=schedule EVENT=events/schedule.ok.json{where}")
+            raise SetUpError(
+                f"Which function and event? make invoke FUNCTION=schedule EVENT=events/schedule.ok.json{where}"
+            )
         function = _function(options.function)
         event = _event(Path(options.event))
         with environment(running_environment(options.folder)):
@@ -43,7 +45,7 @@ def main(arguments: list[str], out: TextIO) -> int:
 def _function(name: str) -> Function:
     functions = {function.name: function for function in Template.read(ROOT / "template.yaml").functions.values()}
     if name not in functions:
-        raise SetUpError(f"There is no function {name!r}; there are {', '.join(sorted(functions))}.")
+        raise SetUpError(f"There is no function {name!r}. Functions: {', '.join(sorted(functions))}.")
     return functions[name]
 
 
@@ -53,11 +55,11 @@ def _event(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise SetUpError(f"The event {path} cannot be read: {error.strerror}.") from error
     except json.JSONDecodeError as error:
-        raise SetUpError(f"The event {path} is not JSON: see its line {error.lineno}.") from error
+        raise SetUpError(f"The event {path} is not valid JSON: see line {error.lineno}.") from error
     except (ValueError, RecursionError) as error:
-        raise SetUpError(f"The event {path} is not JSON in UTF-8.") from error
+        raise SetUpError(f"The event {path} is not valid UTF-8.") from error
     if not isinstance(event, dict):
-        raise SetUpError(f"The event {path} is no JSON object, as those in events/ are.")
+        raise SetUpError(f"The event {path} is not a JSON object like those in events/.")
     return event
 
 
@@ -72,13 +74,13 @@ def _answer(function: Function, event: dict[str, Any]) -> Any:
         if isinstance(cause, SiftlineError):
             raise SetUpError(f"{function.name} failed: {cause.detail}") from error
         if isinstance(cause, KeyError):
-            shown = f"it has no {cause.args[0]}; those in events/{function.name}.*.json have all that it needs"
+            shown = f"it has no {cause.args[0]}; see events/{function.name}.*.json for complete events"
             raise SetUpError(f"{function.name} cannot use this event: {shown}.") from error
         if isinstance(cause, ValidationError):
             faults = cause.errors(include_url=False, include_context=False, include_input=False)
             shown = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in faults)
             raise SetUpError(f"{function.name} cannot use this event: {shown}.") from error
-        raise SetUpError(f"{error} The log above says where.") from error
+        raise SetUpError(f"{error} See the log above.") from error
 
 
 if __name__ == "__main__":

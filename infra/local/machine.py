@@ -81,7 +81,7 @@ class Machine:
         self._launch("api", self._api())
         self._launch("vectors", self._vectors())
         if not (self.state.folder / "postgres" / "data").exists():
-            self._say("Making a PostgreSQL database …")
+            self._say("Creating a PostgreSQL database …")
         self._launch("postgres", self.postgres)
 
     def wait_ready(self) -> None:
@@ -233,7 +233,7 @@ class Watch:
             wait_s = self._waits_s[min(len(recent), len(self._waits_s) - 1)]
             how = _how_ended(code)
             later = f" in {counted(round(wait_s), 'second')}" if wait_s else ""
-            self._say(f"{beginning(PARTS[name])} {how}; starting it again{later}.")
+            self._say(f"{beginning(PARTS[name])} {how}; restarting it{later}.")
             time.sleep(wait_s)
             self._on_end(name)
             self._restart(name, last=len(recent) >= self._TRIES)
@@ -254,8 +254,8 @@ class Watch:
 
 def _how_ended(code: int | None) -> str:
     if code is None:
-        return "did not come up"
-    return f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return "did not start"
+    return f"was killed by signal {-code}" if code < 0 else f"exited with code {code}"
 
 
 def _clean(environment: Mapping[str, str]) -> dict[str, str]:

@@ -171,12 +171,12 @@ class Meters:
             try:
                 self.look()
                 if self._troubled:
-                    self._say("The queues are measured again, and alarms judged.")
+                    self._say("Queues are measured and alarms evaluated again.")
                 self._troubled = False
             except (BotoCoreError, ClientError, SiftlineError) as error:
                 if not self._troubled:
                     part = "PostgreSQL" if isinstance(error, SiftlineError) else "MiniStack"
-                    self._say(f"The queues could not be measured ({part} does not serve); alarms wait until they can.")
+                    self._say(f"Queues cannot be measured ({part} is unavailable); alarms are paused until then.")
                 self._troubled = True
 
     def _publish(self, values: Mapping[Place, float]) -> None:

@@ -39,8 +39,7 @@ def migrate(url: str, migrations: Path = MIGRATIONS) -> int:
         guard.execute("select pg_advisory_lock(%s)", [_LOCK])
         if maker := unknown_maker(applied(guard), migrations):
             raise SetUpError(
-                f"This database was made by {maker}. "
-                "Start with a new folder or database, or keep using the release that made it."
+                f"This database was created by {maker}. Use a new folder or database, or the release that created it."
             )
         with get_backend(url.replace("postgresql://", "postgresql+psycopg://", 1)) as backend:
             missing = backend.to_apply(read_migrations(str(migrations)))
@@ -76,7 +75,7 @@ def main(arguments: list[str]) -> int:
     except (SiftlineError, psycopg.OperationalError) as error:
         print(f"The database could not be migrated: {error}", file=sys.stderr)
     else:
-        print(f"{steps} migrations applied." if steps else "The database was up to date.")
+        print(f"{steps} migrations applied." if steps else "The database is up to date.")
         return 0
     return 1
 

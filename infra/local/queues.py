@@ -68,7 +68,7 @@ class MissingQueues:
             return
         for name in missing:
             _log.warning("queue_made_again", queue=name)
-            yield f"The queue {name} was gone and is made again; the sweep sends again what had waited in it."
+            yield f"The queue {name} was missing and has been recreated; the sweep resends its messages."
 
     def close(self) -> None:
         """Close the connections."""

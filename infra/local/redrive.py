@@ -19,7 +19,7 @@ from siftline.settings.functions import ConsumerSettings
 # Nobody waits for a command as for a request: it may look through a dead-letter queue for as long as this.
 _BUDGET_S = 600.0
 _MOVED = {
-    "sqs": "SQS moves the messages back by itself.",
+    "sqs": "SQS moves the messages back in the background.",
     "siftline": "",
     None: "SQS did not answer: malformed messages and copies stay on the dead-letter queue.",
 }
@@ -50,15 +50,15 @@ def main(arguments: list[str]) -> int:
     queues = ", ".join(queue.value for queue in Queue)
     parser = Parser(
         prog="make redrive",
-        usage="make redrive QUEUE=analysis (further: ERROR_CODE=…, LIMIT=…, DRY_RUN=1)",
-        description="Give dead letters back to work.",
+        usage="make redrive QUEUE=analysis (options: ERROR_CODE=…, LIMIT=…, DRY_RUN=1)",
+        description="Redrive dead letters.",
     )
     parser.add_argument("--queue", required=True, choices=[queue.value for queue in Queue])
-    parser.add_argument("--error-code", help="only this cause")
-    parser.add_argument("--limit", type=number, help="at most so many, the oldest first")
+    parser.add_argument("--error-code", help="only this error code")
+    parser.add_argument("--limit", type=number, help="maximum number, oldest first")
     parser.add_argument("--dry-run", action="store_true", help="only count")
     if "--queue=" in arguments:  # as the Makefile passes what was not typed
-        parser.error(f"say whose dead letters: QUEUE=…, one of {queues}")
+        parser.error(f"set QUEUE=… to one of {queues}")
     chosen = parser.parse_args(arguments)
     if chosen.limit is not None and chosen.limit < 1:
         parser.error("--limit must be at least 1")

@@ -42,7 +42,7 @@ class Telling:
         self._next = time.monotonic() + _TELL_EVERY_S
         pace = progress.made / max(progress.seconds, 1e-9)
         left_s = progress.wanting / max(pace, 1e-9)
-        print(f"{progress.made:>8}  made, {progress.wanting} to go, {pace:.1f} a second, about {left_s:.0f} s left")
+        print(f"{progress.made:>8}  done, {progress.wanting} to go, {pace:.1f} per second, about {left_s:.0f} s left")
 
 
 def _settings() -> AnalyzeSettings:
@@ -57,7 +57,7 @@ def _alone(url: str) -> Iterator[None]:
     """Hold the lock of re-embedding, on a connection of its own: whoever is killed lets it go."""
     with closing(SingleConnection(url)) as own, own.statement() as connection:
         if not reindex_store.try_lock(connection):
-            raise ReindexRunningError("Another `make reindex` is under way; this one would do nothing.")
+            raise ReindexRunningError("Another `make reindex` is already running.")
         yield
 
 
@@ -85,14 +85,14 @@ def _measured(new: Opened, texts: list[str]) -> Measured:
 
 def _told(plan: Plan, sample: Measured, old: str, new: Opened, settings: AnalyzeSettings) -> list[str]:
     paid = isinstance(new.embedder, PricedEmbedder)
-    limit = f", of at most {settings.embedding_api_usd_per_day:.2f} USD a day" if paid else ": it runs on this machine"
+    limit = f", at most {settings.embedding_api_usd_per_day:.2f} USD a day" if paid else ": it runs on this machine"
     return [
         f"from      {old}",
         f"to        {new.version.model_version}, {new.version.dimensions} dimensions",
         f"{plan.wanting:>8}  of {plan.contents} contents to embed",
-        f"{plan.seconds:>8.0f}  seconds, by a sample of them",
+        f"{plan.seconds:>8.0f}  seconds, estimated from a sample",
         f"{plan.usd:>8.4f}  USD{limit}",
-        f"{sample.unusable:>8}  of {sample.texts} texts of the sample got no usable vector",
+        f"{sample.unusable:>8}  of {sample.texts} texts of the sample have no usable vector",
     ]
 
 
@@ -108,18 +108,18 @@ def _embed_anew(
     if dry:
         return
     done = work.run()
-    print(f"{done.made:>8}  made in {done.seconds:.0f} s, {done.refused} without a vector")
-    print(f"{new.version.model_version} counts now; the old vectors are kept for {settings.embedding_keep_old_s} s")
+    print(f"{done.made:>8}  done in {done.seconds:.0f} s, {done.refused} without a vector")
+    print(f"{new.version.model_version} is now in use; the old vectors are kept for {settings.embedding_keep_old_s} s")
 
 
 def _build_again(database: Database, active: Opened, *, dry: bool) -> None:
     version = active.version.model_version
     with database.transaction() as connection:
         kept, _ = reindex_store.counts(connection, version, version)
-    print(f"{version} counts already; Qdrant has {active.index.count()} of {kept} vectors", flush=True)
+    print(f"{version} is already in use; Qdrant has {active.index.count()} of {kept} vectors", flush=True)
     if not dry:
         written = rebuild(database, version, active.index)
-        print(f"{written:>8}  written to {active.index.collection}; nothing was embedded, it cost 0 USD")
+        print(f"{written:>8}  written to {active.index.collection}; nothing was embedded, cost 0 USD")
 
 
 def reindex(settings: AnalyzeSettings, to: str, *, dry: bool) -> None:
@@ -138,14 +138,16 @@ def reindex(settings: AnalyzeSettings, to: str, *, dry: bool) -> None:
                 _embed_anew(settings, database, old, new, dry=dry)
             dropped = [] if dry else drop_outdated(settings, database)
         for version in dropped:
-            print(f"the vectors of {version} are gone")
+            print(f"deleted the vectors of {version}")
 
 
 def main(arguments: list[str]) -> int:
     """Do as the command line says; return the exit code."""
-    parser = argparse.ArgumentParser(prog="make reindex", description="Make all vectors anew with another model.")
-    parser.add_argument("--to", default="", help="model folder, s3://bucket/prefix or api:<model>; else as set up")
-    parser.add_argument("--dry-run", action="store_true", help="only count, and say what it would take")
+    parser = argparse.ArgumentParser(prog="make reindex", description="Recompute all vectors with another model.")
+    parser.add_argument(
+        "--to", default="", help="model folder, s3://bucket/prefix or api:<model>; default: the configured model"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only estimate time and cost")
     chosen = parser.parse_args(arguments)
     try:
         reindex(_settings(), chosen.to, dry=chosen.dry_run)

@@ -29,11 +29,11 @@ def _opened() -> tuple[ProducerSettings, Producer]:
 
 def plan_lines(plan: Plan) -> list[str]:
     """Return a plan as lines of text."""
-    basis = "as measured here" if plan.measured else "as is usual; nothing was measured here yet"
+    basis = "measured on this system" if plan.measured else "a typical value; nothing was measured on this system yet"
     return [
         *(f"{one.contents:>8}  {one.kind:<10} {one.model_version}" for one in plan.by),
-        f"{plan.contents:>8}  contents, at no credit for users",
-        f"{plan.usd:>8.2f}  USD for the language model, asked about {plan.llm_texts} of them",
+        f"{plan.contents:>8}  contents, free for users",
+        f"{plan.usd:>8.2f}  USD for the language model, for {plan.llm_texts} of them",
         f"{plan.work_s / 60:>8.1f}  minutes of one worker, {basis}",
     ]
 
@@ -41,28 +41,26 @@ def plan_lines(plan: Plan) -> list[str]:
 def run_line(run: Run | None) -> str:
     """Return how far a run has come as a line of text."""
     if run is None:
-        return "Nothing has been read again yet."
+        return "Nothing has been reprocessed yet."
     waits = f", waits for {run.waits_for}" if run.waits_for else ""
     done = run.enqueued - run.live - run.failed
-    return f"{run.state}: {done} of {run.planned} read again, {run.live} on their way, {run.failed} failed{waits}"
+    return f"{run.state}: {done} of {run.planned} reprocessed, {run.live} in progress, {run.failed} failed{waits}"
 
 
 def main(arguments: list[str]) -> int:
     """Do as the command line says; return the exit code."""
     parser = Parser(
         prog="make reprocess",
-        usage="make reprocess (further: KIND=…, VERSION=…, OLDER_THAN=…, LIMIT=…, DRY_RUN=1, SHOW=1, CANCEL=1)",
-        description="Read again what other versions read.",
+        usage="make reprocess (options: KIND=…, VERSION=…, OLDER_THAN=…, LIMIT=…, DRY_RUN=1, SHOW=1, CANCEL=1)",
+        description="Reprocess the results of other versions.",
     )
     parser.add_argument("--kind", choices=KINDS, help="only values of this kind")
-    parser.add_argument("--version", help="only what this version made, the present one too")
-    parser.add_argument(
-        "--older-than", type=datetime.fromisoformat, help="only what was made before, such as 2026-11-01"
-    )
-    parser.add_argument("--limit", type=number, help="at most so many contents")
-    parser.add_argument("--dry-run", action="store_true", help="only count and price")
-    parser.add_argument("--show", action="store_true", help="show how far it has come")
-    parser.add_argument("--cancel", action="store_true", help="end the run that is going")
+    parser.add_argument("--version", help="only results of this version, even the current one")
+    parser.add_argument("--older-than", type=datetime.fromisoformat, help="only older results, such as 2026-11-01")
+    parser.add_argument("--limit", type=number, help="maximum number of contents")
+    parser.add_argument("--dry-run", action="store_true", help="only estimate number and cost")
+    parser.add_argument("--show", action="store_true", help="show the progress")
+    parser.add_argument("--cancel", action="store_true", help="cancel the current run")
     chosen = parser.parse_args(arguments)
     if chosen.limit is not None and chosen.limit < 1:
         parser.error("--limit must be at least 1")
@@ -75,7 +73,7 @@ def main(arguments: list[str]) -> int:
         with closing(parts.database):
             reprocess = Reprocess(parts.database, max_attempts=settings.job_max_attempts)
             if chosen.cancel:
-                print("Ended." if reprocess.cancel() else "No run is going.")
+                print("Cancelled." if reprocess.cancel() else "No run is in progress.")
             elif chosen.show:
                 print(run_line(reprocess.run()))
             else:

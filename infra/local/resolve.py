@@ -38,13 +38,11 @@ def plan(settings: ResolveSettings, parts: Producer) -> list[str]:
         asked = resolve_store.requests_of(connection, day_of(parts.clock.now()))
     lines = [
         f"{temporary:>8}  organisations with a temporary id, {resolved} with a canonical one",
-        f"{queued:>8}  of them wait to be asked about, {unasked} do not",
+        f"{queued:>8}  of them queued, {unasked} not queued",
     ]
     most = settings.provider_requests_per_day
     for name in settings.providers():
-        left = (
-            "costs nothing" if name == "csv" else f"{max(most - asked.get(name, 0), 0)} of {most} requests left today"
-        )
+        left = "free" if name == "csv" else f"{max(most - asked.get(name, 0), 0)} of {most} requests left today"
         lines.append(f"{name:>8}  {left}")
     return lines
 
@@ -64,12 +62,12 @@ def main(arguments: list[str]) -> int:
     """Do as the command line says; return the exit code."""
     parser = Parser(
         prog="make resolve",
-        usage="make resolve (further: LIMIT=…, DRY_RUN=1)",
-        description="Ask who organisations are.",
+        usage="make resolve (options: LIMIT=…, DRY_RUN=1)",
+        description="Look up canonical ids of organisations.",
     )
     parser.add_argument("--dry-run", action="store_true", help="only count")
     parser.add_argument(
-        "--limit", type=number, default=100, help="hand out at most so many now; the schedule does the rest"
+        "--limit", type=number, default=100, help="maximum number of jobs to start now; the schedule starts the rest"
     )
     chosen = parser.parse_args(arguments)
     if chosen.limit < 1:
@@ -79,14 +77,14 @@ def main(arguments: list[str]) -> int:
         with closing(parts.database):
             print("\n".join(plan(settings, parts)))
             if not settings.providers():
-                print("Nobody is asked: ENTITY_PROVIDERS names no provider.")
+                print("Nothing to do: ENTITY_PROVIDERS is empty.")
                 return 0
             if CsvNames.name in settings.providers():
                 CsvNames(Path(settings.entity_csv)).load()
             if not chosen.dry_run:
                 made = enqueue(settings, parts)
                 handed_out = parts.publisher.hand_out(Queue.RESOLUTION, limit=chosen.limit, scheduled=True)
-                print(f"{made:>8}  jobs made, {handed_out} handed out")
+                print(f"{made:>8}  jobs created, {handed_out} started")
     except (SiftlineError, SetUpError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     if not state.take():
         where = f", at {state.address}" if state.address else ""
-        print(f"Siftline already runs here{where}. Stop it where it was started, with Ctrl-C.", file=sys.stderr)
+        print(f"Siftline is already running here{where}. Stop it with Ctrl-C where it was started.", file=sys.stderr)
         return 1
     _on_signal(_stop)
     run = Run(state, run_command(options.folder))
@@ -63,12 +63,12 @@ def main(arguments: list[str] | None = None) -> int:
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = Parser(
         prog="make run",
-        usage="make run (further: PORT=8787, SAMPLES=1, FOLDER=.local)",
-        description="The whole system on this machine, until Ctrl-C.",
+        usage="make run (options: PORT=8787, SAMPLES=1, FOLDER=.local)",
+        description="Run the whole system on this machine until Ctrl-C.",
     )
-    parser.add_argument("--port", type=number, default=8787, help="where the API answers on 127.0.0.1")
-    parser.add_argument("--samples", action="store_true", help="serve the sample feeds and follow them")
-    parser.add_argument("--folder", type=Path, default=ROOT / ".local", help="where everything is kept")
+    parser.add_argument("--port", type=number, default=8787, help="port of the API on 127.0.0.1")
+    parser.add_argument("--samples", action="store_true", help="serve sample feeds and follow them")
+    parser.add_argument("--folder", type=Path, default=ROOT / ".local", help="data folder")
     return parser.parse_args(arguments)
 
 
@@ -90,16 +90,16 @@ def _port(wanted: int, command: str) -> int:
     if wanted == 0:
         return free_port()
     if not 0 < wanted < 65_536:
-        raise SetUpError(f"{wanted} is no port: take one from 1 to 65535, or 0 for any that is free.")
+        raise SetUpError(f"{wanted} is not a valid port: use 1 to 65535, or 0 for any free port.")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", wanted))
         except PermissionError as error:
-            raise SetUpError(f"Port {wanted} may not be used by this user: {command} PORT=8787") from error
+            raise SetUpError(f"This user may not use port {wanted}. Try: {command} PORT=8787") from error
         except OSError as error:
-            advice = f"end what uses it, or choose another, which is free: {command} PORT={free_port()}"
-            raise SetUpError(f"Port {wanted} is taken: {advice}") from error
+            advice = f"stop the program that uses it, or try a free one: {command} PORT={free_port()}"
+            raise SetUpError(f"Port {wanted} is in use: {advice}") from error
     return wanted
 
 
@@ -107,10 +107,10 @@ def _model() -> None:
     """Assemble the embedding model unless it is there."""
     if (MODEL / "manifest.json").exists():
         return
-    _say("Assembling the embedding model (the first time takes some minutes) …")
+    _say("Assembling the embedding model (only once; takes some minutes) …")
     command = [sys.executable, "-m", "layers.model.assemble", "--out", str(MODEL)]
     if subprocess.run(command, cwd=ROOT, check=False).returncode:
-        raise SetUpError("The embedding model could not be assembled: see above. Nothing was lost; run it again.")
+        raise SetUpError("The embedding model could not be assembled: see above. Run the command again.")
 
 
 class Run:
@@ -129,7 +129,7 @@ class Run:
     def start(self, *, port: int, samples: bool) -> None:
         """Start everything and tell how to use it. Raises ``SetUpError``."""
         for name in self._state.end_leftovers():
-            _say(f"Ended {PARTS.get(name, name)}, which an earlier run left behind.")
+            _say(f"Stopped {PARTS.get(name, name)}, left over from an earlier run.")
         port = _port(port, self._command + (" SAMPLES=1" if samples else ""))
         _model()
         pg_bin = LocalSettings().pg_bin
@@ -234,7 +234,7 @@ class Run:
             yield ""
         address, page = made
         asked = f"curl -H 'Authorization: Bearer {self._token}' -H 'Accept: text/plain' {address}"
-        yield f"A first briefing was made of them. Read it in a browser, or here:\n\n  {page}\n  {asked}\n"
+        yield f"The first briefing is ready. Read it in a browser or here:\n\n  {page}\n  {asked}\n"
 
     def shut_down(self) -> None:
         """Stop everything in order. A second signal cuts the draining short."""
@@ -243,14 +243,14 @@ class Run:
         if self._meters is not None:
             self._meters.stop()
         if machine is not None and machine.services:
-            _say("\nStopping: the worker finishes what it has begun (Ctrl-C again to leave it) …")
+            _say("\nStopping: the worker finishes running jobs (Ctrl-C again to stop now) …")
             try:
                 machine.stop(drain=True)
             except _Stopped:
                 hurried = True
             _on_signal(signal.SIG_IGN)
             machine.stop(drain=False)
-            _say("Stopped; what was cut off is taken up again at the next start." if hurried else "Stopped.")
+            _say("Stopped; interrupted jobs resume at the next start." if hurried else "Stopped.")
         if self._samples is not None:
             self._samples.stop()
         self._state.forget_address()
@@ -263,17 +263,17 @@ def announce(
     kept = machine.state.token_file
     shown = kept.relative_to(Path.cwd()) if kept.is_relative_to(Path.cwd()) else kept
     asked = f"curl -H 'Authorization: Bearer {token}'"
-    _say(f"\nSiftline runs at {machine.url} (its documentation: {machine.url}/docs)")
-    _say(f"token  {token} (kept in {shown})")
+    _say(f"\nSiftline is running at {machine.url} (documentation: {machine.url}/docs)")
+    _say(f"token  {token} (saved in {shown})")
     if samples_url:
         _say(f"sample feeds and pages  {samples_url}/")
     if followed:
-        _say(f"It follows {followed} sample feeds; a line here says when their articles are READY. First use then:\n")
+        _say(f"It follows {followed} sample feeds; a message appears here when their articles are READY. Then try:\n")
         _say(f"  {asked} '{machine.url}/v1/items?status=READY&limit=5'\n")
     elif is_new:
         data = '{"url": "https://www.rfc-editor.org/rfc/rfc9457.html"}'
-        _say("First use: save a page of the internet, then see it become READY in GET /v1/items.")
-        _say(f"(Where there is none: {command} SAMPLES=1 serves feeds and pages of its own.)\n")
+        _say("To start, save a web page and watch it become READY in GET /v1/items.")
+        _say(f"(Without internet access: {command} SAMPLES=1 serves sample feeds and pages.)\n")
         _say(f"  {asked} -H 'Content-Type: application/json' -d '{data}' {machine.url}/v1/items\n")
     _say(f"Logs are in {machine.state.logs}. Ctrl-C stops everything.")
 

@@ -116,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
 def main() -> None:
     """Serve until SIGINT or SIGTERM."""
     parser = argparse.ArgumentParser(description="Serve the sample feeds on loopback.")
-    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="0 takes any free port")
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="0 for any free port")
     parser.add_argument("--now", type=datetime.fromisoformat, help="date the articles from this moment (ISO 8601)")
     arguments = parser.parse_args()
     port = arguments.port
@@ -124,7 +124,7 @@ def main() -> None:
         server = SampleServer(port, arguments.now)
     except OSError as error:
         raise SystemExit(
-            f"The samples cannot be served on port {port}: {error.strerror}. Take another with --port."
+            f"The samples cannot be served on port {port}: {error.strerror}. Choose another with --port."
         ) from error
     server.start()
     for url in server.urls():

@@ -68,9 +68,9 @@ def user_named(connection: Connection, word: str) -> UUID:
     """Return the user of this name, whatever its case, or of this id. Raises ``SetUpError``."""
     found = find(connection, word)
     if not found:
-        raise SetUpError(f"There is no user {word}: make user LIST=1{same_place.get()} shows all.")
+        raise SetUpError(f"There is no user {word}. make user LIST=1{same_place.get()} lists all users.")
     if len(found) > 1:
-        raise SetUpError(f"{word} is the name of one user and the id of another: rename that one first.")
+        raise SetUpError(f"{word} is the name of one user and the id of another: rename the first user.")
     return found[0]
 
 
@@ -99,7 +99,10 @@ def open_database() -> Database:
 def _show_all(database: Database) -> None:
     with database.transaction() as connection:
         rows = accounts(connection)
-    lines = [("name", "id", "made", "items", "sources", "tokens", "oldest", "newest", "last used"), *map(_line, rows)]
+    lines = [
+        ("name", "id", "created", "items", "sources", "tokens", "oldest", "newest", "last used"),
+        *map(_line, rows),
+    ]
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     for line in lines:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
@@ -108,7 +111,7 @@ def _show_all(database: Database) -> None:
 def _line(row: AccountRow) -> tuple[str, ...]:
     name = row.name if row.deleted_at is None else "(being deleted)"
     numbers = (str(row.items), str(row.sources), str(row.tokens))
-    unseen = "not yet" if row.made_today else "not for a day"
+    unseen = "not yet" if row.made_today else "not in 24 h"
     used = unseen if row.last_seen_at is None else f"{row.last_seen_at:%Y-%m-%d %H:%M}Z"
     return (
         name,
@@ -132,11 +135,11 @@ def _delete(database: Database, word: str, *, sure: bool) -> None:
     held = [counted(account.items, "item"), counted(account.sources, "source"), counted(account.tokens, "token")]
     what = f"{account.name} ({account.id}) with {', '.join(held)}"
     if not sure:
-        confirm(f"This deletes {what}, and all that nobody else holds; it cannot be taken back.", "DELETE=… YES=1")
+        confirm(f"This deletes {what}, and everything only this user has. It cannot be undone.", "DELETE=… YES=1")
     if delete_user(database, user_id):
         print(f"deleted {what}")
     else:
-        print(f"deleting {what}: what is left waits for work under way, and goes within minutes")
+        print(f"deleting {what}: the rest follows within minutes, after running jobs")
 
 
 def _name(text: str) -> str:
@@ -145,32 +148,32 @@ def _name(text: str) -> str:
         return TypeAdapter[str](Name).validate_python(text)
     except ValidationError as error:
         [fault] = error.errors(include_url=False, include_context=False, include_input=False)
-        raise SetUpError(f"This cannot be a name. {fault['msg'].removeprefix('Value error, ')}.") from error
+        raise SetUpError(f"Invalid name. {fault['msg'].removeprefix('Value error, ')}.") from error
 
 
 def confirm(question: str, otherwise: str) -> None:
     """Ask at the terminal once whether it is meant. Raises ``SetUpError`` where it is not, or where nobody is there."""
     if not sys.stdin or not sys.stdin.isatty():
-        raise SetUpError(f"{question} Nobody is at the terminal to say yes: {otherwise}")
-    print(f"{question}\nType yes to go on: ", end="", file=sys.stderr, flush=True)
+        raise SetUpError(f"{question} No terminal to confirm it: add {otherwise}")
+    print(f"{question}\nType yes to continue: ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() != "yes":
-        raise SetUpError("Nothing was done.")
+        raise SetUpError("Nothing was changed.")
 
 
 def main(arguments: list[str]) -> int:
     """Do what the command line says; return the exit code."""
-    parser = argparse.ArgumentParser(prog="make user", description="Make, list and delete users; give them tokens.")
-    parser.add_argument("--name", default="", help="who it is: a new user")
-    parser.add_argument("--list", action="store_true", help="all users")
-    parser.add_argument("--token", default="", help="another token for the user of this name or id")
-    parser.add_argument("--revoke", action="store_true", help="with --token: end all others")
-    parser.add_argument("--delete", default="", help="delete the user of this name or id")
-    parser.add_argument("--yes", action="store_true", help="with --delete: ask nobody")
+    parser = argparse.ArgumentParser(prog="make user", description="Create, list and delete users, and create tokens.")
+    parser.add_argument("--name", default="", help="create a user with this name")
+    parser.add_argument("--list", action="store_true", help="list all users")
+    parser.add_argument("--token", default="", help="create another token for the user with this name or id")
+    parser.add_argument("--revoke", action="store_true", help="with --token: revoke all other tokens")
+    parser.add_argument("--delete", default="", help="delete the user with this name or id")
+    parser.add_argument("--yes", action="store_true", help="with --delete: do not ask")
     parser.add_argument("--time-zone", default="UTC", help="IANA name, such as Europe/Berlin")
     parser.add_argument(
         "--scope", action="append", choices=[scope.value for scope in Scope], help="default: read and write"
     )
-    parser.add_argument("--ops", action="store_true", help="an operator: every scope")
+    parser.add_argument("--ops", action="store_true", help="operator: all scopes")
     chosen = parser.parse_args(arguments)
     name, token, delete = chosen.name.strip(), chosen.token.strip(), chosen.delete.strip()
     scopes = tuple(Scope) if chosen.ops else tuple(Scope(name) for name in chosen.scope or (Scope.READ, Scope.WRITE))
@@ -189,9 +192,9 @@ def main(arguments: list[str]) -> int:
         wanted.append(lambda database: _delete(database, delete, sure=chosen.yes))
     if len(wanted) != 1:
         print(
-            f"Say whose account it is: make user NAME=Ada{same_place.get()}"
+            f"Set a name: make user NAME=Ada{same_place.get()}"
             if not wanted
-            else "One at a time: NAME, LIST, TOKEN or DELETE",
+            else "Set only one of NAME, LIST, TOKEN and DELETE",
             file=sys.stderr,
         )
         return 2
@@ -199,7 +202,7 @@ def main(arguments: list[str]) -> int:
         with closing(open_database()) as database:
             wanted[0](database)
     except NameTakenError as error:
-        print(f"{error} make user TOKEN={name!r}{same_place.get()} gives them another token.", file=sys.stderr)
+        print(f"{error} make user TOKEN={name!r}{same_place.get()} creates another token.", file=sys.stderr)
         return 1
     except (SiftlineError, SetUpError) as error:
         print(error, file=sys.stderr)

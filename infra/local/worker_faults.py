@@ -27,9 +27,9 @@ class WorkerFaults:
             return
         for name, reason in found.items():
             if self._told.get(name) != reason:
-                yield f"{line(name)} cannot be started: {line(reason)}; see {self._log}"
+                yield f"{line(name)} cannot start: {line(reason)}; see {self._log}"
         for name in self._told.keys() - found.keys():
-            yield f"{line(name)} could be started now."
+            yield f"{line(name)} has started."
         self._told = dict(found)
 
 
@@ -51,7 +51,7 @@ class OpenBreakers:
         for one in standings:
             if self._told.get(one.provider) != one.error_detail:
                 what, why = line(one.provider), line(one.error_detail)
-                yield f"{what} does not serve, and all that needs it waits: {why} Tried again in {one.wait_s:.0f} s."
+                yield f"{what} is unavailable; jobs that need it wait: {why} Next try in {one.wait_s:.0f} s."
         for provider in self._told.keys() - found.keys():
-            yield f"{line(provider)} serves again."
+            yield f"{line(provider)} is available again."
         self._told = found

@@ -60,7 +60,7 @@ class LoopbackServer:
                 connection_limit=CONNECTIONS_MAX,
             )
         except OSError as error:
-            raise SetUpError(f"Port {port} is taken: end what uses it, or choose another.") from error
+            raise SetUpError(f"Port {port} is in use: stop the program that uses it, or choose another.") from error
         self._server.channel_class = partial(ImpatientChannel, patience_s=half_sent_s, now=now)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="wsgi")

@@ -36,7 +36,7 @@ def assemble(out: Path, wheel: Path | None = None, cases: Cases = CASES) -> None
     size_mb = sum(facts.size_bytes for facts in manifest.files.values()) / 1e6
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
     spent_s = time.monotonic() - started
-    _tell(f"{manifest.model_version} is ready: {size_mb:.0f} MB in {spent_s:.0f} s, {peak_mb:.0f} MB of memory at most")
+    _tell(f"{manifest.model_version} is ready: {size_mb:.0f} MB in {spent_s:.0f} s, {peak_mb:.0f} MB peak memory")
 
 
 def _tell(line: str) -> None:

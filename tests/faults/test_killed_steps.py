@@ -217,7 +217,7 @@ def test_a_page_that_kills_each_of_its_workers_stops_at_its_maximum(
     healing("- a page kills each of its workers (Q07)", machine.heal(kills[-1]))
     assert len(kills) == 4
     found = machine.ask("select status, error_code, error_detail from contents where id = %s", content)
-    assert found == [("FAILED", "worker_lost", "The worker that had this was lost while it worked.")]
+    assert found == [("FAILED", "worker_lost", "The worker was lost while processing this.")]
     (letter,) = machine.queues.dead(Queue.CONTENT_PROCESSING)
     assert letter["MessageAttributes"]["error_code"]["StringValue"] == "worker_lost"
     assert letter["MessageAttributes"]["attempts"]["StringValue"] == "4"

@@ -91,22 +91,22 @@ def test_a_queue_stands_on_the_dashboard_in_every_widget_about_queues(queue: str
     widgets = _widgets()
 
     for title in (
-        "How much waits",
-        "How long the oldest has waited (s)",
-        "What is in hand",
-        "How many jobs are pending",
-        "How long the longest-held job has been in work (s)",
+        "Messages waiting",
+        "Age of the oldest message (s)",
+        "Messages in flight",
+        "Pending jobs",
+        "Age of the longest-running job (s)",
     ):
         assert f"siftline-{STAGE}-{queue}-queue" in widgets[title], title
-    assert f"siftline-{STAGE}-{queue}-dlq" in widgets["What is dead"]
+    assert f"siftline-{STAGE}-{queue}-dlq" in widgets["Dead letters"]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_function_stands_on_the_dashboard_with_duration_and_failure_rate(function: str) -> None:
     widgets = _widgets()
 
-    assert f"siftline-{STAGE}-{function}" in widgets["How long work takes (ms, p90)"]
-    assert f"e_{function} / i_{function}" in widgets["How much fails (%)"]
+    assert f"siftline-{STAGE}-{function}" in widgets["Duration (ms, p90)"]
+    assert f"e_{function} / i_{function}" in widgets["Failure rate (%)"]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

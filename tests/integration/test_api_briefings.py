@@ -140,11 +140,11 @@ def test_a_briefing_that_is_off_is_not_due(world):
 @pytest.mark.parametrize(
     ("at", "said"),
     [
-        ("23:59:59", "without seconds"),
+        ("23:59:59", "not have seconds"),
         ("7:00", '"HH:MM"'),
         (7, '"HH:MM"'),
         (None, '"HH:MM"'),
-        ("07:00+02:00", "no offset"),
+        ("07:00+02:00", "not have an offset"),
     ],
 )
 def test_a_time_that_is_none_of_the_wall_clocks_is_told_how_to_be_written(world, at, said):

@@ -180,7 +180,7 @@ def test_without_clusters_the_map_is_empty_and_says_so(world: World) -> None:
     user = world.user()
 
     assert user.get("/v1/clusters/map").json == {"clusters": [], "points": [], "run": None}
-    assert "Nothing is grouped yet." in user.get("/v1/clusters/map.svg").text
+    assert "No clusters yet." in user.get("/v1/clusters/map.svg").text
 
 
 def test_recompute_queues_one_grouping_however_often_it_is_asked_for(world: World) -> None:

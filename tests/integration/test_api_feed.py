@@ -145,7 +145,7 @@ def test_what_has_no_topics_and_no_score_is_judged_by_its_source_and_never_left_
     assert sum(part["points"] for part in items[imported]["reasons"]) == pytest.approx(
         items[imported]["rank"], abs=1e-3
     )
-    assert "nothing is known" in items[nothing]["reasons"][0]["detail"]
+    assert "not known yet" in items[nothing]["reasons"][0]["detail"]
     assert reader.ids(topic="politics") == [liked, imported, known]
 
 

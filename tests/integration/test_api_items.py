@@ -359,7 +359,7 @@ def test_a_retried_item_says_until_when_it_waits_and_why(world: World) -> None:
         job = lease_store.claim(connection, job_id, JobType.INGEST_CONTENT, lease_s=60, grace_s=1)
         assert job is not None
     item = user.get(f"/v1/items/{saved['id']}").json
-    assert (item["waiting_until"], item["waiting_reason"]) == (None, "It is being read now.")
+    assert (item["waiting_until"], item["waiting_reason"]) == (None, "It is being processed now.")
     with world.database.transaction() as connection:
         error = TransientError("The site answered 503.", code="http_503")
         lease_store.retry(connection, job, error, delay_s=60, duration_ms=12)

@@ -244,16 +244,16 @@ def test_the_reason_says_so_where_a_wish_moved_the_next_poll(world: World) -> No
     )
     world.sql("delete from jobs returning 1")
     wished = user.patch(path, {"refresh_minutes": 30}).json
-    assert wished["next_fetch_reason"].startswith("how often it is wanted has changed")
+    assert wished["next_fetch_reason"].startswith("requested polling interval changed")
     assert world.sql("select next_fetch_at - last_fetch_at = interval '30 minutes' from sources") == [(True,)]
 
 
 @pytest.mark.parametrize(
     ("minutes", "wanted"),
     [
-        (60, "it is wanted every 60 minutes from then on"),
-        (240, "it is wanted every 4 hours from then on"),
-        (None, "it is wanted as its own rhythm says from then on"),
+        (60, "polling requested every 60 minutes from then on"),
+        (240, "polling requested every 4 hours from then on"),
+        (None, "polling at its own rhythm from then on"),
     ],
 )
 def test_the_reason_follows_a_wish_that_does_not_move_the_next_poll(
@@ -262,11 +262,11 @@ def test_the_reason_follows_a_wish_that_does_not_move_the_next_poll(
     user = world.user()
     path = f"/v1/sources/{follow(user, refresh_minutes=30)}"
     world.sql("delete from jobs returning 1")
-    for told_as in ("{}", "the server says that it stays fresh for 2 hours ({}); after the hours"):
+    for told_as in ("{}", "the server says its answer is fresh for 2 hours ({}); after the hours"):
         world.sql(
             "update sources set last_fetch_at = now(), next_fetch_at = now() + interval '30 minutes',"
             " next_fetch_reason = %s returning 1",
-            told_as.format("it is wanted every 30 minutes"),
+            told_as.format("polling requested every 30 minutes"),
         )
         user.patch(path, {"refresh_minutes": 45})
         assert told(user.patch(path, {"refresh_minutes": minutes}).json)[1] == told_as.format(wanted)
@@ -353,14 +353,14 @@ def test_a_source_says_when_it_is_asked_next_while_its_fetch_waits(world: World)
     path = f"/v1/sources/{source_id}"
     due_at = put_off(world, source_id, "http_429", deferred=True)
     source = user.get(path).json
-    assert told(source) == (due_at, "the server asked to wait until then (429)")
+    assert told(source) == (due_at, "the server asked us to wait until then (429)")
     assert (datetime.fromisoformat(source["waiting_until"]), source["waiting_reason"]) == (due_at, "Why.")
     assert user.get("/v1/sources").json["items"] == [source]
     # AND it is not asked any sooner by hand
     assert told(user.post(f"{path}/refresh").json) == told(source)
     assert told(user.post(f"{path}/reset-health").json) == told(source)
     due_at = put_off(world, source_id, "http_500", deferred=False)
-    assert told(user.get(path).json) == (due_at, "tried again after a failed try: Why.")
+    assert told(user.get(path).json) == (due_at, "retry after a failed attempt: Why.")
     due_at = put_off(world, source_id, "host_busy", deferred=False)
     assert told(user.get(path).json) == (due_at, "Why.")
 
@@ -375,7 +375,7 @@ def test_a_retry_that_waits_is_brought_forward_by_hand(world: World, how: str) -
     source = user.post(f"{path}/{how}").json
     at, why = told(source)
     assert at is not None
-    assert (at < later, why) == (True, "asked for: its fetch is queued")
+    assert (at < later, why) == (True, "requested: fetch queued")
     assert (source["status"], source["waiting_until"]) == ("QUEUED", None)
     assert "Why." not in source["waiting_reason"]
     assert (source["last_error"] is None) == (how == "reset-health")
@@ -393,7 +393,7 @@ def test_what_the_far_side_or_a_turn_put_off_waits_on_and_says_why(world: World,
     due_at = put_off(world, source_id, code, deferred=deferred)
     for how in ("refresh", "reset-health"):
         source = user.post(f"/v1/sources/{source_id}/{how}").json
-        why = "the server asked to wait until then (503)" if deferred else "Why."
+        why = "the server asked us to wait until then (503)" if deferred else "Why."
         assert (told(source), source["waiting_reason"]) == ((due_at, why), "Why.")
 
 
@@ -407,18 +407,18 @@ def test_a_source_whose_fetch_is_queued_or_in_work_is_asked_now(world: World) ->
     for how in ("refresh", "reset-health"):
         at, why = told(user.post(f"{path}/{how}").json)
         assert at is not None
-        assert (at >= before, why) == (True, "its fetch is queued")
+        assert (at >= before, why) == (True, "fetch queued")
     [(job_id,)] = world.sql("select id from jobs where state = 'pending'")
     with world.database.transaction() as connection:
         assert lease_store.claim(connection, job_id, JobType.FETCH_SOURCE, lease_s=60, grace_s=1) is not None
     at, why = told(user.get(path).json)
     assert at is not None
-    assert (at >= before, why) == (True, "it is being fetched")
+    assert (at >= before, why) == (True, "being fetched now")
     # AND once nothing is under way, its own plan counts
     world.sql("update jobs set state = 'completed', lease_token = null, lease_until = null, finished_at = now()")
     [planned] = world.sql("update sources set next_fetch_at = now() + interval '3 h' returning next_fetch_at")
     source = user.get(path).json
-    assert told(source) == (*planned, "health was reset by hand")
+    assert told(source) == (*planned, "its health was reset")
     assert (source["waiting_until"], source["waiting_reason"]) == (None, None)
 
 
@@ -426,9 +426,9 @@ def test_a_source_that_is_switched_off_is_asked_at_no_time(world: World) -> None
     """Case F35: people read why a feed is polled no more."""
     user = world.user()
     path = f"/v1/sources/{follow(user)}"
-    assert told(user.post(f"{path}/deactivate").json) == (None, "switched off by hand")
-    world.sql("update sources set next_fetch_reason = 'the server says that the feed is gone for good'")
-    assert told(user.get(path).json) == (None, "the server says that the feed is gone for good")
+    assert told(user.post(f"{path}/deactivate").json) == (None, "deactivated by a user")
+    world.sql("update sources set next_fetch_reason = 'the server says the feed is gone for good'")
+    assert told(user.get(path).json) == (None, "the server says the feed is gone for good")
 
 
 def test_a_source_can_be_fetched_by_hand(world: World) -> None:

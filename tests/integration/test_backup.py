@@ -129,7 +129,7 @@ def test_nothing_that_is_there_is_replaced_unasked(filled: str, make_database: M
     assert contents(used) == before
     restore(used, out, sure=True)
     assert contents(used) == contents(filled)
-    with pytest.raises(SetUpError, match="is there already"):
+    with pytest.raises(SetUpError, match="already exists"):
         back_up(filled, out)
 
 
@@ -150,10 +150,10 @@ def tar_of(path: Path, manifest: object, dump: bytes = b"no dump") -> Path:
             {"siftline_backup": 1, "migrations": ["0001_house", "0062_payloads"]},
             r"older, unreleased schema \(0062_payloads\)",
         ),
-        ({"siftline_backup": 2, "migrations": []}, "no backup"),
-        ({"siftline_backup": 1, "migrations": ["0001_schema"]}, "no backup"),
-        ({"other": 1}, "no backup"),
-        ([1], "no backup"),
+        ({"siftline_backup": 2, "migrations": []}, "not a complete backup"),
+        ({"siftline_backup": 1, "migrations": ["0001_schema"]}, "not a complete backup"),
+        ({"other": 1}, "not a complete backup"),
+        ([1], "not a complete backup"),
         ({"siftline_backup": 1, "migrations": ["0001_schema"], "users": 1}, "pg_restore failed"),
     ],
 )
@@ -162,7 +162,7 @@ def test_what_cannot_be_restored_leaves_all_as_it_was(filled: str, tmp_path: Pat
     with pytest.raises(SetUpError, match=why):
         restore(filled, tar_of(tmp_path / "x.tar", manifest), sure=True)
     (tmp_path / "y.tar").write_bytes(b"no tar")
-    with pytest.raises(SetUpError, match="no backup"):
+    with pytest.raises(SetUpError, match="not a complete backup"):
         restore(filled, tmp_path / "y.tar", sure=True)
     with pytest.raises(SetUpError, match="cannot be read"):
         restore(filled, tmp_path / "none.tar", sure=True)
@@ -191,8 +191,8 @@ def test_the_commands_work_on_a_folder_that_nobody_runs_in(
     said = capsys.readouterr()
     assert [line.split()[0] for line in said.out.splitlines()] == ["backup", "restored", "backup"]
     assert "YES=1" in said.err
-    assert f"what is in the folder {folder} (2 users) with {out} (2 users)" in said.err
-    assert f"Start Siftline (make run FOLDER={folder}), then: make reindex FOLDER={folder}\n" in said.out
+    assert f"the data in the folder {folder} (2 users) with {out} (2 users)" in said.err
+    assert f"Start Siftline (make run FOLDER={folder}), then run: make reindex FOLDER={folder}\n" in said.out
 
 
 def test_no_database_is_made_where_there_is_none_to_back_up(
@@ -200,7 +200,7 @@ def test_no_database_is_made_where_there_is_none_to_back_up(
 ) -> None:
     monkeypatch.delenv("DATABASE_URL", raising=False)
     assert main(["--out", str(tmp_path / "all.tar"), "--folder", str(tmp_path / "mistyped")]) == 1
-    assert capsys.readouterr().err == f"There is no Siftline in {tmp_path / 'mistyped'}.\n"
+    assert capsys.readouterr().err == f"There is no Siftline data in {tmp_path / 'mistyped'}.\n"
     assert not list(tmp_path.iterdir())
 
 
@@ -210,7 +210,11 @@ def test_no_database_is_made_for_a_file_that_is_no_backup(
     monkeypatch.delenv("DATABASE_URL", raising=False)
     (tmp_path / "ada.json").write_text('{"items": []}')
     newer = tar_of(tmp_path / "newer.tar", {"siftline_backup": 1, "migrations": ["0001_schema", "9999_tomorrow"]})
-    for source, why in ((tmp_path / "ada.json", "no backup"), (newer, "newer release"), (tmp_path / "none", "read")):
+    for source, why in (
+        (tmp_path / "ada.json", "not a complete backup"),
+        (newer, "newer release"),
+        (tmp_path / "none", "read"),
+    ):
         assert main(["--from", str(source), "--folder", str(tmp_path / "new")]) == 1
         assert why in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
@@ -229,7 +233,7 @@ def test_nothing_is_restored_under_a_system_that_runs(
     out = tmp_path / "all.tar"
     assert main(["--out", str(out), "--folder", str(tmp_path / "local")]) == 0
     assert main(["--from", str(out), "--folder", str(tmp_path / "local"), "--yes"]) == 1
-    assert "make run is at work" in capsys.readouterr().err
+    assert "make run is using" in capsys.readouterr().err
     running.close()
 
 

@@ -132,7 +132,7 @@ def test_after_forty_days_an_edition_tells_what_is_new_and_says_how_much_is_olde
     assert window["periods_passed_over"] == (41 if frequency == "DAILY" else 5)
     assert window["seconds"] > 40 * 86_400
     for rendering in (edition["html"], edition["plain"]):
-        assert "Overdue: it covers 42 days" in " ".join(rendering.split())
+        assert "Late: this edition covers 42 days" in " ".join(rendering.split())
         assert f"{6 - len(told)} articles from before" in " ".join(rendering.split())
 
 
@@ -196,7 +196,7 @@ def test_what_an_edition_leaves_out_is_counted_by_why(desk):
         "unusable": 0,
         "no_place": 0,
     }
-    assert "Not looked at: 1 too old, 1 read already, 1 that could not be read, 3 still being read." in " ".join(
+    assert "Not considered: 1 too old, 1 already read, 1 unreadable, 3 not processed yet." in " ".join(
         edition["plain"].split()
     )
 

@@ -113,8 +113,8 @@ def test_an_edition_of_nothing_is_skipped_or_says_so(desk, policy, editions):
     assert job["result"]["outcome"] == ("empty" if policy == "skip" else "made")
     for edition in desk.editions(briefing):
         assert edition["document"]["empty"] is True
-        assert "Nothing new came in." in edition["html"]
-        assert "Nothing new came in." in edition["plain"]
+        assert "Nothing new." in edition["html"]
+        assert "Nothing new." in edition["plain"]
     assert desk.run(briefing)["result"] == {"outcome": "nothing_due"}
 
 
@@ -131,7 +131,7 @@ def test_an_edition_whose_one_item_was_deleted_before_it_was_rendered_is_one_of_
         assert (edition["stories"], edition["document"]["coverage"]["items_seen"]) == (0, 0)
         assert edition["document"]["empty"] is True
         for rendering in (edition["html"], edition["plain"]):
-            assert "Nothing new came in." in rendering
+            assert "Nothing new." in rendering
             assert "Deleted before" not in rendering
 
 
@@ -149,7 +149,7 @@ def test_every_rendering_shows_what_the_document_counts_and_stays(desk):
     assert [story["title"] for story in edition["document"]["stories"]] == ["Stays"]
     assert edition["document"]["coverage"]["items_seen"] == edition["stories"] == 1
     for rendering in (edition["html"], edition["plain"]):
-        assert "1 story of what came in" in rendering
+        assert "1 story since" in rendering
         assert "Stays" in rendering
         assert "Deleted before" not in rendering
         assert "Comes between" not in rendering
@@ -300,7 +300,11 @@ def test_a_delivery_is_written_with_the_edition_and_says_so_once_it_is_stopped(d
     }
     assert told == {
         desk.editions(mail)[0]["id"]: ("pending", None, None),
-        desk.editions(stopped)[0]["id"]: ("suppressed", "unsubscribed", "The briefing was unsubscribed from."),
+        desk.editions(stopped)[0]["id"]: (
+            "suppressed",
+            "unsubscribed",
+            "The recipient unsubscribed from this briefing.",
+        ),
     }
     assert desk.rows("select count(*) as n from jobs where job_type = 'deliver_briefing'") == [{"n": 1}]
 
@@ -336,7 +340,7 @@ def test_the_best_for_the_user_comes_first_with_its_reasons(desk):
     desk.run(briefing)
     assert desk.titles(briefing) == [["Fine", "Unscored", "Dull"]]
     first, unscored, _ = desk.editions(briefing)[0]["document"]["stories"]
-    assert first["reasons"] == ['Near to your interest "tides" (likeness 0.31).']
+    assert first["reasons"] == ['Close to your interest "tides" (similarity 0.31).']
     assert first["score"] == pytest.approx(0.915)
     assert unscored["score"] is None
 
@@ -357,8 +361,8 @@ def test_a_briefing_with_interests_tells_what_lies_near_them_and_says_so(make_da
     assert (judged, again) == (4, 0)
     assert sorted(titles[0]) == ["On chess", "On opera"]
     assert {story["reasons"][0] for story in stories} == {
-        'It is about "chess", which this briefing is for.',
-        'It is about "opera", which this briefing is for.',
+        'It matches "chess", a topic of this briefing.',
+        'It matches "opera", a topic of this briefing.',
     }
 
 

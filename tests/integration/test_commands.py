@@ -79,7 +79,7 @@ COMMANDS = ["credits", "export", "migrate", "redrive", "reindex", "reprocess", "
 def test_an_argument_that_is_not_utf8_is_said(name: str) -> None:
     done = command(name, b"--name=caf\xe9")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.removeprefix("siftline: ") == "--name=caf\\xe9 is not UTF-8: type it in UTF-8.\n"
+    assert done.stderr.removeprefix("siftline: ") == "--name=caf\\xe9 is not valid UTF-8.\n"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -90,14 +90,14 @@ def test_that_nothing_runs_is_said_with_how_to_start_it(name: str, tmp_path: Pat
     done = command(name, f"--folder={tmp_path}")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
-    assert f"make run does not run in {tmp_path}: start it" in done.stderr
+    assert f"make run is not running in {tmp_path}: start it" in done.stderr
     assert f"`make run FOLDER={tmp_path}`" in done.stderr
 
 
 def test_a_mistyped_folder_is_said_and_not_made(tmp_path: Path) -> None:
     done = command("user", "--list", f"--folder={tmp_path / 'mistyped'}")
     assert (done.returncode, done.stdout) == (1, "")
-    assert f"Nothing ever ran in {tmp_path / 'mistyped'}: start `make run FOLDER=" in done.stderr
+    assert f"There is no data in {tmp_path / 'mistyped'}: start `make run FOLDER=" in done.stderr
     assert not (tmp_path / "mistyped").exists()
 
 
@@ -116,9 +116,9 @@ def test_a_command_acts_on_what_runs_in_the_folder_unless_another_database_is_gi
     [
         ("redrive", ["--queue=nope"], "QUEUE=…: invalid choice: 'nope' (choose from 'fetch', "),
         ("redrive", ["--queue=analysis", "--limit=0"], "LIMIT=… must be at least 1"),
-        ("redrive", ["--queue=analysis", "--limit=x"], "LIMIT=…: 'x' is no whole number"),
+        ("redrive", ["--queue=analysis", "--limit=x"], "LIMIT=…: 'x' is not a whole number"),
         ("reprocess", ["--older-than=x"], "OLDER_THAN=…: invalid "),
-        ("resolve", ["--limit=x"], "LIMIT=…: 'x' is no whole number"),
+        ("resolve", ["--limit=x"], "LIMIT=…: 'x' is not a whole number"),
         ("credits", ["--user=Ada", "--amount=x"], "AMOUNT=…: x is neither a number of credits nor unmetered"),
     ],
 )
@@ -131,7 +131,7 @@ def test_a_fault_is_told_in_the_words_that_were_typed(name: str, words: list[str
 
 def test_what_to_type_next_is_for_the_folder_that_was_typed(kept: Mapping[str, str], tmp_path: Path) -> None:
     done = command("user", "--token=Nobody", f"--folder={tmp_path}")
-    assert done.stderr == f"There is no user Nobody: make user LIST=1 FOLDER={tmp_path} shows all.\n"
+    assert done.stderr == f"There is no user Nobody. make user LIST=1 FOLDER={tmp_path} lists all users.\n"
     done = command("invoke", f"--folder={tmp_path}", "--", "", "")
     assert done.stderr.endswith(f"EVENT=events/schedule.ok.json FOLDER={tmp_path}\n")
 
@@ -143,8 +143,8 @@ def test_a_database_of_an_unreleased_schema_is_refused(make_database: Callable[.
     done = command("migrate", DATABASE_URL=url)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "This database was made by an older, unreleased schema (0062_payloads)."
-        " Start with a new folder or database, or keep using the release that made it.\n"
+        "This database was created by an older, unreleased schema (0062_payloads)."
+        " Use a new folder or database, or the release that created it.\n"
     )
 
 
@@ -291,15 +291,15 @@ def test_invoke_prints_the_answer_of_the_function_alone(tmp_path: Path, kept: Ma
     [
         ([], None, "make invoke FUNCTION=schedule EVENT="),
         (["tea"], None, "make invoke FUNCTION=schedule EVENT="),
-        (["tea", "event.json"], "{}", "There is no function 'tea'; there are analyze, "),
+        (["tea", "event.json"], "{}", "There is no function 'tea'. Functions: analyze, "),
         (["fetch", "event.json"], None, "cannot be read: No such file"),
-        (["fetch", "event.json"], "", "is not JSON: see its line 1."),
-        (["fetch", "event.json"], "{\n,}", "is not JSON: see its line 2."),
-        (["fetch", "event.json"], "\udce9", "is not JSON in UTF-8."),
-        (["fetch", "event.json"], "[]", "is no JSON object"),
-        (["fetch", "event.json"], "{}", "fetch cannot use this event: it has no Records; those in events/fetch.*.json"),
+        (["fetch", "event.json"], "", "is not valid JSON: see line 1."),
+        (["fetch", "event.json"], "{\n,}", "is not valid JSON: see line 2."),
+        (["fetch", "event.json"], "\udce9", "is not valid UTF-8."),
+        (["fetch", "event.json"], "[]", "is not a JSON object"),
+        (["fetch", "event.json"], "{}", "fetch cannot use this event: it has no Records; see events/fetch.*.json"),
         (["schedule", "event.json"], "{}", "schedule cannot use this event: tick: Field required."),
-        (["fetch", "event.json"], '{"Records": 5}', "fetch raised TypeError. The log above says where."),
+        (["fetch", "event.json"], '{"Records": 5}', "fetch raised TypeError. See the log above."),
     ],
 )
 def test_what_cannot_be_invoked_is_said_in_a_sentence(

@@ -121,7 +121,7 @@ def test_what_a_child_answers_is_read_as_the_type_expected_or_not_at_all(body: b
     with Confined(*WORK, memory_bytes=MEMORY_BYTES) as running:
         with pytest.raises(ChildLostError) as caught:
             call(running, work.forge, body)
-        assert caught.value.detail.endswith("its answer was none.")
+        assert caught.value.detail.endswith("its process returned no valid answer.")
 
 
 def test_a_child_that_announces_more_than_any_answer_is_given_up() -> None:
@@ -148,7 +148,7 @@ def test_errors_cross_with_type_code_and_sentence_and_the_child_goes_on(confined
     child = call(confined, work.process_id)
     with pytest.raises(EmptyContentError) as empty:
         call(confined, work.fail_for_good)
-    assert (empty.value.error_code, empty.value.detail) == ("no_text", "The page holds no text.")
+    assert (empty.value.error_code, empty.value.detail) == ("no_text", "The page contains no text.")
     with pytest.raises(TransientError) as later:
         call(confined, work.fail_for_now)
     assert (later.value.detail, later.value.retry_after_s) == ("Come back.", 7.0)

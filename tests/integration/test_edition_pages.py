@@ -132,15 +132,13 @@ def test_fifty_stories_of_many_sources_are_light_enough_for_a_mail(make_database
     assert len(made["html"].encode()) <= HTML_MAX_BYTES
     shown = made["html"].count("<h2")
     assert 5 <= shown < 50
-    assert f"{50 - shown} stories more would make this too long for a mail." in made["html"]
+    assert f"{50 - shown} stories more left out to keep this short enough for an email." in made["html"]
     assert f"{50 - shown} stories more" in made["plain"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_behind_a_mails_link_is_one_button_that_everybody_can_press(browser, scheme):
-    shown = link_pages.page(
-        "Stop this briefing?", ["“Morning <b>”" + " will not be sent any more" * 9], button="Stop it"
-    )
+    shown = link_pages.page("Stop this briefing?", ["“Morning <b>”" + " will no longer be sent" * 9], button="Stop it")
     page = browser.new_page(viewport={"width": 360, "height": 700}, color_scheme=scheme)
     page.set_content(str(shown.body))
     wide, seen = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")

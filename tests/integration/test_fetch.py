@@ -402,7 +402,7 @@ class TestHealth:
         source = source_of(database, source_id)
         assert (source["fetch_status"], source["health"], source["consecutive_failures"]) == ("IDLE", "active", 0)
         assert source["next_fetch_at"] - source["last_fetch_at"] == timedelta(minutes=30)
-        assert (source["next_fetch_reason"], source["title"]) == ("it is wanted every 30 minutes", "News")
+        assert (source["next_fetch_reason"], source["title"]) == ("polling requested every 30 minutes", "News")
         assert (source["skipped_entries"], source["imported_at"] is not None) == (1, True)
 
     def test_failures_degrade_a_source_with_widening_waits_and_it_heals_by_itself(
@@ -437,9 +437,9 @@ class TestHealth:
         assert poller.failing(source_id) == "http_503"
         source = source_of(database, source_id)
         assert source["next_fetch_at"] - source["last_fetch_at"] == timedelta(seconds=90_000)
-        assert source["next_fetch_reason"] == "the server asked to wait until then"
+        assert source["next_fetch_reason"] == "the server asked us to wait until then"
         poller.poll(other)
-        assert source_of(database, other)["next_fetch_reason"] == "it brought something new: every 30 minutes"
+        assert source_of(database, other)["next_fetch_reason"] == "new entries found: every 30 minutes"
 
     def test_a_feed_that_is_gone_is_polled_no_more_and_keeps_its_items(
         self, database: Database, site: LoopbackServer, poller: Poller
@@ -451,7 +451,7 @@ class TestHealth:
         assert poller.failing(source_id) == "gone"
         source = source_of(database, source_id)
         assert (source["health"], source["last_error_code"]) == ("inactive", "gone")
-        assert source["next_fetch_reason"] == "the server says that the feed is gone for good"
+        assert source["next_fetch_reason"] == "the server says the feed is gone for good"
         assert counts(database) == (1, 1, 1, 1)
         assert poller.poll(source_id) == {"skipped": "inactive"}
         assert len(site.requests) == 2

@@ -95,7 +95,7 @@ def test_a_json_feed_that_is_sent_as_any_json_says_so_too(works: Works, site: Lo
     assert "Follow it instead" in works.work(works.saved(site.url("/feed")))["error_detail"]
     site.answers["/data"] = file("application/json", b'{"version": "1.1", "items": []}')
     row = works.work(works.saved(site.url("/data")))
-    assert row["error_detail"] == "The address holds application/json, which cannot be read as text."
+    assert row["error_detail"] == "The address returned application/json, which cannot be read as text."
 
 
 def refreshing(content: str, body: str = "<p>Redirecting...</p>") -> Answer:

@@ -371,8 +371,8 @@ def test_a_fault_of_the_set_up_opens_its_breaker_and_no_other_job_is_tried_on_it
     assert bench.column("waits_for", second) == "breaker_open"
     assert bench.column("error_code", first) == "model_missing"
     messages = [bench.column("error_message", job) for job in (first, second)]
-    assert messages[0].startswith("Something that this needs (model) is set up wrongly")
-    assert messages[1].startswith("Something that this needs (model) does not serve at the moment (model_missing)")
+    assert messages[0].startswith("A required service (model) is misconfigured")
+    assert messages[1].startswith("A required service (model) is unavailable (model_missing)")
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "BreakersOpened" in line]
     assert [(line["queue"], line["service"], line["provider"]) for line in told] == [
         ("siftline-local-analysis-queue", "siftline", "model")

@@ -159,7 +159,7 @@ def test_a_page_on_its_way_without_a_job_is_queued_again_and_its_timeline_says_w
     assert house.rows("select status from contents") == [("PENDING",)]
     ((event, detail),) = house.rows("select event, detail from job_events")
     assert event == "recovered"
-    assert detail == f"It was {status} without a job, unchanged for 60 minutes; it was queued again."
+    assert detail == f"It was {status} without a job for 60 minutes; it was requeued."
     assert len(house.sender.sent[Queue.CONTENT_BACKGROUND]) == 1
     assert house.sweep.run().stuck == 0
 

@@ -37,13 +37,13 @@ def test_a_file_of_topics_that_cannot_be_used_is_told_once_with_its_name_until_i
     with database.transaction() as connection:
         breakers_store.opened(connection, fault.value.provider, fault.value, hold_s=300.0)
     [line] = console.news()
-    assert line.startswith("topics does not serve, and all that needs it waits: ")
+    assert line.startswith("topics is unavailable; jobs that need it wait: ")
     assert (str(file) in line, fault.value.detail in line) == (True, True)
     assert list(console.news()) == []
 
     with database.transaction() as connection:
         breakers_store.closed(connection, ["topics"])
-    assert list(console.news()) == ["topics serves again."]
+    assert list(console.news()) == ["topics is available again."]
     assert list(console.news()) == []
 
 
@@ -76,12 +76,12 @@ def test_first_use_is_told_where_nobody_holds_anything_with_the_command_for_this
 ) -> None:
     announce(machine, "sl_x", "make run FOLDER=x/.local", None, followed=0, is_new=True)
     told = capsys.readouterr().out
-    assert "First use: save a page" in told
-    assert "make run FOLDER=x/.local SAMPLES=1 serves feeds" in told
+    assert "To start, save a web page" in told
+    assert "make run FOLDER=x/.local SAMPLES=1 serves sample feeds" in told
     announce(machine, "sl_x", "make run FOLDER=x/.local", None, followed=0, is_new=False)
     told = capsys.readouterr().out
-    assert "Siftline runs at http://127.0.0.1:8787" in told
-    assert ("First use" in told, "SAMPLES=1" in told) == (False, False)
+    assert "Siftline is running at http://127.0.0.1:8787" in told
+    assert ("To start" in told, "SAMPLES=1" in told) == (False, False)
 
 
 def _follow(database: Database, url: str, title: str) -> None:
@@ -102,7 +102,7 @@ def test_samples_that_what_was_restored_follows_are_served_where_it_follows_them
     try:
         assert served.base_url == base_url
         # WHEN they are taken: another folder, restored from the same, says so
-        with pytest.raises(SetUpError, match="where the samples are followed, is taken"):
+        with pytest.raises(SetUpError, match="needed for the sample feeds, is in use"):
             furnish.samples(machine, machine.state)
     finally:
         served.stop()

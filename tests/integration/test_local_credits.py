@@ -45,7 +45,7 @@ def test_nothing_is_taken_from_who_is_not_metered(database: Database, capsys: py
     assert credits_of(database, ada.id) is None
     said = capsys.readouterr()
     assert said.out == ""
-    assert "not metered" in said.err
+    assert "unmetered" in said.err
     assert main(["--user", "Ada", "--amount", "5"]) == 0
     assert credits_of(database, ada.id) == 5
 
@@ -61,7 +61,7 @@ def test_what_waited_goes_on_at_once(
             make_item(connection, ada.id, content_id)
         jobs_store.enqueue(connection, [NewJob(JobType.ANALYZE_CONTENT, one, f"user:{ada.id}") for one in contents])
     assert main(["--user", "Ada", "--amount", "2"]) == 0
-    assert capsys.readouterr().out.splitlines() == ["credits 2", "2 items that had waited for credit go on"]
+    assert capsys.readouterr().out.splitlines() == ["credits 2", "resumed 2 items that were waiting for credit"]
     assert credits_of(database, ada.id) == 0
 
 
@@ -118,4 +118,4 @@ def test_what_was_not_typed_is_asked_for_in_the_words_of_make(arguments, capsys)
 def test_a_redrive_without_a_queue_names_the_queues(capsys):
     with pytest.raises(SystemExit):
         redrive.main(["--queue="])
-    assert "QUEUE=…, one of fetch, " in capsys.readouterr().err
+    assert "QUEUE=… to one of fetch, " in capsys.readouterr().err

@@ -115,8 +115,8 @@ def test_that_the_queues_cannot_be_measured_is_told_once_and_that_they_can_again
             local.meters.stop()
             local.cloudwatch.close()
     assert local.said == [
-        "The queues could not be measured (PostgreSQL does not serve); alarms wait until they can.",
-        "The queues are measured again, and alarms judged.",
+        "Queues cannot be measured (PostgreSQL is unavailable); alarms are paused until then.",
+        "Queues are measured and alarms evaluated again.",
     ]
 
 

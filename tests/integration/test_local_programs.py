@@ -73,7 +73,7 @@ def test_a_program_that_ignores_the_signal_is_killed_when_patience_ends(make_pro
 def test_a_program_that_ends_before_it_is_ready_is_said_with_its_log(make_program):
     program = make_program("raise SystemExit('no')", ready=lambda: False)
     program.launch()
-    with pytest.raises(SetUpError, match=r"Toy does not start.*toy\.log"):
+    with pytest.raises(SetUpError, match=r"Toy did not start.*toy\.log"):
         program.wait_ready()
 
 
@@ -214,9 +214,9 @@ def test_a_part_that_ended_is_started_again_with_a_line_that_says_so():
     watch.look()
     assert machine.restarted == told == ended == ["worker", "postgres", "worker"]
     assert said == [
-        "The worker was ended by signal 9; starting it again.",
-        "PostgreSQL was ended by signal 9; starting it again.",
-        "The worker ended with exit code 1; starting it again in 1 second.",
+        "The worker was killed by signal 9; restarting it.",
+        "PostgreSQL was killed by signal 9; restarting it.",
+        "The worker exited with code 1; restarting it in 1 second.",
     ]
 
 
@@ -234,7 +234,7 @@ def test_a_part_that_dies_while_it_starts_is_tried_again_and_not_for_ever():
     machine.services["worker"] = FakeService([])  # nothing runs
     for _ in range(5):
         watch.look()
-    assert said.count("The worker did not come up; starting it again.") == 5
+    assert said.count("The worker did not start; restarting it.") == 5
     with pytest.raises(SetUpError):
         watch.look()
     assert len(machine.restarted) == 7
@@ -325,7 +325,7 @@ def test_a_taken_port_is_one_clear_line_that_says_what_to_do(tmp_path, sqs_endpo
     result = _run("--folder", str(tmp_path), "--port", port, "--samples")
     assert (result.returncode, result.stdout) == (1, "")
     said, _, advised = result.stderr.rpartition("=")
-    told = f"siftline: Port {port} is taken: end what uses it, or choose another, which is free: "
+    told = f"siftline: Port {port} is in use: stop the program that uses it, or try a free one: "
     assert said == f"{told}make run FOLDER={tmp_path} SAMPLES=1 PORT"
     with socket.create_server(("127.0.0.1", int(advised))):
         pass
@@ -341,7 +341,7 @@ def test_a_process_that_does_not_exist_has_no_start_time():
 def test_a_port_that_is_none_is_said(tmp_path, port):
     result = _run("--folder", str(tmp_path), f"--port={port}")
     assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == f"siftline: {port} is no port: take one from 1 to 65535, or 0 for any that is free.\n"
+    assert result.stderr == f"siftline: {port} is not a valid port: use 1 to 65535, or 0 for any free port.\n"
     assert not (tmp_path / "address").exists()
 
 
@@ -349,8 +349,8 @@ def test_a_port_that_is_no_number_is_said_as_it_was_typed(tmp_path):
     result = _run("--folder", str(tmp_path), "--port=abc")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.splitlines() == [
-        "usage: make run (further: PORT=8787, SAMPLES=1, FOLDER=.local)",
-        "make run: error: PORT=…: 'abc' is no whole number",
+        "usage: make run (options: PORT=8787, SAMPLES=1, FOLDER=.local)",
+        "make run: error: PORT=…: 'abc' is not a whole number",
     ]
 
 

@@ -43,7 +43,7 @@ def test_what_stands_in_the_way_is_said_in_one_line(
     assert len(lines) == 4
     assert "DATABASE_URL" in lines[0]
     assert "time zone" in lines[1]
-    assert lines[2] == lines[3] == "Say whose account it is: make user NAME=Ada"
+    assert lines[2] == lines[3] == "Set a name: make user NAME=Ada"
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_name_that_the_api_would_refuse_is_refused(url: str, name: str, capsys
     assert main(["--name", name]) == 1
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.startswith("This cannot be a name. ")
+    assert said.err.startswith("Invalid name. ")
     assert main(["--name", "a" * 200]) == 0
 
 
@@ -94,7 +94,7 @@ def test_all_users_are_listed_with_what_they_have(
     head, *lines = (line.split("  ") for line in capsys.readouterr().out.splitlines())
     rows = [[cell.strip() for cell in line if cell.strip()] for line in lines]
     assert [cell.strip() for cell in head if cell.strip()] == [
-        "name", "id", "made", "items", "sources", "tokens", "oldest", "newest", "last used",
+        "name", "id", "created", "items", "sources", "tokens", "oldest", "newest", "last used",
     ]  # fmt: skip
     by_id = {row[1]: row for row in rows}
     assert by_id.keys() == {str(ada.id), str(eve.id), str(gone.id), str(old.id)}
@@ -103,7 +103,7 @@ def test_all_users_are_listed_with_what_they_have(
     assert by_id[str(ada.id)][-1] == "2025-02-19 21:20Z"
     assert by_id[str(eve.id)][3:6] == ["0", "0", "1"]
     assert by_id[str(eve.id)][-1] == "not yet"
-    assert by_id[str(old.id)][-1] == "not for a day"
+    assert by_id[str(old.id)][-1] == "not in 24 h"
     assert by_id[str(gone.id)][0] == "(being deleted)"
     assert by_id[str(gone.id)][5:8] == ["0", "-", "-"]
 

@@ -302,7 +302,7 @@ class Conflicting:
     def _broken_off(self, opened: AbstractContextManager[Connection]) -> Iterator[Connection]:
         if self.left:
             self.left -= 1
-            raise ConflictError("The database broke the transaction off, as another one was in its way.")
+            raise ConflictError("The database aborted the transaction because of a conflict with another one.")
         with opened as connection:
             yield connection
 

@@ -58,7 +58,7 @@ def test_a_database_with_migrations_that_are_not_ours_is_refused_and_left_alone(
     with psycopg.connect(url) as connection:
         connection.execute("create table _yoyo_migration (migration_hash text, migration_id text)")
         connection.cursor().executemany("insert into _yoyo_migration values (md5(%s), %s)", [(n, n) for n in history])
-    with pytest.raises(SetUpError, match=re.escape(f"This database was made by {maker}. Start with a new folder")):
+    with pytest.raises(SetUpError, match=re.escape(f"This database was created by {maker}. Use a new folder")):
         migrate(url)
     assert _tables(url) == []
 

@@ -358,7 +358,7 @@ def test_a_topic_that_a_source_is_kept_to_does_not_go_before_the_source_is_let_g
 
     [fault] = answer.json["errors"]
     assert (answer.status, fault["code"], fault["pointer"]) == (422, "topic_in_use", "#/topics")
-    assert f"The source {source} is kept to the topic seafaring" in fault["detail"]
+    assert f"The source {source} is limited to the topic seafaring" in fault["detail"]
     assert user.put(f"/v1/sources/{source}/topics", {"only": ["seafaring"], "topics": [SEA]}).status == 200
     assert user.put("/v1/topics", {"topics": []}).status == 200
 

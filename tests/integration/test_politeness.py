@@ -76,7 +76,7 @@ class TestRefusals:
         assert Poller(database, feed_reader).failing(source_id) == f"http_{status}"
         source = source_of(database, source_id)
         assert wait_of(source) == timedelta(minutes=10)
-        assert source["next_fetch_reason"] == "the server asked to wait until then"
+        assert source["next_fetch_reason"] == "the server asked us to wait until then"
 
     def test_a_bare_429_is_asked_once_and_the_host_left_alone_for_a_minute(
         self, database: Database, site: LoopbackServer, poller: Poller
@@ -211,7 +211,7 @@ class TestFailuresOfOnePoll:
         seen = [self._tried(database, feed_reader, source_id) for _ in range(5)]
         waits, failed = ("QUEUED", 0, "http_500"), ("ERROR", 1, "http_500")
         assert seen == [waits, waits, waits, failed, ("QUEUED", 1, "http_500")]
-        assert source_of(database, source_id)["next_fetch_reason"] == "it is tried again after a failed try"
+        assert source_of(database, source_id)["next_fetch_reason"] == "retry after a failed attempt"
 
     @pytest.mark.parametrize("status", [429, 503])
     def test_what_a_server_puts_off_is_no_failure(
@@ -231,7 +231,7 @@ class TestFailuresOfOnePoll:
         user = world.user()
         source_id = UUID(user.post("/v1/sources", {"url": site.url("/feed")}).json["id"])
         site.answers["/feed"] = [Answer(status=429, headers={"Retry-After": "600"}), Answer(status=500)]
-        for reason in ("the server asked to wait until then (429)", "tried again after a failed try: The server"):
+        for reason in ("the server asked us to wait until then (429)", "retry after a failed attempt: The server"):
             self._tried(database, feed_reader, source_id)
             [job] = rows(database, "select due_at from jobs where state = 'pending'")
             source = user.get(f"/v1/sources/{source_id}").json
@@ -242,7 +242,7 @@ class TestFailuresOfOnePoll:
         self._tried(database, feed_reader, source_id)
         source = user.get(f"/v1/sources/{source_id}").json
         assert (source["next_fetch_at"], source["waiting_reason"]) == (None, None)
-        assert source["next_fetch_reason"] == "the server says that the feed is gone for good"
+        assert source["next_fetch_reason"] == "the server says the feed is gone for good"
 
     @staticmethod
     def _tried(database: Database, feed_reader: FeedReader, source_id: UUID) -> tuple[str, int, str | None]:
@@ -267,10 +267,10 @@ class TestFloors:
             poller.poll(source_id)
             source = source_of(database, source_id)
             seen.append((wait_of(source) / timedelta(minutes=1), source["next_fetch_reason"]))
-        wish = "it is wanted every 30 minutes"
+        wish = "polling requested every 30 minutes"
         assert seen == [
-            (180, f"the server says that it stays fresh for 3 hours ({wish})"),
-            (120, f"the server says that it stays fresh for 2 hours ({wish})"),
+            (180, f"the server says its answer is fresh for 3 hours ({wish})"),
+            (120, f"the server says its answer is fresh for 2 hours ({wish})"),
             (30, wish),
         ]
 
@@ -336,9 +336,7 @@ class TestMoves:
         assert poller.failing(source_id) == code
         source = source_of(database, source_id)
         assert (source["adopted_url"], source["resolved_url"], source["health"]) == (None, None, "active")
-        assert source["next_fetch_reason"] == (
-            "the address it had moved to fails, so the one that was given is asked again"
-        )
+        assert source["next_fetch_reason"] == ("the address it had moved to fails: trying the original address")
         assert poller.poll(source_id)["new"] == 1
 
     @pytest.mark.parametrize(
@@ -375,7 +373,7 @@ class TestMoves:
         source = source_of(database, source_id)
         assert (source["health"], source["adopted_url"]) == ("active", site.url("/c"))
         assert source["next_fetch_at"] <= datetime.now(UTC) + timedelta(seconds=1)
-        assert source["next_fetch_reason"] == "its address fails, so the one that it had moved to is asked"
+        assert source["next_fetch_reason"] == "its address fails: trying the address it had moved to"
         site.answers["/c"] = Answer(rss(item(0), item(1)))
         assert poller.poll(source_id)["new"] == 1
         source = source_of(database, source_id)

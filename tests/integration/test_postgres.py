@@ -86,7 +86,7 @@ def test_a_taken_port_and_foreign_data_are_said_in_one_line(home):
     with EmbeddedPostgres(home, fsync=False) as server:
         port = int(server.url().rpartition(":")[2].partition("/")[0])
         other = EmbeddedPostgres(home.with_name("other"), port, fsync=False)
-        with pytest.raises(SetUpError, match=rf"Port {port} .* is taken"):
+        with pytest.raises(SetUpError, match=rf"Port {port} .* is in use"):
             other.start()
     for version in home.rglob("PG_VERSION"):
         if version.parent.name == "data":
@@ -104,7 +104,7 @@ def test_a_lost_password_never_costs_data(home):
     with EmbeddedPostgres(home, fsync=False):
         pass
     (home / "password").unlink()
-    with pytest.raises(SetUpError, match="bring it back"):
+    with pytest.raises(SetUpError, match="restore the file"):
         EmbeddedPostgres(home, fsync=False).start()
     assert (home / "data").exists()
 

@@ -118,7 +118,7 @@ def test_killed_at_any_point_it_goes_on_and_no_search_fails_meanwhile(bench: Ben
     assert "0.0000  USD: it runs on this machine" in told
     assert (bench.active(), bench.shelf.versions(), bench.points(bench.new)) == (bench.new, {bench.new: 81}, 81)
     assert collection_name(bench.old) not in bench.gate.vectors.names()
-    assert f"the vectors of {bench.old} are gone" in told
+    assert f"deleted the vectors of {bench.old}" in told
     assert late in {row[0] for row in bench.shelf.rows("select content_id from embeddings")}
     assert bench.ask() == 5
 
@@ -189,7 +189,7 @@ def test_two_at_once_do_not_disturb_each_other(bench: Bench) -> None:
         second = start_reindex(bench.settings, "--to", str(bench.other))
         told, error = second.communicate(timeout=60)
     assert (second.returncode, told) == (1, "")
-    assert "under way" in error
+    assert "already running" in error
 
     bench.work().run()  # both at once all the same, as after a connection that was cut
     late = bench.work()
@@ -201,8 +201,8 @@ def test_a_dry_run_says_what_it_would_take_and_does_nothing(bench: Bench, capsys
     command.reindex(bench.settings, str(bench.other), dry=True)
 
     told = capsys.readouterr().out
-    assert re.search(r"\n +20  of 20 contents to embed\n +\d+  seconds, by a sample of them\n +0\.0000  USD", told)
-    assert re.search(r"\n +0  of 16 texts of the sample got no usable vector\n", told)
+    assert re.search(r"\n +20  of 20 contents to embed\n +\d+  seconds, estimated from a sample\n +0\.0000  USD", told)
+    assert re.search(r"\n +0  of 16 texts of the sample have no usable vector\n", told)
     assert bench.shelf.versions() == {bench.old: 20}
     assert bench.shelf.rows("select state from embedding_versions") == [("active",)]
 
@@ -242,7 +242,7 @@ def test_a_model_that_makes_no_vectors_does_not_take_over_and_a_new_run_tries_ag
     bench: Bench, word: str, refused: int
 ) -> None:
     with pytest.raises(
-        ReindexRefusedError, match=f"no vector of {refused} texts, of 20 .*unusable_vector: {refused}, "
+        ReindexRefusedError, match=f"no vector for {refused} of 20 texts .*unusable_vector: {refused}, "
     ):
         picky(bench, word)
     assert bench.active() == bench.old
@@ -276,9 +276,9 @@ def test_a_model_that_makes_no_vector_of_the_sample_is_not_begun_with(
     with serving() as loopback:
         server = EmbeddingServer(loopback)
         server.script = lambda body: refused if row is None else vectors([row] * len(body["input"]))
-        with pytest.raises(ReindexRefusedError, match="no usable vector of any of the 16 texts"):
+        with pytest.raises(ReindexRefusedError, match="no usable vector for any of the 16 sample texts"):
             command.reindex(over_an_api(bench, server), f"api:{MODEL}", dry=dry)
-    assert re.search(r"\n +16  of 16 texts of the sample got no usable vector\n", capsys.readouterr().out)
+    assert re.search(r"\n +16  of 16 texts of the sample have no usable vector\n", capsys.readouterr().out)
     assert bench.shelf.rows("select state from embedding_versions") == [("active",)]
 
 
@@ -291,7 +291,7 @@ def test_a_dry_run_says_of_how_many_texts_of_the_sample_a_model_makes_no_vector_
         server.script = lambda body: vectors([[0.0] * 64 if place < 3 else good for place in range(len(body["input"]))])
         command.reindex(over_an_api(bench, server), f"api:{MODEL}", dry=True)
     told = capsys.readouterr().out
-    assert re.search(r" 0\.0020  USD, of at most .*\n +3  of 16 texts of the sample got no usable vector\n", told)
+    assert re.search(r" 0\.0020  USD, at most .*\n +3  of 16 texts of the sample have no usable vector\n", told)
 
 
 def test_a_lost_collection_is_built_again_without_embedding(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:

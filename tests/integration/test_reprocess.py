@@ -319,11 +319,11 @@ def test_the_command_says_the_same_in_lines(shelf):
     shelf.told()
     shelf.content()
     reprocess = Reprocess(shelf.database, max_attempts=4)
-    assert run_line(reprocess.run()) == "Nothing has been read again yet."
+    assert run_line(reprocess.run()) == "Nothing has been reprocessed yet."
     lines = plan_lines(reprocess.plan(Order()))
     assert lines[0].split() == ["1", "topics", "m-1"]
     shelf.user("ops").post(PATH, {})
-    assert run_line(reprocess.run()) == "running: 0 of 1 read again, 0 on their way, 0 failed"
+    assert run_line(reprocess.run()) == "running: 0 of 1 reprocessed, 0 in progress, 0 failed"
 
 
 def test_the_command_goes_by_what_the_worker_told_whatever_its_own_settings_are(
@@ -340,7 +340,7 @@ def test_the_command_goes_by_what_the_worker_told_whatever_its_own_settings_are(
 
     assert [main([option]) for option in ("--show", "--cancel", "--dry-run")] == [0, 0, 0]
     told = capsys.readouterr().out
-    assert "No run is going." in told
-    assert "0.01  USD for the language model, asked about 2 of them" in told
+    assert "No run is in progress." in told
+    assert "0.01  USD for the language model, for 2 of them" in told
     assert (main([]), shelf.sql("select planned from reprocess_runs")) == (0, [(2,)])
     assert shelf.sql("select * from reading_profile") == before

@@ -30,7 +30,7 @@ def test_a_due_subscribed_source_is_polled_once_until_its_job_ends(database: Dat
         due = make_source(connection, url="https://feeds.example/a.xml")
         later = make_source(connection)
         inactive = make_source(connection, health="inactive")
-        make_source(connection)  # nobody follows it
+        make_source(connection)  # it has no followers
         for source_id in (due, later, inactive):
             subscribe(connection, source_id)
         connection.execute("update sources set next_fetch_at = now() + interval '1 h' where id = %s", (later,))

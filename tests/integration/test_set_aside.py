@@ -28,7 +28,7 @@ NAN = np.full(32, np.nan, dtype=np.float32)
 BAD_VECTORS = {
     "no number": NAN,
     "an infinite number": np.full(32, np.inf, dtype=np.float32),
-    "beyond all length": np.full(32, 3e38, dtype=np.float32),
+    "not finite": np.full(32, 3e38, dtype=np.float32),
     "no direction": np.zeros(32, dtype=np.float32),
     "other dimensions": np.eye(31, dtype=np.float32)[0],
 }
@@ -285,7 +285,11 @@ def test_operators_see_what_was_set_aside_by_reason_with_the_newest_rows(databas
         {"job_type": "cluster_user", "kind": "content", "reason_code": "unusable_vector", "rows": 1}
     ]
     [row] = answer.json["items"]
-    assert (row["id"], row["times"], row["detail"]) == (str(broken), 2, "Its vector holds what is no number.")
+    assert (row["id"], row["times"], row["detail"]) == (
+        str(broken),
+        2,
+        "The vector contains a value that is not a number.",
+    )
     assert ApiClient(api, user, ("read",)).get("/v1/ops/set-aside").status == 403
     assert '"RowsSetAside":[1.0]' in capsys.readouterr().out.replace(" ", "")
     assert "rows_set_aside" in caplog.messages

@@ -229,12 +229,12 @@ def test_an_outline_of_a_file_is_typed_by_nobody(database: Database, site: Loopb
     [error] = [one["error"] for one in answer.json["outlines"]]
     assert error["code"] == "address_refused"
     assert error["detail"] == (
-        "An OPML file may not name addresses of this machine: follow this one by typing it (POST /v1/sources)."
+        "An OPML file must not contain addresses on this machine. Follow this one with POST /v1/sources instead."
     )
     # Where typing it would not do either, it is not advised.
     answer = World(database).user().send("POST", "/v1/opml", body=body, headers={"content-type": "text/x-opml"})
     [error] = [one["error"] for one in answer.json["outlines"]]
-    assert error["detail"] == "Addresses of this kind are not visited (loopback)."
+    assert error["detail"] == "Addresses of this kind are not allowed (loopback)."
 
 
 @pytest.mark.parametrize("named", ["xmlUrl='{}'", "htmlUrl='{}'", "siftline:kind='web' xmlUrl='{}'"])
@@ -286,7 +286,7 @@ def test_a_webhook_goes_to_this_machine_by_a_setting_of_its_own(database: Databa
     answer = World(database, http_allow_loopback=True).user().post("/v1/briefings", wanted)
     [error] = answer.json["errors"]
     assert (answer.status, error["code"]) == (422, "address_refused")
-    assert error["detail"].endswith("not visited (loopback); the setting WEBHOOK_ALLOW_LOOPBACK opens them.")
+    assert error["detail"].endswith("not allowed (loopback); the setting WEBHOOK_ALLOW_LOOPBACK allows them.")
     world = World(database, webhook_allow_loopback=True)
     assert world.user().post("/v1/briefings", wanted).status == 201
 

@@ -453,7 +453,7 @@ def test_a_function_that_cannot_be_built_is_named_with_the_reason_wherever_one_l
     ready = httpx.get(f"{url}/ready")
     assert (ready.status_code, ready.json()["parts"][f"function {name}"]) == (503, "ValueError: as asked")
     faults = WorkerFaults(url, "", tmp_path / "worker.log")
-    assert list(faults.news()) == [f"{name} cannot be started: ValueError: as asked; see {tmp_path / 'worker.log'}"]
+    assert list(faults.news()) == [f"{name} cannot start: ValueError: as asked; see {tmp_path / 'worker.log'}"]
     assert list(faults.news()) == []
     with pytest.raises(WorkerAwayError, match=f"{name} cannot be started: ValueError: as asked"):
         check_worker(url)

@@ -111,7 +111,7 @@ def test_no_scheme_opens_no_private_address(typed: str) -> None:
 
 @pytest.mark.parametrize("typed", ["localhost:18931/a", "localhost", "127.0.0.1:18931/a", "[::1]:18931"])
 def test_loopback_is_typed_with_its_scheme(typed: str) -> None:
-    with pytest.raises(InvalidUrlError, match="type http:// in front of it"):
+    with pytest.raises(InvalidUrlError, match="put http:// in front of it"):
         check_destination(typed, allow_loopback=True)
     assert check_destination(f"http://{typed}", allow_loopback=True).startswith(f"http://{typed}")
 
@@ -119,11 +119,11 @@ def test_loopback_is_typed_with_its_scheme(typed: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("", "There is no address"),
-        (" ", "There is no address"),
-        ("example", "not a host name"),
-        ("example/page", "not a host name"),
-        ("user@example.org", "a mail address"),
+        ("", "The address is empty"),
+        (" ", "The address is empty"),
+        ("example", "not a web address"),
+        ("example/page", "not a web address"),
+        ("user@example.org", "an email address"),
     ],
 )
 def test_what_is_no_address_is_told_in_words_that_fit(typed: str, said: str) -> None:

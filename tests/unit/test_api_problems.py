@@ -71,22 +71,22 @@ class _Told(BaseModel):
         ({}, "Missing"),
         ({"name": ""}, "Must not be empty"),
         ({"name": "long"}, "At most 3 characters"),
-        ({"name": 3}, "Must be text"),
+        ({"name": 3}, "Must be a string"),
         ({"tags": ["a", "b"]}, "At most 1 entries"),
         ({"tags": "a"}, "Must be a list"),
         ({"words": {}}, "Must not be empty"),
         ({"words": []}, "Must be a JSON object"),
         ({"first_import": "none"}, "Must be skip, all or newest:N, such as newest:10"),
-        ({"other": "y"}, "Not in the form that is asked for here"),
+        ({"other": "y"}, "Wrong format"),
         ({"many": 0}, "At least 1"),
         ({"many": 6}, "At most 5"),
         ({"many": "x"}, "Must be a whole number"),
-        ({"at": "7:00"}, 'Write the time of the wall clock as "HH:MM", such as "07:00"'),
-        ({"since": "2026-13-01T00:00:00Z"}, "Must be a time with date and offset"),
+        ({"at": "7:00"}, 'Must be a local time as "HH:MM", such as "07:00"'),
+        ({"since": "2026-13-01T00:00:00Z"}, "Must be a date and time with an offset"),
         ({"kind": "atom"}, "Must be rss or web"),
         ({"key": "x"}, "Must be an id (a UUID)"),
         ({"on": "perhaps"}, "Must be true or false"),
-        ({"nothing": 1}, "Must be left out here, or null"),
+        ({"nothing": 1}, "Must be null or omitted"),
         ({"part": 1}, "Must be a JSON object"),
     ],
 )
@@ -136,7 +136,7 @@ def test_a_problem_is_a_document_of_its_own_media_type() -> None:
 def test_faults_are_counted_and_listed() -> None:
     fault = fault_of({"type": "missing", "loc": ("body", "url"), "msg": "Field required"})
     problem = faulty([fault, fault]).problem()
-    assert problem.detail == "The request has 2 faults."
+    assert problem.detail == "The request has 2 errors."
     assert problem.title == "Unprocessable Content"
     assert len(problem.errors or []) == 2
 
@@ -172,7 +172,7 @@ def test_of_many_faults_the_first_hundred_are_listed_and_all_are_counted() -> No
     many = (Fault(code="extra_forbidden", detail="Unknown", pointer=f"#/{number}") for number in range(90_000))
     problem = faulty(many).problem()
     assert (len(problem.errors or []), problem.errors_total) == (FAULTS_MAX, 90_000)
-    assert problem.detail == "The request has 90000 faults."
+    assert problem.detail == "The request has 90000 errors."
     assert [fault.pointer for fault in problem.errors or []][:2] == ["#/0", "#/1"]
 
 
@@ -188,7 +188,7 @@ def test_of_many_faults_the_first_hundred_are_listed_and_all_are_counted() -> No
 def test_of_an_unknown_field_the_known_ones_are_told(path: list[str | int], known: str | None) -> None:
     error = {"type": "extra_forbidden", "loc": ("body", *path), "msg": "Extra inputs are not permitted"}
     told = fault_of(error, _Whole).detail
-    assert told == (f"Unknown. Known here: {known}." if known else "Unknown here")
+    assert told == (f"Unknown field. Known fields: {known}." if known else "Unknown field")
 
 
 def test_a_place_or_a_parameter_as_long_as_a_body_is_told_by_its_beginning() -> None:

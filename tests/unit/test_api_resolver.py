@@ -176,7 +176,7 @@ def test_two_hundred_unknown_fields_are_counted_and_a_hundred_told(strict: ApiCl
     answer = strict.post("/v1/strict", body)
     assert (answer.status, answer.code) == (422, "invalid_request")
     assert (len(answer.json["errors"]), answer.json["errors_total"]) == (100, 200)
-    assert {fault["detail"] for fault in answer.json["errors"]} == {"Unknown. Known here: text, many."}
+    assert {fault["detail"] for fault in answer.json["errors"]} == {"Unknown field. Known fields: text, many."}
     assert len(answer.text) < 20_000
 
 
@@ -196,7 +196,7 @@ def test_two_hundred_unknown_fields_are_counted_and_a_hundred_told(strict: ApiCl
 def test_a_body_of_too_many_fields_is_refused_by_their_number_alone(strict: ApiClient, body: Any) -> None:
     answer = strict.send("POST", "/v1/strict", body=body)
     assert (answer.status, answer.code) == (422, "too_many_fields")
-    assert answer.json["detail"] == "An object may have at most 200 fields, the whole body 5,000."
+    assert answer.json["detail"] == "An object may have at most 200 fields, the whole body at most 5,000."
     assert "errors" not in answer.json
 
 
@@ -291,7 +291,7 @@ def test_a_parameter_that_no_route_knows_is_refused_by_its_name(user: ApiClient)
         ("unknown_parameter", "counts"),
         ("unknown_parameter", "x"),
     ]
-    assert answer.json["errors"][0]["detail"] == "Known here: count."
+    assert answer.json["errors"][0]["detail"] == "Known parameters: count."
     assert user.send("POST", "/v1/words", body={"text": "a"}, query={"q": 1}).code == "unknown_parameter"
     assert user.get("/v1/none", q=1).code == "not_found"
 

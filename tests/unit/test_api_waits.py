@@ -47,7 +47,7 @@ def test_in_work_it_names_the_end_of_the_lease_which_a_killed_workers_job_waits_
     waiting = waiting_of(HELD)
     assert waiting is not None
     assert (waiting.code, waiting.until) == ("in_work", LATER)
-    assert "tried again" in waiting.reason
+    assert "it is retried" in waiting.reason
     last = waiting_of(replace(HELD, attempts=4))
     assert last is not None
     assert "it fails" in last.reason
@@ -72,7 +72,7 @@ def test_one_that_is_not_handed_out_yet_says_how_much_is_out_before_it() -> None
     waiting = waiting_of(PENDING)
     assert waiting is not None
     assert (waiting.code, waiting.until) == ("in_turn", None)
-    assert "1000 messages of the queue analysis" in waiting.reason
+    assert "the queue analysis has 1000 messages outstanding" in waiting.reason
 
 
 def test_one_that_is_handed_out_waits_for_a_worker() -> None:
@@ -84,10 +84,10 @@ def test_one_that_is_handed_out_waits_for_a_worker() -> None:
 @pytest.mark.parametrize(
     ("job", "why"),
     [
-        (PENDING, "its fetch is queued"),
-        (HELD, "it is being fetched"),
-        (replace(LATE, waits_for="http_429", deferred=True), "the server asked to wait until then (429)"),
-        (replace(LATE, waits_for="http_500"), "tried again after a failed try: The server answered."),
+        (PENDING, "fetch queued"),
+        (HELD, "being fetched now"),
+        (replace(LATE, waits_for="http_429", deferred=True), "the server asked us to wait until then (429)"),
+        (replace(LATE, waits_for="http_500"), "retry after a failed attempt: The server answered."),
         (replace(LATE, waits_for="host_busy"), "The server answered."),
         (replace(LATE, waits_for="breaker_open", deferred=True), "The server answered."),
     ],

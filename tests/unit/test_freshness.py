@@ -96,10 +96,10 @@ class TestInterval:
     @pytest.mark.parametrize(
         ("before", "changed", "wait", "reason"),
         [
-            (60, True, 30, "it brought something new: every 30 minutes"),
-            (60, False, 75, "it brought nothing new: every 75 minutes"),
-            (16, True, 15, "it brought something new: every 15 minutes"),
-            (1_400, False, 1_440, "it brought nothing new: every 24 hours"),
+            (60, True, 30, "new entries found: every 30 minutes"),
+            (60, False, 75, "no new entries: every 75 minutes"),
+            (16, True, 15, "new entries found: every 15 minutes"),
+            (1_400, False, 1_440, "no new entries: every 24 hours"),
         ],
     )
     def test_without_dates_it_follows_what_polls_bring(
@@ -110,7 +110,7 @@ class TestInterval:
 
     def test_a_wish_is_exact_whatever_the_rhythm(self) -> None:
         chosen = planned(every=30, rhythm=Rhythm(7 * 24 * HOUR, NOW), source_id=UUID(int=999_999))
-        assert (minutes(chosen), chosen.reason) == (30, "it is wanted every 30 minutes")
+        assert (minutes(chosen), chosen.reason) == (30, "polling requested every 30 minutes")
 
     @pytest.mark.parametrize(
         ("limits", "wait"),
@@ -137,12 +137,12 @@ class TestFloor:
     def test_the_server_goes_before_the_rhythm(self) -> None:
         chosen = planned(rhythm=Rhythm(60, NOW), cache_control="public, max-age=10800")
         assert (minutes(chosen), chosen.every_minutes) == (180, 30)
-        assert chosen.reason == "the server says that it stays fresh for 3 hours"
+        assert chosen.reason == "the server says its answer is fresh for 3 hours"
 
     def test_the_server_goes_before_a_wish_and_the_reason_says_so(self) -> None:
         chosen = planned(every=30, cache_control="max-age=10800")
         assert minutes(chosen) == 180
-        assert chosen.reason == "the server says that it stays fresh for 3 hours (it is wanted every 30 minutes)"
+        assert chosen.reason == "the server says its answer is fresh for 3 hours (polling requested every 30 minutes)"
         assert chosen.fresh == timedelta(hours=3)
 
     def test_a_server_that_wants_less_changes_nothing(self) -> None:
@@ -152,7 +152,7 @@ class TestFloor:
     def test_what_a_server_wants_has_a_cap(self) -> None:
         chosen = planned(cache_control="max-age=31536000")
         assert minutes(chosen) == 1_440
-        assert chosen.reason == "the server says that it stays fresh for 365 days, 24 hours of which are waited"
+        assert chosen.reason == "the server says its answer is fresh for 365 days, limited to 24 hours"
 
     def test_ttl_counts_where_it_is_longer(self) -> None:
         rhythm = Rhythm(60, NOW, ttl_minutes=240)
@@ -181,7 +181,7 @@ class TestSilence:
     ) -> None:
         chosen = planned(every=60, rhythm=Rhythm(skip_hours=skip_hours, skip_days=skip_days))
         assert minutes(chosen) == wait
-        assert ("left alone" in chosen.reason) is (wait > 60)
+        assert ("asks to skip" in chosen.reason) is (wait > 60)
 
 
 @pytest.mark.parametrize(

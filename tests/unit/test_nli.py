@@ -64,7 +64,7 @@ def test_a_graph_of_other_outputs_than_the_manifest_names_is_refused(tmp_path):
     text = (folder / MANIFEST).read_text()
     (folder / MANIFEST).write_text(text.replace(f'"size_bytes": {size}', f'"size_bytes": {len(graph)}'))
 
-    with pytest.raises(TopicModelUnfitError, match="manifest says 3"):
+    with pytest.raises(TopicModelUnfitError, match="manifest states 3"):
         EntailmentModel(str(folder), tmp_path).entailment(MATCH, SPORT)
 
 

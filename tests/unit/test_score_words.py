@@ -9,19 +9,19 @@ from siftline.text.score_words import age, sentence
 TOLD: list[tuple[dict[str, Any], str]] = [
     (
         {"code": "interest", "value": 0.99, "about": "solar energy", "cosine": 0.241},
-        'Near to your interest "solar energy" (likeness 0.24).',
+        'Close to your interest "solar energy" (similarity 0.24).',
     ),
     (
         {"code": "interest", "value": 0.1, "about": "opera", "cosine": -0.02},
-        'Far from your interest "opera" (likeness -0.02).',
+        'Far from your interest "opera" (similarity -0.02).',
     ),
     (
         {"code": "history", "value": 0.5, "liked": 1, "cosine": 0.12},
-        "Somewhat like the 1 item that you starred or read (likeness 0.12).",
+        "Fairly similar to the 1 item that you starred or read (similarity 0.12).",
     ),
     (
         {"code": "topics", "value": 0.8, "by": "text", "topic": "sport", "why": "history"},
-        "It is about sport, which you read more of than of all else.",
+        "It is about sport, which you read more than other topics.",
     ),
     (
         {"code": "topics", "value": 0.0145, "by": "text", "topic": "economy", "why": "interests"},
@@ -29,27 +29,27 @@ TOLD: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"code": "topics", "value": 0.4, "by": "text", "topic": "economy", "why": "interests"},
-        "It is about economy, which your interests touch.",
+        "It is about economy, which is related to your interests.",
     ),
     (
         {"code": "topics", "value": 0.02, "by": "source", "topic": "sport", "why": "history"},
-        "Its source mostly writes about sport, which you read about as often as all else.",
+        "Its source mostly writes about sport, which you read as often as other topics.",
     ),
-    ({"code": "topics", "value": 0.0, "by": "text", "topics": []}, "It is about none of the topics."),
+    ({"code": "topics", "value": 0.0, "by": "text", "topics": []}, "It matches none of the topics."),
     (
         {"code": "topics", "value": 0.0, "by": "source", "topics": ["food", "travel"]},
-        "Its source mostly writes about food, travel, which neither your interests nor your history name.",
+        "Its source mostly writes about food, travel, not among your interests or reading habits.",
     ),
     ({"code": "source", "value": 1.0, "saved": True}, "You saved it yourself."),
     (
         {"code": "source", "value": 0.5, "starred": 0, "read": 0, "brought": 1},
-        "You opened 0 of the last 1 item that its source brought, 0 with a star: as often as usual.",
+        "You opened 0 of the last 1 item from its source and starred 0: as often as usual.",
     ),
     (
         {"code": "topics", "value": 0.2, "known": False},
-        "Its text was not read, and nothing is known of what its source writes about.",
+        "Its text was not read, and the topics of its source are not known yet.",
     ),
-    ({"code": "later", "value": 0.2, "known": False}, "Nothing is known of it."),
+    ({"code": "later", "value": 0.2, "known": False}, "Not known yet."),
 ]
 
 
@@ -65,7 +65,7 @@ def test_no_sentence_claims_more_than_its_value_bears(value: float) -> None:
     interest = sentence({"code": "interest", "value": value, "about": "chess", "cosine": 0.1})
     topic = sentence({"code": "topics", "value": value, "by": "text", "topic": "x", "why": "interests"})
 
-    assert interest.startswith("Near to") == topic.endswith("which your interests name.") == (value >= 0.6)
+    assert interest.startswith("Close to") == topic.endswith("which is one of your interests.") == (value >= 0.6)
     assert interest.startswith("Far from") == topic.endswith("little to do with your interests.") == (value < 0.3)
 
 

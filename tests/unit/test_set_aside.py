@@ -90,7 +90,7 @@ def test_the_reason_of_a_row_is_told_and_nothing_that_a_person_wrote():
     assert good == [3]
     assert [(one.code, one.detail, one.mark) for one in aside] == [
         ("unusable_row", "Its topics are none.", "1"),
-        ("unusable_row", "Working on it failed: ValueError.", "2"),
+        ("unusable_row", "Processing it failed: ValueError.", "2"),
     ]
 
 
@@ -107,7 +107,7 @@ def test_a_stored_vector_is_one_to_compute_with_or_none(numbers):
 def test_vectors_of_another_size_are_told_from_the_many():
     assert usual_dimensions([bytes(16), bytes(16), bytes(4)]) == 4
     assert usual_dimensions([]) == 1
-    with pytest.raises(UnusableVectorError, match="1 numbers, of 4"):
+    with pytest.raises(UnusableVectorError, match="1 dimensions instead of 4"):
         stored_vector(bytes(4), 4)
 
 

@@ -83,7 +83,9 @@ def test_slow_jobs_of_one_tenant_hold_two_threads_and_the_others_are_another_s(t
     with ExitStack() as stack:
         hold(stack, tenants, 2)
         time.at += SLOW_S
-        with pytest.raises(TenantBusyError, match="2 jobs for the same feed or user wait for slow servers") as busy:
+        with pytest.raises(
+            TenantBusyError, match="2 jobs for the same feed or user are already waiting for slow servers"
+        ) as busy:
             hold(stack, tenants, 1)
         assert busy.value.in_turn
         hold(stack, tenants, 2, "user:another")

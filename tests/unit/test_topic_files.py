@@ -72,17 +72,17 @@ def test_topics_of_ones_own_may_be_sentences_or_lists_and_have_examples(tmp_path
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[[topics", "is not TOML"),
+        ("[[topics", "is not valid TOML"),
         ('[[topics]]\nid = "a"\nen = "x"', "topics"),
         ('[[topics]]\nid = "Not An Id"\nen = "x"\n[[topics]]\nid = "b"\nen = "y"', "topics.0.id"),
         ('[[topics]]\nid = "a"\nen = "x"\n[[topics]]\nid = "a"\nen = "y"', "more than once"),
-        ('[[topics]]\nid = "a"\nen = "x"\n[[topics]]\nid = "b"\nde = "y"', "at least one language"),
+        ('[[topics]]\nid = "a"\nen = "x"\n[[topics]]\nid = "b"\nde = "y"', "at least one common language"),
         ('[[topics]]\nid = "a"\nen = ""\n[[topics]]\nid = "b"\nen = "y"', "topics.0.en"),
         ('[[topics]]\nid = "a"\nen = []\n[[topics]]\nid = "b"\nen = "y"', "at least 1 item"),
         ('[[topics]]\nid = "a"\nen = "x\\u0000"\n[[topics]]\nid = "b"\nen = "y"', "U+0000"),
         ('[[topics]]\nid = "a"\nen = ["x\\u0000"]\n[[topics]]\nid = "b"\nen = "y"', "U+0000"),
-        ('[[topics]]\nid = "a"\nen = ", , ,"\n[[topics]]\nid = "b"\nen = "y"', "needs a letter"),
-        ('[[topics]]\nid = "a"\nen = "\\u200b"\n[[topics]]\nid = "b"\nen = "y"', "needs a letter"),
+        ('[[topics]]\nid = "a"\nen = ", , ,"\n[[topics]]\nid = "b"\nen = "y"', "must contain a letter"),
+        ('[[topics]]\nid = "a"\nen = "\\u200b"\n[[topics]]\nid = "b"\nen = "y"', "must contain a letter"),
         ('topic = 1\n[[topics]]\nid = "a"\nen = "x"\n[[topics]]\nid = "b"\nen = "y"', "topic"),
     ],
 )

@@ -176,7 +176,7 @@ def test_conditions_combine(tmp_path, condition, parameters, holds):
         ("a: 1", "not a CloudFormation template"),
         (
             "Resources: {F: {Type: AWS::Serverless::Function, Properties: {Handler: !ImportValue x}}}",
-            "Fn::ImportValue is not understood",
+            "Fn::ImportValue is not supported",
         ),
         (
             "Resources: {F: {Type: AWS::Serverless::Function, Properties: {Handler: !If [Absent, a, b]}}}",

@@ -146,7 +146,7 @@ class AnalyzeContent:
         if failure is not None:
             raise IngestFailedError(failure.error_message, code=failure.error_code)
         if stored.text is None:
-            raise NotIngestedYetError("The page has not been read yet, so there is nothing to analyse.")
+            raise NotIngestedYetError("The page has not been read yet: there is nothing to analyse.")
         desk = self._open_desk()
         with self._database.transaction() as connection:
             taken = twins_store.taken(connection, content_id, desk.version.model_version)
@@ -201,7 +201,7 @@ class AnalyzeContent:
         reading, desk = work.reading, work.desk
         embedding_store.hold(connection, desk.version)
         if not analyze_store.save(connection, work.content_id, work.version, reading):
-            raise TextChangedError("The text changed while it was being analysed; it will be read again.")
+            raise TextChangedError("The text changed during analysis; it will be analysed again.")
         analyze_store.derive(connection, work.content_id, reading, work.input_sha256)
         habits_store.learn(connection, work.content_id)
         if self._entities is not None:

@@ -155,8 +155,8 @@ class Reindex:
         """Raise ``ReindexRefusedError`` where the sample shows that a run would come to nothing."""
         if measured.unusable and measured.unusable == measured.texts and not _few(plan.wanting, plan.contents):
             raise ReindexRefusedError(
-                f"{self._new} made no usable vector of any of the {measured.texts} texts of the sample: zero, or no"
-                f" finite numbers, or refused. {self._old} goes on counting."
+                f"{self._new} made no usable vector for any of the {measured.texts} sample texts: zero, not finite, or"
+                f" refused. {self._old} stays in use."
             )
 
     def run(self) -> Progress:
@@ -227,8 +227,8 @@ class Reindex:
             return
         reasons = "; ".join(f"{one.error_code}: {one.contents}, such as {', '.join(one.examples)}" for one in refusals)
         raise ReindexRefusedError(
-            f"{self._new} made no vector of {refused} texts, of {contents} in all ({reasons}). {self._old} goes on"
-            " counting; what was made is kept, and a new run tries these texts again."
+            f"{self._new} made no vector for {refused} of {contents} texts ({reasons}). {self._old} stays in use; the"
+            " new vectors are kept, and a new run retries these texts."
         )
 
     def _patiently(self, work: Callable[[], _Result]) -> _Result:

@@ -97,7 +97,7 @@ class RunBriefing:
             next_due_at = self._next_due_at(connection, briefing)
             found = self._input(connection, briefing, end)
             if found is not None and self._to_be_compared(connection, found, job):
-                detail = "What came in is being compared with what this briefing is about."
+                detail = "New items are still being compared with this briefing's topics."
                 raise InterestsNotComparedError(detail, retry_after_s=_COMPARED_SOON_S)
         if found is None:
             return Done(

@@ -154,9 +154,9 @@ def telling(one: Candidate) -> None:
 def reasons(slot: Slot) -> list[str]:
     """Return why a story is told, in words: what it is about for the briefing, who has it, what its score is for."""
     one = slot.lead
-    told = [f'It is about "{one.about}", which this briefing is for.'] if one.about and one.likeness else []
+    told = [f'It matches "{one.about}", a topic of this briefing.'] if one.about and one.likeness else []
     sources = len({each.site for each in (one, *slot.others)})
-    told += [f"{sources} of your sources tell it."] if sources > 1 else []
+    told += [f"{sources} of your sources report it."] if sources > 1 else []
     parts = [part for part in one.reasons if part.get("known") is not False and part["value"] > _TELLING]
     parts.sort(key=lambda part: -part["weight"] * part["value"])
     return [*told, *(sentence(part) for part in parts)][:_REASONS_MAX]

@@ -57,7 +57,7 @@ class ConfirmAddress:
         if asked is None:
             return Done(result={"outcome": "not_asked"})
         if isinstance(asked, float):
-            detail = f"{self._asks_per_day} owners of addresses were asked within a day, which is the most."
+            detail = f"The limit of {self._asks_per_day} confirmation emails per day is reached."
             raise AsksUsedUpError(detail, retry_after_s=asked)
         mail = confirmation_mail(asked.token, asked.address, self._head, self._clock.now())
         try:

@@ -145,5 +145,5 @@ def event_of(connection: Connection, message: Message) -> UUID | None:
     if message.event is not None:
         return store.keep(connection, message.event)
     if message.mail_event_id is None:
-        raise NoEventError("It brings no event.")
+        raise NoEventError("It contains no event.")
     return message.mail_event_id if store.load(connection, message.mail_event_id) is not None else None

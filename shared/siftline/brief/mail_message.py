@@ -60,15 +60,15 @@ def edition_mail(parcel: Parcel, to: str, head: Letterhead, now: datetime) -> by
 def confirmation_mail(token: str, to: str, head: Letterhead, now: datetime) -> bytes:
     """Return the mail that asks an address's owner; text alone, and nothing in it that the user wrote."""
     text = (
-        f"Somebody asked {head.host} to send briefings to {to}.\n\n"
-        "If that was you, open this page and press the button on it:\n\n"
+        f"Someone asked {head.host} to send briefings to {to}.\n\n"
+        "If it was you, open this page and press the button:\n\n"
         f"{head.links.confirm(token)}\n\n"
-        "If not, do nothing: without this, no briefing is sent to you.\n"
+        "If not, ignore this email: no briefing will be sent to you.\n"
     )
     parts = EmailMessage(policy=_PARTS)
     parts.set_content(text, cte="quoted-printable")
     message_id = f"<confirm.{token[:12]}.{int(now.timestamp())}@{head.host}>"
-    return _mail(head, to, "Do you want briefings by mail?", now, {"Message-ID": message_id}, parts)
+    return _mail(head, to, "Receive briefings by email?", now, {"Message-ID": message_id}, parts)
 
 
 def _mail(head: Letterhead, to: str, about: str, now: datetime, more: Mapping[str, str], parts: EmailMessage) -> bytes:

@@ -79,13 +79,13 @@ class SesMailer:
         except ClientError as error:
             self._refused(error)
         except (NoCredentialsError, NoRegionError, PartialCredentialsError) as error:
-            raise MailMisconfiguredError(f"SES cannot be asked ({type(error).__name__}).") from error
+            raise MailMisconfiguredError(f"SES cannot be called ({type(error).__name__}).") from error
         except (ConnectTimeoutError, EndpointConnectionError, SSLError) as error:
-            raise MailUnavailableError("The mail service could not be reached.") from error
+            raise MailUnavailableError("The email service could not be reached.") from error
         except BotoCoreError as error:
-            raise UnansweredError("The mail service gave no answer.") from error
+            raise UnansweredError("The email service did not answer.") from error
         if "MessageId" not in answer:  # botocore reads an answer that breaks off as one that says nothing
-            raise UnansweredError("The mail service's answer broke off.")
+            raise UnansweredError("The email service's response was cut off.")
         return str(answer["MessageId"])
 
     def _refused(self, error: ClientError) -> NoReturn:
@@ -94,10 +94,10 @@ class SesMailer:
         status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
         reason = line(f"{name}: {told.get('Message') or 'no reason given'}", _REASON_CHARS)
         if name in _BUSY or status == 429 or status >= 500:
-            raise MailUnavailableError(f"The mail service takes no mail just now ({reason}).") from error
+            raise MailUnavailableError(f"The email service does not accept email at the moment ({reason}).") from error
         if name in _SET_UP or status in (401, 403) or self._unverified(str(told.get("Message"))):
-            raise MailMisconfiguredError(f"SES lets nothing be sent from here ({reason}).") from error
-        raise MailRefusedError(f"The mail service refused this mail ({reason}).") from error
+            raise MailMisconfiguredError(f"SES does not allow this account to send ({reason}).") from error
+        raise MailRefusedError(f"The email service rejected this email ({reason}).") from error
 
     def _unverified(self, message: str) -> bool:
         """Say whether SES names our sender, by its address or its domain, as not verified."""

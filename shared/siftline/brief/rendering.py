@@ -24,10 +24,10 @@ _STEPS = ((8, 600, 50), (4, 400, 50), (2, 280, 50), (0, 200, 50), (0, 0, 50), (0
 
 _LEFT_OUT = {
     "too_old": "too old",
-    "read": "read already",
-    "failed": "that could not be read",
-    "not_read_yet": "still being read",
-    "unusable": "that could not be told",
+    "read": "already read",
+    "failed": "unreadable",
+    "not_read_yet": "not processed yet",
+    "unusable": "unusable",
 }
 
 
@@ -87,7 +87,9 @@ def _values(
         "lede": _lede(stories, datetime.fromisoformat(window["from"]).astimezone(zone), until),
         "overdue": _overdue(document, zone),
         "stories": [_story(story, zone, cited, chars) for story in stories[:places]],
-        "cut": f"{_counted(left, 'story', 'stories')} more would make this too long for a mail." if left > 0 else "",
+        "cut": f"{_counted(left, 'story', 'stories')} more left out to keep this short enough for an email."
+        if left > 0
+        else "",
         "coverage": _coverage(document["coverage"]),
         "failed": document["coverage"]["failed"],
         "page_url": document["links"]["page"],
@@ -109,7 +111,7 @@ def _story(story: Mapping[str, Any], zone: ZoneInfo, cited: int, chars: int) -> 
 
 def _lede(stories: Sequence[Mapping[str, Any]], start: datetime, end: datetime) -> str:
     since = f"{start:%A} {start:%H:%M}" if (end - start).days < 6 else f"{start.day} {start:%B} {start:%H:%M}"
-    return f"{_counted(len(stories), 'story', 'stories')} of what came in since {since}."
+    return f"{_counted(len(stories), 'story', 'stories')} since {since}."
 
 
 def _overdue(document: Mapping[str, Any], zone: ZoneInfo) -> str:
@@ -120,30 +122,30 @@ def _overdue(document: Mapping[str, Any], zone: ZoneInfo) -> str:
         return ""
     days = _counted(max(1, round(window["seconds"] / 86_400)), "day", "days")
     before = (
-        f"{_counted(passed_over, 'edition', 'editions')} before it {'was' if passed_over == 1 else 'were'} not made"
+        f"{_counted(passed_over, 'earlier edition', 'earlier editions')} {'was' if passed_over == 1 else 'were'} missed"
     )
     too_old = document["coverage"]["items_left_out"]["too_old"]
     since = datetime.fromisoformat(window["news_since"]).astimezone(zone)
     left = (
         f" {_counted(too_old, 'article', 'articles')} from before {since.day} {since:%B} left out." if too_old else ""
     )
-    return f"Overdue: it covers {days}, for {before}.{left}"
+    return f"Late: this edition covers {days} because {before}.{left}"
 
 
 def _coverage(coverage: Mapping[str, Any]) -> str:
-    parts = [f"{_counted(coverage['items_seen'], 'article', 'articles')} looked at"]
+    parts = [f"{_counted(coverage['items_seen'], 'article', 'articles')} considered"]
     parts += [f"{_counted(coverage['sources_read'], 'source', 'sources')} read"] if coverage["sources_read"] else []
     parts += [f"{coverage['sources_failed']} failed"] if coverage["sources_failed"] else []
     skipped = coverage["sources_skipped"]
-    parts += [f"{_counted(skipped, 'source', 'sources')} not due meanwhile"] if skipped else []
+    parts += [f"{_counted(skipped, 'source', 'sources')} not due"] if skipped else []
     before = coverage["stories_told_before"]
-    parts += [f"{_counted(before, 'story', 'stories')} told before left out"] if before else []
-    parts += [f"{coverage['stories_left_out']} for which there was no place"] if coverage["stories_left_out"] else []
+    parts += [f"{_counted(before, 'story', 'stories')} from earlier editions left out"] if before else []
+    parts += [f"{coverage['stories_left_out']} left out for lack of space"] if coverage["stories_left_out"] else []
     undated = coverage["items_undated"]
-    parts += [f"{_counted(undated, 'article', 'articles')} without a date, by when first seen"] if undated else []
+    parts += [f"{_counted(undated, 'article', 'articles')} without a date, dated by when first seen"] if undated else []
     left_out = coverage["items_left_out"]
     told = [f"{left_out[reason]} {words}" for reason, words in _LEFT_OUT.items() if left_out[reason]]
-    return ", ".join(parts) + "." + (f" Not looked at: {', '.join(told)}." if told else "")
+    return ", ".join(parts) + "." + (f" Not considered: {', '.join(told)}." if told else "")
 
 
 def _counted(count: int, one: str, many: str) -> str:

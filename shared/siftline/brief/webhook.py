@@ -55,10 +55,10 @@ class WebhookChannel:
         except (TooLargeError, InvalidResponseError):
             return  # a 2xx whose body nobody asked for
         except TooManyRedirectsError as error:
-            raise RedirectRefusedError("The address hands on to another one: give that one instead.") from error
+            raise RedirectRefusedError("The webhook redirects. Use the target address instead.") from error
         except StatusRefusedError as error:
             if error.status == 410:
-                raise WebhookGoneError("The address answered 410 (Gone): nothing more is sent there.") from error
+                raise WebhookGoneError("The webhook answered 410 (Gone). Delivery was stopped.") from error
             raise
         except StatusTransientError:
             raise

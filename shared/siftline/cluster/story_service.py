@@ -74,7 +74,7 @@ class JoinUserStories:
                 return
             if store.last_change(connection, job.subject_id) != read.changed_at:
                 raise StoriesChangedError(
-                    "The stories were changed meanwhile; they are joined anew.", retry_after_s=1.0
+                    "The stories changed in the meantime; joining starts again.", retry_after_s=1.0
                 )
             store.write(connection, job.subject_id, read.version, stories, sorted(emptied))
             tell(connection, self.job_type, aside, used)

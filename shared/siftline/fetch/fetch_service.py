@@ -80,7 +80,7 @@ class FetchSource:
             return Done(lambda connection: health_store.idle(connection, source.id), result={"skipped": "inactive"})
         fetcher = self._fetchers.get(source.kind)
         if fetcher is None:
-            raise UnsupportedSourceError(f"Sources of the kind {source.kind} cannot be polled.")
+            raise UnsupportedSourceError(f"Sources of kind {source.kind} cannot be polled.")
         return self._poll(job, source, fetcher)
 
     def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:

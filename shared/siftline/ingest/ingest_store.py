@@ -326,7 +326,7 @@ def hold_contents(
                 connection.execute(_LEARN, values)
                 return contents
             raise psycopg.Rollback(savepoint)
-    raise ConflictError("Others were changing the same pages all the while.")
+    raise ConflictError("Other jobs kept changing the same pages.")
 
 
 def _held(connection: Connection, statement: str, values: Mapping[str, Any]) -> dict[str, HeldContent]:

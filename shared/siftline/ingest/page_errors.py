@@ -3,7 +3,7 @@
 from siftline.kit.errors import PermanentError
 from siftline.net.blocks import PageWithheldError
 
-A_FEED = "The address holds a feed, not a page. Follow it instead: POST /v1/sources."
+A_FEED = "The address is a feed, not a page. Follow it instead: POST /v1/sources."
 
 
 class PageTooLargeError(PermanentError):

@@ -174,7 +174,7 @@ class ContentReading:
         if enough or (content.kind == NOTE and entry.text):
             return Reading(_entry_page(entry))
         if content.kind == NOTE:
-            raise EmptyContentError("The feed's entry has neither text nor a page of its own.")
+            raise EmptyContentError("The feed entry has neither text nor a page.")
         if media is not None and media.url and clean_url(media.url) == content.url:
             page = file_page(content.url, content.kind, title=content.title)  # a file without a page
             return Reading(replace(page, text=entry.text, word_count=entry.word_count))
@@ -234,7 +234,9 @@ class ContentReading:
         """Read a video of YouTube's: its captions, and what it says of itself."""
         words, video = self._transcripts.of_youtube(id_, who=content.id)
         if words.state is TranscriptState.PRIVATE and not (video.title or content.title):
-            raise VideoUnavailableError("YouTube does not show this video: it is private, removed, or never was.")
+            raise VideoUnavailableError(
+                "The video is not available on YouTube: it is private, removed or does not exist."
+            )
         entry = self._reader.entry(content.entry_html)
         page = self._video_page(video, entry)
         status = video.page.status if video.page is not None else None

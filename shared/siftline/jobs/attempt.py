@@ -44,7 +44,7 @@ _FOR_PEOPLE = frozenset(
     }
 )
 # What a user is told of a fault of the set-up, whose detail (a path, an address) is for operators.
-_SET_UP_WRONGLY = "Something that this needs ({}) is set up wrongly; whoever runs this service has been told."
+_SET_UP_WRONGLY = "A required service ({}) is misconfigured. The operator has been notified."
 # A far side that asks for a moment again and again gets ever more: at least this share of how long it has asked so far.
 _WIDENING_RATIO = 0.25
 
@@ -138,7 +138,7 @@ class Attempts:
             return self._failed_try(claim, error, self._since(started))
         except Exception as error:  # noqa: BLE001 - the one broad catch: an unknown fault counts as transient
             _log.exception("unexpected_error", **_facts(job))
-            unknown = TransientError(f"An unexpected fault ({type(error).__name__}).", code="unexpected_error")
+            unknown = TransientError(f"Unexpected error ({type(error).__name__}).", code="unexpected_error")
             return self._failed_try(claim, unknown, self._since(started))
         self._told("job_completed", job, "completed", duration_ms)
         if claim.probes:

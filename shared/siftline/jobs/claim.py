@@ -7,9 +7,7 @@ from siftline.jobs import breakers_store
 from siftline.jobs.job_model import ClaimedJob
 from siftline.kit.errors import NotTriedError
 
-_HELD_UP = (
-    "Something that this needs ({}) does not serve at the moment ({}); this goes on by itself once it does again."
-)
+_HELD_UP = "A required service ({}) is unavailable ({}). We retry automatically."
 
 
 class BreakerOpenError(NotTriedError):

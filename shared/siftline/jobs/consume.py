@@ -119,7 +119,7 @@ class BatchConsumer:
                 _log.exception("record_not_settled", message_id=record.message_id)
                 if int(record.attributes.approximate_receive_count) < RECEIVES_MAX:
                     raise
-                self._park(record, queue, UnexpectedFaultError(f"No try of it ended well ({type(error).__name__})."))
+                self._park(record, queue, UnexpectedFaultError(f"Every attempt failed ({type(error).__name__})."))
 
         answer = process_partial_response(event=event, record_handler=one, processor=batch, context=None)
         try:
@@ -134,7 +134,7 @@ class BatchConsumer:
         try:
             return self._queues[name]
         except KeyError as error:
-            raise ConfigurationError(f"Messages came from {name}, a queue this function does not know.") from error
+            raise ConfigurationError(f"Received messages from {name}, a queue unknown to this function.") from error
 
     def _one(self, record: SQSRecord, queue: Queue, context: LambdaContext) -> None:
         try:
@@ -209,7 +209,7 @@ class BatchConsumer:
         except PermanentError as error:
             raise MalformedMessageError(error.detail, code=error.error_code) from error
         if subject_id is None:
-            raise MalformedMessageError("It names something that does not exist.", code="unknown_subject")
+            raise MalformedMessageError("Its subject does not exist.", code="unknown_subject")
         url = getattr(message, "url", None)
         job = NewJob(
             job_type=message.job_type,

@@ -23,7 +23,7 @@ from siftline.kit.ids import new_id
 
 NO_CREDIT = "no_credit"
 NO_CREDIT_DETAIL = (
-    "Analysing this page costs one credit, and none was left for it. It goes on by itself once there is credit again."
+    "Analysing this page costs one credit, and you have none left. It continues automatically when you have credit."
 )
 
 
@@ -266,7 +266,7 @@ def grant(connection: Connection, user_id: UUID, amount: int | None) -> int | No
     if row is None:
         raise UnknownUserError(f"There is no user {user_id}.")
     if row[0] is None and amount is not None and amount < 0:
-        raise NotMeteredError("This user is not metered and has no credits to take. Give some to begin counting.")
+        raise NotMeteredError("This user is unmetered and has no credits to take. Add credits to start metering.")
     balance = None if amount is None else max((row[0] or 0) + amount, 0)
     [(known,)] = connection.execute(_LEDGER_SUM, {"user_id": user_id}).fetchall()
     connection.execute(_SET_BALANCE, {"user_id": user_id, "credits": balance})

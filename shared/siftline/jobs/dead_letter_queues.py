@@ -169,7 +169,7 @@ class SqsDeadLetters:
                 {"Id": str(place), "ReceiptHandle": letter.receipt, "VisibilityTimeout": 0}
                 for place, letter in enumerate(some)
             ]
-            with _translated("The dead-letter queue did not take its messages back."):
+            with _translated("The dead-letter queue could not be redriven."):
                 answer = self._client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
             if answer.get("Failed"):
                 _log.warning("dead_letters_hidden_for_a_while", queue_url=url, messages=len(answer["Failed"]))

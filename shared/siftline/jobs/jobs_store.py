@@ -371,4 +371,4 @@ def redrive_all(connection: Connection, parked: Sequence[tuple[UUID, UUID]]) -> 
         ids = [row[0] for row in rows]
         credits_store.reserve(connection, ids)
         return ids
-    raise TransientError("Other work on the same things kept coming in; try again.", code="redrive_contended")
+    raise TransientError("Concurrent changes kept getting in the way. Try again.", code="redrive_contended")

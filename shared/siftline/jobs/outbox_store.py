@@ -292,7 +292,7 @@ def not_sent(connection: Connection, ids: Sequence[UUID]) -> None:
 
 def sweep_lost(connection: Connection, *, limit: int) -> Swept:
     """Return jobs whose lease ran out to waiting, or fail them when that was their last attempt."""
-    detail = "The worker that had this was lost while it worked."
+    detail = "The worker was lost while processing this."
     with connection.cursor() as cursor:
         rows = cursor.execute(_SWEEP_LOST, {"limit": limit, "detail": detail}).fetchall()
     for kind in {row[0] for row in rows}:

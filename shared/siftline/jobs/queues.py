@@ -93,7 +93,7 @@ class SqsQueues:
             found = self._client.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
         except (BotoCoreError, ClientError) as error:
             name = url.rpartition("/")[2]
-            raise QueueUnavailableError(f"The queue {name} could not be asked for its depth.") from error
+            raise QueueUnavailableError(f"The depth of the queue {name} could not be read.") from error
         return (
             int(found.get("ApproximateNumberOfMessages", 0)),
             int(found.get("ApproximateNumberOfMessagesNotVisible", 0)),

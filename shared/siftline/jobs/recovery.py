@@ -125,4 +125,4 @@ def _source(stuck: recovery_store.StuckSource) -> Recovered:
 
 
 def _reason(status: str, unchanged_s: float) -> str:
-    return f"It was {status} without a job, unchanged for {round(unchanged_s / 60)} minutes; it was queued again."
+    return f"It was {status} without a job for {round(unchanged_s / 60)} minutes; it was requeued."

@@ -160,4 +160,4 @@ def _aside(row_id: UUID, kind: str, error: Exception, mark: str) -> SetAside:
     if isinstance(error, SiftlineError):
         return SetAside(row_id, kind, error.error_code, error.detail, mark)
     # The type alone: what else an exception says may be of what a person wrote.
-    return SetAside(row_id, kind, UnusableRowError.code, f"Working on it failed: {type(error).__name__}.", mark)
+    return SetAside(row_id, kind, UnusableRowError.code, f"Processing it failed: {type(error).__name__}.", mark)

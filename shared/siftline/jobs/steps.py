@@ -56,7 +56,7 @@ class Steps:
         done |= dict.fromkeys(steps.keys() - done.keys(), 0)
         if failed:
             _log.error("tick_incomplete", tick=self._tick, failed=[*failed], done=done)
-            detail = f"Of the tick {self._tick} these parts failed: {', '.join(failed)}."
+            detail = f"Parts of the tick {self._tick} failed: {', '.join(failed)}."
             raise TickIncompleteError(detail) from next(iter(failed.values()))
         return {name: done[name] for name in steps}
 

@@ -27,7 +27,7 @@ _KNOWN_MAX = 1_000
 """Tenants kept in mind; beyond, those without a job in work begin anew."""
 _SOONEST_S = 1.0
 _LATEST_S = 300.0
-_WHY = "Others come first: {} jobs for the same feed or user wait for slow servers already."
+_WHY = "Waiting its turn: {} jobs for the same feed or user are already waiting for slow servers."
 
 
 class TenantBusyError(NotTriedError):

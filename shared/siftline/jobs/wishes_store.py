@@ -17,10 +17,10 @@ case when consecutive_failures > 0 then next_fetch_at
 """
 # What a plan that stays says of an earlier wish.
 _WANTED = """
-case when wanted.minutes is null then 'it is wanted as its own rhythm says from then on'
+case when wanted.minutes is null then 'polling at its own rhythm from then on'
   when wanted.minutes >= 120 and wanted.minutes %% 60 = 0
-    then format('it is wanted every %%s hours from then on', wanted.minutes / 60)
-  else format('it is wanted every %%s minutes from then on', wanted.minutes) end
+    then format('polling requested every %%s hours from then on', wanted.minutes / 60)
+  else format('polling requested every %%s minutes from then on', wanted.minutes) end
 """
 _SETTLE_REFRESH = f"""
 update sources set wished_minutes = wanted.minutes, refresh_min_minutes = wanted.least,
@@ -28,14 +28,14 @@ update sources set wished_minutes = wanted.minutes, refresh_min_minutes = wanted
   refresh_minutes = coalesce(wanted.minutes, case when wished_minutes is null then refresh_minutes end, %(default)s),
   next_fetch_at = {_PLANNED_AT},
   next_fetch_reason = case when next_fetch_at is distinct from {_PLANNED_AT} then %(reason)s
-    else regexp_replace(next_fetch_reason, 'it is wanted (every|as) [^);]+', {_WANTED}) end
+    else regexp_replace(next_fetch_reason, 'polling (requested every|at its own rhythm) [^);]+', {_WANTED}) end
 from (select source_id, min(refresh_minutes) as minutes, min(refresh_max_minutes) as most,
         case when count(*) = count(refresh_min_minutes) then min(refresh_min_minutes) end as least
       from subscriptions where source_id = any(%(source_ids)b::uuid[]) group by source_id) wanted
 where id = wanted.source_id and (wished_minutes, sources.refresh_min_minutes, sources.refresh_max_minutes)
   is distinct from (wanted.minutes, wanted.least, wanted.most)
 """  # noqa: S608  -- constants of ours
-_WISHES_CHANGED = "how often it is wanted has changed: as soon as that, and the server, allow"
+_WISHES_CHANGED = "requested polling interval changed: as soon as it and the server allow"
 
 
 def settle_refresh(connection: Connection, source_ids: Sequence[UUID]) -> None:

@@ -64,4 +64,4 @@ def secret(value: str) -> str:
     try:
         return client.get_secret_value(SecretId=value.removeprefix(_SCHEME))["SecretString"]
     except (BotoCoreError, ClientError) as error:
-        raise SecretUnavailableError("The secret that a setting names could not be read.") from error
+        raise SecretUnavailableError("A secret named in the settings could not be read.") from error

@@ -157,9 +157,11 @@ class Confined:
                 raise _raised(*_reads(tuple[str, str, dict[str, str | float | None]]).validate_json(body))
             name, trace = _reads(tuple[str, str]).validate_json(body)
         except ValidationError as error:
-            raise ChildLostError(f"The {self._what or 'work'} could not be read: its answer was none.") from error
+            raise ChildLostError(
+                f"The {self._what or 'work'} could not be read: its process returned no valid answer."
+            ) from error
         _log.error("unexpected_in_child", error_code=name, exception=trace)
-        raise UnexpectedInChildError(f"An unexpected fault ({name}).")
+        raise UnexpectedInChildError(f"Unexpected error ({name}).")
 
     def _died(self, error: "_ChildDiedError", within_s: float) -> SiftlineError:
         if error.timed_out:
@@ -171,7 +173,7 @@ class Confined:
         return ChildLostError(f"The {self._what or 'work'} could not be read: its process ended ({error.exit_code}).")
 
     def _too_much_memory(self) -> TooMuchMemoryError:
-        detail = f"The {self._what or 'work'} needs more memory to be read than it may have."
+        detail = f"The {self._what or 'work'} needs more memory to read than allowed."
         return TooMuchMemoryError(detail, code=f"{self._what}_too_much_memory" if self._what else None)
 
 
@@ -181,7 +183,7 @@ def _say_once(kept: tuple[str, ...]) -> None:
 
 
 def _not_started() -> ChildNotStartedError:
-    return ChildNotStartedError("The process that reads what strangers wrote could not be started.")
+    return ChildNotStartedError("The process that parses untrusted content could not be started.")
 
 
 def _reads(kind: type[T]) -> TypeAdapter[T]:

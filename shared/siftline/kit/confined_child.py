@@ -92,7 +92,7 @@ def _plain(value: object) -> object:
         return value.isoformat()
     if isinstance(value, frozenset):
         return list(value)
-    raise TypeError(f"A {type(value).__name__} cannot be answered.")
+    raise TypeError(f"A {type(value).__name__} cannot be returned.")
 
 
 def _fields(kind: type) -> tuple[str, ...]:

@@ -288,12 +288,12 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except (DeadlockDetected, SerializationFailure) as error:
-        raise ConflictError("The database broke the transaction off, as another one was in its way.") from error
+        raise ConflictError("The database aborted the transaction because of a conflict with another one.") from error
     except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
         raise DatabaseUnavailableError("The database could not be reached.") from error
     except ReadOnlySqlTransaction as error:
         # A replica since a failover: the connection is dropped, the next one finds home.
-        raise DatabaseUnavailableError("The database takes no writes at the moment.") from error
+        raise DatabaseUnavailableError("The database does not accept writes at the moment.") from error
 
 
 @cache

@@ -152,5 +152,5 @@ def header_value(value: str) -> str:
     Visible ASCII, blanks and tabs (RFC 9110, section 5.5; RFC 5322, section 2.2).
     """
     if _NO_VALUE.search(value):
-        raise ValueError("This value cannot stand in a header.")
+        raise ValueError("This value is not allowed in a header.")
     return value

@@ -14,7 +14,7 @@ class ModelBusyError(CallFailedError, TransientError):
 
 
 class ModelUnavailableError(CallFailedError, TransientError):
-    """The model did not answer as it should. ``billed``: the call may have been paid for all the same."""
+    """The model gave an unexpected answer. ``billed``: the call may have been paid for all the same."""
 
     def __init__(self, detail: str, *, billed: bool, retry_after_s: float | None = None) -> None:
         super().__init__(detail, retry_after_s=retry_after_s)

@@ -70,7 +70,7 @@ class OnnxEmbedder:
         self.chunks = chunks
         self._manifest: Manifest = folder.manifest
         if self._manifest.task != "embedding":
-            raise ModelUnfitError(f"MODEL_URI names a model for {self._manifest.task}, not for embeddings.")
+            raise ModelUnfitError(f"MODEL_URI is a model for {self._manifest.task}, not for embeddings.")
         self._model = OnnxModel(folder, tokens_max=tokens_max, threads=threads)
 
     @property
@@ -151,5 +151,5 @@ def _sentence(output: NDArray[Any], dimensions: int) -> Vector:
     if vector.ndim == 2:
         vector = vector.mean(axis=0)
     if vector.shape != (dimensions,):
-        raise ModelUnfitError(f"The model gives {vector.shape} instead of {dimensions} numbers.")
+        raise ModelUnfitError(f"The model returned {vector.shape} instead of {dimensions} dimensions.")
     return unit_vector(vector)

@@ -41,7 +41,7 @@ class EmbeddingBusyError(ModelBusyError):
 
 
 class EmbeddingUnavailableError(ModelUnavailableError):
-    """The model did not answer as it should. ``billed``: the call may have been paid for all the same."""
+    """The model gave an unexpected answer. ``billed``: the call may have been paid for all the same."""
 
     code = "embedding_unavailable"
 
@@ -89,7 +89,7 @@ class Embedded:
         """Return the vector of a single text. Raises ``EmbeddingUselessError``: another try may bring one."""
         vector = self.vectors[0]
         if vector is None:
-            detail = "The embedding model's vector is zero or holds no finite numbers."
+            detail = "The embedding model's vector is zero or not finite."
             raise EmbeddingUselessError(detail, billed=True)
         return vector
 
@@ -130,10 +130,10 @@ class EmbeddingApi:
     def _read(self, body: Any, wanted: int) -> Embedded:
         rows = body.get("data") if isinstance(body, dict) else None
         if not isinstance(rows, list) or len(rows) != wanted or not all(isinstance(row, dict) for row in rows):
-            raise EmbeddingUnavailableError("The embedding model did not answer with a vector a text.", billed=True)
+            raise EmbeddingUnavailableError("The embedding model did not return one vector per text.", billed=True)
         places = [row.get("index", place) for place, row in enumerate(rows)]
         if any(type(place) is not int for place in places) or sorted(places) != list(range(wanted)):
-            raise EmbeddingUnavailableError("The embedding model's vectors do not tell whose they are.", billed=True)
+            raise EmbeddingUnavailableError("The embedding model's vectors have no index.", billed=True)
         vectors: list[Vector | None] = [None] * wanted
         for place, row in zip(places, rows, strict=True):
             vectors[place] = self._vector(row)
@@ -145,11 +145,11 @@ class EmbeddingApi:
     def _vector(self, row: Mapping[str, Any]) -> Vector | None:
         values = row.get("embedding")
         if not isinstance(values, list):
-            raise EmbeddingUnavailableError("The embedding model's vector is no list of numbers.", billed=True)
+            raise EmbeddingUnavailableError("The embedding model's vector is not a list of numbers.", billed=True)
         if len(values) != self.model.dimensions:
             raise EmbeddingMisconfiguredError(
-                f"The embedding model {self.model.name} gives vectors of {len(values)} dimensions, not of "
-                f"{self.model.dimensions}: set EMBEDDING_API_DIMENSIONS to what it gives."
+                f"The embedding model {self.model.name} returns vectors of {len(values)} dimensions, not "
+                f"{self.model.dimensions}. Set EMBEDDING_API_DIMENSIONS accordingly."
             )
         if any(type(value) not in {int, float} for value in values):
             return None
@@ -162,21 +162,21 @@ class EmbeddingApi:
         failure = failure_of(error, self._clock.now(), set_up_fields=_SET_UP_FIELDS)
         match failure.kind:
             case FailureKind.AWAY:
-                return EmbeddingBusyError("The embedding model cannot be reached.", retry_after_s=BUSY_S)
+                return EmbeddingBusyError("The embedding model could not be reached.", retry_after_s=BUSY_S)
             case FailureKind.BUSY:
                 wait_s = failure.retry_after_s or BUSY_S
-                return EmbeddingBusyError("The embedding model wants to be asked later.", retry_after_s=wait_s)
+                return EmbeddingBusyError("The embedding model asked us to retry later.", retry_after_s=wait_s)
             case FailureKind.SILENT | FailureKind.UNREADABLE | FailureKind.FAILED:
-                how = f"answered {failure.status}" if failure.status else "did not answer as it should"
+                how = f"answered {failure.status}" if failure.status else "gave an unexpected answer"
                 return EmbeddingUnavailableError(f"The embedding model {how}.", billed=failure.billed)
             case FailureKind.TEXT_REFUSED | FailureKind.REFUSED:
-                detail = f"The embedding model does not take this text (it answered {failure.status})."
+                detail = f"The embedding model does not accept this text (status {failure.status})."
                 surely = failure.kind is FailureKind.TEXT_REFUSED
                 return EmbeddingRefusedError(detail, set_up=None if surely else self._misconfigured(failure))
         return self._misconfigured(failure)
 
     def _misconfigured(self, failure: Failure) -> EmbeddingMisconfiguredError:
         return EmbeddingMisconfiguredError(
-            f"The embedding model {self.model.name} refused the call with {failure.status} "
+            f"The embedding model {self.model.name} rejected the request with {failure.status} "
             f"({failure.code or 'no code'})."
         )

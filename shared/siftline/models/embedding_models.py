@@ -109,8 +109,8 @@ class EmbeddingModels:
             opened = self._here(version) or self._local(self._folder(version.uri, version.chunks), version.uri)
         if opened.version.model_version != version.model_version:
             raise ModelReplacedError(
-                f"The vectors that count are of {version.model_version}; where it was is now "
-                f"{opened.version.model_version}. Put it back, or run `make reindex`."
+                f"The current vectors are from {version.model_version}, but its location now contains "
+                f"{opened.version.model_version}. Restore the old model, or run `make reindex`."
             )
         return Opened(version, opened.embedder, opened.index)
 
@@ -144,8 +144,8 @@ class EmbeddingModels:
         wanted = dimensions or settings.embedding_api_dimensions or known.get("dimensions")
         if price is None or wanted is None:
             raise EmbeddingPriceUnknownError(
-                f"What the embedding model {model} costs, or how long its vectors are, is not known: set "
-                "EMBEDDING_API_USD_PER_MILLION (0 for a model of one's own) and EMBEDDING_API_DIMENSIONS."
+                f"The price or the dimensions of the embedding model {model} are unknown. Set "
+                "EMBEDDING_API_USD_PER_MILLION (0 for your own model) and EMBEDDING_API_DIMENSIONS."
             )
         api = EmbeddingApi(
             ApiModel(

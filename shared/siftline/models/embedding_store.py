@@ -144,7 +144,9 @@ def hold(connection: Connection, version: Version) -> None:
         adopt(connection, version)
         row = connection.execute(_HOLD).fetchone()
     if row is None or row[0] != version.model_version or row[1]:
-        raise ModelSwitchedError("The embedding model is being changed; the text is read again.", retry_after_s=2.0)
+        raise ModelSwitchedError(
+            "The embedding model is being changed; the text is processed again.", retry_after_s=2.0
+        )
 
 
 def begin(connection: Connection, version: Version) -> None:

@@ -46,7 +46,7 @@ class LlmAwayError(ModelBusyError):
 
 
 class LlmUnavailableError(ModelUnavailableError):
-    """The model did not answer as it should. ``billed``: the call may have been paid for all the same."""
+    """The model gave an unexpected answer. ``billed``: the call may have been paid for all the same."""
 
     code = "llm_unavailable"
 
@@ -131,26 +131,28 @@ class LanguageModel:
         status = failure.status
         match failure.kind:
             case FailureKind.AWAY:
-                return LlmAwayError("The language model cannot be reached.", retry_after_s=BUSY_S)
+                return LlmAwayError("The language model could not be reached.", retry_after_s=BUSY_S)
             case FailureKind.SILENT:
                 return LlmUnavailableError("The language model did not answer in time.", billed=True)
             case FailureKind.UNREADABLE:
                 return LlmUnavailableError("The language model's answer could not be read.", billed=True)
             case FailureKind.BUSY:
                 wait_s = failure.retry_after_s or BUSY_S
-                return LlmBusyError("The language model wants to be asked later.", retry_after_s=wait_s)
+                return LlmBusyError("The language model asked us to retry later.", retry_after_s=wait_s)
             case FailureKind.FAILED:
                 return LlmUnavailableError(f"The language model answered {status}.", billed=failure.billed)
             case FailureKind.TEXT_REFUSED | FailureKind.REFUSED:
                 surely = failure.kind is FailureKind.TEXT_REFUSED
                 set_up = None if surely else self._misconfigured(status, failure.code)
-                return LlmRefusedError(f"The language model does not take this (it answered {status}).", set_up=set_up)
+                return LlmRefusedError(
+                    f"The language model does not accept this request (status {status}).", set_up=set_up
+                )
         return self._misconfigured(status, failure.code)
 
     def _misconfigured(self, status: int, code: str | None) -> LlmMisconfiguredError:
         asked = f"{self._reply_format}, {self._tokens_field}"
         detail = (
-            f"The language model {self.model} refused the call with {status} ({code or 'no code'}; asked: {asked})."
+            f"The language model {self.model} rejected the request with {status} ({code or 'no code'}; asked: {asked})."
         )
         return LlmMisconfiguredError(detail)
 
@@ -159,7 +161,7 @@ def _answer(body: Any) -> Answer:
     """Read an answer as it came: servers differ in what they leave out."""
     choices = body.get("choices") if isinstance(body, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise LlmUnavailableError("The language model's answer holds no reply.", billed=True)
+        raise LlmUnavailableError("The language model's answer contains no reply.", billed=True)
     choice, usage = choices[0], body.get("usage")
     said, counted = choice.get("message"), usage if isinstance(usage, dict) else {}
     message = said if isinstance(said, dict) else {}

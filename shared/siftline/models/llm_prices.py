@@ -52,8 +52,8 @@ def price_of(model: str, usd_per_million_in: float | None, usd_per_million_out: 
     known = _table().get(_DATE.sub("", model))
     if known is None:
         raise LlmPriceUnknownError(
-            f"The price of the language model {model} is not known: set LLM_USD_PER_MILLION_IN and "
-            "LLM_USD_PER_MILLION_OUT (0 for a model of one's own)."
+            f"The price of the language model {model} is unknown. Set LLM_USD_PER_MILLION_IN and "
+            "LLM_USD_PER_MILLION_OUT (0 for your own model)."
         )
     return known
 

@@ -86,7 +86,7 @@ class Manifest(BaseModel):
     @model_validator(mode="after")
     def _fits_its_task(self) -> Self:
         if self.task == "embedding" and self.dimensions < 1:
-            raise ValueError("an embedding model has dimensions")
+            raise ValueError("an embedding model needs dimensions")
         if self.task != "embedding" and len(self.labels) < 2:
             raise ValueError("the outputs need labels")
         if self.task == "nli":
@@ -94,7 +94,7 @@ class Manifest(BaseModel):
             if self.entailment is None or self.entailment == self.contradiction or beyond:
                 raise ValueError("entailment must be one of the labels, and contradiction another")
             if "{}" not in self.hypothesis_template:
-                raise ValueError("the hypothesis needs a place for the label")
+                raise ValueError("the hypothesis needs a placeholder for the label")
         return self
 
 
@@ -144,7 +144,7 @@ class ModelFolder:
         for name, facts in self.manifest.files.items():
             file = folder / name
             if not file.is_file():
-                raise ModelMissingError(f"The model in {folder} lacks {name}.")
+                raise ModelMissingError(f"The model in {folder} has no {name}.")
             if file.stat().st_size != facts.size_bytes:
                 raise ModelDamagedError(f"The model's file {file} is not {facts.size_bytes} bytes long.")
 
@@ -177,9 +177,9 @@ class _Remote:
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") in _ABSENT:
                 raise ModelMissingError(f"There is no {key} in the bucket {self._bucket}.") from error
-            raise ModelUnavailableError("S3 did not give the model.") from error
+            raise ModelUnavailableError("The model could not be downloaded from S3.") from error
         except (BotoCoreError, IncompleteReadError, OSError) as error:
-            raise ModelUnavailableError("The model's download broke off.") from error
+            raise ModelUnavailableError("The download of the model was interrupted.") from error
 
 
 def _local_manifest(folder: Path) -> bytes:
@@ -187,7 +187,7 @@ def _local_manifest(folder: Path) -> bytes:
         return (folder / MANIFEST).read_bytes()
     except OSError as error:
         raise ModelMissingError(
-            f"There is no model in {folder}: `make run` and `make test` assemble it, MODEL_URI names another place."
+            f"There is no model in {folder}. `make run` and `make test` assemble it; MODEL_URI sets another location."
         ) from error
 
 

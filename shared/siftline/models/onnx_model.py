@@ -86,7 +86,7 @@ class OnnxModel:
             raise ModelUnfitError("The model's model.onnx cannot be loaded.") from error
         wanted = frozenset(item.name for item in session.get_inputs())
         if not wanted <= _INPUTS:
-            raise ModelUnfitError(f"The model asks for inputs that we cannot give: {', '.join(sorted(wanted))}.")
+            raise ModelUnfitError(f"The model needs unsupported inputs: {', '.join(sorted(wanted))}.")
         return session, wanted
 
 

@@ -65,7 +65,7 @@ class BoundedTransport(httpx2.BaseTransport):
         """Return how long the next step of this thread's call may take. Raises where nothing is left."""
         left_s: float = self._call.until_s - self._clock.monotonic()
         if left_s <= 0:
-            raise httpcore2.ReadTimeout("The whole call took too long.")
+            raise httpcore2.ReadTimeout("The call took too long.")
         return left_s if timeout_s is None else min(timeout_s, left_s)
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class BoundedTransport(httpx2.BaseTransport):
 
     def _read(self, chunks: Iterable[bytes], headers: httpx2.Headers) -> bytes:
         if headers.get("content-encoding", "identity").lower() != "identity":
-            raise httpx2.DecodingError("The answer is packed, which was not asked for.")
+            raise httpx2.DecodingError("The answer is compressed, which was not requested.")
         body = bytearray()
         for chunk in chunks:
             body += chunk

@@ -143,10 +143,10 @@ class PricedEmbedder:
                 embedded = self.api.embed(texts)
         except NotAskedError as error:
             if error.reason == "paused":
-                detail = "The embedding model wants to be asked later."
+                detail = "The embedding model asked us to retry later."
                 raise EmbeddingPausedError(detail, retry_after_s=error.retry_after_s) from error
-            whose = "all together" if error.reason == "over_budget" else "one user"
-            detail = f"What embeddings may cost {whose} in a day is used up; it goes on tomorrow (UTC)."
+            whose = "for all users" if error.reason == "over_budget" else "for one user"
+            detail = f"Today's embedding budget {whose} is spent. It continues tomorrow (UTC)."
             raise EmbeddingBudgetError(detail, retry_after_s=error.retry_after_s + 1) from error
         counted = calls.believed(embedded.tokens, tokens_max)
         cost = cost_max if counted is None else self.micro_usd(counted)

@@ -138,7 +138,7 @@ class PricedModel:
                 raise NoReplyError(error.reason) from error
             if self._waited_out(job):
                 raise NoReplyError(LlmBusyError.code) from error
-            detail = "The language model wants to be asked later."
+            detail = "The language model asked us to retry later."
             raise LlmPausedError(detail, retry_after_s=error.retry_after_s) from error
         except LlmUnavailableError as error:
             if job.attempts < _UNAVAILABLE_TRIES:

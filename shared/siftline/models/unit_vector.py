@@ -25,7 +25,7 @@ def unit_vector(vector: NDArray[Any]) -> Vector:
     """Return a vector at unit length. Raises ``UnusableVectorError``."""
     length = float(np.linalg.norm(vector.astype(np.float64)))
     if not np.isfinite(length) or length < _LENGTH_MIN:
-        raise UnusableVectorError("The model found no meaning in this text.")
+        raise UnusableVectorError("The model returned no usable vector for this text.")
     unit: Vector = (vector / length).astype(np.float32)
     return unit
 
@@ -36,13 +36,13 @@ def stored_vector(kept: bytes, dimensions: int) -> Vector:
     A stored one is of unit length; one that is only not quite is let pass.
     """
     if len(kept) != 4 * dimensions:
-        raise UnusableVectorError(f"Its vector has {len(kept) / 4:g} numbers, of {dimensions}.")
+        raise UnusableVectorError(f"The vector has {len(kept) / 4:g} dimensions instead of {dimensions}.")
     vector: Vector = np.frombuffer(kept, dtype="<f4").astype(np.float32)
     length = float(np.linalg.norm(vector.astype(np.float64)))
     if not np.isfinite(length):
-        raise UnusableVectorError("Its vector holds what is no number.")
+        raise UnusableVectorError("The vector contains a value that is not a number.")
     if not _STORED_MIN < length < _STORED_MAX:
-        raise UnusableVectorError("Its vector has no direction." if length < 1 else "Its vector is beyond all length.")
+        raise UnusableVectorError("The vector is zero." if length < 1 else "The length of the vector is not finite.")
     return vector
 
 

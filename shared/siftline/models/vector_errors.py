@@ -49,12 +49,14 @@ def translated() -> Iterator[None]:
         yield
     except ResourceExhaustedResponse as error:
         raise VectorsUnavailableError(
-            "The vector store asks to come back later.", retry_after_s=float(error.retry_after_s)
+            "The vector store asked us to retry later.", retry_after_s=float(error.retry_after_s)
         ) from error
     except UnexpectedResponse as error:
         raise _of_status(error.status_code or 0) from error
     except (ResponseHandlingException, QdrantException, ValueError) as error:  # ValueError: the answer is not JSON
-        raise VectorsUnavailableError("The vector store could not be reached, or its answer not be read.") from error
+        raise VectorsUnavailableError(
+            "The vector store could not be reached, or its answer could not be read."
+        ) from error
 
 
 def _of_status(status: int) -> Exception:
@@ -62,4 +64,4 @@ def _of_status(status: int) -> Exception:
         return AbsentError("The vector store has no such collection.")
     if status >= 500 or status in _TRANSIENT_STATUSES:
         return VectorsUnavailableError(f"The vector store answered {status}.")
-    return VectorsRefusedError(f"The vector store refused the request ({status}).")
+    return VectorsRefusedError(f"The vector store rejected the request ({status}).")

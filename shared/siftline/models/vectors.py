@@ -248,7 +248,7 @@ class VectorIndex:
             or shape.distance != models.Distance.COSINE
         ):
             raise CollectionMismatchError(
-                f"The collection {self.collection} does not hold cosine vectors of {self._dimensions} dimensions."
+                f"The collection {self.collection} is not for cosine vectors of {self._dimensions} dimensions."
             )
         self._known = True
         return True
@@ -256,11 +256,11 @@ class VectorIndex:
     def _check(self, vector: Vector) -> None:
         if vector.shape != (self._dimensions,):
             raise CollectionMismatchError(
-                f"A vector of shape {vector.shape} does not belong into {self.collection}, "
-                f"which holds {self._dimensions} dimensions."
+                f"A vector of shape {vector.shape} does not fit {self.collection}, "
+                f"which has {self._dimensions} dimensions."
             )
         if not np.isfinite(vector).all() or not vector.any():
-            raise InvalidVectorError("The vector is zero or holds a value that is not a finite number.")
+            raise InvalidVectorError("The vector is zero or contains a value that is not a finite number.")
 
 
 def _struct(point: Point) -> models.PointStruct:

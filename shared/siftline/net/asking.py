@@ -150,11 +150,12 @@ class Asking:
 
 def _full(place: Place) -> str:
     already = "A request" if place.at_once == 1 else f"{place.at_once} requests"
-    return f"{already} to {place.owner} wait for an answer already; this one is made when there is room again."
+    waiting = "is" if place.at_once == 1 else "are"
+    return f"{already} to {place.owner} {waiting} already in progress; this one waits its turn."
 
 
 def _busy(bucket: Bucket, turn: Turn) -> str:
     if turn.reason is not None:
-        return f"{bucket.scope} is left alone for a while: {turn.reason}."
+        return f"Requests to {bucket.scope} are paused: {turn.reason}."
     every = f"{turn.interval_s:.0f} s" if turn.interval_s >= 2 else f"{turn.interval_s:.1f} s"
-    return f"{bucket.scope} is asked no more often than every {every}, and others come first."
+    return f"Requests to {bucket.scope} are limited to one every {every}; this one waits its turn."

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from siftline.kit.errors import PermanentError, SiftlineError
 from siftline.net.http_errors import StatusRefusedError, StatusTransientError
 
-BLOCKED = "The site does not let programs read this page: it shows a check for robots instead."
+BLOCKED = "The site blocks automated access to this page: it shows a bot check instead."
 _SCAN_CHARS = 200_000
 _HEADERS = {
     "cf-mitigated": re.compile("challenge"),

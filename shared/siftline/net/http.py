@@ -217,7 +217,7 @@ class HttpClient:
         except httpcore.TimeoutException as error:
             raise TimedOutError(f"{parts.hostname} did not answer in time.") from error
         except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-            raise ConnectionFailedError(f"The connection to {parts.hostname} broke off.") from error
+            raise ConnectionFailedError(f"The connection to {parts.hostname} was interrupted.") from error
 
     def _body(self, status: int, headers: httpx.Headers, chunks: Iterable[bytes], url: str, request: Outgoing) -> bytes:
         if status == 304:
@@ -227,7 +227,7 @@ class HttpClient:
             start = self._aside(headers, chunks) if not named or is_text(named) else b""
             raise status_error(status, headers, self._clock.now(), url=url, body_start=start)
         if request.media_types is not None and named and named not in request.media_types:
-            detail = f"The address holds {named[:100]}, which cannot be read."
+            detail = f"The address returned {named[:100]}, which cannot be read."
             raise UnsupportedMediaTypeError(detail, media_type=named)
         return read_body(chunks, headers, request.max_bytes)
 
@@ -287,4 +287,4 @@ def _joined(base: str, location: str) -> str:
     except UnicodeDecodeError:
         return validate_url(urljoin(base, location))
     except ValueError as error:
-        raise InvalidUrlError("The address redirects to one that is not valid.") from error
+        raise InvalidUrlError("The address redirects to an invalid address.") from error

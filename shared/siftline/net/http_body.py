@@ -172,7 +172,7 @@ def _encodings(headers: Mapping[str, str]) -> list[str]:
     """Return the codings that a body is said to be of; what is no coding counts nothing."""
     named = [name.partition(";")[0].strip(" \t\"'").lower() for name in headers.get("content-encoding", "").split(",")]
     if refused := [name for name in named if name in _REFUSED]:
-        raise InvalidResponseError(f"The server sent its answer encoded as {refused[0]!r}, which was not asked for.")
+        raise InvalidResponseError(f"The server encoded its answer as {refused[0]!r}, which was not requested.")
     encodings = [_DECODED[name] for name in named if name in _DECODED]
     if len(encodings) > _ENCODINGS_MAX:
         raise InvalidResponseError("The server compressed its answer too many times.")

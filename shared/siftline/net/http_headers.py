@@ -23,9 +23,9 @@ def request_headers(
     wanted = {name.lower(): value for name, value in headers.items()}
     for name, value in {**wanted, "accept": accept}.items():
         if not name or not _TOKEN.issuperset(name) or not may_be_sent(value):
-            raise InvalidHeaderError(f"The request header {name[:40]!r} contains a character that it may not.")
+            raise InvalidHeaderError(f"The request header {name[:40]!r} contains an invalid character.")
     if taken := _OURS & wanted.keys():
-        raise InvalidHeaderError(f"The request header {min(taken)!r} is the client's own to set.")
+        raise InvalidHeaderError(f"The request header {min(taken)!r} is set by the client itself.")
     ours = {"accept": accept, "accept-encoding": ACCEPT_ENCODING, "user-agent": user_agent}
     if length is not None:
         ours["content-length"] = str(length)

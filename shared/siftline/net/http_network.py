@@ -70,7 +70,7 @@ class PinnedBackend(httpcore.NetworkBackend):
             return timeout_s
         left_s = until_s - self._clock.monotonic()
         if left_s <= 0:
-            raise TimedOutError("The whole answer took too long.")
+            raise TimedOutError("The answer took too long.")
         return left_s if timeout_s is None else min(timeout_s, left_s)
 
     def connect_tcp(
@@ -102,32 +102,32 @@ class PinnedBackend(httpcore.NetworkBackend):
         reasons = [refusal(address, allow_loopback=self._allow_loopback) for address in addresses]
         permitted = [address for address, reason in zip(addresses, reasons, strict=True) if reason is None]
         if not permitted:
-            raise AddressRefusedError(f"{host} leads to an address that may not be reached ({reasons[0]}).")
+            raise AddressRefusedError(f"{host} resolves to an address that is not allowed ({reasons[0]}).")
         return permitted
 
     def _addresses(self, host: str, timeout_s: float | None) -> Sequence[Address]:
         try:
             literal = literal_address(host)
         except ValueError as error:
-            raise InvalidUrlError(f"{host} is not an address.") from error
+            raise InvalidUrlError(f"{host} is not a valid IP address.") from error
         if literal is not None:
             return [literal]
         if reason := name_refusal(host, allow_loopback=self._allow_loopback):
-            raise AddressRefusedError(f"{host} is not the name of a public host ({reason}).")
+            raise AddressRefusedError(f"{host} is not a public host name ({reason}).")
         return self._resolve(host, self.clip(timeout_s))
 
     def _resolve(self, host: str, timeout_s: float | None) -> Sequence[Address]:
         try:
             addresses = self._askers.ask(host).result(timeout_s)
         except TimeoutError as error:
-            raise NotReachedInTimeError(f"The name {host} was not resolved in time.") from error
+            raise NotReachedInTimeError(f"The host name {host} was not resolved in time.") from error
         except socket.gaierror as error:
             absent = error.errno in {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
-            raise DnsFailedError(f"The name {host} could not be resolved.", exists_not=absent) from error
+            raise DnsFailedError(f"The host name {host} could not be resolved.", exists_not=absent) from error
         except (OSError, ValueError) as error:
-            raise DnsFailedError(f"The name {host} could not be resolved.") from error
+            raise DnsFailedError(f"The host name {host} could not be resolved.") from error
         if not addresses:
-            raise DnsFailedError(f"The name {host} has no address.", exists_not=True)
+            raise DnsFailedError(f"The host name {host} has no address.", exists_not=True)
         return addresses
 
 
@@ -158,7 +158,7 @@ class _Stream(httpcore.NetworkStream):
                 raise CertificateRefusedError(
                     f"The certificate of {server_hostname} is not valid ({reason})."
                 ) from error
-            raise TlsFailedError(f"No secure connection to {server_hostname} could be made.") from error
+            raise TlsFailedError(f"A secure connection to {server_hostname} could not be established.") from error
         return _Stream(secure, self._backend)
 
     def get_extra_info(self, info: str) -> Any:

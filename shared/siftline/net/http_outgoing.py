@@ -29,5 +29,5 @@ def redirected(request: Outgoing, status: int, *, same_origin: bool) -> Outgoing
     if same_origin:
         return request
     if request.body is not None:
-        raise RedirectRefusedError("The address hands on to another server what was sent to it.")
+        raise RedirectRefusedError("The address redirects what was sent to another server.")
     return replace(request, headers=[(name, value) for name, value in request.headers if name not in _PERSONAL])

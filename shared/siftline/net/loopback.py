@@ -23,11 +23,11 @@ def refusal(
     """
     host = headers.get("host", "")
     if _name(host) not in names:
-        return "This service answers to no such name: its Host is not one of this machine."
+        return "The Host header is not a name of this machine."
     if not _is_ours(headers, host, has_pages=has_pages):
-        return "This service answers no page of another site."
+        return "Requests from other sites are not allowed."
     if secret and not any(hmac.compare_digest(one.encode(), secret.encode()) for one in _presented(headers)):
-        return "This service answers only who has its secret."
+        return "The request does not have this service's secret."
     return None
 
 

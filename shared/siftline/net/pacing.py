@@ -129,7 +129,7 @@ class Pace:
         domain = registrable_domain(bucket.domains[0])
         with self._database.transaction() as connection:
             pacing_store.learn(connection, bucket, interval_max_s=self._interval_max_s)
-            pacing_store.block(connection, domain, wait_s=wait_s, reason="it answered that it is asked too often (429)")
+            pacing_store.block(connection, domain, wait_s=wait_s, reason="it answered 429 (Too Many Requests)")
         error.retry_after_s = wait_s
         _log.warning("host_refused", host=bucket.domains[0], scope=bucket.scope, domain=domain, wait_s=wait_s)
 
@@ -141,7 +141,7 @@ class Pace:
             return
         with self._database.statement() as connection:
             pacing_store.block(
-                connection, bucket.scope, wait_s=wait_s, reason="it said that its limit of requests is reached"
+                connection, bucket.scope, wait_s=wait_s, reason="it reported that its rate limit is reached"
             )
 
     def answered(self, url: str, *, who: UUID, form: str = "") -> None:
@@ -175,7 +175,7 @@ class Pace:
                 )
             turn = pacing_store.stand_in_line(connection, bucket, who)
         _log.info("host_paces", host=bucket.domains[0], scope=bucket.scope, wait_s=turn.wait_s)
-        detail = f"{bucket.scope} answers others and refused this request: it is asked again in its turn."
+        detail = f"{bucket.scope} refused this request but answers others; we retry automatically."
         return HostBusyError(detail, retry_after_s=max(turn.wait_s, 1.0))
 
     def _bucket(self, url: str) -> Bucket | None:

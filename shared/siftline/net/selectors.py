@@ -2,7 +2,7 @@
 
 from siftline.kit.errors import PermanentError
 
-INVALID = "The CSS selector is not valid, or uses what cannot be looked for."
+INVALID = "The CSS selector is invalid or not supported."
 
 
 class BadSelectorError(PermanentError):

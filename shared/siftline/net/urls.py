@@ -188,9 +188,9 @@ def _parse(url: str) -> _Parts:
         raise _no_scheme(url)
     name = scheme[1].lower()
     if name not in _DEFAULT_PORT:
-        raise UnsupportedSchemeError(f"Only http and https addresses can be read, not {name[:20]}.")
+        raise UnsupportedSchemeError(f"Only http and https addresses are supported, not {name[:20]}.")
     if _CONTROL.search(url):
-        raise InvalidUrlError("The address contains a character that no address may contain.")
+        raise InvalidUrlError("The address contains an invalid character.")
     rest, mark, tail = _cut(url[scheme.end() :])
     match = _SPLIT.fullmatch(rest.replace("\\", "/") + mark + tail)
     if match is None:
@@ -230,22 +230,22 @@ def _host_and_port(authority: str) -> tuple[str, int | None]:
         raise _no_host()
     port = int(match[2].lstrip("0")[:6] or "0") if match[2] else None
     if port is not None and not 0 < port < 65_536:
-        raise InvalidUrlError("The address names a port that does not exist.")
+        raise InvalidUrlError("The address has an invalid port.")
     return (_ipv6(match[1][1:-1]) if match[1].startswith("[") else _ascii_host(match[1])), port
 
 
 def _no_scheme(text: str) -> InvalidUrlError:
     if not text:
-        return InvalidUrlError("There is no address.")
+        return InvalidUrlError("The address is empty.")
     if _MAIL.fullmatch(text):
-        return InvalidUrlError("This is a mail address, and not the address of a page.")
+        return InvalidUrlError("This is an email address, not a web address.")
     if "." not in re.split("[/?#]", text.lstrip("/"), maxsplit=1)[0]:
-        return InvalidUrlError("This is not a host name: an address is such as example.org/page.")
+        return InvalidUrlError("This is not a web address such as example.org/page.")
     return InvalidUrlError("The address must start with http:// or https://.")
 
 
 def _no_host() -> InvalidUrlError:
-    return InvalidUrlError("The address names no valid host.")
+    return InvalidUrlError("The address has no valid host.")
 
 
 def _ipv6(text: str) -> str:
@@ -276,7 +276,7 @@ def _of_length(host: str) -> str:
     """Return a host that is no longer than one may be: punycode takes the square of a label's length and more."""
     labels = _DOT.split(host)
     if len(host) > HOST_MAX_CHARS + (labels[-1] == "") or any(len(label) > LABEL_MAX_CHARS for label in labels):
-        raise InvalidUrlError("The address names a host that is longer than hosts may be.")
+        raise InvalidUrlError("The host name in the address is too long.")
     return host
 
 

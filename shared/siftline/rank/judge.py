@@ -79,7 +79,7 @@ class Judge:
             stored_vector(item.vector, self._profile.centre.size)
         stored: Any = item.topics
         if stored is not None and (not isinstance(stored, list) or len(topic_scores(stored)) != len(stored)):
-            raise UnusableRowError("Its topics are not such as analysis writes.")
+            raise UnusableRowError("Its topics are not in the format that analysis writes.")
 
     def judge(self, items: Sequence[HeldItem]) -> list[Judgement]:
         """Return the judgement of each item, in their order."""

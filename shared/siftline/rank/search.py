@@ -82,8 +82,8 @@ class NoWordsError(PermanentError):
     code = "no_words"
 
 
-NOT_INDEXED = Reason("not_indexed", "None of your items has a vector of the current model yet.")
-NOT_EMBEDDED = Reason("not_embedded", "This item has no vector of the current model yet.")
+NOT_INDEXED = Reason("not_indexed", "None of your items has a vector of the current embedding model yet.")
+NOT_EMBEDDED = Reason("not_embedded", "This item has no vector of the current embedding model yet.")
 
 
 class Search:
@@ -103,7 +103,7 @@ class Search:
         """
         asked = parse(query)
         if not asked.terms:
-            raise NoWordsError("There is no word in it to look for; name at least one.")
+            raise NoWordsError("The query contains no word to search for.")
         terms = self._wording.terms(asked)
         depth = max(limit, _DEPTH)
         # While one waits for Qdrant the other asks PostgreSQL.

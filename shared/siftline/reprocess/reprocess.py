@@ -86,7 +86,7 @@ class Reprocess:
         with self._database.transaction() as connection:
             plan = self._plan(connection, _told(connection), order)
             if not reprocess.start(connection, order, plan.contents):
-                raise RunningError("A run is going already: cancel it, or wait for its end.")
+                raise RunningError("A run is already in progress. Cancel it, or wait until it ends.")
         return plan
 
     def run(self) -> Run | None:
@@ -160,7 +160,7 @@ class Reprocess:
 def _told(connection: Connection) -> ReadingProfile:
     profile = reading_profile_store.told(connection)
     if profile is None:
-        raise NotToldError("Nothing has been analysed yet, so it is not known which versions are outdated.")
+        raise NotToldError("Nothing has been analysed yet, so outdated versions are unknown.")
     return profile
 
 

@@ -34,7 +34,9 @@ class RequestBudget:
                 resolve_store.forget_requests(connection, now)
 
     def _refuse(self, provider: str, when: str, wait_s: float) -> None:
-        raise BudgetSpentError(f"{provider} was asked as often as it may be {when}.", retry_after_s=max(wait_s, 1.0))
+        raise BudgetSpentError(
+            f"The limit of requests to {provider} {when} is reached.", retry_after_s=max(wait_s, 1.0)
+        )
 
 
 def day_of(now: datetime) -> datetime:

@@ -108,14 +108,12 @@ class Asking:
                 answer = self._client.get(url, max_bytes=_MAX_BYTES, accept=accept)
         except StatusRefusedError as error:
             if error.status in _REFUSED:
-                raise self._refused(f"{self._provider} answered {error.status}: it does not let us in.") from error
+                raise self._refused(f"{self._provider} answered {error.status}: access denied.") from error
             raise
         try:
             return shape.model_validate_json(answer.body)
         except ValidationError as error:
-            raise AnswerUnreadableError(
-                f"{self._provider} answered in a form that is not the documented one."
-            ) from error
+            raise AnswerUnreadableError(f"{self._provider} returned an undocumented format.") from error
 
 
 _CSV = "The CSV file of names (ENTITY_CSV)"
@@ -164,7 +162,7 @@ class CsvNames:
             raise NamesFileError(f"{_CSV} cannot be read.") from error
         for number, line in enumerate(lines, start=1):
             if len(line) > _LINE_MAX:
-                raise NamesFileError(f"{_CSV}, line {number}: it is longer than {_LINE_MAX:,} characters.")
+                raise NamesFileError(f"{_CSV}, line {number}: longer than {_LINE_MAX:,} characters.")
         reader = csv.DictReader(lines)
         try:
             for row in reader:

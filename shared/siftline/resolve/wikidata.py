@@ -112,7 +112,7 @@ class Wikidata:
         url = f"{self._url}/w/api.php?{urlencode({**query, 'format': 'json', 'formatversion': 2})}"
         answer = self._asking.get(url, "application/json", shape)
         if answer.error is not None:
-            raise WikidataBusyError("Wikidata could not answer now.")
+            raise WikidataBusyError("Wikidata could not answer at the moment.")
         return answer
 
 

@@ -37,7 +37,7 @@ class ArchivedPages:
                 for one in listed.get("Contents", []):
                     self._client.delete_object(Bucket=self._bucket, Key=one["Key"])
         except (BotoCoreError, ClientError) as error:
-            raise ArchiveUnavailableError("The archive of raw pages did not answer well.") from error
+            raise ArchiveUnavailableError("The archive of raw pages returned an error.") from error
 
 
 def archived_pages(settings: ArchiveSettings) -> ArchivedPages | None:

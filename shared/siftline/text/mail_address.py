@@ -34,20 +34,22 @@ def mail_address(text: str) -> str:
         or len(domain) > _ADDRESS_MAX
         or any(len(part) > _LABEL_MAX for part in domain.split("."))
     ):
-        raise InvalidMailAddressError("This is no mail address: it is too long.")  # before IDNA, which is slow
+        raise InvalidMailAddressError(
+            "This is not a valid email address: it is too long."
+        )  # before IDNA, which is slow
     if _ENCODED_WORD in local:
-        raise InvalidMailAddressError("An address that looks like an encoded word is not supported.")
+        raise InvalidMailAddressError("Addresses that look like an encoded word are not supported.")
     if not local.isascii():
-        raise InvalidMailAddressError("Letters beyond ASCII before the @ are not supported in mail addresses.")
+        raise InvalidMailAddressError("Non-ASCII characters before the @ are not supported in email addresses.")
     try:
         ascii_domain = domain.encode("idna").decode().lower()
     except UnicodeError as error:
-        raise InvalidMailAddressError("This is no mail address.") from error
+        raise InvalidMailAddressError("This is not a valid email address.") from error
     address = f"{local}@{ascii_domain}"
     labels = ascii_domain.split(".")
     whole = _LOCAL.fullmatch(local) and len(local) <= _LOCAL_MAX and len(address) <= _ADDRESS_MAX
     if not whole or len(labels) < 2 or not all(map(_LABEL.fullmatch, labels)) or labels[-1].isdigit():
-        raise InvalidMailAddressError("This is no mail address.")
+        raise InvalidMailAddressError("This is not a valid email address.")
     return address
 
 

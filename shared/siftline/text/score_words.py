@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 _UNKNOWN = {
-    "interest": "It cannot be compared with your interests, so what it is said to be about stands in for that.",
-    "history": "It cannot be compared with what you starred or read; what it is said to be about stands in for that.",
-    "topics": "Its text was not read, and nothing is known of what its source writes about.",
-    "source": "Nothing is known yet of how often you read what its source brings.",
+    "interest": "It cannot be compared with your interests; its topics are used instead.",
+    "history": "It cannot be compared with what you starred or read; its topics are used instead.",
+    "topics": "Its text was not read, and the topics of its source are not known yet.",
+    "source": "How often you read items from its source is not known yet.",
 }
 
 
@@ -16,13 +16,13 @@ def sentence(part: Mapping[str, Any]) -> str:
     """Return in words what a part of a score says, as it is kept in ``items.score_reasons``."""
     code = part["code"]
     if part.get("known") is False:
-        return _UNKNOWN.get(code, "Nothing is known of it.")
+        return _UNKNOWN.get(code, "Not known yet.")
     if code == "interest":
-        near = _grade(part["value"], "Near to", "Somewhat near to", "Far from")
-        return f'{near} your interest "{part["about"]}" (likeness {part["cosine"]:.2f}).'
+        near = _grade(part["value"], "Close to", "Fairly close to", "Far from")
+        return f'{near} your interest "{part["about"]}" (similarity {part["cosine"]:.2f}).'
     if code == "history":
-        alike = _grade(part["value"], "Much like", "Somewhat like", "Little like")
-        return f"{alike} the {_many(part['liked'], 'item')} that you starred or read (likeness {part['cosine']:.2f})."
+        alike = _grade(part["value"], "Very similar to", "Fairly similar to", "Not very similar to")
+        return f"{alike} the {_many(part['liked'], 'item')} that you starred or read (similarity {part['cosine']:.2f})."
     return _topics(part) if code == "topics" else _source(part)
 
 
@@ -31,21 +31,21 @@ def _topics(part: Mapping[str, Any]) -> str:
     if "topic" in part:
         return f"{whose} about {part['topic']}, {_why(part['value'], by_interests=part['why'] == 'interests')}."
     if not part["topics"]:
-        return "It is about none of the topics."
-    return f"{whose} about {', '.join(part['topics'])}, which neither your interests nor your history name."
+        return "It matches none of the topics."
+    return f"{whose} about {', '.join(part['topics'])}, not among your interests or reading habits."
 
 
 def _why(value: float, *, by_interests: bool) -> str:
     """Return why a topic counts as much as it does: nothing is claimed that the value does not bear."""
     if by_interests:
         named, touched, none = (
-            "which your interests name",
-            "which your interests touch",
+            "which is one of your interests",
+            "which is related to your interests",
             "which has little to do with your interests",
         )
     else:
-        named = "which you read more of than of all else"
-        touched, none = "which you read a little more of than of all else", "which you read about as often as all else"
+        named = "which you read more than other topics"
+        touched, none = "which you read a little more than other topics", "which you read as often as other topics"
     return _grade(value, named, touched, none)
 
 
@@ -55,7 +55,7 @@ def _source(part: Mapping[str, Any]) -> str:
     starred, brought = part["starred"], _many(part["brought"], "item")
     opened = starred + part["read"]
     often = "more often than" if part["value"] > 0.5 else "less often than" if part["value"] < 0.5 else "as often as"
-    return f"You opened {opened} of the last {brought} that its source brought, {starred} with a star: {often} usual."
+    return f"You opened {opened} of the last {brought} from its source and starred {starred}: {often} usual."
 
 
 def _grade(value: float, high: str, middle: str, low: str) -> str:

@@ -25,11 +25,13 @@ _log = logger("worker")
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m siftline.worker", description="Runs queues and schedules.")
+    parser = argparse.ArgumentParser(prog="python -m siftline.worker", description="Process queues and run schedules.")
     parser.add_argument("--template", type=Path, default=Path("template.yaml"))
-    parser.add_argument("--pid-file", type=Path, help="written at start, removed at the end")
-    parser.add_argument("--health-port", type=int, help="answer GET /health, /ready and /metrics on 127.0.0.1")
-    parser.add_argument("--no-ticks", action="store_true", help="queues only: another worker has the schedules")
+    parser.add_argument("--pid-file", type=Path, help="file written at start and removed at exit")
+    parser.add_argument("--health-port", type=int, help="serve /health, /ready and /metrics on this port of 127.0.0.1")
+    parser.add_argument(
+        "--no-ticks", action="store_true", help="process queues only; another worker runs the schedules"
+    )
     return parser.parse_args()
 
 

@@ -108,7 +108,7 @@ class Evaluator:
             if name in self._functions:
                 return self._functions[name](argument)
             if name.startswith("Fn::"):
-                raise TemplateError(f"{name} is not understood here.")
+                raise TemplateError(f"{name} is not supported.")
         return {key: value for key, item in raw.items() if (value := self.value(item)) is not None}
 
     def condition(self, name: str) -> bool:

@@ -52,7 +52,7 @@ def answer(worker: Worker, checks: Mapping[str, Check], path: str) -> Answer:
         case "/metrics":
             return Answer(200, CONTENT_TYPE, exposition(worker, time.monotonic()).encode())
         case _:
-            return _json(404, {"detail": "There are /health, /ready and /metrics."})
+            return _json(404, {"detail": "Available paths: /health, /ready and /metrics."})
 
 
 class _Server(ImpatientServer):

@@ -103,7 +103,7 @@ class HostedFunction:
             except Exception as error:
                 self.unbuildable = reason_of(error)
                 _log.exception("function_not_ready", function=self.function.name)
-                raise InvocationError(f"{self.function.name} cannot be built: {self.unbuildable}") from error
+                raise InvocationError(f"{self.function.name} cannot be started: {self.unbuildable}") from error
         self.unbuildable = None
         return handler
 

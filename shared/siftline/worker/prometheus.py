@@ -21,15 +21,15 @@ def exposition(worker: "Worker", now: float) -> str:
 
 def _lines(worker: "Worker", now: float) -> Iterator[str]:
     pollers = [({"queue": poller.name}, poller) for poller in worker.pollers]
-    yield from _family("healthy", "gauge", "1 as long as every part runs", [({}, float(worker.live()))])
+    yield from _family("healthy", "gauge", "1 while every part is running", [({}, float(worker.live()))])
     yield from _family(
-        "batch_slots", "gauge", "Batches that may be in work at a time", [(q, p.threads) for q, p in pollers]
+        "batch_slots", "gauge", "Maximum number of concurrent batches", [(q, p.threads) for q, p in pollers]
     )
-    yield from _family("batches_in_work", "gauge", "Batches in work", [(q, p.busy) for q, p in pollers])
+    yield from _family("batches_in_work", "gauge", "Batches being processed", [(q, p.busy) for q, p in pollers])
     yield from _family(
         "poll_age_seconds",
         "gauge",
-        "Seconds since the queue was last asked",
+        "Seconds since the queue was last polled",
         [(q, now - p.last_poll) for q, p in pollers],
     )
     outcomes = [
@@ -37,15 +37,15 @@ def _lines(worker: "Worker", now: float) -> Iterator[str]:
         for queue, poller in pollers
         for outcome, count in (("done", poller.tally.done), ("failed", poller.tally.failed))
     ]
-    yield from _family("messages_total", "counter", "Messages worked off, and those that come again", outcomes)
-    yield from _family("batches_total", "counter", "Batches worked off", [(q, p.tally.batches) for q, p in pollers])
+    yield from _family("messages_total", "counter", "Messages processed, and messages returned to the queue", outcomes)
+    yield from _family("batches_total", "counter", "Batches processed", [(q, p.tally.batches) for q, p in pollers])
     yield from _family(
         "batch_seconds_total", "counter", "Seconds spent on batches", [(q, p.tally.seconds) for q, p in pollers]
     )
     yield from _family(
         "poll_failures_total",
         "counter",
-        "Times a queue did not answer",
+        "Failed polls of a queue",
         [(q, p.tally.polls_failed) for q, p in pollers],
     )
     ticks = [

@@ -125,4 +125,4 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except (BotoCoreError, ClientError) as error:
-        raise QueueAwayError(f"SQS could not be asked ({type(error).__name__}).") from error
+        raise QueueAwayError(f"SQS could not be polled ({type(error).__name__}).") from error

@@ -77,7 +77,7 @@ class Cron:
             later = [time for time in times if time > moment]
             if later:
                 return min(later)
-        raise TemplateError("A schedule never comes due.")
+        raise TemplateError("The schedule never comes due.")
 
     def _on(self, day: date) -> bool:
         return (
@@ -95,7 +95,7 @@ def timetable(expression: str, time_zone: str = "UTC") -> Timetable:
         return Rate(timedelta(**{f"{rate[2]}s": int(rate[1])}))
     cron = _CRON.fullmatch(expression)
     if not cron:
-        raise TemplateError(f"The schedule {expression} is not understood here.")
+        raise TemplateError(f"The schedule {expression} is not supported.")
     minutes, hours, days, months, weekdays, years = cron.groups()
     return Cron(
         minutes=_field(minutes, 0, 59),
@@ -129,5 +129,5 @@ def _field(text: str, low: int, high: int, names: dict[str, int] | None = None) 
                 end = high if step else start
             found |= set(range(start, end + 1, int(step or 1)))
     except ValueError as error:
-        raise TemplateError(f"{text} in a cron schedule is not understood here.") from error
+        raise TemplateError(f"{text} is not supported in a cron schedule.") from error
     return frozenset(found)

@@ -181,7 +181,7 @@ class Template:
             for variable, reference in function.references.items():
                 if reference == Reference(queue) or reference == Reference(queue, "QueueUrl"):
                     return variable
-        raise TemplateError(f"No function's environment names the URL of {queue}.")
+        raise TemplateError(f"No function's environment contains the URL of {queue}.")
 
     def _of_type(self, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         for name, body in self._document["Resources"].items():
@@ -224,7 +224,7 @@ class Template:
         common = self._evaluator.value(self._globals.get("HttpApi", {}))
         apis = [self._evaluator.value(dict(body)) for _, body in self._of_type("AWS::Serverless::HttpApi")]
         if len(apis) > 1:
-            raise TemplateError("More than one HTTP API is not understood here.")
+            raise TemplateError("More than one HTTP API is not supported.")
         return _merged(common, apis[0] if apis else {})
 
 

@@ -330,10 +330,10 @@ class TestRefusals:
     def test_the_reason_is_told(self, asking: Callable[..., Asking]) -> None:
         ask = asking()
         ask.pace.admit(URL, who=new_id())
-        with pytest.raises(HostBusyError, match="asked no more often than every 10 s, and others come first"):
+        with pytest.raises(HostBusyError, match="limited to one every 10 s; this one waits its turn"):
             ask.pace.admit(URL, who=new_id())
         ask.pace.told(URL, refusal())
-        with pytest.raises(HostBusyError, match="left alone for a while: it answered that it is asked too often"):
+        with pytest.raises(HostBusyError, match="paused: it answered 429"):
             ask.pace.admit(URL, who=new_id())
 
 

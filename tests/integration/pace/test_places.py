@@ -55,7 +55,7 @@ class TestCap:
     def test_a_host_has_two_requests_in_work_and_no_third(self, pace: Callable[..., Pace]) -> None:
         with ExitStack() as stack:
             holding(stack, pace(), URL, URL)
-            with pytest.raises(HostBusyError, match=r"2 requests to example\.org wait for an answer already") as busy:
+            with pytest.raises(HostBusyError, match=r"2 requests to example\.org are already in progress") as busy:
                 holding(stack, pace(), URL)
             assert busy.value.in_turn
             assert (busy.value.retry_after_s or 0) > 0

@@ -111,7 +111,7 @@ def _ids_of(connection: Connection, found: Sequence[Found]) -> tuple[dict[tuple[
         if not missing:
             return ids, fresh
         fresh += _made(connection, missing)
-    raise TransientError("Others kept naming the same at the same time; it is tried again.", code="entities_contended")
+    raise TransientError("Other jobs kept writing the same entities. Retried automatically.", code="entities_contended")
 
 
 def _known(connection: Connection, found: Sequence[Found]) -> dict[tuple[str, str], UUID]:

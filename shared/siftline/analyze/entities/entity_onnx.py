@@ -67,7 +67,7 @@ class OnnxRecognizer:
         self._manifest = folder.manifest
         if self._manifest.task != "token":
             raise EntityModelUnfitError(
-                f"ENTITY_MODEL_URI names a model for {self._manifest.task}, not for token classification."
+                f"ENTITY_MODEL_URI is a model for {self._manifest.task}, not for token classification."
             )
         self._model = OnnxModel(folder, tokens_max=tokens_max, threads=threads)
 
@@ -109,7 +109,7 @@ class OnnxRecognizer:
         labels = self._manifest.labels
         if logits.shape != (len(encoding.ids), len(labels)):
             raise EntityModelUnfitError(
-                f"The model gives {logits.shape} where its manifest says {len(labels)} labels a token."
+                f"The model returned {logits.shape}, but its manifest states {len(labels)} labels per token."
             )
         best = np.nan_to_num(logits.astype(np.float64), nan=-np.inf).argmax(axis=-1)
         word: _Word | None = None

@@ -47,7 +47,7 @@ class EntailmentModel:
             folder = ModelFolder(uri, cache_folder)
         self._manifest = folder.manifest
         if self._manifest.task != "nli":
-            raise TopicModelUnfitError(f"TOPIC_MODEL_URI names a model for {self._manifest.task}, not for inference.")
+            raise TopicModelUnfitError(f"TOPIC_MODEL_URI is a model for {self._manifest.task}, not for inference.")
         self._model = OnnxModel(folder, tokens_max=tokens_max, threads=threads)
 
     @property
@@ -76,10 +76,10 @@ class EntailmentModel:
         manifest = self._manifest
         if logits.shape != (len(manifest.labels),) or manifest.entailment is None:
             raise TopicModelUnfitError(
-                f"The model gives {logits.shape} where its manifest says {len(manifest.labels)} numbers."
+                f"The model returned {logits.shape}, but its manifest states {len(manifest.labels)} labels."
             )
         if not np.isfinite(logits).all():
-            raise UnusableAnswerError("The model of the second pass answered with no number.")
+            raise UnusableAnswerError("The model of the second pass returned values that are not numbers.")
         against = (
             logits[[manifest.contradiction]]
             if manifest.contradiction is not None

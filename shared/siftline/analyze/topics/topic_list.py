@@ -22,9 +22,9 @@ Language = Annotated[str, StringConstraints(pattern=_LANGUAGE)]
 
 def _in_words(text: str) -> str:
     if not any(map(str.isalpha, text)):
-        raise ValueError("it needs a letter")
+        raise ValueError("must contain a letter")
     if "\0" in text:
-        raise ValueError("it has a character that no text has, U+0000")
+        raise ValueError("must not contain U+0000")
     return text
 
 
@@ -138,7 +138,7 @@ def _parse(text: str, name: str) -> LabelSet:
     try:
         topics = _TopicsFile.model_validate(tomllib.loads(text)).topics
     except tomllib.TOMLDecodeError as error:
-        raise TopicsFileError(f"{name} is not TOML: {error}.") from error
+        raise TopicsFileError(f"{name} is not valid TOML: {error}.") from error
     except ValidationError as error:
         faults: list[Any] = error.errors(include_url=False, include_input=False)
         fault = next((one for one in faults if one["type"] not in _OTHER_FORM), faults[0])
@@ -147,9 +147,9 @@ def _parse(text: str, name: str) -> LabelSet:
     labels = LabelSet(tuple(_label(topic) for topic in topics))
     twice = [name for name in labels.ids if labels.ids.count(name) > 1]
     if twice:
-        raise TopicsFileError(f"{name} has the topic {twice[0]} more than once.")
+        raise TopicsFileError(f"{name} defines the topic {twice[0]} more than once.")
     if not labels.languages:
-        raise TopicsFileError(f"{name} must describe every topic in at least one language that all share.")
+        raise TopicsFileError(f"{name} must describe all topics in at least one common language.")
     return labels
 
 

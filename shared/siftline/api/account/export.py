@@ -18,14 +18,14 @@ _KINDS = [*store.SECTIONS]
 
 
 class ExportRecord(BaseModel):
-    """One thing of yours."""
+    """One record of your data."""
 
     kind: str = Field(json_schema_extra={"enum": [*_KINDS]}, examples=["item"])
-    data: dict[str, Any] = Field(description="Its columns, without secrets; new ones may come")
+    data: dict[str, Any] = Field(description="Its fields, without secrets; more may be added")
 
 
 class Export(Page):
-    """A page of all that is yours."""
+    """A page of your data."""
 
     items: list[ExportRecord]
 
@@ -41,7 +41,7 @@ class ExportRoutes:
         router = new_router()
         router.get(
             "/v1/export",
-            summary="Export all that is yours, kind by kind, page by page",
+            summary="Export all your data, page by page",
             operation_id="exportAll",
             responses=responses((200, Export, "A page of the export")),
             tags=["me"],

@@ -24,28 +24,28 @@ from siftline.kit.db import Connection, Database
 
 
 class Usage(BaseModel):
-    """The last 30 days."""
+    """Usage in the last 30 days."""
 
-    analyses: int = Field(description="Analyses done for you, paid or not")
-    spent: int = Field(description="Credits they took")
-    reserved: int = Field(description="Credits that analyses under way hold; given back where they come to nothing")
+    analyses: int = Field(description="Analyses done for you, paid or free")
+    spent: int = Field(description="Credits spent on them")
+    reserved: int = Field(description="Credits reserved by running analyses; returned if they fail")
 
 
 class Me(BaseModel):
-    """The caller."""
+    """Your account."""
 
     id: UUID
     name: str = Field(examples=["Ada"])
     time_zone: str = Field(description="IANA name", examples=["Europe/Berlin"])
-    interests: str = Field(description="In the caller's words", examples=["solar energy, chess"])
-    credits: int | None = Field(description="Analyses left to you; null: you are not metered", examples=[42])
+    interests: str = Field(description="Your interests in your own words", examples=["solar energy, chess"])
+    credits: int | None = Field(description="Remaining analyses; null: unmetered", examples=[42])
     usage: Usage
-    scopes: list[Scope] = Field(description="What the token in use allows")
+    scopes: list[Scope] = Field(description="Scopes of the token in use")
     created_at: datetime
 
 
 class EntryKind(StrEnum):
-    """Why there is a line in the ledger."""
+    """Type of a ledger entry."""
 
     GRANT = "grant"
     ANALYSIS = "analysis"
@@ -54,7 +54,7 @@ class EntryKind(StrEnum):
 
 
 class EntryState(StrEnum):
-    """How far it has come."""
+    """State of a ledger entry."""
 
     RESERVED = "reserved"
     SETTLED = "settled"
@@ -62,18 +62,20 @@ class EntryState(StrEnum):
 
 
 class CreditEntry(BaseModel):
-    """One line of your ledger."""
+    """An entry in your credit ledger."""
 
     id: UUID
     kind: EntryKind = Field(
-        description="`grant` from an operator; `analysis` of a page's text; `repeat` of one that was paid before, "
-        "for free; `reprocess`: you asked for it again"
+        description="`grant`: given by an operator; `analysis`: of a page's text; `repeat`: an analysis already paid "
+        "for, free; `reprocess`: requested by you"
     )
-    amount: int = Field(description="What it changes; your credits are the sum, `released` left out", examples=[-1])
-    state: EntryState = Field(description="`reserved` while under way, `released` when it came to nothing")
-    item_id: UUID | None = Field(description="Your item, while you hold it")
+    amount: int = Field(
+        description="Change in credits; your balance is the sum without `released` entries", examples=[-1]
+    )
+    state: EntryState = Field(description="`reserved` while running, `released` if it failed")
+    item_id: UUID | None = Field(description="Your item, while you have it")
     content_id: UUID | None
-    content_version: int | None = Field(description="Which text of the page; it counts up when the text changes")
+    content_version: int | None = Field(description="Version of the page's text; increases when the text changes")
     job_id: UUID | None
     created_at: datetime
     settled_at: datetime | None = Field(description="When it was settled or released")
@@ -86,7 +88,7 @@ class CreditEntries(Page):
 
 
 class ChangeMe(Changes):
-    """What to change; what is left out stays."""
+    """Changes; fields left out stay as they are."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"time_zone": "Europe/Berlin"}]})
 
@@ -95,24 +97,24 @@ class ChangeMe(Changes):
     interests: str = Field(
         default="",
         max_length=10_000,
-        description="In any language, parted by commas or lines; your items are scored by them anew",
+        description="In any language, separated by commas or newlines; your items are rescored",
         examples=["solar energy, chess"],
     )
 
 
 class DeleteMe(Asked):
-    """The caller's word that they mean it."""
+    """Confirmation that you want to delete your account."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "Ada"}]})
 
-    name: Name = Field(description="Your own name, as `GET /v1/me` shows it", examples=["Ada"])
+    name: Name = Field(description="Your name exactly as returned by `GET /v1/me`", examples=["Ada"])
 
 
 class Deleting(BaseModel):
     """An account that is being deleted."""
 
     status: Literal["DELETING"] = Field(
-        default="DELETING", description="Your tokens are gone; what is yours follows within minutes"
+        default="DELETING", description="Your tokens are deleted; your data follows within minutes"
     )
 
 
@@ -130,22 +132,22 @@ class MeRoutes:
             "/v1/me",
             summary="Get your account",
             operation_id="getMe",
-            responses=responses((200, Me, "The caller")),
+            responses=responses((200, Me, "Your account")),
             tags=["me"],
         )(self.show)
         router.patch(
             "/v1/me",
             summary="Update your account",
             operation_id="updateMe",
-            responses=responses((200, Me, "The caller as they are now"), problems=(*BODY_PROBLEMS, 409)),
+            responses=responses((200, Me, "Your updated account"), problems=(*BODY_PROBLEMS, 409)),
             tags=["me"],
         )(self.change)
         router.delete(
             "/v1/me",
-            summary="Delete your account with all that only you hold",
+            summary="Delete your account and everything only you have",
             operation_id="deleteMe",
             status_code=202,
-            responses=responses((202, Deleting, "It is being deleted"), problems=BODY_PROBLEMS),
+            responses=responses((202, Deleting, "Your account is being deleted"), problems=BODY_PROBLEMS),
             tags=["me"],
         )(self.delete)
         router.get(
@@ -167,12 +169,12 @@ class MeRoutes:
         changes = body.model_dump(include=body.model_fields_set)
         with self._database.transaction() as connection:
             if "time_zone" in changes and not me_store.is_time_zone(connection, changes["time_zone"]):
-                detail = "There is no such time zone; use a name such as Europe/Berlin or UTC"
+                detail = "Unknown time zone; use an IANA name such as Europe/Berlin or UTC"
                 raise faulty([Fault(code="unknown_time_zone", detail=detail, pointer="#/time_zone")])
             try:
                 me_store.change_user(connection, caller.user_id, changes)
             except UniqueViolation as error:
-                raise conflict("name_taken", "Somebody else has this name: choose another.") from error
+                raise conflict("name_taken", "This name is taken. Choose another.") from error
             shown = self._view(connection, caller)
             scoring = self._scores.ask(connection, caller.user_id) if "interests" in changes else []
         self._scores.hand_out(scoring)
@@ -184,7 +186,7 @@ class MeRoutes:
             raise lacking(Scope.READ)
         with self._database.transaction() as connection:
             if body.name != self._view(connection, caller).name:
-                detail = "To delete your account, name it exactly as GET /v1/me shows it"
+                detail = "Must be your name exactly as returned by GET /v1/me"
                 raise faulty([Fault(code="name_differs", detail=detail, pointer="#/name")])
             deletions.begin(connection, caller.user_id)
         return answer(202, Deleting())

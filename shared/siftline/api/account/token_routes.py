@@ -24,14 +24,15 @@ Scopes = Annotated[list[Scope], Field(min_length=1, max_length=len(Scope))]
 
 
 class MakeToken(Asked):
-    """A token to be made."""
+    """A new token."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "laptop", "scopes": ["read", "write"]}]})
 
-    name: Name = Field(description="What it is for", examples=["laptop"])
-    scopes: Scopes = Field(description="What it allows; no more than the token that asks")
+    name: Name = Field(description="What the token is for", examples=["laptop"])
+    scopes: Scopes = Field(description="Permissions; limited to those of the token used for this request")
     expires_at: Time | None = Field(
-        default=None, description="When it ends; null for when the token that asks does, and never later than that"
+        default=None,
+        description="Expiry, no later than that of the token used for this request; null: the same as that token's",
     )
 
 
@@ -47,13 +48,13 @@ class Token(BaseModel):
 
 
 class MadeToken(Token):
-    """A fresh token."""
+    """A new token with its secret."""
 
-    token: str = Field(description="The secret: shown this once", examples=["sl_…"])
+    token: str = Field(description="The secret; shown only once", examples=["sl_…"])
 
 
 class Tokens(Page):
-    """A page of a list."""
+    """A page of tokens."""
 
     items: list[Token]
 
@@ -75,7 +76,7 @@ class TokenRoutes:
             summary="Create an access token",
             operation_id="createToken",
             status_code=201,
-            responses=responses((201, MadeToken, "Made"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}),
+            responses=responses((201, MadeToken, "Created"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}),
             tags=["tokens"],
         )(self.make)
         router.get(
@@ -99,11 +100,11 @@ class TokenRoutes:
         for scope in sorted(set(body.scopes) - caller.scopes):
             raise lacking(scope)
         if body.expires_at is not None and body.expires_at <= self._clock.now():
-            raise faulty([Fault(code="in_the_past", detail="This time is over already", pointer="#/expires_at")])
+            raise faulty([Fault(code="in_the_past", detail="Must be in the future", pointer="#/expires_at")])
         with self._database.transaction() as connection:
             if tokens_store.count_live(connection, caller.user_id) >= self._at_most:
                 raise conflict(
-                    "too_many_tokens", f"You have {self._at_most} tokens, which is the most: revoke one first."
+                    "too_many_tokens", f"You have reached the limit of {self._at_most} tokens. Revoke one first."
                 )
             parent = hold_parent(connection, caller.user_id, caller.token_id)
             if parent is None:  # revoked since the authorizer looked

@@ -33,9 +33,9 @@ def create_user(connection: Connection, name: str, time_zone: str) -> UUID:
     try:
         added = tokens_store.add_user(connection, user_id, name, time_zone)
     except UniqueViolation as error:
-        raise NameTakenError(f"There is a user {name} already.") from error
+        raise NameTakenError(f"The user {name} already exists.") from error
     if not added:
-        raise UnknownTimeZoneError("There is no such time zone; use a name such as Europe/Berlin or UTC.")
+        raise UnknownTimeZoneError("Unknown time zone; use an IANA name such as Europe/Berlin or UTC.")
     return user_id
 
 

@@ -26,24 +26,26 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 def _written(day: Any) -> Any:
     if isinstance(day, str) and not _DAY.fullmatch(day):
-        raise ValueError("must be a day (RFC 3339), such as 2026-11-28")
+        raise ValueError("must be a date (RFC 3339), such as 2026-11-28")
     return day
 
 
 Day = Annotated[date, BeforeValidator(_written)]
-Since = Annotated[Day | None, Query(description="First day (UTC); by default 30 days before the last")]
-Until = Annotated[Day | None, Query(description="Last day (UTC), by default today")]
+Since = Annotated[Day | None, Query(description="First day (UTC); default: 30 days before `until`")]
+Until = Annotated[Day | None, Query(description="Last day (UTC); default: today")]
 
 
 class MoneySpent(BaseModel):
     """What one model cost on one day."""
 
     day: date
-    kind: str = Field(description="What for: `llm`, `embedding` or `transcription`", examples=["llm"])
-    model: str = Field(description="Empty for calls made before models were noted", examples=["gpt-4.1-mini"])
-    calls: int = Field(description="Calls that cost something, or may have")
-    unsettled: int = Field(description="Those of them whose answer is on its way or was lost; counted at their most")
-    rejected: int = Field(description="Calls that were refused or not answered, and cost nothing")
+    kind: str = Field(description="`llm`, `embedding` or `transcription`", examples=["llm"])
+    model: str = Field(description="Empty for calls made before models were recorded", examples=["gpt-4.1-mini"])
+    calls: int = Field(description="Calls that cost or may have cost something")
+    unsettled: int = Field(
+        description="Calls among them whose answer is pending or was lost; counted at their maximum cost"
+    )
+    rejected: int = Field(description="Calls that were refused or not answered and cost nothing")
     tokens_in: int
     tokens_out: int
     usd: float = Field(examples=[0.0132])
@@ -54,17 +56,17 @@ class CreditsSpent(BaseModel):
 
     day: date
     analyses: int
-    credits: int = Field(description="Credits they took, or hold while under way")
+    credits: int = Field(description="Credits spent, or reserved while running")
 
 
 class Spent(BaseModel):
-    """Money and credits of a time."""
+    """Money and credits spent in a period."""
 
     since: date
     until: date
-    everybody: bool = Field(description="Whether it is that of all users and of nobody, as an `ops` token is shown")
-    usd: float = Field(description="The sum of all money")
-    credits: int = Field(description="The sum of all credits")
+    everybody: bool = Field(description="Whether this covers all users and the system itself, as with an `ops` token")
+    usd: float = Field(description="Total cost in USD")
+    credits: int = Field(description="Total credits")
     money: list[MoneySpent]
     analyses: list[CreditsSpent]
 
@@ -93,7 +95,7 @@ class UsageRoutes:
         last = until or self._clock.now().date()
         first = since or last - timedelta(days=_DAYS)
         if not timedelta() <= last - first <= timedelta(days=_DAYS_MAX):
-            detail = f"It must be a day before `until`, and not more than {_DAYS_MAX} days before it."
+            detail = f"Must be before `until`, by at most {_DAYS_MAX} days."
             raise faulty([Fault(code="invalid_range", detail=detail, parameter="since")])
         everybody = Scope.OPS in caller.scopes
         whose = None if everybody else caller.user_id

@@ -23,14 +23,14 @@ _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 
 
 class Frequency(StrEnum):
-    """How often a briefing appears."""
+    """How often a briefing is published."""
 
     DAILY = "DAILY"
     WEEKLY = "WEEKLY"
 
 
 class Channel(StrEnum):
-    """How an edition reaches its reader; ``none``: it is read here."""
+    """How an edition is delivered; ``none``: it is only available through the API."""
 
     NONE = "none"
     EMAIL = "email"
@@ -38,14 +38,14 @@ class Channel(StrEnum):
 
 
 class OnEmpty(StrEnum):
-    """What is done where nothing new came in."""
+    """What happens when there is nothing new."""
 
     SKIP = "skip"
     SAY = "say"
 
 
 class BriefingStatus(StrEnum):
-    """Where a briefing is in its round."""
+    """Processing status of a briefing."""
 
     ACTIVE = "ACTIVE"
     QUEUED = "QUEUED"
@@ -55,15 +55,15 @@ class BriefingStatus(StrEnum):
 
 def _written(value: Any) -> Any:
     if not isinstance(value, str):
-        raise ValueError('Write the time of the wall clock as "HH:MM", such as "07:00"')  # noqa: TRY004  # a fault of who asks
+        raise ValueError('Must be a local time as "HH:MM", such as "07:00"')  # noqa: TRY004  # a fault of who asks
     return value
 
 
 def _minutes(value: time) -> time:
     if value.tzinfo is not None:
-        raise ValueError("A time of the wall clock has no offset; name the zone in time_zone")
+        raise ValueError("Must not have an offset; set the zone in time_zone")
     if value.second or value.microsecond:
-        raise ValueError('Editions appear at a full minute: write the time as "HH:MM", without seconds')
+        raise ValueError('Must not have seconds: write the time as "HH:MM"')
     return value
 
 
@@ -79,31 +79,31 @@ Zone = Annotated[str, StringConstraints(max_length=64)]
 Destination = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_048)]
 WrittenMailAddress = Annotated[str, StringConstraints(max_length=254)]
 """Judged by ``siftline.text.mail_address`` as it was given."""
-_AT = "When it appears by the clock of its time zone; a time that a clock change leaves out is the first after it"
-_ZONE = "IANA name; null follows your own"
-_INTERESTS = "What this briefing is about, in your words; empty: all that comes in, by your own interests"
+_AT = "Publication time in its time zone; a time skipped by a clock change moves to the first time after it"
+_ZONE = "IANA name; null: your own time zone"
+_INTERESTS = "Topics of this briefing in your own words; empty: everything, ranked by your own interests"
 
 
 class NoDelivery(Asked):
-    """Editions are read here."""
+    """Editions are not delivered; read them through the API."""
 
     channel: Literal["none"]
     destination: None = None
 
 
 class MailDelivery(Asked):
-    """Editions are sent to a mail address whose owner said yes (`/v1/mail-addresses`)."""
+    """Editions are sent to an email address whose owner has confirmed it (`/v1/mail-addresses`)."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"channel": "email", "destination": "reader@example.org"}]}
     )
 
     channel: Literal["email"]
-    destination: WrittenMailAddress = Field(description="A mail address", examples=["reader@example.org"])
+    destination: WrittenMailAddress = Field(description="An email address", examples=["reader@example.org"])
 
 
 class WebhookDelivery(Asked):
-    """Editions are posted to a webhook, signed with the `signing_key` that is shown once."""
+    """Editions are posted to a webhook, signed with the `signing_key` that is shown only once."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"channel": "webhook", "destination": "https://example.org/hooks/siftline"}]}
@@ -111,7 +111,7 @@ class WebhookDelivery(Asked):
 
     channel: Literal["webhook"]
     destination: Destination = Field(
-        description="The URL of a webhook, https", examples=["https://example.org/hooks/siftline"]
+        description="HTTPS URL of the webhook", examples=["https://example.org/hooks/siftline"]
     )
 
 
@@ -126,7 +126,7 @@ Delivery = Annotated[
         ],
     ),
 ]
-"""Where editions are delivered to."""
+"""Where editions are delivered."""
 
 
 def _nowhere() -> NoDelivery:
@@ -134,7 +134,7 @@ def _nowhere() -> NoDelivery:
 
 
 class NewBriefing(Asked):
-    """A briefing to be made."""
+    """A new briefing."""
 
     model_config = ConfigDict(
         use_enum_values=True,
@@ -155,20 +155,24 @@ class NewBriefing(Asked):
 
     name: Name = Field(examples=["Morning"])
     frequency: Frequency
-    weekday: StrictInt = Field(default=1, ge=1, le=7, description="ISO 8601: 1 Monday, 7 Sunday; for weekly ones only")
+    weekday: StrictInt = Field(
+        default=1, ge=1, le=7, description="ISO 8601: 1 Monday, 7 Sunday; for weekly briefings only"
+    )
     at: WallClock = Field(description=_AT, examples=["07:00"])
     time_zone: Zone | None = Field(default=None, description=_ZONE, examples=["Europe/Berlin"])
     interests: Interests = Field(default="", description=_INTERESTS)
-    stories_max: StrictInt = Field(default=10, ge=1, le=50, description="Stories of an edition at most")
+    stories_max: StrictInt = Field(default=10, ge=1, le=50, description="Maximum number of stories per edition")
     on_empty: OnEmpty = Field(
-        default=OnEmpty.SKIP, validate_default=True, description="Nothing new: no edition, or one that says so"
+        default=OnEmpty.SKIP,
+        validate_default=True,
+        description="When there is nothing new: no edition, or one that says so",
     )
-    delivery: Delivery = Field(default_factory=_nowhere, description="Where editions are delivered to")
+    delivery: Delivery = Field(default_factory=_nowhere, description="Where editions are delivered")
     enabled: StrictBool = Field(default=True)
 
 
 class ChangeBriefing(Changes):
-    """What to change; what is left out stays."""
+    """Changes; fields left out stay as they are."""
 
     model_config = ConfigDict(
         use_enum_values=True, json_schema_extra={"examples": [{"at": "06:30"}, {"enabled": False}]}
@@ -183,23 +187,23 @@ class ChangeBriefing(Changes):
     stories_max: StrictInt = Field(default=10, ge=1, le=50)
     on_empty: OnEmpty = Field(default=OnEmpty.SKIP, validate_default=True)
     delivery: Delivery = Field(
-        default_factory=_nowhere, description="Sets both; delivery that was stopped begins again"
+        default_factory=_nowhere, description="Sets channel and destination; restarts delivery if it was stopped"
     )
     enabled: StrictBool = Field(default=True)
 
 
 class Stopped(BaseModel):
-    """Why nothing is delivered any more."""
+    """Why delivery was stopped."""
 
     code: str = Field(description="`unsubscribed`, `bounced`, `complained` or `gone`", examples=["unsubscribed"])
 
 
 class ShownDelivery(BaseModel):
-    """Where editions are delivered to."""
+    """Where editions are delivered."""
 
     channel: Channel
     destination: str | None
-    stopped: Stopped | None = Field(description="Set the delivery again to begin anew")
+    stopped: Stopped | None = Field(description="Why delivery was stopped; set `delivery` again to restart it")
 
 
 class Briefing(BaseModel):
@@ -208,9 +212,9 @@ class Briefing(BaseModel):
     id: UUID = Field(examples=[_ID])
     name: str = Field(examples=["Morning"])
     frequency: Frequency
-    weekday: int | None = Field(description="ISO 8601: 1 Monday, 7 Sunday; null for daily ones")
-    at: str = Field(description="Wall-clock time", examples=["07:00"])
-    time_zone: str = Field(description="The one that counts: its own, or yours", examples=["Europe/Berlin"])
+    weekday: int | None = Field(description="ISO 8601: 1 Monday, 7 Sunday; null for daily briefings")
+    at: str = Field(description="Local time of publication", examples=["07:00"])
+    time_zone: str = Field(description="The time zone in effect: its own or yours", examples=["Europe/Berlin"])
     own_time_zone: bool = Field(description="Whether it has a time zone of its own")
     interests: str
     stories_max: int
@@ -218,9 +222,9 @@ class Briefing(BaseModel):
     delivery: ShownDelivery
     enabled: bool
     status: BriefingStatus
-    error: Cause | None = Field(description="Why the last edition could not be made")
+    error: Cause | None = Field(description="Why the last edition could not be created")
     next_due_at: datetime | None = Field(
-        description="When the next edition is due; null while it is worked out or the briefing is off"
+        description="When the next edition is due; null while it is being computed or the briefing is disabled"
     )
     last_edition_id: UUID | None
     created_at: datetime
@@ -228,10 +232,10 @@ class Briefing(BaseModel):
 
 
 class MadeBriefing(Briefing):
-    """A briefing that was just made or given a webhook."""
+    """A briefing that was just created or given a webhook."""
 
     signing_key: str | None = Field(
-        description="The key of a webhook's signatures (HMAC-SHA256); shown this once", examples=[None]
+        description="Key for the webhook's signatures (HMAC-SHA256); shown only once", examples=[None]
     )
 
 
@@ -242,18 +246,18 @@ class Briefings(Page):
 
 
 class EditionRequest(BaseModel):
-    """An edition that was asked for."""
+    """A requested edition."""
 
     job_id: UUID = Field(examples=[_ID])
 
 
 class DeliveryState(BaseModel):
-    """How an edition's delivery stands."""
+    """Delivery status of an edition."""
 
     channel: Channel
     destination: str
     state: str = Field(
-        description="`pending`, `sent`, `unconfirmed` (begun twice, and no answer came: it may have arrived), "
+        description="`pending`, `sent`, `unconfirmed` (attempted twice without an answer: it may have arrived), "
         "`suppressed` or `failed`"
     )
     error: Cause | None
@@ -261,19 +265,19 @@ class DeliveryState(BaseModel):
 
 
 class Edition(BaseModel):
-    """An edition in the list."""
+    """An edition as listed."""
 
     id: UUID = Field(examples=[_ID])
     briefing_id: UUID
-    name: str = Field(description="The briefing's name when it was made")
+    name: str = Field(description="The briefing's name at the time")
     period: str = Field(
-        description="A local day, an ISO week, or when it was asked for", examples=["2026-11-28", "2026-W48"]
+        description="Local day or ISO week, or the time it was requested", examples=["2026-11-28", "2026-W48"]
     )
     made_at: datetime
-    window_from: datetime = Field(description="What came in after this")
-    window_until: datetime = Field(description="… until this")
+    window_from: datetime = Field(description="Start of the period it covers (exclusive)")
+    window_until: datetime = Field(description="End of the period it covers (inclusive)")
     stories: int
-    page_url: str = Field(description="Its page for a browser; whoever has this address can read the edition")
+    page_url: str = Field(description="Web page of the edition; anyone with this URL can read it")
     deliveries: list[DeliveryState]
 
 
@@ -284,6 +288,6 @@ class Editions(Page):
 
 
 class EditionDetail(Edition):
-    """An edition with the frozen document that every channel shows."""
+    """An edition with its content, which is the same on every channel and never changes."""
 
     document: dict[str, Any]

@@ -65,28 +65,30 @@ class BriefingRoutes:
             "/v1/briefings",
             summary="Create a briefing",
             operation_id="createBriefing",
-            responses=responses((201, MadeBriefing, "Made"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}),
+            responses=responses(
+                (201, MadeBriefing, "Created"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}
+            ),
             tags=tags,
         )(self.make)
         router.get(
             "/v1/briefings",
             summary="List your briefings",
             operation_id="listBriefings",
-            responses=responses((200, Briefings, "All")),
+            responses=responses((200, Briefings, "All your briefings")),
             tags=tags,
         )(self.browse)
         router.get(
             one,
             summary="Get a briefing",
             operation_id="getBriefing",
-            responses=responses((200, Briefing, "It"), problems=(404,)),
+            responses=responses((200, Briefing, "The briefing"), problems=(404,)),
             tags=tags,
         )(self.show)
         router.patch(
             one,
             summary="Update a briefing",
             operation_id="updateBriefing",
-            responses=responses((200, MadeBriefing, "As it is now"), problems=(*BODY_PROBLEMS, 404)),
+            responses=responses((200, MadeBriefing, "The updated briefing"), problems=(*BODY_PROBLEMS, 404)),
             tags=tags,
         )(self.change)
         router.delete(
@@ -98,9 +100,9 @@ class BriefingRoutes:
         )(self.delete)
         router.post(
             f"{one}/run",
-            summary="Make an edition now",
+            summary="Create an edition now",
             operation_id="runBriefing",
-            responses=responses((202, EditionRequest, "It will be made"), problems=(404, 409)),
+            responses=responses((202, EditionRequest, "It will be created"), problems=(404, 409)),
             tags=tags,
         )(self.run)
         return router
@@ -118,7 +120,7 @@ class BriefingRoutes:
         }
         with self._database.transaction() as connection:
             if not store.add_briefing(connection, caller.user_id, values, at_most=BRIEFINGS_MAX):
-                raise conflict("too_many_briefings", f"You have {BRIEFINGS_MAX} briefings, which is the most.")
+                raise conflict("too_many_briefings", f"You have reached the limit of {BRIEFINGS_MAX} briefings.")
             job_ids = self._scores.ask(connection, caller.user_id) if body.interests else []
             made = self._find(connection, caller, values["id"])
         self._hand_out(job_ids)
@@ -167,7 +169,7 @@ class BriefingRoutes:
         job = NewJob(JobType.RUN_BRIEFING, briefing_id, f"user:{caller.user_id}", priority=Priority.SAVED, asked=True)
         with self._database.transaction() as connection:
             if not self._find(connection, caller, briefing_id).enabled:
-                raise conflict("briefing_off", "This briefing is switched off; enable it first.")
+                raise conflict("briefing_off", "This briefing is disabled. Enable it first.")
             # The job before its briefing, as a worker takes them (``jobs.hold``).
             job_ids = jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
             if not store.ask(connection, caller.user_id, briefing_id):
@@ -199,13 +201,13 @@ class BriefingRoutes:
 
 def _check_zone(name: str | None) -> None:
     if name is not None and name not in zone_names():
-        detail = "There is no such time zone; use a name such as Europe/Berlin or UTC"
+        detail = "Unknown time zone; use an IANA name such as Europe/Berlin or UTC"
         raise faulty([Fault(code="unknown_time_zone", detail=detail, pointer="#/time_zone")])
 
 
 def _check_weekday(body: NewBriefing | ChangeBriefing, frequency: str) -> None:
     if "weekday" in body.model_fields_set and frequency == Frequency.DAILY:
-        detail = "A daily briefing appears on every day: leave out the weekday, or make it WEEKLY"
+        detail = "A daily briefing has no weekday: leave it out, or set the frequency to WEEKLY"
         raise faulty([Fault(code="weekday_of_daily", detail=detail, pointer="#/weekday")])
 
 

@@ -48,9 +48,9 @@ class EditionRoutes:
             summary="Get an edition (JSON, HTML or plain text)",
             operation_id="getEdition",
             responses=responses(
-                (200, EditionDetail, "The edition, as it was frozen"),
-                (200, "text/html", "The same as a page"),
-                (200, "text/plain", "The same as text"),
+                (200, EditionDetail, "The edition"),
+                (200, "text/html", "The edition as a web page"),
+                (200, "text/plain", "The edition as plain text"),
                 problems=(404,),
             ),
             tags=["briefings"],
@@ -77,7 +77,7 @@ class EditionRoutes:
         self,
         edition_id: UUID,
         caller: CurrentCaller,
-        accept: Annotated[str, Header(description="`text/html` for the page, `text/plain` for the text")] = "*/*",
+        accept: Annotated[str, Header(description="`text/html` for the web page, `text/plain` for plain text")] = "*/*",
     ) -> Response[Any]:
         """Show one edition in the form that is asked for."""
         form = preferred(accept)

@@ -29,23 +29,23 @@ from siftline.text.mail_address import InvalidMailAddressError, mail_address
 
 
 class NewMailAddress(Asked):
-    """An address whose owner is to be asked."""
+    """An email address to add; its owner is asked to confirm it."""
 
     address: WrittenMailAddress = Field(examples=["reader@example.org"])
 
 
 class MailAddress(BaseModel):
-    """An address that you gave."""
+    """An email address you added."""
 
     id: UUID
     address: str = Field(examples=["reader@example.org"])
-    asked_at: datetime | None = Field(description="When its owner was last asked; at most once a day")
-    confirmed_at: datetime | None = Field(description="When its owner said yes; without that nothing is mailed there")
-    suppressed: str | None = Field(description="`bounced` or `complained`: nothing is mailed there any more")
+    asked_at: datetime | None = Field(description="When its owner was last asked to confirm it; at most once a day")
+    confirmed_at: datetime | None = Field(description="When its owner confirmed it; nothing is sent to it before")
+    suppressed: str | None = Field(description="`bounced` or `complained`: nothing is sent to it any more")
 
 
 class MailAddresses(Page):
-    """All of them, by address."""
+    """All your email addresses, sorted."""
 
     items: list[MailAddress]
 
@@ -63,23 +63,24 @@ class MailAddressRoutes:
         router = new_router()
         router.get(
             "/v1/mail-addresses",
-            summary="List your mail addresses",
+            summary="List your email addresses",
             operation_id="listMailAddresses",
-            responses=responses((200, MailAddresses, "All of them")),
+            responses=responses((200, MailAddresses, "All your email addresses")),
             tags=["briefings"],
         )(self.browse)
         router.post(
             "/v1/mail-addresses",
-            summary="Add a mail address",
+            summary="Add an email address",
             operation_id="addMailAddress",
             responses=responses(
-                (202, MailAddress, "They are asked, unless that was done lately"), problems=(409, *BODY_PROBLEMS)
+                (202, MailAddress, "Its owner will be asked to confirm it, unless that happened recently"),
+                problems=(409, *BODY_PROBLEMS),
             ),
             tags=["briefings"],
         )(self.ask)
         router.delete(
             "/v1/mail-addresses/<address_id>",
-            summary="Delete a mail address",
+            summary="Delete an email address",
             operation_id="deleteMailAddress",
             responses=responses(NO_CONTENT, problems=(404,)),
             tags=["briefings"],
@@ -104,7 +105,7 @@ class MailAddressRoutes:
         with self._database.transaction() as connection:
             address_id = ensure(connection, caller.user_id, address)
             if address_id is None:
-                detail = f"You gave {ADDRESSES_MAX} addresses, which is the most: delete one first."
+                detail = f"You have reached the limit of {ADDRESSES_MAX} email addresses. Delete one first."
                 raise conflict("too_many_mail_addresses", detail)
             job = NewJob(JobType.CONFIRM_ADDRESS, address_id, f"user:{caller.user_id}", priority=Priority.SAVED)
             job_ids = jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
@@ -120,7 +121,7 @@ class MailAddressRoutes:
             if address_id in {row.id for row in store.list_addresses(connection, caller.user_id)}:
                 jobs.hold(connection, [address_id], JobType.CONFIRM_ADDRESS)
             if not store.delete(connection, caller.user_id, address_id):
-                raise not_found("mail address")
+                raise not_found("email address")
             jobs.cancel(connection, [address_id])
         return Response(status_code=204)
 
@@ -132,8 +133,8 @@ class MailAddressRoutes:
             return unknown_link()
         if found.confirmed:
             return _confirmed(found.address)
-        question = f"Briefings that were asked for will be sent to {found.address}. Each mail says how to end it."
-        return page("Do you want briefings by mail?", [question], button="Yes, send them")
+        question = f"The briefings you requested will be sent to {found.address}. Every email has a link to stop it."
+        return page("Receive briefings by email?", [question], button="Yes, send them")
 
     def confirm(self, token: str) -> Response[str]:
         """Take the owner's word; once more changes nothing and is answered alike."""

@@ -36,8 +36,8 @@ class UnsubscribeRoutes:
             return _stopped(found.name)
         return page(
             "Stop this briefing?",
-            [f"“{found.name}” will not be sent to you any more. Its editions can still be read in your account."],
-            button="Stop sending it",
+            [f"“{found.name}” will no longer be sent to you. You can still read its editions in your account."],
+            button="Stop",
         )
 
     def stop(self, token: str) -> Response[str]:
@@ -48,4 +48,4 @@ class UnsubscribeRoutes:
 
 
 def _stopped(name: str) -> Response[str]:
-    return page("This briefing is stopped", [f"“{name}” is not sent to you any more."])
+    return page("Briefing stopped", [f"“{name}” is no longer sent to you."])

@@ -128,13 +128,13 @@ def _place(x: float, y: float) -> tuple[float, float]:
 
 def _counted(clusters: Sequence[MapCluster], points: Sequence[MapPoint]) -> str:
     if not clusters:
-        return "Nothing is grouped yet."
-    return f"{_number(len(points), 'item')} in {_number(len(clusters), 'cluster')}. What is alike lies near each other."
+        return "No clusters yet."
+    return f"{_number(len(points), 'item')} in {_number(len(clusters), 'cluster')}. Similar items are close together."
 
 
 def _described(clusters: Sequence[MapCluster], points: Sequence[MapPoint]) -> str:
     named = "; ".join(f"{cluster.label}, {_number(cluster.size, 'item')}" for cluster in clusters[:_LISTED])
-    return f"{_counted(clusters, points)}{' The largest: ' + named + '.' if named else ''}"
+    return f"{_counted(clusters, points)}{' Largest: ' + named + '.' if named else ''}"
 
 
 def _number(count: int, noun: str) -> str:

@@ -28,17 +28,17 @@ _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 
 
 class Cluster(BaseModel):
-    """Items that belong together. Its id lasts from run to run, and so does its label while it hangs together."""
+    """A group of related items. Its id is stable between runs, and so is its label while the group holds together."""
 
     id: UUID = Field(examples=[_ID])
     label: str = Field(examples=["interest rates · central bank"])
     named_by: str | None = Field(
-        description="The language model that gave the label, and the version of what it was asked; null: key phrases",
+        description="Language model and prompt version that produced the label; null: made from key phrases",
         examples=["gpt-4.1-mini/prompt-1"],
     )
-    keywords: list[str] = Field(description="Key phrases, the most telling first")
-    size: int = Field(description="How many items")
-    colour: str = Field(description="Its colour on the map, which goes with its id", examples=["#0072B2"])
+    keywords: list[str] = Field(description="Key phrases, most distinctive first")
+    size: int = Field(description="Number of items")
+    colour: str = Field(description="Colour on the map; stays with the id", examples=["#0072B2"])
     first_seen_at: datetime
     updated_at: datetime
 
@@ -46,16 +46,16 @@ class Cluster(BaseModel):
 class Grouping(BaseModel):
     """The latest grouping."""
 
-    made_at: datetime = Field(description="What came later is not grouped yet")
-    contents: int = Field(description="How many items were grouped")
-    unclustered: int = Field(description="How many of them belong to no cluster")
+    made_at: datetime = Field(description="Later items are not grouped yet")
+    contents: int = Field(description="Number of items considered")
+    unclustered: int = Field(description="Number of these that belong to no cluster")
 
 
 class Clusters(Page):
     """A page of clusters, largest first."""
 
     items: list[Cluster]
-    run: Grouping | None = Field(description="null before the first grouping")
+    run: Grouping | None = Field(description="The latest grouping; null before the first")
 
 
 class Member(BaseModel):
@@ -67,9 +67,9 @@ class Member(BaseModel):
     url: str = Field(examples=["https://example.org/story"])
     lang: str | None = Field(description="ISO 639-1", examples=["en"])
     summary: str | None
-    published_at: datetime | None = Field(description="As the page claims")
-    source_id: UUID | None = Field(description="The source that brought it")
-    distance: float = Field(description="Cosine distance to the cluster's centre, 0 to 2")
+    published_at: datetime | None = Field(description="As stated by the page")
+    source_id: UUID | None = Field(description="The source that delivered it")
+    distance: float = Field(description="Cosine distance from the cluster's centre, 0 to 2")
 
 
 class ClusterDetail(Cluster):
@@ -84,7 +84,7 @@ class MappedCluster(BaseModel):
 
     id: UUID = Field(examples=[_ID])
     label: str = Field(examples=["interest rates · central bank"])
-    size: int = Field(description="How many items")
+    size: int = Field(description="Number of items")
     colour: str = Field(examples=["#0072B2"])
 
 
@@ -95,22 +95,22 @@ class Point(BaseModel):
     cluster_id: UUID = Field(examples=[_ID])
     title: str | None
     x: float = Field(ge=-1, le=1)
-    y: float = Field(ge=-1, le=1, description="upwards")
-    colour: str = Field(description="That of its cluster", examples=["#0072B2"])
+    y: float = Field(ge=-1, le=1, description="Upwards")
+    colour: str = Field(description="Colour of its cluster", examples=["#0072B2"])
 
 
 class Map(BaseModel):
-    """A map of the clusters: what is alike lies near each other. What lies where stays so from run to run."""
+    """A map of the clusters: similar items are close together. Positions are stable between runs."""
 
     clusters: list[MappedCluster] = Field(description="Largest first, at most 200")
     points: list[Point] = Field(
-        description="At most 5,000, the most central of each cluster; the unclustered have none"
+        description="At most 5,000 items, the most central of each cluster; items without a cluster are not on the map"
     )
-    run: Grouping | None = Field(description="null before the first grouping")
+    run: Grouping | None = Field(description="The latest grouping; null before the first")
 
 
 class Recompute(BaseModel):
-    """A grouping that was asked for."""
+    """A requested grouping."""
 
     job_id: UUID = Field(examples=[_ID])
 
@@ -137,14 +137,14 @@ class ClusterRoutes:
             "/v1/clusters/map",
             summary="Get the map of your clusters",
             operation_id="getClusterMap",
-            responses=responses((200, Map, "Where every item lies")),
+            responses=responses((200, Map, "The map")),
             tags=["clusters"],
         )(self.show_map)
         router.get(
             "/v1/clusters/map.svg",
             summary="Draw the map of your clusters (SVG)",
             operation_id="drawClusterMap",
-            responses=responses((200, "image/svg+xml", "The picture, for light and dark grounds")),
+            responses=responses((200, "image/svg+xml", "The map as SVG, for light and dark backgrounds")),
             tags=["clusters"],
         )(self.draw_map)
         router.get(
@@ -156,9 +156,9 @@ class ClusterRoutes:
         )(self.show)
         router.post(
             "/v1/clusters/recompute",
-            summary="Group your items now",
+            summary="Regroup your items now",
             operation_id="recomputeClusters",
-            responses=responses((202, Recompute, "They will be grouped"), problems=BODY_PROBLEMS),
+            responses=responses((202, Recompute, "Your items will be regrouped"), problems=BODY_PROBLEMS),
             tags=["clusters"],
         )(self.recompute)
         return router

@@ -22,13 +22,13 @@ from siftline.kit.db import Database
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 _REASONS = {
     "ambiguous": "Several organisations have this name.",
-    "unknown_to_providers": "None of those who were asked knows this name.",
+    "unknown_to_providers": "No provider knows this name.",
 }
-_ANY_REASON = "Those who might know could not be asked."
+_ANY_REASON = "The providers could not be reached."
 
 
 class EntityKind(StrEnum):
-    """What a name names."""
+    """Type of an entity."""
 
     ORGANISATION = "ORG"
     PERSON = "PER"
@@ -36,29 +36,29 @@ class EntityKind(StrEnum):
 
 
 class Entity(BaseModel):
-    """One whom items name."""
+    """An entity named in your items."""
 
     id: str = Field(
-        description="The canonical id, or the temporary one as long as there is none",
+        description="Canonical id, or the temporary one until there is one",
         examples=["lei:529900T8BM49AURSDO55"],
     )
     kind: EntityKind = Field(description="`ORG`, `PER` or `LOC`")
     name: str = Field(examples=["Acme Robotics, Inc."])
-    temporary_id: str = Field(description="Follows from the name; goes on being understood when there is another id")
-    canonical_id: str | None = Field(description="null as long as nobody has told who it is")
-    provider: str | None = Field(description="Who told it", examples=["gleif"])
-    reason: Cause | None = Field(description="Why there is no canonical id, where somebody was asked")
-    items: int = Field(description="How many of your items name it")
+    temporary_id: str = Field(description="Derived from the name; stays valid after a canonical id is assigned")
+    canonical_id: str | None = Field(description="null until a provider has identified it")
+    provider: str | None = Field(description="The provider that identified it", examples=["gleif"])
+    reason: Cause | None = Field(description="Why there is no canonical id, if providers were asked")
+    items: int = Field(description="Number of your items that mention it")
 
 
 class Entities(Page):
-    """A page of entities, the most often named first."""
+    """A page of entities, most frequent first."""
 
     items: list[Entity]
 
 
 class Naming(BaseModel):
-    """An item that names an entity."""
+    """An item that mentions an entity."""
 
     id: UUID = Field(examples=[_ID])
     content_id: UUID = Field(examples=[_ID])
@@ -66,14 +66,14 @@ class Naming(BaseModel):
     url: str = Field(examples=["https://example.org/story"])
     lang: str | None = Field(description="ISO 639-1", examples=["en"])
     sort_at: datetime
-    mentions: int = Field(description="How often it does")
+    mentions: int = Field(description="Number of mentions")
 
 
 class EntityDetail(Page):
-    """An entity, its names, and a page of your items that name it, newest first."""
+    """An entity, its names and a page of your items that mention it, newest first."""
 
     entity: Entity
-    aliases: list[str] = Field(description="All its names, as each was written first")
+    aliases: list[str] = Field(description="All its names, as first written")
     items: list[Naming]
 
 
@@ -88,14 +88,14 @@ class EntityRoutes:
         router = new_router()
         router.get(
             "/v1/entities",
-            summary="List the entities your items name",
+            summary="List the entities in your items",
             operation_id="listEntities",
             responses=responses((200, Entities, "A page of the list")),
             tags=["entities"],
         )(self.browse)
         router.get(
             "/v1/entities/<entity_id>",
-            summary="Get an entity and the items that name it",
+            summary="Get an entity and the items that mention it",
             operation_id="getEntity",
             responses=responses((200, EntityDetail, "The entity"), problems=(404,)),
             tags=["entities"],
@@ -106,7 +106,9 @@ class EntityRoutes:
         self,
         caller: CurrentCaller,
         *,
-        kind: Annotated[EntityKind | None, Query(description="Only organisations, people or places")] = None,
+        kind: Annotated[
+            EntityKind | None, Query(description="Only organisations (`ORG`), people (`PER`) or places (`LOC`)")
+        ] = None,
         limit: Limit = DEFAULT_LIMIT,
         next: Next = None,  # noqa: A002  # the parameter's name in the API
     ) -> Entities:

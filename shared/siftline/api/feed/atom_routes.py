@@ -71,7 +71,7 @@ def _conditions_of(request: Request) -> Conditions:
     return Conditions(etags, since, source_ip_of(event.raw_event))
 
 
-Token = Annotated[str | None, Query(description="A feed token: `POST /v1/feed-tokens`")]
+Token = Annotated[str | None, Query(description="A feed token from `POST /v1/feed-tokens`")]
 Known = Annotated[Conditions, Depends(_conditions_of)]
 
 
@@ -105,7 +105,7 @@ class AtomRoutes:
                 operation_id=operation_id,
                 responses=responses(
                     (200, "application/atom+xml", "The feed"),
-                    (304, None, "Nothing has changed"),
+                    (304, None, "Not modified"),
                     problems=(404,),
                     unguarded=True,
                 ),

@@ -37,7 +37,7 @@ class FeedRoutes:
         self,
         caller: CurrentCaller,
         *,
-        all: Annotated[bool, Query(description="Also what you have read")] = False,  # noqa: A002  # a query parameter
+        all: Annotated[bool, Query(description="Include items you have read")] = False,  # noqa: A002  # a query parameter
         topic: ByTopic = None,
         tag: ByTag = None,
         source_id: BySource = None,

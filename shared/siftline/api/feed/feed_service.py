@@ -90,7 +90,7 @@ class FeedDesk:
         with self._database.transaction() as connection:
             kept = feed_store.kept(connection, user_id, order_id, first, limit)
             if kept is None:
-                detail = "This feed is not kept any more; begin again without `next`."
+                detail = "This page of the feed has expired. Start again without `next`."
                 raise ProblemError(410, "feed_expired", detail)
             freshness = self._scores.freshness(kept.at)
             shown = _shown(connection, user_id, kept.places, freshness)

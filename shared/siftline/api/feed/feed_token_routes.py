@@ -26,7 +26,7 @@ _ADDRESS = "https://news.example.org/v1/feed.atom?token=sf_…"
 
 
 class FeedKind(StrEnum):
-    """What is followed."""
+    """Which feed a token opens."""
 
     FEED = "feed"
     EDITIONS = "editions"
@@ -36,11 +36,11 @@ PATHS = {FeedKind.FEED: "/v1/feed.atom", FeedKind.EDITIONS: "/v1/editions.atom"}
 
 
 class MakeFeedToken(Asked):
-    """A feed token to be made."""
+    """A new feed token."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "reader on the phone", "kind": "feed"}]})
 
-    name: Name = Field(description="What it is for", examples=["reader on the phone"])
+    name: Name = Field(description="What the token is for", examples=["reader on the phone"])
     kind: FeedKind | None = Field(default=None, description="Which feed it opens; null for both")
 
 
@@ -51,21 +51,21 @@ class FeedToken(BaseModel):
     name: str = Field(examples=["reader on the phone"])
     kind: FeedKind | None = Field(description="Which feed it opens; null for both")
     created_at: datetime
-    expires_at: datetime | None = Field(description="When the token that made it ends; null for never")
+    expires_at: datetime | None = Field(description="Expiry of the token that created it; null: never")
     revoked_at: datetime | None
 
 
 class MadeFeedToken(FeedToken):
-    """A fresh feed token."""
+    """A new feed token with its secret."""
 
-    token: str = Field(description="The secret: shown this once", examples=["sf_…"])
+    token: str = Field(description="The secret; shown only once", examples=["sf_…"])
     urls: dict[FeedKind, str] = Field(
-        description="The addresses for a feed reader, with the secret in them", examples=[{"feed": _ADDRESS}]
+        description="URLs for a feed reader, including the secret", examples=[{"feed": _ADDRESS}]
     )
 
 
 class FeedTokens(Page):
-    """A page of a list."""
+    """A page of feed tokens."""
 
     items: list[FeedToken]
 
@@ -90,7 +90,9 @@ class FeedTokenRoutes:
             summary="Create a feed token",
             operation_id="createFeedToken",
             status_code=201,
-            responses=responses((201, MadeFeedToken, "Made"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}),
+            responses=responses(
+                (201, MadeFeedToken, "Created"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}
+            ),
             tags=["feed"],
         )(self.make)
         router.get(
@@ -116,7 +118,7 @@ class FeedTokenRoutes:
         token = new_feed_token()
         with self._database.transaction() as connection:
             if store.count_live(connection, caller.user_id) >= FEED_TOKENS_MAX:
-                detail = f"You have {FEED_TOKENS_MAX} feed tokens, which is the most: revoke one first."
+                detail = f"You have reached the limit of {FEED_TOKENS_MAX} feed tokens. Revoke one first."
                 raise conflict("too_many_feed_tokens", detail)
             parent = hold_parent(connection, caller.user_id, caller.token_id)
             if parent is None:  # revoked since the authorizer looked

@@ -49,11 +49,9 @@ def _unscored(shown: Shown, freshness: Freshness, factor: float, habits: list[To
     fresh = freshness.freshness_weight * freshness_of(shown.lead, freshness)
     points = max(shown.place.rank / factor - fresh, 0.0)
     about = ", ".join(habit.topic for habit in habits)
-    detail = "It is not scored yet; nothing is known of what its source writes about."
+    detail = "Not scored yet, and the topics of its source are not known yet."
     if about:
-        detail = (
-            f"It is not scored yet; its source mostly writes about {about}, and what you hold about that stands in."
-        )
+        detail = f"Not scored yet; its source mostly writes about {about}, so your items on that are used instead."
     standing = Reason(
         code="topics",
         detail=detail,
@@ -66,6 +64,8 @@ def _unscored(shown: Shown, freshness: Freshness, factor: float, habits: list[To
 
 def _spread(shown: Shown, factor: float) -> str:
     if shown.lead.source_id is None:
-        return "No source of yours brought it; it counts in full."
+        return "It came from none of your sources: its score counts in full."
     which = f"The {ordinal(shown.place.nth)} story of its source within 24 hours"
-    return f"{which}: counts in full." if factor == 1.0 else f"{which}: its score counts {factor:.2f}."
+    return (
+        f"{which}: its score counts in full." if factor == 1.0 else f"{which}: its score is multiplied by {factor:.2f}."
+    )

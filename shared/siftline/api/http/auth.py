@@ -68,12 +68,14 @@ def admit(event: APIGatewayProxyEventV2, now: datetime) -> Caller | None:
 def lacking(scope: Scope) -> ProblemError:
     """Return the answer for a token without ``scope`` (RFC 6750, section 3.1)."""
     challenge = {"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scope.value}"'}
-    return ProblemError(403, "insufficient_scope", f"This needs a token with the scope {scope.value}.", (), challenge)
+    return ProblemError(
+        403, "insufficient_scope", f"This requires a token with the scope {scope.value}.", (), challenge
+    )
 
 
 def unauthorized() -> ProblemError:
     """Return the answer for a request without a valid token."""
-    detail = "This needs a valid access token: Authorization: Bearer <token>."
+    detail = "This requires a valid access token: Authorization: Bearer <token>."
     return ProblemError(401, "unauthorized", detail, (), {"WWW-Authenticate": "Bearer"})
 
 

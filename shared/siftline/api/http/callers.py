@@ -8,7 +8,7 @@ from uuid import UUID
 
 
 class Scope(StrEnum):
-    """What a token allows."""
+    """A permission of a token."""
 
     READ = "read"
     WRITE = "write"

@@ -50,7 +50,7 @@ def check_destination(url: str, *, allow_loopback: bool, setting: str = "") -> s
     if asked != typed:  # who typed a viewer's address typed none of this machine
         _check_host(asked, allow_loopback=False)
     if whole != url and typed_origin(valid) is not None:
-        raise InvalidUrlError("The address is one of this machine: type http:// in front of it.")
+        raise InvalidUrlError("The address is on this machine: put http:// in front of it.")
     return valid
 
 
@@ -60,10 +60,10 @@ def check_webhook(url: str, *, allow_loopback: bool) -> str:
     Raises ``InvalidUrlError`` besides for a user name or password, which are not sent, and for control characters.
     """
     if _CONTROL.search(url):
-        raise InvalidUrlError("The address contains a character that no address may contain.")
+        raise InvalidUrlError("The address contains an invalid character.")
     found = _AUTHORITY.match(url)
     if found is not None and "@" in found[1]:
-        raise InvalidUrlError("A user name or password in the address is not sent: check the signature instead.")
+        raise InvalidUrlError("The address must not contain a user name or password: verify the signature instead.")
     return check_destination(url, allow_loopback=allow_loopback, setting="WEBHOOK_ALLOW_LOOPBACK")
 
 
@@ -72,11 +72,11 @@ def _check_host(host: str, *, allow_loopback: bool, setting: str = "") -> None:
     try:
         address = literal_address(name)
     except ValueError as error:
-        raise InvalidUrlError("The address names no valid host.") from error
+        raise InvalidUrlError("The address has no valid host.") from error
     if address is None:
         reason = name_refusal(name, allow_loopback=allow_loopback)
     else:
         reason = refusal(address, allow_loopback=allow_loopback)
     if reason is not None:
-        opens = f"; the setting {setting} opens them" if setting and reason == LOOPBACK else ""
-        raise AddressRefusedError(f"Addresses of this kind are not visited ({reason}){opens}.")
+        opens = f"; the setting {setting} allows them" if setting and reason == LOOPBACK else ""
+        raise AddressRefusedError(f"Addresses of this kind are not allowed ({reason}){opens}.")

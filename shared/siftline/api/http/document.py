@@ -18,10 +18,10 @@ from siftline.api.http.routing import Resource, answer, new_router, responses
 
 _TITLE = "Siftline API"
 _DESCRIPTION = """
-Siftline takes in what people follow and save, reads it for them, and hands it back sorted, searchable and grouped.
+Siftline reads the sources people follow and the pages they save, and serves them ranked, searchable and grouped.
 
-Send `Authorization: Bearer <token>`. Each route names the scope it needs: `read`, `write` or `ops`. What goes wrong is
-a problem document (RFC 9457) with a stable `code`. Lists continue with `next`. Times are RFC 3339 in UTC.
+Send `Authorization: Bearer <token>`. Each route states the scope it requires: `read`, `write` or `ops`. Errors are
+problem documents (RFC 9457) with a stable `code`. Lists are paged with `next`. Times are RFC 3339 in UTC.
 """
 _TAGS = [
     "feed",
@@ -62,17 +62,17 @@ class DocumentRoutes:
         router = new_router()
         router.get(
             "/v1/openapi.json",
-            summary="Get this description (OpenAPI 3.1)",
+            summary="Get the OpenAPI 3.1 document",
             operation_id="getOpenapi",
-            responses=responses((200, dict[str, Any], "The description"), unguarded=True),
+            responses=responses((200, dict[str, Any], "The OpenAPI document"), unguarded=True),
             tags=["documents"],
             compress=True,
         )(self.openapi)
         router.get(
             "/docs",
-            summary="Read this description in a browser",
+            summary="Browse the API documentation",
             operation_id="getDocs",
-            responses=responses((200, "text/html", "A page"), unguarded=True),
+            responses=responses((200, "text/html", "The documentation as a web page"), unguarded=True),
             tags=["documents"],
             compress=True,
         )(self.page)

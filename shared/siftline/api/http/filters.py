@@ -12,25 +12,27 @@ from siftline.api.http.paging import Time
 from siftline.kit.lines import line
 
 ByLang = Annotated[
-    str | None, Query(pattern="^[a-z]{2,3}$", description="A language: ISO 639-1, as `en`", examples=["en"])
+    str | None, Query(pattern="^[a-z]{2,3}$", description="ISO 639-1 language code, such as `en`", examples=["en"])
 ]
-ByTopic = Annotated[str | None, Query(max_length=200, description="A topic, everybody's or your own")]
+ByTopic = Annotated[str | None, Query(max_length=200, description="A topic: a default one or your own")]
 ByTag = Annotated[
     str | None,
-    Query(max_length=64, description="A tag, yours or found by reading"),
+    Query(max_length=64, description="A tag: your own or an automatic one"),
     AfterValidator(lambda tag: tag and line(tag)),  # as it was kept (``siftline.api.http.shapes.Label``)
 ]
 ByEntity = Annotated[
-    str | None, Query(max_length=200, description="One whom it names: a canonical id, or a temporary one")
+    str | None, Query(max_length=200, description="An entity named in the item: canonical or temporary id")
 ]
 BySource = Annotated[
-    UUID | None, Query(description="The source that brought it, or one that you follow and that lists it too")
+    UUID | None, Query(description="The source that delivered it, or another source you follow that also lists it")
 ]
-ByFolder = Annotated[UUID | None, Query(description="A folder of yours: a source in it brought it, or lists it too")]
-BySince = Annotated[Time | None, Query(description="Not older than this (`sort_at`)")]
-ByUntil = Annotated[Time | None, Query(description="Older than this (`sort_at`)")]
-ByUnread = Annotated[bool | None, Query(description="Only unread ones, or only read ones")]
-ByStarred = Annotated[bool | None, Query(description="Only starred ones, or only others")]
+ByFolder = Annotated[
+    UUID | None, Query(description="One of your folders: a source in it delivered or also lists the item")
+]
+BySince = Annotated[Time | None, Query(description="At or after this time (`sort_at`)")]
+ByUntil = Annotated[Time | None, Query(description="Before this time (`sort_at`)")]
+ByUnread = Annotated[bool | None, Query(description="true: only unread items; false: only read items")]
+ByStarred = Annotated[bool | None, Query(description="true: only starred items; false: only items without a star")]
 
 
 @dataclass(frozen=True, slots=True)

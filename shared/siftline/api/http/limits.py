@@ -78,5 +78,5 @@ def open_limit(settings: SearchSettings) -> RequestLimit:
 
 
 def _too_many(wait_s: int) -> ProblemError:
-    detail = "This token has asked too much within a minute: wait a little."
+    detail = "This token has exceeded its requests per minute. Wait and retry."
     return ProblemError(429, "too_many_requests", detail, (), {"Retry-After": str(wait_s)})

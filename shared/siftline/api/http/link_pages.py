@@ -53,4 +53,4 @@ def page(title: str, paragraphs: Sequence[str], *, button: str | None = None, st
 
 def unknown_link() -> Response[str]:
     """Return the page for a token that nobody has, any more or ever."""
-    return page("This link leads nowhere", ["It is not whole, or what it was for is gone."], status=404)
+    return page("This link does not work", ["It is incomplete or no longer valid."], status=404)

@@ -27,15 +27,15 @@ _RANK_MAX = 2**31 - 2
 _PLACES_MAX = 1_000_000
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 T = TypeVar("T")
-_NO_CURSOR = "This is not the `next` of a page of this list: send it with the parameters that the page was asked with."
+_NO_CURSOR = "`next` is not valid for this list. Send it unchanged, with the same parameters as the previous request."
 _FAULTS = (binascii.Error, ValueError, TypeError, AttributeError, OverflowError)
 
-Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many to return at most")]
+Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of results")]
 Next = Annotated[
     str | None,
     Query(
         max_length=256,
-        description="Where to go on: the `next` of the page before, unchanged, as are the other parameters",
+        description="`next` of the previous page; keep all other parameters unchanged",
     ),
 ]
 
@@ -90,7 +90,7 @@ def _no_cursor() -> ProblemError:
 def _rfc3339(given: Any) -> Any:
     if isinstance(given, datetime) or (isinstance(given, str) and _RFC3339.fullmatch(given)):
         return given
-    raise ValueError("must be a time with date and offset (RFC 3339), such as 2026-11-28T09:30:00Z")
+    raise ValueError("must be a date and time with an offset (RFC 3339), such as 2026-11-28T09:30:00Z")
 
 
 Time = Annotated[AwareDatetime, BeforeValidator(_rfc3339), AfterValidator(_utc)]

@@ -26,20 +26,20 @@ _UNSAFE = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x2028
 
 
 class Fault(BaseModel):
-    """One fault of a refused request."""
+    """One error in a rejected request."""
 
-    code: str = Field(description="What is wrong, stable", examples=["string_too_long"])
-    detail: str = Field(description="What is wrong, for a person", examples=["At most 64 characters"])
+    code: str = Field(description="Stable error code", examples=["string_too_long"])
+    detail: str = Field(description="Human-readable explanation", examples=["At most 64 characters"])
     pointer: str | None = Field(
-        default=None, description="Where in the body: a JSON pointer (RFC 6901)", examples=["#/tags/0"]
+        default=None, description="Location in the body as a JSON Pointer (RFC 6901)", examples=["#/tags/0"]
     )
     parameter: str | None = Field(
-        default=None, description="The parameter of the query, path or header at fault", examples=["limit"]
+        default=None, description="Name of the invalid query, path or header parameter", examples=["limit"]
     )
 
 
 class Problem(BaseModel):
-    """What went wrong (RFC 9457)."""
+    """A problem document (RFC 9457)."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -48,7 +48,7 @@ class Problem(BaseModel):
                     "type": "about:blank",
                     "title": "Unprocessable Content",
                     "status": 422,
-                    "detail": "The request has 1 fault.",
+                    "detail": "The request has 1 error.",
                     "code": "invalid_request",
                     "errors": [
                         {
@@ -62,20 +62,20 @@ class Problem(BaseModel):
         }
     )
 
-    type: str = Field(default="about:blank", description="Always `about:blank`: `code` tells problems apart")
-    title: str = Field(description="The HTTP status in words", examples=["Not Found"])
-    status: int = Field(description="The HTTP status", examples=[404])
-    detail: str = Field(description="What went wrong, for a person")
-    code: str = Field(description="What went wrong, stable", examples=["not_found"])
+    type: str = Field(default="about:blank", description="Always `about:blank`; use `code` to distinguish problems")
+    title: str = Field(description="HTTP status phrase", examples=["Not Found"])
+    status: int = Field(description="HTTP status code", examples=[404])
+    detail: str = Field(description="Human-readable explanation")
+    code: str = Field(description="Stable error code", examples=["not_found"])
     errors: list[Fault] | None = Field(
-        default=None, description=f"The faults of a refused request, the first {FAULTS_MAX} of them"
+        default=None, description=f"The errors in a rejected request; at most the first {FAULTS_MAX}"
     )
-    errors_total: int | None = Field(default=None, description="How many faults there are", examples=[1])
-    request_id: str | None = Field(default=None, description="Names the request in the log, where the fault is ours")
+    errors_total: int | None = Field(default=None, description="Total number of errors", examples=[1])
+    request_id: str | None = Field(default=None, description="Id of the request in the log; set for internal errors")
 
 
 class GatewayMessage(BaseModel):
-    """What API Gateway answers by itself: no token, a wrong one, too large, too many at once, or a part is away."""
+    """An error from API Gateway itself: no token or an invalid one, too large, too many requests, or unavailable."""
 
     message: str = Field(examples=["Unauthorized"])
 
@@ -126,7 +126,7 @@ def not_found(what: str) -> ProblemError:
 
 def unknown_user() -> ProblemError:
     """Return the answer for a caller whose account was deleted: an authorizer's answer lives on for its stated time."""
-    return ProblemError(403, "unknown_user", "There is no such account any more.")
+    return ProblemError(403, "unknown_user", "This account no longer exists.")
 
 
 def conflict(code: str, detail: str) -> ProblemError:
@@ -139,7 +139,7 @@ def faulty(faults: Iterable[Fault], code: str = "invalid_request") -> ProblemErr
     waiting = iter(faults)
     listed = list(islice(waiting, FAULTS_MAX))
     total = len(listed) + sum(1 for _ in waiting)
-    count = "1 fault" if total == 1 else f"{total} faults"
+    count = "1 error" if total == 1 else f"{total} errors"
     return ProblemError(422, code, f"The request has {count}.", listed, errors_total=total)
 
 
@@ -161,7 +161,7 @@ def fault_of(error: Mapping[str, Any], body: Any = None) -> Fault:
     if place != "body":
         return fault.model_copy(update={"parameter": line(str(path[0] if path else place), _POINTER_MAX_CHARS)})
     if fault.code == "extra_forbidden" and (known := fields_at(body, path[:-1])):
-        fault = fault.model_copy(update={"detail": f"Unknown. Known here: {', '.join(known)}."})
+        fault = fault.model_copy(update={"detail": f"Unknown field. Known fields: {', '.join(known)}."})
     return fault.model_copy(update={"pointer": pointer(path)})
 
 
@@ -226,15 +226,15 @@ def answer(problem: Problem, headers: Mapping[str, str] | None = None) -> Respon
 
 _OBJECT, _NUMBER, _BOOLEAN = "Must be a JSON object", "Must be a number", "Must be true or false"
 _WHOLE_NUMBER, _ID = "Must be a whole number", "Must be an id (a UUID)"
-_TIME = "Must be a time with date and offset (RFC 3339), such as 2026-11-28T09:30:00Z"
+_TIME = "Must be a date and time with an offset (RFC 3339), such as 2026-11-28T09:30:00Z"
 _SENTENCES = {
     "bool_parsing": _BOOLEAN,
     "bool_type": _BOOLEAN,
     "dict_type": _OBJECT,
-    "extra_forbidden": "Unknown here",
+    "extra_forbidden": "Unknown field",
     "float_parsing": _NUMBER,
     "float_type": _NUMBER,
-    "greater_than": "Must be more than {gt}",
+    "greater_than": "Must be greater than {gt}",
     "greater_than_equal": "At least {ge}",
     "int_from_float": _WHOLE_NUMBER,
     "int_parsing": _WHOLE_NUMBER,
@@ -246,10 +246,10 @@ _SENTENCES = {
     "missing": "Missing",
     "model_attributes_type": _OBJECT,
     "model_type": _OBJECT,
-    "none_required": "Must be left out here, or null",
+    "none_required": "Must be null or omitted",
     "string_too_long": "At most {max_length} characters",
     "string_too_short": "At least {min_length} characters",
-    "string_type": "Must be text",
+    "string_type": "Must be a string",
     "too_long": "At most {max_length} entries",
     "too_short": "At least {min_length} entries",
     "union_tag_invalid": "{discriminator} must be one of {expected_tags}",
@@ -258,12 +258,12 @@ _SENTENCES = {
     "uuid_type": _ID,
 }
 """What pydantic finds wrong, in our words; the names in braces are facts that it tells."""
-_TOPIC_ID = "1 to 64 lower-case letters, digits, - and _, the first a letter or digit"
+_TOPIC_ID = "Must be 1 to 64 lower-case letters, digits, - or _, starting with a letter or digit"
 PATTERNS = {
     "first_import": "Must be skip, all or newest:N, such as newest:10",
     "id": _TOPIC_ID,
-    "idempotency-key": "1 to 255 visible ASCII characters, without spaces",
-    "lang": "A language's code (ISO 639) in lower-case letters, such as en",
+    "idempotency-key": "Must be 1 to 255 visible ASCII characters without spaces",
+    "lang": "Must be an ISO 639 language code in lower case, such as en",
     "only": _TOPIC_ID,
     "sort": "Must be recent or score",
 }
@@ -276,11 +276,11 @@ def _sentence(error: Mapping[str, Any], path: Sequence[str | int]) -> str:
     facts = {name: str(fact).replace("'", "") for name, fact in (error.get("ctx") or {}).items()}
     if kind == "string_pattern_mismatch":
         named = (PATTERNS[str(step).lower()] for step in reversed(path) if str(step).lower() in PATTERNS)
-        return next(named, "Not in the form that is asked for here")
+        return next(named, "Wrong format")
     if kind in {"enum", "literal_error"}:
         return f"Must be {facts['expected']}"
     if kind.startswith("time_"):
-        return 'Write the time of the wall clock as "HH:MM", such as "07:00"'
+        return 'Must be a local time as "HH:MM", such as "07:00"'
     if kind.startswith(("datetime_", "timezone_")):
         return _TIME
     if facts.get("min_length") == "1" and kind in {"too_short", "string_too_short"}:

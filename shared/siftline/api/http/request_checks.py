@@ -60,11 +60,11 @@ def plain_request(event: Mapping[str, Any]) -> dict[str, Any]:
     headers = {str(name).lower(): value for name, value in (request.get("headers") or {}).items()}
     content_type = str(headers.get("content-type") or "application/json").strip()
     if not _JSON_TYPE.fullmatch(content_type):
-        raise ProblemError(415, "unsupported_media_type", "The body must be application/json.")
+        raise ProblemError(415, "unsupported_media_type", "The Content-Type must be application/json.")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _bad_json("The body is not UTF-8.") from error
+        raise _bad_json("The body is not valid UTF-8.") from error
     # One spelling for the validation behind us, which knows only application/json.
     request["headers"] = {**headers, "content-type": "application/json"}
     return {**request, "body": text, "isBase64Encoded": False}
@@ -105,7 +105,9 @@ def refuse_unstorable(event: APIGatewayProxyEventV2) -> None:
         raise ProblemError(404, "not_found", "There is no such route.")
     faults = [
         Fault(
-            code="invalid_utf8", detail="A parameter is UTF-8, percent-encoded.", parameter=line(name, _NAME_MAX_CHARS)
+            code="invalid_utf8",
+            detail="Parameters must be percent-encoded UTF-8.",
+            parameter=line(name, _NAME_MAX_CHARS),
         )
         for name in _no_utf8(event.raw_query_string)
     ]
@@ -116,7 +118,7 @@ def refuse_unstorable(event: APIGatewayProxyEventV2) -> None:
     ]
     given = Counter(unquote_plus(pair.partition("=")[0]) for pair in event.raw_query_string.split("&") if pair)
     faults += [
-        Fault(code="given_twice", detail="Given more than once", parameter=line(name, _NAME_MAX_CHARS))
+        Fault(code="given_twice", detail="Must be given only once", parameter=line(name, _NAME_MAX_CHARS))
         for name, times in given.items()
         if times > 1 and not is_by_token(event.path)
     ]
@@ -127,7 +129,7 @@ def refuse_unstorable(event: APIGatewayProxyEventV2) -> None:
 def refuse_body(text: str) -> None:
     """Raise 422 for a body that says something, where a route has no use for one; 400 for what is no JSON."""
     faults = [
-        Fault(code="extra_forbidden", detail="Unknown. Nothing is known here.", pointer=pointer([name]))
+        Fault(code="extra_forbidden", detail="Unknown field. No fields are allowed here.", pointer=pointer([name]))
         for name in read_json(text) or {}
     ]
     if faults:
@@ -174,7 +176,9 @@ class _Fields:
     def taken(self, fields: list[tuple[str, Any]]) -> dict[str, Any]:
         self._total += len(fields)
         if len(fields) > _OBJECT_FIELDS_MAX or self._total > _BODY_FIELDS_MAX:
-            detail = f"An object may have at most {_OBJECT_FIELDS_MAX} fields, the whole body {_BODY_FIELDS_MAX:,}."
+            detail = (
+                f"An object may have at most {_OBJECT_FIELDS_MAX} fields, the whole body at most {_BODY_FIELDS_MAX:,}."
+            )
             raise ProblemError(422, "too_many_fields", detail)
         return dict(fields)
 

@@ -127,7 +127,7 @@ class HttpApi:
         allowed = self.resolver.methods(event.path) or self._elsewhere.methods(event.path)
         if not allowed or event.http_method.upper() in allowed:
             return answer(not_found(otherwise).problem())
-        detail = f"This path answers {', '.join(allowed)} only."
+        detail = f"This path supports only {', '.join(allowed)}."
         problem = ProblemError(405, "method_not_allowed", detail).problem()
         return answer(problem, {"Allow": ", ".join(allowed)})
 
@@ -148,7 +148,7 @@ class HttpApi:
         problem = Problem(
             title=title(500),
             status=500,
-            detail="Something went wrong on our side. It has been logged under this request id.",
+            detail="Internal error. It was logged under this request id.",
             code="internal_error",
             request_id=getattr(self.resolver.lambda_context, "aws_request_id", None),
         )
@@ -190,7 +190,7 @@ def _unknown_parameters(app: Dispatcher) -> list[Fault]:
     known = app.parameters()
     if known is None or is_by_token(app.current_event.path):
         return []
-    detail = f"Known here: {', '.join(sorted(known))}." if known else "This path knows no parameters."
+    detail = f"Known parameters: {', '.join(sorted(known))}." if known else "This path takes no parameters."
     sent = app.current_event.query_string_parameters
     unknown = (line(name, _NAME_MAX_CHARS) for name in sent if name not in known)
     return [Fault(code="unknown_parameter", detail=detail, parameter=name) for name in unknown]

@@ -13,12 +13,16 @@ from siftline.api.http.problems import PROBLEM_JSON, GatewayMessage, Problem, ti
 T = TypeVar("T")
 BODY_PROBLEMS = (400, 413, 415)
 """What a route that takes a body may answer."""
-LOCATION = {"Location": {"description": "The path of what was made", "schema": {"type": "string"}}}
-NO_CONTENT = (HTTPStatus.NO_CONTENT.value, None, "Done; nothing to say")
+LOCATION = {"Location": {"description": "Path of the new resource", "schema": {"type": "string"}}}
+NO_CONTENT = (HTTPStatus.NO_CONTENT.value, None, "Done")
 _OF_THE_GATEWAY = frozenset({401, 403, 413, 429, 500, 503})
 """What API Gateway also answers by itself, before the application or in its place."""
-_RETRY_AFTER = {"Retry-After": {"description": "In how many seconds to ask again", "schema": {"type": "integer"}}}
-_CHALLENGE = {"WWW-Authenticate": {"description": "What is missing (RFC 6750)", "schema": {"type": "string"}}}
+_RETRY_AFTER = {
+    "Retry-After": {"description": "Seconds to wait before the next request", "schema": {"type": "integer"}}
+}
+_CHALLENGE = {
+    "WWW-Authenticate": {"description": "The authentication required (RFC 6750)", "schema": {"type": "string"}}
+}
 _HEADERS = {401: _CHALLENGE, 403: _CHALLENGE, 429: _RETRY_AFTER, 503: _RETRY_AFTER}
 
 

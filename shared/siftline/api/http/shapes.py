@@ -21,7 +21,7 @@ from siftline.kit.lines import line
 def _as_line(text: str) -> str:
     shown = line(text)
     if not shown:
-        raise ValueError("Nothing in it can be seen")
+        raise ValueError("Must contain a visible character")
     return shown
 
 
@@ -43,7 +43,7 @@ class Changes(Asked):
     @model_validator(mode="after")
     def _something(self) -> Self:
         if not self.model_fields_set:
-            raise ValueError(f"Name at least one of {', '.join(type(self).model_fields)}")
+            raise ValueError(f"Set at least one of {', '.join(type(self).model_fields)}")
         return self
 
     @classmethod
@@ -58,7 +58,7 @@ class Changes(Asked):
 
 
 class NothingAsked(Asked):
-    """The body of a request that has nothing to say: none, or an empty object."""
+    """An empty request body: none, or an empty object."""
 
 
 class Page(BaseModel):
@@ -67,26 +67,24 @@ class Page(BaseModel):
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     items: list[Any]
-    next: str | None = Field(
-        default=None, description="Pass it as `next` for the following page; null on the last, and where all is shown"
-    )
+    next: str | None = Field(default=None, description="Pass it as `next` to get the next page; null on the last page")
 
 
 class Cause(BaseModel):
-    """Why something is as it is: a stable code and a sentence for a person."""
+    """A reason: a stable code and a human-readable explanation."""
 
     code: str = Field(examples=["http_404"])
     detail: str = Field(examples=["The site answered that there is no such page (404)."])
 
 
 class Waiting(BaseModel):
-    """What something waits for."""
+    """What a job is waiting for."""
 
     code: str = Field(
-        description="`in_work`, `worker_lost`, `handed_out`, `in_turn` or `no_credit`; for what is put off, why",
+        description="`in_work`, `worker_lost`, `handed_out`, `in_turn` or `no_credit`; otherwise why it was postponed",
         examples=["http_503"],
     )
     until: datetime | None = Field(
-        default=None, description="When it is tried next; for `in_work`, when its worker counts as lost"
+        default=None, description="Time of the next attempt; for `in_work`, when its worker is considered lost"
     )
-    reason: str = Field(description="The same for a person", examples=["The site answered 503."])
+    reason: str = Field(description="Human-readable explanation", examples=["The site answered 503."])

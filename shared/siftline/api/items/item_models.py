@@ -29,7 +29,7 @@ Tags = Annotated[list[Label], Field(max_length=TAGS_MAX), AfterValidator(_distin
 
 
 class Status(StrEnum):
-    """How far reading has come."""
+    """Processing status of an item."""
 
     NEW = "NEW"
     PENDING = "PENDING"
@@ -39,7 +39,7 @@ class Status(StrEnum):
 
 
 class SaveItem(Asked):
-    """A page to be read."""
+    """A page to save."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"url": "https://example.org/story", "tags": ["energy"]}]}
@@ -47,120 +47,124 @@ class SaveItem(Asked):
 
     # Its length is judged with the rest of the address, so that every bad address gets the same code.
     url: str = Field(
-        description="http or https; https where it has no scheme",
+        description="http or https URL; https if it has no scheme",
         json_schema_extra={"maxLength": 8192},
         examples=["https://example.org/story"],
     )
-    tags: Tags = Field(default=[], description=f"Your own tags; added to those it has; the newest {TAGS_MAX} stay")
+    tags: Tags = Field(default=[], description=f"Your own tags, added to existing ones; the newest {TAGS_MAX} are kept")
     note: Note | None = Field(default=None, description="Your own note")
 
 
 class SavedItem(BaseModel):
-    """An item that was saved, now or before."""
+    """A saved item, new or existing."""
 
     id: UUID = Field(examples=[_ID])
-    content_id: UUID = Field(description="The page behind the item, shared by all who hold it", examples=[_ID])
+    content_id: UUID = Field(
+        description="Id of the page behind the item, shared by all users who have it", examples=[_ID]
+    )
     status: Status = Field(examples=["PENDING"])
     waiting: Waiting | None = Field(
-        default=None, description="Until when and why its reading is put off, where it cannot be tried now"
+        default=None, description="Until when and why processing is postponed, if it cannot start now"
     )
 
 
 class SaveItems(Asked):
-    """Pages to be read, each answered on its own."""
+    """Pages to save; each gets its own result."""
 
     items: Annotated[list[Any], Field(min_length=1, max_length=BATCH_MAX)] = Field(
-        description=f"1 to {BATCH_MAX} of what `POST /v1/items` takes",
+        description=f"1 to {BATCH_MAX} bodies of `POST /v1/items`",
         json_schema_extra={"items": {"$ref": "#/components/schemas/SaveItem"}},
         examples=[[{"url": "https://example.org/story"}]],
     )
 
 
 class BatchAnswer(BaseModel):
-    """What became of one entry of a batch."""
+    """The result of one entry of a batch."""
 
     status_code: int = Field(
-        description="What `POST /v1/items` would have answered: 202, 200, 409 or 422", examples=[202]
+        description="The status `POST /v1/items` would have returned: 202, 200, 409 or 422", examples=[202]
     )
     item: SavedItem | None = None
-    error: Cause | None = Field(default=None, description="Why it was refused")
+    error: Cause | None = Field(default=None, description="Why it was rejected")
 
 
 class BatchAnswers(BaseModel):
-    """One answer an entry, in the order of the request."""
+    """One result per entry, in the order of the request."""
 
     items: list[BatchAnswer]
 
 
 class Topic(BaseModel):
-    """What a page is about, and how surely."""
+    """A topic of a page, with its confidence."""
 
-    topic: str = Field(description="Its id in the file of topics", examples=["politics"])
-    score: float = Field(description="How surely; 0.3 is the default threshold", examples=[0.62])
+    topic: str = Field(description="Topic id", examples=["politics"])
+    score: float = Field(description="Confidence; the default threshold is 0.3", examples=[0.62])
 
 
 class Item(BaseModel):
-    """One page in the caller's hands."""
+    """A page in your collection."""
 
     id: UUID = Field(examples=[_ID])
     content_id: UUID = Field(examples=[_ID])
     url: str = Field(examples=["https://example.org/story"])
     status: Status
-    title: str | None = Field(description="Text, never HTML")
+    title: str | None = Field(description="Plain text, never HTML")
     author: str | None
     site_name: str | None
     image_url: str | None
     kind: str = Field(
-        description="`list`: a page of links; `note`: an entry without a page; `unsupported`: nothing that is read",
+        description="`list`: a page of links; `note`: a feed entry without a page; `unsupported`: an unreadable type",
         json_schema_extra={"enum": [*_KINDS]},
         examples=["article"],
     )
     lang: str | None = Field(description="ISO 639-1", examples=["en"])
     word_count: int | None
     reading_minutes: int | None = Field(
-        description="At 230 words a minute; 500 characters of Chinese or Japanese, 900 of Thai, Lao, Khmer or Burmese"
+        description="At 230 words per minute; Chinese and Japanese: 500 characters; Thai, Lao, Khmer and Burmese: 900"
     )
-    published_at: datetime | None = Field(description="As the page claims; null without a date that can be so")
+    published_at: datetime | None = Field(description="As stated by the page; null if there is no plausible date")
     undated: Cause | None = Field(
-        description="Why the date that is claimed is not used: `date_unreadable`, `date_ambiguous`, `date_implausible`"
+        description="Why the stated date is not used: `date_unreadable`, `date_ambiguous`, `date_implausible`"
     )
-    first_seen_at: datetime = Field(description="When it came to the caller")
-    sort_at: datetime = Field(description="The earlier of the two; lists are sorted by it, newest first")
+    first_seen_at: datetime = Field(description="When you first received it")
+    sort_at: datetime = Field(
+        description="The earlier of `published_at` and `first_seen_at`; lists are sorted by it, newest first"
+    )
     summary: str | None
     topics: list[Topic] | None = Field(
-        description="Everybody's, best first; null until analysed; none where your set of its source takes their place"
+        description="Default topics, best first; null until analysed; empty if your set for its source replaces them"
     )
     own_topics: list[Topic] | None = Field(
-        description="By your own topics (`/v1/topics`), best first; null without any, or until they were compared"
+        description="Your own topics (`/v1/topics`), best first; null if you have none or it was not compared yet"
     )
-    tags: list[str] = Field(description="The caller's own, then those found by reading")
-    own_tags: list[str] = Field(description="The caller's own")
+    tags: list[str] = Field(description="Your own tags, then automatic ones")
+    own_tags: list[str] = Field(description="Your own tags")
     note: str | None
-    source_id: UUID | None = Field(description="The source that brought it")
-    saved: bool = Field(description="Whether the caller saved it by hand")
+    source_id: UUID | None = Field(description="The source that delivered it")
+    saved: bool = Field(description="Whether you saved it yourself")
     read_at: datetime | None
     starred_at: datetime | None
     score: float | None = Field(
-        description="How relevant it is to the caller at this moment, from 0 to 1; null: not scored yet",
+        description="Current relevance to you, from 0 to 1; null: not scored yet",
         examples=[0.62],
     )
-    notice: Cause | None = Field(description="What limits what could be read")
-    error: Cause | None = Field(description="Why it is FAILED")
+    notice: Cause | None = Field(description="Why it was read only in part")
+    error: Cause | None = Field(description="Why processing failed")
     created_at: datetime
     updated_at: datetime
 
 
 class Duplicate(BaseModel):
-    """Another item of the caller's with the same text."""
+    """Another of your items with the same text."""
 
     id: UUID
     url: str
     title: str | None
-    original: bool = Field(description="Whether it is the one that was first; the others of the group point to it")
+    original: bool = Field(description="Whether it was the first of the group; the others refer to it")
 
 
 class Derivation(BaseModel):
-    """What made a derived value."""
+    """The model that produced a derived value."""
 
     kind: str = Field(examples=["summary"])
     model_id: str
@@ -169,14 +173,14 @@ class Derivation(BaseModel):
 
 
 class Vector(BaseModel):
-    """The vector by which it is found."""
+    """The vector used to find it by meaning."""
 
     model_version: str
     dimensions: int = Field(examples=[384])
 
 
 class TranscriptState(StrEnum):
-    """How the words of a video or audio were got, or why they are not there."""
+    """Where the transcript of a video or audio came from, or why there is none."""
 
     PAGE = "page"
     CAPTIONS = "captions"
@@ -191,110 +195,110 @@ class TranscriptState(StrEnum):
 
 
 class Transcript(BaseModel):
-    """The words of a video or audio. Where they were got, they are the last part of the item's text."""
+    """The transcript of a video or audio. If there is one, it is the last part of the item's text."""
 
     state: TranscriptState | None = Field(
-        description="`page`, `captions`, `youtube`, `feed` (got there), `generated` (by the audio model), `blocked` "
-        "(whoever has them refuses to be asked), `none`, `private` (the video itself is), `too_long`, `over_budget` "
+        description="`page`, `captions`, `youtube`, `feed` (found there), `generated` (by the audio model), `blocked` "
+        "(the site refuses our requests), `none`, `private` (the video is private), `too_long`, `over_budget` "
         "(not generated for that reason); null: not known yet"
     )
     source: str | None = Field(description="The caption file, the video's page, or the audio model")
     language: str | None = Field(examples=["en"])
-    next_try_at: datetime | None = Field(description="When they are looked for again, if they are")
+    next_try_at: datetime | None = Field(description="Time of the next attempt to find one, if any")
 
 
 class Recording(BaseModel):
     """A video or audio."""
 
-    url: str | None = Field(description="The file itself, where it is known", examples=["https://example.org/talk.mp3"])
+    url: str | None = Field(description="URL of the file itself, if known", examples=["https://example.org/talk.mp3"])
     media_type: str | None = Field(examples=["audio/mpeg"])
-    duration_s: float | None = Field(description="Seconds, as stated", examples=[1800])
+    duration_s: float | None = Field(description="Stated duration in seconds", examples=[1800])
     transcript: Transcript
 
 
 class Named(BaseModel):
-    """One whom an item names."""
+    """An entity named in an item."""
 
-    id: str = Field(description="The canonical id, or the temporary one as long as there is none")
+    id: str = Field(description="Canonical id, or the temporary one until there is one")
     kind: str = Field(description="`ORG`, `PER` or `LOC`", examples=["ORG"])
     name: str = Field(examples=["Acme Robotics, Inc."])
-    mentions: int = Field(description="How often it does")
+    mentions: int = Field(description="Number of mentions")
 
 
 class ItemDetail(Item):
-    """One page in the caller's hands, with all that is known of it."""
+    """A page in your collection with all its details."""
 
-    description: str | None = Field(description="As the page describes itself")
+    description: str | None = Field(description="The page's own description")
     text: str | None = Field(description="The main text, without markup")
-    recording: Recording | None = Field(description="The video or audio that the page is about")
-    waiting_until: datetime | None = Field(description="When it is tried next, if it waits for a time")
-    waiting_reason: str | None = Field(description="What it waits for")
-    reasons: list[Reason] = Field(description="What its score is made up of; empty where there is none yet")
-    entities: list[Named] = Field(description="Whom the text names, the most often named first")
+    recording: Recording | None = Field(description="The page's main video or audio")
+    waiting_until: datetime | None = Field(description="Time of the next attempt, if it waits for a time")
+    waiting_reason: str | None = Field(description="What it is waiting for")
+    reasons: list[Reason] = Field(description="The parts of its score; empty until scored")
+    entities: list[Named] = Field(description="Entities named in the text, most frequent first")
     duplicates: list[Duplicate]
     derivations: list[Derivation]
     vector: Vector | None
 
 
 class Items(Page):
-    """A page of a list."""
+    """A page of items."""
 
     items: list[Item]
 
 
 class ChangeItem(Changes):
-    """What to change; what is left out stays."""
+    """Changes; fields left out stay as they are."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"read": True, "tags": ["energy"]}]})
 
     read: StrictBool = Field(default=False, description="Whether it has been read")
     starred: StrictBool = Field(default=False, description="Whether it is starred")
-    tags: Tags = Field(default=[], description="Your own tags, replacing those before")
+    tags: Tags = Field(default=[], description="Your own tags; replaces existing ones")
     note: Note | None = Field(default=None, description="Your own note; null removes it")
 
 
 class ReprocessFrom(StrEnum):
-    """Where reading begins again."""
+    """Where processing restarts."""
 
     INGEST = "ingest"
     ANALYZE = "analyze"
 
 
 class Reprocess(Asked):
-    """Where to begin again."""
+    """Where to restart."""
 
     start: ReprocessFrom = Field(
         default=ReprocessFrom.INGEST,
         alias="from",
-        description="`ingest` fetches the page again; `analyze` reads the stored text again",
+        description="`ingest` fetches the page again; `analyze` analyses the stored text again",
     )
 
 
 class Step(BaseModel):
-    """One step of an item's walk."""
+    """One step in an item's processing."""
 
     at: datetime = Field(examples=[_TIME])
     job_type: str = Field(examples=["ingest_content"])
     job_id: UUID
     event: str = Field(
-        description="What came of it: `enqueued`, `recovered`, `claimed`, `completed`, `retry`, `deferred`, `failed`, "
+        description="Its outcome: `enqueued`, `recovered`, `claimed`, `completed`, `retry`, `deferred`, `failed`, "
         "`lease_expired`, `redriven` or `cancelled`",
         examples=["claimed"],
     )
     attempt: int
     duration_ms: int | None
     error: Cause | None
-    reason: str | None = Field(description="Why it came to be, where that is no error")
-    due_at: datetime | None = Field(description="When the next try is due, for a try that was put off")
+    reason: str | None = Field(description="Why it happened, if it is not an error")
+    due_at: datetime | None = Field(description="When the next attempt is due, for a postponed attempt")
 
 
 class Timeline(BaseModel):
-    """Every step of an item's walk, oldest first, and what it waits for now."""
+    """Every step in an item's processing, oldest first, and what it is waiting for now."""
 
     id: UUID
     status: Status
     waiting: Waiting | None
-    notice: Cause | None = Field(description="What limits its reading, such as `no_credit`")
-    undated: Cause | None = Field(description="Why the date that it claims is not used")
+    notice: Cause | None = Field(description="Why it was read only in part, such as `no_credit`")
+    undated: Cause | None = Field(description="Why the stated date is not used")
     error: Cause | None
     steps: list[Step]

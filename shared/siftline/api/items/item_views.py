@@ -13,22 +13,22 @@ from siftline.api.items.scores import reasons_of
 from siftline.jobs.credits_store import NO_CREDIT, NO_CREDIT_DETAIL
 
 _NOTICES = {
-    "insufficient_content": "The page holds too little text, or none that makes sense, to summarise or sort; a topic"
-    " it shows is its source's.",
-    "without_vector": "The embedding model gave nothing usable for this text: words find it, meaning does not yet. It"
-    " is asked again by itself.",
+    "insufficient_content": "The page has too little meaningful text to summarise or classify. Any topic shown comes"
+    " from its source.",
+    "without_vector": "The embedding model returned no usable vector for this text. Until it does, search finds it"
+    " by words only. We retry automatically.",
     NO_CREDIT: NO_CREDIT_DETAIL,
-    "page_unavailable": "The page itself could not be read; this is what its feed brought of it. It is asked for again "
-    "for some days, as long as the feed lists it.",
-    "consent_wall": "The site shows its page only to those who agree to be tracked; this is what else is known of it.",
-    "paywalled": "The rest is for the site's subscribers.",
-    "blocked_by_site": "The site does not let programs read its page; this is what its feed brought of it.",
-    "pdf_without_text": "The PDF holds only pictures of its pages, without text.",
+    "page_unavailable": "The page could not be read; this is the text from its feed. We retry for some days while the "
+    "feed lists it.",
+    "consent_wall": "The site shows this page only to visitors who accept tracking; this is what is known otherwise.",
+    "paywalled": "The rest is available only to the site's subscribers.",
+    "blocked_by_site": "The site blocks automated access to this page; this is the text from its feed.",
+    "pdf_without_text": "The PDF contains only images of its pages, no text.",
 }
 _UNDATED = {
     "date_unreadable": "cannot be read",
-    "date_ambiguous": "may be one of two days: nothing tells in which order day and month stand",
-    "date_implausible": "cannot be when it was published",
+    "date_ambiguous": "is ambiguous: the order of day and month is unknown",
+    "date_implausible": "is not plausible",
 }
 _WORDS_PER_MINUTE = 230
 # Where no spaces part words, characters are counted as such.
@@ -77,13 +77,13 @@ def undated_of(row: ItemRow) -> Cause | None:
     if row.undated_code is None:
         return None
     why = _UNDATED.get(row.undated_code, "is not used")
-    detail = f"The date that is claimed, \u201c{row.undated_claim}\u201d, {why}. When it was first seen counts."
+    detail = f"The stated date, \u201c{row.undated_claim}\u201d, {why}. The time it was first seen is used instead."
     return Cause(code=row.undated_code, detail=detail)
 
 
 def error_of(code: str | None, detail: str | None) -> Cause | None:
     """Return why something failed, in words."""
-    return None if code is None else Cause(code=code, detail=detail or "No more is known.")
+    return None if code is None else Cause(code=code, detail=detail or "No further details.")
 
 
 def reading_minutes(word_count: int | None, lang: str | None) -> int | None:
@@ -100,7 +100,7 @@ def _named(row: NamedRow) -> Named:
 def _wait(waiting: Waiting | None) -> dict[str, object]:
     """Return what an item waits for, without what is behind its reading: the timeline tells that."""
     if waiting is not None and waiting.code == "in_work":
-        return {"waiting_until": None, "waiting_reason": "It is being read now."}
+        return {"waiting_until": None, "waiting_reason": "It is being processed now."}
     return {"waiting_until": waiting and waiting.until, "waiting_reason": waiting and waiting.reason}
 
 

@@ -66,7 +66,7 @@ class ItemRoutes:
             one,
             summary="Update an item",
             operation_id="updateItem",
-            responses=responses((200, ItemDetail, "The item as it is now"), problems=(*BODY_PROBLEMS, 404)),
+            responses=responses((200, ItemDetail, "The updated item"), problems=(*BODY_PROBLEMS, 404)),
             tags=["items"],
         )(self.change)
         router.delete(
@@ -82,7 +82,7 @@ class ItemRoutes:
         self,
         caller: CurrentCaller,
         *,
-        status: Annotated[Status | None, Query(description="How far reading has come")] = None,
+        status: Annotated[Status | None, Query(description="Only items with this status")] = None,
         topic: ByTopic = None,
         tag: ByTag = None,
         source_id: BySource = None,

@@ -27,7 +27,7 @@ from siftline.kit.errors import PermanentError
 
 _KeyHeader = Annotated[
     str | None,
-    Header(alias="Idempotency-Key", pattern=r"^[\x21-\x7e]{1,255}$", description="Makes a repeated request harmless"),
+    Header(alias="Idempotency-Key", pattern=r"^[\x21-\x7e]{1,255}$", description="Makes retries of this request safe"),
 ]
 
 
@@ -88,7 +88,7 @@ class SaveRoutes:
     def router(self) -> Router:
         """Return the routes."""
         router = new_router()
-        saved = (202, SavedItem, "Saved; it will be read"), (200, SavedItem, "You hold this page already")
+        saved = (202, SavedItem, "Saved; it will be processed"), (200, SavedItem, "You already have this page")
         router.post(
             "/v1/items",
             summary="Save a page",
@@ -100,7 +100,7 @@ class SaveRoutes:
             "/v1/items/batch",
             summary="Save up to 500 pages",
             operation_id="saveItems",
-            responses=responses((200, BatchAnswers, "One answer an entry"), problems=BODY_PROBLEMS),
+            responses=responses((200, BatchAnswers, "One result per entry"), problems=BODY_PROBLEMS),
             tags=["items"],
         )(self.save_batch)
         return router
@@ -164,7 +164,7 @@ class SaveRoutes:
         return list(pages[:room]), len(pages[room:])
 
     def _full(self) -> str:
-        return f"You have saved {self._at_most} pages, which is the most: delete some first."
+        return f"You have reached the limit of {self._at_most} saved pages. Delete some first."
 
     def _batch_before(
         self, connection: Connection, user_id: UUID, key: str | None, digest: bytes, count: int
@@ -220,5 +220,5 @@ def _shown(saved: Saved) -> SavedItem:
 
 
 def _reused() -> ProblemError:
-    detail = "This Idempotency-Key was used for another request. Use a new key for a new request."
+    detail = "This Idempotency-Key was already used for a different request. Use a new key."
     return ProblemError(422, "idempotency_key_reused", detail)

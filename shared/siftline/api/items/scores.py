@@ -24,12 +24,16 @@ class Reason(BaseModel):
     """One part of a score."""
 
     code: str = Field(
-        description="`interest`, `history`, `topics`, `source` or `freshness`; others may come", examples=["interest"]
+        description="`interest`, `history`, `topics`, `source` or `freshness`; more may be added", examples=["interest"]
     )
-    detail: str = Field(description="In words", examples=['Near to your interest "solar energy" (likeness 0.24).'])
-    weight: float = Field(description="What it counts; all weights together are 1", examples=[0.2975])
+    detail: str = Field(
+        description="Human-readable explanation", examples=['Close to your interest "solar energy" (similarity 0.24).']
+    )
+    weight: float = Field(description="Its weight; all weights add up to 1", examples=[0.2975])
     value: float = Field(description="From 0 to 1", examples=[0.97])
-    points: float = Field(description="What it adds: `weight` times `value`; the score is their sum", examples=[0.2886])
+    points: float = Field(
+        description="Its contribution: `weight` times `value`; the score is the sum", examples=[0.2886]
+    )
 
 
 EVIDENCE_MIN = 1.0

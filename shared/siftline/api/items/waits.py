@@ -20,11 +20,11 @@ def waiting_of(job: LiveJobRow | None, *, notice_code: str | None = None) -> Wai
     if job.state == "processing":
         return _held(job)
     if job.put_off:
-        reason = job.error_message or "It is put off until then."
+        reason = job.error_message or "Postponed until then."
         return Waiting(code=job.waits_for or "put_off", until=job.due_at, reason=reason)
     if job.published:
-        return Waiting(code="handed_out", reason="Its message is on the queue; it is taken by the next free worker.")
-    reason = f"It is handed out in its turn; {job.outstanding} messages of the queue {job.queue} are out now."
+        return Waiting(code="handed_out", reason="Queued; the next free worker takes it.")
+    reason = f"Waiting its turn; the queue {job.queue} has {job.outstanding} messages outstanding."
     return Waiting(code="in_turn", reason=reason)
 
 
@@ -36,20 +36,22 @@ def put_off(job: LiveJobRow | None) -> Waiting | None:
 def why_then(job: LiveJobRow, waiting: Waiting) -> str:
     """Return in a phrase why a source, whose live job waits so, is asked next when it is."""
     if job.state == "processing":
-        return "it is being fetched"
+        return "being fetched now"
     if not job.put_off:
-        return "asked for: its fetch is queued" if job.waits_for == ASKED_FOR else "its fetch is queued"
+        return "requested: fetch queued" if job.waits_for == ASKED_FOR else "fetch queued"
     asked = re.fullmatch(r"http_(\d+)", waiting.code)
     if job.deferred and asked:
-        return f"the server asked to wait until then ({asked[1]})"
+        return f"the server asked us to wait until then ({asked[1]})"
     if job.deferred or waiting.code in _IN_TURN:
         return waiting.reason
-    return f"tried again after a failed try: {waiting.reason}"
+    return f"retry after a failed attempt: {waiting.reason}"
 
 
 def _held(job: LiveJobRow) -> Waiting:
     if job.lease_expired:
-        return Waiting(code="worker_lost", reason="The worker that had it was lost; the next sweep takes it up.")
-    after = "it fails" if job.attempts >= job.max_attempts else "it is tried again"
-    reason = f"A worker has it. Should that be lost, {after} when its lease ends; long work renews it."
+        return Waiting(code="worker_lost", reason="Its worker was lost; the next sweep requeues it.")
+    after = "it fails" if job.attempts >= job.max_attempts else "it is retried"
+    reason = (
+        f"A worker is processing it. If the worker is lost, {after} when the lease expires; long work renews the lease."
+    )
     return Waiting(code="in_work", until=job.lease_until, reason=reason)

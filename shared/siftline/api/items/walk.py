@@ -44,7 +44,7 @@ class WalkRoutes:
             summary="Reprocess an item",
             operation_id="reprocessItem",
             responses=responses(
-                (202, SavedItem, "It will be read again"),
+                (202, SavedItem, "It will be processed again"),
                 problems=(*BODY_PROBLEMS, 402, 404, 409),
                 headers={202: LOCATION},
             ),
@@ -94,9 +94,9 @@ class WalkRoutes:
             if held is None:
                 raise not_found("item")
             if start is ReprocessFrom.ANALYZE and not held.has_text:
-                raise conflict("no_text", "There is no stored text to analyse yet; begin with ingest.")
+                raise conflict("no_text", "There is no stored text to analyse yet; start from ingest.")
             if not me_store.has_credit(connection, caller.user_id):
-                raise ProblemError(402, NO_CREDIT, "Reading a page again costs a credit, and you have none left.")
+                raise ProblemError(402, NO_CREDIT, "Reprocessing a page costs one credit, and you have none left.")
             job = NewJob(
                 job_type=JobType.ANALYZE_CONTENT if start is ReprocessFrom.ANALYZE else JobType.INGEST_CONTENT,
                 subject_id=held.content_id,

@@ -13,13 +13,15 @@ ErrorCode = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class DeadJobView(BaseModel):
-    """One job that used up its attempts."""
+    """A job that has used up its attempts."""
 
     job_id: UUID
-    subject_id: UUID = Field(description="What it is about: a source, a content or a user")
-    park_id: UUID = Field(description="Names this parking; a message that carries it brings the job back, once")
+    subject_id: UUID = Field(description="Id of its source, content or user")
+    park_id: UUID = Field(description="Id of this parking; a message with it revives the job once")
     attempts: int
-    detail: str | None = Field(description="The last error, for a person", examples=["The site answered 503."])
+    detail: str | None = Field(
+        description="Human-readable description of the last error", examples=["The site answered 503."]
+    )
     failed_at: datetime
     parked_at: datetime | None = Field(description="When it was sent to the dead-letter queue; null: not yet")
 
@@ -31,24 +33,24 @@ class DeadCauseView(BaseModel):
     job_type: str = Field(examples=["analyze_content"])
     error_code: str = Field(examples=["http_503"])
     jobs: int
-    redrivable: int = Field(description="Those of them whose work no other job of the same subject does, or did since")
+    redrivable: int = Field(description="Jobs whose work no other job for the same subject is doing or has done since")
     oldest_at: datetime
     newest_at: datetime
-    samples: list[DeadJobView] = Field(description="The newest")
+    samples: list[DeadJobView] = Field(description="The newest ones")
 
 
 class DeadMessageView(BaseModel):
-    """One message that stands for no job."""
+    """A message that belongs to no job."""
 
     message_id: str
-    original_message_id: str | None = Field(description="The id it had on its queue")
-    detail: str | None = Field(description="What is wrong with it")
-    body: str = Field(description="Its beginning, control characters replaced")
+    original_message_id: str | None = Field(description="Message id on its original queue")
+    detail: str | None = Field(description="Human-readable description of the error")
+    body: str = Field(description="Beginning of the body, with control characters replaced")
     sent_at: datetime
 
 
 class DeadMessagesView(BaseModel):
-    """Malformed messages of one code."""
+    """Malformed messages with the same error code."""
 
     queue: Queue
     error_code: str = Field(
@@ -57,30 +59,30 @@ class DeadMessagesView(BaseModel):
     messages: int
     oldest_at: datetime
     newest_at: datetime
-    samples: list[DeadMessageView] = Field(description="The newest")
+    samples: list[DeadMessageView] = Field(description="The newest ones")
 
 
 class DeadLettersView(BaseModel):
-    """What was parked and why."""
+    """Parked jobs and malformed messages, by cause."""
 
-    causes: list[DeadCauseView] = Field(description="Parked jobs, from PostgreSQL, the most frequent cause first")
-    messages: list[DeadMessagesView] = Field(description="Malformed messages, looked for in SQS")
+    causes: list[DeadCauseView] = Field(description="Parked jobs from PostgreSQL, most frequent cause first")
+    messages: list[DeadMessagesView] = Field(description="Malformed messages found in SQS")
     not_all_seen: list[Queue] = Field(
-        description="Queues whose malformed messages may be more than shown: too many to look at, or SQS did not answer"
+        description="Queues that may have more malformed messages than shown: too many to read, or SQS did not answer"
     )
 
 
 class RedriveAsked(Asked):
-    """Which dead letters go back to work."""
+    """Which dead letters to redrive."""
 
     queue: Queue
-    error_code: ErrorCode | None = Field(default=None, description="Only this cause")
-    limit: StrictInt | None = Field(default=None, ge=1, le=1_000_000, description="At most so many, the oldest first")
-    dry_run: StrictBool = Field(default=False, description="Only count, from PostgreSQL")
+    error_code: ErrorCode | None = Field(default=None, description="Only jobs with this error code")
+    limit: StrictInt | None = Field(default=None, ge=1, le=1_000_000, description="Maximum number, oldest first")
+    dry_run: StrictBool = Field(default=False, description="Only count jobs in PostgreSQL")
 
 
 class CauseCountView(BaseModel):
-    """How many jobs of one cause."""
+    """Number of jobs with the same cause."""
 
     job_type: str = Field(examples=["analyze_content"])
     error_code: str = Field(examples=["http_503"])
@@ -88,15 +90,15 @@ class CauseCountView(BaseModel):
 
 
 class RedriveView(BaseModel):
-    """What a redrive did, or would do."""
+    """The result of a redrive or a dry run."""
 
     queue: Queue
     dry_run: bool
-    jobs: int = Field(description="Jobs that are pending again, with fresh attempts; in a dry run: would be")
+    jobs: int = Field(description="Jobs that are (dry run: would be) pending again, with all their attempts")
     causes: list[CauseCountView]
-    left: int = Field(description="Jobs of what was asked for that could still be redriven")
-    messages: int = Field(description="Malformed messages that were moved back; a dry run does not count them")
-    copies: int = Field(description="Copies deleted from the dead-letter queue, because their job is not dead any more")
+    left: int = Field(description="Matching jobs that can still be redriven")
+    messages: int = Field(description="Malformed messages moved back; not counted in a dry run")
+    copies: int = Field(description="Copies deleted from the dead-letter queue because their job is no longer dead")
     moved_by: Literal["sqs", "siftline"] | None = Field(
-        description="`sqs` moves everything back by itself after this answer, uncounted; null: no message was touched"
+        description="`sqs`: SQS moves all messages back after this response, uncounted; null: no message was moved"
     )

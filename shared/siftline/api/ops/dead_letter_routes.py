@@ -54,14 +54,12 @@ class DeadLetterRoutes:
             "/v1/ops/dead-letters/redrive",
             summary="Redrive dead letters",
             operation_id="redriveDeadLetters",
-            responses=responses((200, RedriveView, "What was, or would be, redriven"), problems=BODY_PROBLEMS),
+            responses=responses((200, RedriveView, "The result of the redrive or dry run"), problems=BODY_PROBLEMS),
             tags=["operations"],
         )(self.redrive)
         return router
 
-    def show(
-        self, queue: Annotated[Queue | None, Query(description="One queue; all of them without")] = None
-    ) -> DeadLettersView:
+    def show(self, queue: Annotated[Queue | None, Query(description="Only this queue")] = None) -> DeadLettersView:
         """Show parked jobs from PostgreSQL, malformed messages from SQS."""
         causes, jobs = self._dead_letters.causes(queue)
         samples: dict[tuple[str, str, str], list[DeadJobView]] = defaultdict(list)

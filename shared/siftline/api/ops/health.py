@@ -29,12 +29,12 @@ class Part(BaseModel):
 
 
 class HealthReport(BaseModel):
-    """Whether the system is well."""
+    """Health of the system."""
 
-    status: Literal["ok", "unavailable"] = Field(description="`unavailable` if any part is")
+    status: Literal["ok", "unavailable"] = Field(description="`unavailable` if any part is unavailable")
     parts: dict[str, Part] | None = Field(
         default=None,
-        description="With `deep=1`: database, queues, vectors, and the worker where one stands beside the API",
+        description="With `deep=1`: database, queues, vectors, and the worker if one runs beside the API",
         examples=[{"database": {"status": "ok"}}],
     )
 
@@ -60,7 +60,7 @@ class HealthRoutes:
             summary="Check health",
             operation_id="getHealth",
             responses=responses(
-                (200, HealthReport, "Well"), (503, HealthReport, "A part is away"), problems=(401, 403)
+                (200, HealthReport, "Healthy"), (503, HealthReport, "A part is unavailable"), problems=(401, 403)
             ),
             tags=["health"],
         )(self.show)
@@ -69,7 +69,7 @@ class HealthRoutes:
 
     def show(
         self,
-        deep: Annotated[bool, Query(description="Ask every part; needs a token with the scope ops")] = False,  # noqa: FBT002  # a query parameter
+        deep: Annotated[bool, Query(description="Check every part; requires a token with the scope ops")] = False,  # noqa: FBT002  # a query parameter
         authorization: Annotated[str | None, Header(alias="Authorization", include_in_schema=False)] = None,
         source_ip: Annotated[str, Depends(_source_ip_of)] = "",
     ) -> Response[HealthReport]:

@@ -30,17 +30,17 @@ class Depths(Protocol):
 
 
 class QueueView(BaseModel):
-    """One queue. SQS's own counts are approximate, and null while it does not answer."""
+    """A queue. Counts from SQS are approximate, and null while SQS does not answer."""
 
     name: str = Field(examples=["content-processing"])
     depth: int | None = Field(description="Messages ready to be received")
-    in_flight: int | None = Field(description="Messages being worked on")
-    delayed: int | None = Field(description="Messages held back for later")
-    dead_letters: int | None = Field(description="Messages on its dead-letter queue")
-    pending: int = Field(description="Jobs that nobody has taken yet, from PostgreSQL: handed out, waiting, or put off")
-    processing: int = Field(description="Jobs that a worker holds, from PostgreSQL")
-    oldest_age_s: float = Field(description="For how long its oldest due job has been waiting to be taken, in seconds")
-    oldest_running_s: float = Field(description="For how long its longest-held job has been in work, in seconds")
+    in_flight: int | None = Field(description="Messages being processed")
+    delayed: int | None = Field(description="Delayed messages")
+    dead_letters: int | None = Field(description="Messages in its dead-letter queue")
+    pending: int = Field(description="Jobs in PostgreSQL that no worker has claimed: handed out, waiting or postponed")
+    processing: int = Field(description="Jobs in PostgreSQL that a worker is processing")
+    oldest_age_s: float = Field(description="Time its oldest due job has been waiting, in seconds")
+    oldest_running_s: float = Field(description="Time its longest-running job has been running, in seconds")
 
 
 class JobCounts(BaseModel):
@@ -52,80 +52,80 @@ class JobCounts(BaseModel):
     completed: int = 0
     failed: int = 0
     cancelled: int = 0
-    delayed: int = Field(default=0, description="Pending ones that are put off to a later time")
-    oldest_age_s: float = Field(default=0, description="For how long the oldest due one has been waiting, in seconds")
-    oldest_running_s: float = Field(default=0, description="For how long the longest-held has been in work, in seconds")
+    delayed: int = Field(default=0, description="Pending jobs that are postponed")
+    oldest_age_s: float = Field(default=0, description="Time the oldest due job has been waiting, in seconds")
+    oldest_running_s: float = Field(default=0, description="Time the longest-running job has been running, in seconds")
 
 
 class BreakerView(BaseModel):
-    """Something that is set up wrongly: the jobs that need it wait, at no cost, until it serves again."""
+    """A misconfigured dependency: jobs that need it wait, without using up attempts, until it works again."""
 
     provider: str = Field(examples=["model"])
     error_code: str = Field(examples=["model_missing"])
     error_detail: str
-    probing: bool = Field(description="Whether a job is trying it right now")
-    next_try_s: float = Field(description="Until it is tried again, in seconds")
+    probing: bool = Field(description="Whether a job is trying it now")
+    next_try_s: float = Field(description="Time until the next try, in seconds")
 
 
 class DuplicatesView(BaseModel):
-    """How much of what was read in the last 24 hours had been read elsewhere."""
+    """Share of duplicates among the contents read in the last 24 hours."""
 
-    contents: int = Field(description="Contents that came in and were read")
-    exact: int = Field(description="Duplicates: the same text to the letter")
-    near: int = Field(description="Duplicates: nearly the same text")
-    url: int = Field(description="Duplicates: another address of a page, by its own word")
-    ratio: float = Field(description="The share of duplicates, between 0 and 1", examples=[0.07])
+    contents: int = Field(description="New contents that were read")
+    exact: int = Field(description="Duplicates with identical text")
+    near: int = Field(description="Duplicates with nearly identical text")
+    url: int = Field(description="Duplicates whose page declares another address as canonical")
+    ratio: float = Field(description="Share of duplicates, 0 to 1", examples=[0.07])
 
 
 class UnknownJobsView(BaseModel):
-    """Jobs that a newer release left, before this one was deployed again. They wait for that release, untouched."""
+    """Jobs left by a newer release before a rollback to this one. They wait, untouched, for that release."""
 
     job_type: str
     queue: str
-    jobs: int = Field(description="Those that wait, run, or have still to be parked")
+    jobs: int = Field(description="Jobs that are waiting, running or still to be parked")
 
 
 class QueuesView(BaseModel):
-    """All queues and all job types, and what holds jobs up."""
+    """All queues and job types, and what is blocking jobs."""
 
     queues: list[QueueView]
     jobs: list[JobCounts]
-    unknown_jobs: list[UnknownJobsView] = Field(description="Of a type, or in a queue, that this release does not know")
+    unknown_jobs: list[UnknownJobsView] = Field(description="Jobs of a type or in a queue unknown to this release")
     breakers: list[BreakerView]
     duplicates: DuplicatesView
 
 
 class SetAsideCount(BaseModel):
-    """How many rows a job type could not use, for one reason."""
+    """Number of rows a job type could not use, by reason."""
 
     job_type: str = Field(examples=["join_stories"])
-    kind: str = Field(description="Which kind of row it is", examples=["content"])
+    kind: str = Field(description="Type of the rows", examples=["content"])
     reason_code: str = Field(examples=["unusable_vector"])
     rows: int
 
 
 class SetAsideView(BaseModel):
-    """A row that a job could not use, so that it did the rest."""
+    """A row that a job could not use and skipped."""
 
     job_type: str = Field(examples=["join_stories"])
     kind: str = Field(examples=["content"])
     id: UUID
     reason_code: str = Field(examples=["unusable_vector"])
-    detail: str = Field(examples=["Its vector holds what is no number."])
-    times: int = Field(description="How often a job met it")
+    detail: str = Field(examples=["The vector contains a value that is not a number."])
+    times: int = Field(description="How often a job skipped it")
     first_at: datetime
     last_at: datetime
 
 
 class SetAsideList(Page):
-    """What jobs set aside: all of it counted by reason, and the newest rows."""
+    """Rows that jobs set aside: counts by reason, and the newest rows."""
 
     counts: list[SetAsideCount]
     items: list[SetAsideView]
 
 
 class QueueStats(BaseModel):
-    """Analysis by state."""
+    """Number of analysis jobs by state."""
 
     pending: int
     processing: int
@@ -154,14 +154,14 @@ class OpsRoutes:
             "/v1/ops/set-aside",
             summary="List rows that jobs set aside",
             operation_id="listSetAside",
-            responses=responses((200, SetAsideList, "Rows by reason, and the newest of them")),
+            responses=responses((200, SetAsideList, "Counts by reason, and the newest rows")),
             tags=["operations"],
         )(self.set_aside)
         router.get(
             "/admin/queue-stats",
             summary="Count analysis jobs by state",
             operation_id="getQueueStats",
-            responses=responses((200, QueueStats, "Analysis by state")),
+            responses=responses((200, QueueStats, "Analysis jobs by state")),
             tags=["operations"],
         )(self.queue_stats)
         return router

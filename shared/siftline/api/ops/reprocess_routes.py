@@ -18,21 +18,21 @@ Kind = Literal["language", "topics", "summary", "tags", "entities"]
 
 
 class ReprocessAsked(Asked):
-    """What is to be read again; without any limit all that a version made which makes nothing any more."""
+    """What to reprocess; without filters, everything produced by versions no longer in use."""
 
     kind: Kind | None = Field(default=None, description="Only for values of this kind")
     version: Annotated[str, StringConstraints(min_length=1, max_length=300)] | None = Field(
         default=None,
-        description="Only what this version made, the present one too",
+        description="Only values produced by this version, even if it is the current one",
         examples=["e5-small-int8-1/topics-2"],
     )
-    older_than: Time | None = Field(default=None, description="Only what was made before")
-    limit: StrictInt | None = Field(default=None, ge=1, le=10_000_000, description="At most so many contents")
-    dry_run: StrictBool = Field(default=False, description="Only count and price it")
+    older_than: Time | None = Field(default=None, description="Only values produced before this time")
+    limit: StrictInt | None = Field(default=None, ge=1, le=10_000_000, description="Maximum number of contents")
+    dry_run: StrictBool = Field(default=False, description="Only estimate amount and cost")
 
 
 class OutdatedView(BaseModel):
-    """What one version made."""
+    """Number of values produced by one version."""
 
     kind: str = Field(examples=["topics"])
     version: str = Field(examples=["e5-small-int8-1/topics-2"])
@@ -40,38 +40,38 @@ class OutdatedView(BaseModel):
 
 
 class PlanView(BaseModel):
-    """What is, or would be, read again, and what that costs."""
+    """What will (dry run: would) be reprocessed, and what that costs."""
 
     dry_run: bool
     contents: int
     by: list[OutdatedView]
-    credits: int = Field(description="What users pay for it: nothing")
-    usd: float = Field(description="What the language model is likely to cost; 0 without one")
-    llm_texts: int = Field(description="Texts that it is likely to be asked about")
-    work_s: float = Field(description="How long one worker reads, in seconds")
-    measured: bool = Field(description="Whether money and time follow from what was measured here")
+    credits: int = Field(description="Cost to users: always 0")
+    usd: float = Field(description="Estimated cost of the language model; 0 without one")
+    llm_texts: int = Field(description="Estimated number of texts for the language model")
+    work_s: float = Field(description="Estimated time for one worker, in seconds")
+    measured: bool = Field(description="Whether cost and time are estimated from measurements on this system")
 
 
 class RunView(BaseModel):
-    """A run, in contents."""
+    """A reprocessing run, counted in contents."""
 
     state: Literal["running", "completed", "cancelled"]
     kind: str | None
     version: str | None
     older_than: datetime | None
     limit: int | None
-    planned: int = Field(description="When it began")
-    enqueued: int = Field(description="Sent to be read so far")
-    live: int = Field(description="Of these on their way now")
-    failed: int = Field(description="Of these not read")
+    planned: int = Field(description="Number of contents at the start")
+    enqueued: int = Field(description="Queued so far")
+    live: int = Field(description="Of these, in progress")
+    failed: int = Field(description="Of these, failed")
     done: int
-    waits_for: str | None = Field(description="`budget`: today's money is spent; it goes on tomorrow (UTC)")
+    waits_for: str | None = Field(description="`budget`: today's budget is spent; it continues tomorrow (UTC)")
     started_at: datetime
     finished_at: datetime | None
 
 
 class RunsView(BaseModel):
-    """The run that is going, or else the last one."""
+    """The current run, or the last one."""
 
     run: RunView | None
 
@@ -87,16 +87,16 @@ class ReprocessRoutes:
         router, place, tags = new_router(), "/v1/ops/reprocess", ["operations"]
         router.post(
             place,
-            summary="Reprocess outdated readings",
+            summary="Reprocess outdated analyses",
             operation_id="startReprocess",
-            responses=responses((200, PlanView, "What is, or would be, read again"), problems=(*BODY_PROBLEMS, 409)),
+            responses=responses((200, PlanView, "The run, or the plan in a dry run"), problems=(*BODY_PROBLEMS, 409)),
             tags=tags,
         )(self.start)
         router.get(
             place,
             summary="Get the progress of reprocessing",
             operation_id="getReprocess",
-            responses=responses((200, RunsView, "The run")),
+            responses=responses((200, RunsView, "The current or last run")),
             tags=tags,
         )(self.show)
         router.delete(
@@ -125,7 +125,7 @@ class ReprocessRoutes:
     def cancel(self) -> Response[None]:
         """End the run."""
         if not self._reprocess.cancel():
-            raise conflict("no_run", "No run is going.")
+            raise conflict("no_run", "No run is in progress.")
         return Response(status_code=204)
 
 

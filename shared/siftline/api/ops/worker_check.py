@@ -36,7 +36,7 @@ def unbuildable(url: str, token: str = "") -> dict[str, str]:
         connection.request("GET", f"{parts.path.rstrip('/')}/health", headers=headers)
         answer = connection.getresponse()
         if answer.status == HTTPStatus.FORBIDDEN:
-            raise WorkerAwayError("The worker refuses to be asked: its WORKER_HEALTH_TOKEN is another.")
+            raise WorkerAwayError("The worker rejected the request: its WORKER_HEALTH_TOKEN is different.")
         state = json.loads(answer.read(_MAX_BYTES))
         found = state.get("unbuildable", {})
         return {str(name): str(reason) for name, reason in found.items()}

@@ -79,53 +79,55 @@ class Finder(Protocol):
 
 
 class FoundHighlight(BaseModel):
-    """Where words of the query stand. Nothing in it is HTML."""
+    """Where words of the query occur. Plain text, never HTML."""
 
     field: Literal["title", "summary", "text"] = Field(
-        description="Of `text` a passage is shown, with … where it is cut"
+        description="The field that matched; a passage of `text` is shown, with … where it is cut"
     )
-    text: str = Field(description="Plain text, to be escaped where it is shown")
+    text: str = Field(description="Plain text; escape it before showing it as HTML")
     marks: list[tuple[int, int]] = Field(
-        description="Parts to be marked, from and up to which character of `text` (Unicode code points), in order",
+        description="Ranges to highlight, in order: start and end (exclusive) in Unicode code points of `text`",
         examples=[[[4, 8]]],
     )
 
 
 class FoundItem(BaseModel):
-    """An item of the caller's that was found."""
+    """One of your items that matched."""
 
     id: UUID = Field(examples=[_ID])
     content_id: UUID = Field(examples=[_ID])
-    title: str | None = Field(description="Text, never HTML")
+    title: str | None = Field(description="Plain text, never HTML")
     url: str = Field(examples=["https://example.org/story"])
     score: float = Field(
-        description="hybrid: reciprocal ranks fused, 1 for what is first by meaning and by words; vectors: cosine "
-        "similarity; text: the share of the words that match, rare ones counting more"
+        description="hybrid: reciprocal rank fusion, 1 for the best match both by meaning and by words; vectors: "
+        "cosine similarity; text: the share of the words that match, weighted by rarity"
     )
     lang: str | None = Field(description="ISO 639-1", examples=["en"])
     summary: str | None
-    topics: list[Topic] | None = Field(description="Everybody's, best first")
-    own_topics: list[Topic] | None = Field(description="By your own topics, best first; null without any")
-    published_at: datetime | None = Field(description="As the page claims")
-    source_id: UUID | None = Field(description="The source that brought it")
-    highlights: list[FoundHighlight] = Field(description="Words of the query in it; none where meaning alone found it")
+    topics: list[Topic] | None = Field(description="Default topics, best first")
+    own_topics: list[Topic] | None = Field(description="Your own topics, best first; null if you have none")
+    published_at: datetime | None = Field(description="As stated by the page")
+    source_id: UUID | None = Field(description="The source that delivered it")
+    highlights: list[FoundHighlight] = Field(
+        description="Where the words of the query occur; empty if it was found by meaning only"
+    )
 
 
 class FoundItems(Page):
-    """What was found, best first."""
+    """Search results, best first."""
 
     items: list[FoundItem]
     mode: Literal["hybrid", "vectors", "text"] = Field(
-        description="By meaning and words; by meaning alone (similar items); by words alone"
+        description="hybrid: by meaning and words; vectors: by meaning (similar items); text: by words"
     )
     corrected: str | None = Field(
-        description="The query that was answered, where a word of yours is in none of your items and one like it is"
+        description="The corrected query, if one of its words occurs in none of your items and a similar word does"
     )
-    degraded: bool = Field(description="Whether only words were matched, because meaning could not be")
-    reason: Cause | None = Field(description="Why the answer is degraded")
+    degraded: bool = Field(description="Whether only words were matched because search by meaning was unavailable")
+    reason: Cause | None = Field(description="Why the result is degraded")
 
 
-_TYPED = 'What you look for, in your own words; "as a phrase", -without, this or that'
+_TYPED = 'Search query; supports "a phrase", -excluded and this or that'
 _Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=QUERY_MAX_CHARS)]
 
 
@@ -142,14 +144,14 @@ class SearchRoutes:
             "/v1/search",
             summary="Search your items",
             operation_id="searchItems",
-            responses=responses((200, FoundItems, "What was found")),
+            responses=responses((200, FoundItems, "Search results")),
             tags=["search"],
         )(self.search)
         router.get(
             "/v1/items/<item_id>/similar",
             summary="List similar items",
             operation_id="listSimilarItems",
-            responses=responses((200, FoundItems, "What was found"), problems=(404,)),
+            responses=responses((200, FoundItems, "Search results"), problems=(404,)),
             tags=["search"],
         )(self.similar)
         return router

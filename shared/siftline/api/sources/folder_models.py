@@ -14,11 +14,11 @@ FolderIds = Annotated[list[UUID], Field(max_length=500)]
 
 
 class NewFolder(Asked):
-    """A folder to be made."""
+    """A new folder."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "News"}]})
 
-    name: Name = Field(description="Unique among your folders, whatever its case", examples=["News"])
+    name: Name = Field(description="Unique among your folders, ignoring case", examples=["News"])
 
 
 class ChangeFolder(NewFolder):
@@ -35,11 +35,11 @@ class FolderName(BaseModel):
 class Folder(FolderName):
     """A folder of sources."""
 
-    sources: int = Field(description="How many sources are in it", examples=[12])
+    sources: int = Field(description="Number of sources in it", examples=[12])
     created_at: datetime
 
 
 class Folders(Page):
-    """All of them, by name."""
+    """All your folders, by name."""
 
     items: list[Folder]

@@ -31,14 +31,14 @@ class FolderRoutes:
             summary="Create a folder",
             operation_id="createFolder",
             status_code=201,
-            responses=responses((201, Folder, "Made"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}),
+            responses=responses((201, Folder, "Created"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}),
             tags=tags,
         )(self.make)
         router.get(
             "/v1/folders",
             summary="List your folders",
             operation_id="listFolders",
-            responses=responses((200, Folders, "All of them, by name")),
+            responses=responses((200, Folders, "All folders, by name")),
             tags=tags,
         )(self.browse)
         router.get(
@@ -52,7 +52,7 @@ class FolderRoutes:
             one,
             summary="Rename a folder",
             operation_id="updateFolder",
-            responses=responses((200, Folder, "The folder as it is now"), problems=(*BODY_PROBLEMS, 404, 409)),
+            responses=responses((200, Folder, "The renamed folder"), problems=(*BODY_PROBLEMS, 404, 409)),
             tags=tags,
         )(self.rename)
         router.delete(
@@ -72,7 +72,7 @@ class FolderRoutes:
             if not made:
                 raise _exists()
             if count >= self._at_most:
-                detail = f"You have {self._at_most} folders, which is the most: delete one first."
+                detail = f"You have reached the limit of {self._at_most} folders. Delete one first."
                 raise conflict("too_many_folders", detail)
             folder = _found(connection, caller.user_id, made[0])
         return answer(201, folder, location=f"/v1/folders/{folder.id}")
@@ -114,4 +114,4 @@ def _found(connection: Connection, user_id: UUID, folder_id: UUID) -> Folder:
 
 
 def _exists() -> ProblemError:
-    return conflict("folder_exists", "You have a folder of this name already, in whatever case: choose another.")
+    return conflict("folder_exists", "You already have a folder with this name (ignoring case). Choose another name.")

@@ -86,7 +86,7 @@ class Following:
         """Let a user follow a held source no longer; one that nobody follows is kept, but not polled."""
         sources_store.unsubscribe(connection, user_id, source.id)
         if source.subscribers == 1:
-            sources_store.deactivate(connection, source.id, reason="nobody follows it")
+            sources_store.deactivate(connection, source.id, reason="it has no followers")
             jobs.cancel(connection, [source.id])
         else:
             self.settle(connection, [source.id])

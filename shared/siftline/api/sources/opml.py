@@ -241,7 +241,7 @@ def _tags(text: str) -> Iterator[_Tag]:
             if len(attributes) > _ATTRIBUTES_MAX:
                 break
         yield _Tag(name.lower(), not slash, bool(slash) or empty, attributes)
-    raise ProblemError(422, "opml_too_complex", "The file is damaged, and holds too many tags to be mended.")
+    raise ProblemError(422, "opml_too_complex", "The file is damaged and has too many tags to repair.")
 
 
 class _Reading:
@@ -266,7 +266,7 @@ class _Reading:
         parser.EntityDeclHandler = _refuse_entity
         parser.Parse(body, True)  # noqa: FBT003 - expat takes it by place only
         if not self._opml:
-            raise _no_opml("The body is XML, but not OPML.")
+            raise _no_opml("The body is XML but not OPML.")
         return Subscriptions(self._found, self._empty)
 
     def of_damaged(self, text: str) -> Subscriptions:
@@ -293,7 +293,7 @@ class _Reading:
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         self._depth += 1
         if self._depth > _DEPTH_MAX or len(attributes) > _ATTRIBUTES_MAX:
-            raise ProblemError(422, "opml_too_complex", "The file is nested too deeply, or its outlines say too much.")
+            raise ProblemError(422, "opml_too_complex", "The file is nested too deeply, or its outlines are too large.")
         name = name.lower()
         self._opml = self._opml or (name == "opml" and self._depth == 1)
         if name == "outline":
@@ -306,7 +306,7 @@ class _Reading:
             self._open.pop()
             if self._lone is not None:
                 if len(self._empty) == self._most:
-                    raise ProblemError(422, "too_many_outlines", f"The file holds more than {self._most} folders.")
+                    raise ProblemError(422, "too_many_outlines", f"The file has more than {self._most} folders.")
                 self._empty.append(self._lone)
                 self._lone = None
 
@@ -326,7 +326,7 @@ class _Reading:
             self._open.append(None)
             return
         if len(self._found) == self._most:
-            raise ProblemError(422, "too_many_outlines", f"The file holds more than {self._most} subscriptions.")
+            raise ProblemError(422, "too_many_outlines", f"The file has more than {self._most} subscriptions.")
         folders = dict.fromkeys(folder for folder in self._folders if folder)
         self._folders.append(None)
         self._open.append(len(self._found))
@@ -361,7 +361,7 @@ def _minutes(said: str | None) -> int | None:
 
 
 def _refuse_entity(*_: object) -> None:
-    raise ProblemError(422, "opml_too_complex", "The file declares entities, which lists of feeds have no use for.")
+    raise ProblemError(422, "opml_too_complex", "The file declares XML entities, which are not allowed.")
 
 
 def _no_opml(detail: str) -> ProblemError:

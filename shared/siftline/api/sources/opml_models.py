@@ -9,7 +9,7 @@ from siftline.api.http.shapes import Cause
 
 
 class Outcome(StrEnum):
-    """What became of an outline."""
+    """The result for an outline."""
 
     SUBSCRIBED = "subscribed"
     ALREADY = "already"
@@ -19,20 +19,20 @@ class Outcome(StrEnum):
 
 
 class OutlineAnswer(BaseModel):
-    """What became of one outline that names an address."""
+    """The result for one outline with an address."""
 
     outcome: Outcome = Field(
-        description="`already`: you followed it before, and nothing but this changed: it is in its folders of the file "
-        "too; `merged`: an outline before this one names the same source, and the folders and topics of this one were "
-        "added; `duplicate`: one before names it, and this one adds nothing; `refused`: see `error`"
+        description="`already`: you already followed it, and it was only added to its folders in the file; `merged`: "
+        "an earlier outline names the same source, and the folders and topics of this one were added; "
+        "`duplicate`: an earlier outline names it, and this one adds nothing; `refused`: see `error`"
     )
-    title: str | None = Field(description="As the file calls it")
-    source_id: UUID | None = Field(default=None, description="The source that you follow now")
+    title: str | None = Field(description="Title given in the file")
+    source_id: UUID | None = Field(default=None, description="The source you now follow")
     error: Cause | None = Field(default=None, description="Why it cannot be followed")
 
 
 class OpmlAnswer(BaseModel):
-    """What became of a file, in its order."""
+    """The results of an import, in the order of the file."""
 
     subscribed: int = Field(examples=[12])
     already: int = Field(examples=[3])

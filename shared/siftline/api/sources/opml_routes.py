@@ -38,7 +38,7 @@ _SELECTOR_MAX_CHARS = 500
 _BACKFILL = 20
 _UNTYPED = Cause(
     code=AddressRefusedError.code,
-    detail="An OPML file may not name addresses of this machine: follow this one by typing it (POST /v1/sources).",
+    detail="An OPML file must not contain addresses on this machine. Follow this one with POST /v1/sources instead.",
 )
 
 
@@ -100,7 +100,7 @@ class OpmlRoutes:
             "/v1/opml",
             summary="Import an OPML file",
             operation_id="importOpml",
-            responses=responses((200, OpmlAnswer, "What became of each outline"), problems=(*BODY_PROBLEMS, 409)),
+            responses=responses((200, OpmlAnswer, "The result for each outline"), problems=(*BODY_PROBLEMS, 409)),
             tags=["sources"],
         )(self.take_in)
         return router
@@ -151,7 +151,7 @@ class OpmlRoutes:
             if not folders_store.put_by_name(
                 connection, caller.user_id, named, empty=read.empty_folders, at_most=self._folders_at_most
             ):
-                detail = f"You may have {self._folders_at_most} folders; with those of this file there would be more."
+                detail = f"The folders in this file would exceed your limit of {self._folders_at_most} folders."
                 raise conflict("too_many_folders", detail)
         self._hand_out(job_ids)
         return _answered(outlines, checked, sources)
@@ -159,7 +159,9 @@ class OpmlRoutes:
     def _bytes(self, upload: Upload) -> tuple[bytes, str | None]:
         """Return the file and, where the gateway made text of it, the encoding that it therefore has now."""
         if not _XML_TYPE.fullmatch(upload.content_type):
-            raise ProblemError(415, "unsupported_media_type", "The body must be text/x-opml or application/xml.")
+            raise ProblemError(
+                415, "unsupported_media_type", "The Content-Type must be text/x-opml or application/xml."
+            )
         if len(upload.body) > 2 * MAX_BYTES:  # not even decoded
             raise self._too_large()
         try:
@@ -171,7 +173,7 @@ class OpmlRoutes:
         return body, None if upload.encoded else "utf-8"
 
     def _beyond(self) -> Cause:
-        detail = f"You may follow {self._following.at_most} sources, and this is one more."
+        detail = f"This exceeds your limit of {self._following.at_most} sources."
         return Cause(code="too_many_sources", detail=detail)
 
     def _too_large(self) -> ProblemError:
@@ -201,7 +203,7 @@ class OpmlRoutes:
         With ``allow_loopback`` it may be, to be looked for among what is followed already.
         """
         if outline.bookmark:
-            return Cause(code="not_a_subscription", detail="The outline is a bookmark: it names no feed to follow.")
+            return Cause(code="not_a_subscription", detail="The outline is a bookmark without a feed to follow.")
         kind = SourceKind(outline.kind) if outline.kind in set(SourceKind) else None
         selector = (outline.selector or "")[:_SELECTOR_MAX_CHARS] if kind is SourceKind.WEB else None
         try:

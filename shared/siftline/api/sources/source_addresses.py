@@ -19,7 +19,7 @@ _FEED = re.compile(r"^\s*feed:(?=//)", re.IGNORECASE)
 
 
 class SourceKind(StrEnum):
-    """What is read at an address."""
+    """Type of a source."""
 
     RSS = "rss"
     WEB = "web"
@@ -60,7 +60,7 @@ def address_of(url: str, *, kind: SourceKind | None, selector: str | None = None
     if listing is not None:
         return _of_reddit(listing)
     if kind is SourceKind.REDDIT:
-        raise InvalidUrlError("The address names neither a subreddit nor a user of Reddit.")
+        raise InvalidUrlError("The address is neither a subreddit nor a Reddit user.")
     own_url = check_destination(url, allow_loopback=allow_loopback)
     key, shared = canonical_url(own_url), clean_url(own_url)
     if kind is not SourceKind.WEB:

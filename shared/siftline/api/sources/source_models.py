@@ -23,17 +23,17 @@ _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 
 Minutes = Annotated[StrictInt, Field(ge=5, le=10_080)]
 _EXACTLY = (
-    "Exactly how often you want it polled; the most frequent wish of all who follow it counts. Without any it follows "
-    "the rhythm in which it brings something, within the limits"
+    "Exact polling interval; the shortest of all followers applies. If none is set, the interval adapts to how often "
+    "the source publishes, within the limits"
 )
-_AT_MOST = "It need not be polled sooner again than this; counts if all who follow it say so"
-_AT_LEAST = "However rarely it brings something, it is polled again after this"
+_AT_MOST = "Minimum polling interval; applies if every follower sets one"
+_AT_LEAST = "Maximum polling interval, however rarely the source publishes"
 Selector = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 Topics = Annotated[list[Label], Field(max_length=20)]
 
 
 class FetchStatus(StrEnum):
-    """Where a source is in its round."""
+    """Fetch status of a source."""
 
     IDLE = "IDLE"
     QUEUED = "QUEUED"
@@ -42,7 +42,7 @@ class FetchStatus(StrEnum):
 
 
 class Health(StrEnum):
-    """Whether a source answers as it should."""
+    """Whether a source can be fetched."""
 
     ACTIVE = "active"
     DEGRADED = "degraded"
@@ -63,29 +63,29 @@ class Subscribe(Asked):
     )
 
     url: str = Field(
-        description="A feed, a site whose feed is to be found, a page or a listing of Reddit (`r/python`, `u/name`)",
+        description="A feed, a site (its feed is discovered), a web page or a Reddit listing (`r/python`, `u/name`)",
         json_schema_extra={"maxLength": 8192},
         examples=["https://example.org/feed.xml"],
     )
     kind: SourceKind | None = Field(
         default=None,
-        description="`rss` stands for RSS, Atom and JSON Feed, `web` for the article links of a page, `reddit` for a "
-        "subreddit or a user; without it Reddit's listings are `reddit` and all else is `rss`",
+        description="`rss`: RSS, Atom or JSON Feed; `web`: the article links of a page; `reddit`: a subreddit or a "
+        "user. Default: `reddit` for Reddit listings, otherwise `rss`",
     )
     selector: Selector | None = Field(
         default=None,
-        description="A CSS selector of the links to follow, for `web` only; without it they are found by themselves",
+        description="CSS selector for the links to follow, for `web` only; by default links are detected automatically",
         examples=["main h3 a"],
     )
-    title: Name | None = Field(default=None, description="Your own name for it")
-    topics: Topics = Field(default=[], description="Your own topics, for items that have none yet")
-    folder_ids: FolderIds = Field(default=[], description="Folders of yours to put it in")
+    title: Name | None = Field(default=None, description="Your own title for it")
+    topics: Topics = Field(default=[], description="Your own topics, for items that have no topics yet")
+    folder_ids: FolderIds = Field(default=[], description="Your folders to put it in")
     refresh_minutes: Minutes | None = Field(default=None, description=_EXACTLY)
     refresh_min_minutes: Minutes | None = Field(default=None, description=_AT_MOST)
     refresh_max_minutes: Minutes | None = Field(default=None, description=_AT_LEAST)
     first_import: Annotated[str, StringConstraints(pattern=r"^(skip|all|newest:[1-9][0-9]{0,5})$")] | None = Field(
         default=None,
-        description="How much of the first import is analysed; counts for whoever subscribes first",
+        description="How much of the first import is analysed; only the first subscriber's choice applies",
         examples=["newest:10"],
     )
 
@@ -93,68 +93,70 @@ class Subscribe(Asked):
     @classmethod
     def _for_pages_only(cls, selector: str | None, info: ValidationInfo) -> str | None:
         if selector is not None and info.data.get("kind") is not SourceKind.WEB:
-            raise ValueError("Only sources of the kind web have a selector")
+            raise ValueError("Only sources of the kind web can have a selector")
         return selector
 
 
 class Choose(Asked):
-    """One of a source's candidates."""
+    """The candidate to choose."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"url": "https://example.org/world.xml"}]})
 
-    url: str = Field(description="As it stands among them")
+    url: str = Field(description="URL of one of the source's `candidates`")
 
 
 class Candidate(BaseModel):
-    """A feed that a site's page names."""
+    """A feed that the site's page links to."""
 
     url: str = Field(examples=["https://example.org/world.xml"])
-    title: str = Field(description="As the page calls it, possibly empty", examples=["World"])
+    title: str = Field(description="Title given by the page; may be empty", examples=["World"])
     media_type: str | None = Field(examples=["application/rss+xml"])
 
 
 class ChangeSource(Changes):
-    """What to change about your subscription; what is left out stays."""
+    """Changes to your subscription; fields left out stay as they are."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Local news", "refresh_minutes": 30}]})
 
-    title: Name | None = Field(default=None, description="Your own name for it; null takes the feed's")
-    topics: Topics = Field(default=[], description="Your own topics, replacing those before")
-    folder_ids: FolderIds = Field(default=[], description="The folders that it is in, replacing those before")
+    title: Name | None = Field(default=None, description="Your own title for it; null uses the feed's")
+    topics: Topics = Field(default=[], description="Your own topics; replaces existing ones")
+    folder_ids: FolderIds = Field(default=[], description="The folders it is in; replaces existing ones")
     refresh_minutes: Minutes | None = Field(default=None, description=_EXACTLY)
     refresh_min_minutes: Minutes | None = Field(default=None, description=_AT_MOST)
     refresh_max_minutes: Minutes | None = Field(default=None, description=_AT_LEAST)
 
 
 class Subscribed(BaseModel):
-    """A source that is followed, now or before."""
+    """A followed source, new or existing."""
 
     id: UUID = Field(examples=[_ID])
     status: FetchStatus
     health: Health
     items: int = Field(
-        description="How many of the items that it had became yours by this; 0 where you followed it before",
+        description="Number of its existing items added to yours; 0 if you already followed it",
         examples=[0],
     )
 
 
 class Source(BaseModel):
-    """A source the caller follows, with its health."""
+    """A source you follow, with its health."""
 
     id: UUID = Field(examples=[_ID])
     kind: str = Field(examples=["rss"])
-    url: str = Field(description="As it was given")
-    selector: str | None = Field(description="Which links of the page are followed, where that was said")
-    feed_url: str | None = Field(description="The feed that was found there, which is polled in its place")
-    candidates: list[Candidate] = Field(description="The feeds of which one has to be chosen (`several_feeds`)")
-    resolved_url: str | None = Field(description="Where it says to have moved to for good; polled once that held")
+    url: str = Field(description="As you entered it")
+    selector: str | None = Field(description="CSS selector for the links to follow, if one was set")
+    feed_url: str | None = Field(description="The feed discovered there, which is polled instead")
+    candidates: list[Candidate] = Field(description="The feeds to choose from (`several_feeds`)")
+    resolved_url: str | None = Field(
+        description="Target of its permanent redirect; polled once the redirect has proved stable"
+    )
     site_url: str | None
-    title: str | None = Field(description="The caller's name for it, else the feed's")
-    topics: list[str] = Field(description="The caller's own")
-    folders: list[FolderName] = Field(description="The caller's folders that it is in, by name")
-    refresh_minutes: int = Field(description="How often it is polled")
-    own_refresh_minutes: int | None = Field(description="How often the caller wants it polled")
-    own_refresh_min_minutes: int | None = Field(description="The caller's limits of it")
+    title: str | None = Field(description="Your title for it, otherwise the feed's")
+    topics: list[str] = Field(description="Your own topics")
+    folders: list[FolderName] = Field(description="Your folders that contain it, by name")
+    refresh_minutes: int = Field(description="Current polling interval")
+    own_refresh_minutes: int | None = Field(description="Your exact polling interval")
+    own_refresh_min_minutes: int | None = Field(description="Your minimum polling interval")
     own_refresh_max_minutes: int | None
     status: FetchStatus
     health: Health
@@ -162,21 +164,24 @@ class Source(BaseModel):
     last_fetch_at: datetime | None
     last_success_at: datetime | None
     next_fetch_at: datetime | None = Field(
-        description="When it is asked next: now while its fetch is queued or in work; null while it is not polled"
+        description="Time of the next poll: now while a fetch is queued or running; null while it is not polled"
     )
     next_fetch_reason: str = Field(
-        description="Why then, or why it is not polled", examples=["new entries about 4 times a day: every 3 hours"]
+        description="Reason for that time, or why it is not polled",
+        examples=["new entries about 4 times a day: every 3 hours"],
     )
-    waiting_until: datetime | None = Field(description="When its fetch is tried next, or its worker counts as lost")
-    waiting_reason: str | None = Field(description="What its fetch waits for")
+    waiting_until: datetime | None = Field(
+        description="Time of the next fetch attempt, or when its worker is considered lost"
+    )
+    waiting_reason: str | None = Field(description="What its fetch is waiting for")
     last_error: Cause | None
-    skipped_entries: int = Field(description="Entries of the last fetch that could not be used")
-    imported_at: datetime | None = Field(description="When the first import was done")
-    items: int = Field(description="How many of the caller's items it brought or lists too")
+    skipped_entries: int = Field(description="Number of unusable entries in the last fetch")
+    imported_at: datetime | None = Field(description="When the first import finished")
+    items: int = Field(description="Number of your items that it delivered or also lists")
     subscribed_at: datetime
 
 
 class Sources(Page):
-    """A page of a list."""
+    """A page of sources."""
 
     items: list[Source]

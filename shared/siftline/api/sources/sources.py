@@ -59,7 +59,7 @@ class SourceRoutes:
         """Return the routes."""
         router = new_router()
         tags, one = ["sources"], "/v1/sources/<source_id>"
-        followed = (202, Subscribed, "Followed; it will be fetched"), (200, Subscribed, "You follow it already")
+        followed = (202, Subscribed, "Followed; it will be fetched"), (200, Subscribed, "You already follow it")
         router.post(
             "/v1/sources",
             summary="Follow a source",
@@ -74,7 +74,7 @@ class SourceRoutes:
             responses=responses((200, Sources, "A page of the list")),
             tags=tags,
         )(self.browse)
-        shown, there = (200, Source, "The source as it is now"), {404}
+        shown, there = (200, Source, "The updated source"), {404}
         router.get(
             one,
             summary="Get a source",
@@ -108,7 +108,8 @@ class SourceRoutes:
             summary="Fetch a source now",
             operation_id="refreshSource",
             responses=responses(
-                (202, Source, "It is fetched now, or when `next_fetch_reason` says"), problems=(404, 409)
+                (202, Source, "It will be fetched now, or at the time explained by `next_fetch_reason`"),
+                problems=(404, 409),
             ),
             tags=tags,
         )(self.refresh)
@@ -137,7 +138,7 @@ class SourceRoutes:
         )
         with self._database.transaction() as connection:
             if self._following.beyond(connection, caller.user_id, [wish.address.key]):
-                detail = f"You follow {self._following.at_most} sources, which is the most: leave one first."
+                detail = f"You have reached the limit of {self._following.at_most} sources. Unfollow one first."
                 raise conflict("too_many_sources", detail)
             followed, job_ids = self._follow(connection, caller, wish)
             if followed.fresh and body.folder_ids:
@@ -151,7 +152,7 @@ class SourceRoutes:
         with self._database.transaction() as connection:
             site = self._find(connection, caller, source_id)
             if body.url not in [candidate.url for candidate in site.candidates]:
-                detail = "This is none of the source's candidates."
+                detail = "This is not one of the source's candidates."
                 raise faulty([Fault(code="not_a_candidate", detail=detail, pointer="#/url")], "not_a_candidate")
             # The page named it: on this machine it may stay at the very origin that was typed.
             own = store.typed_origin(connection, source_id)
@@ -179,8 +180,8 @@ class SourceRoutes:
         self,
         caller: CurrentCaller,
         *,
-        health: Annotated[Health | None, Query(description="Only sources of this health")] = None,
-        folder_id: Annotated[UUID | None, Query(description="Only sources in this folder of yours")] = None,
+        health: Annotated[Health | None, Query(description="Only sources with this health")] = None,
+        folder_id: Annotated[UUID | None, Query(description="Only sources in this folder")] = None,
         limit: Limit = DEFAULT_LIMIT,
         next: Next = None,  # noqa: A002  # the parameter's name in the API
     ) -> Sources:
@@ -222,7 +223,7 @@ class SourceRoutes:
         """Queue a fetch."""
         with self._database.transaction() as connection:
             if self._take(connection, caller, source_id).health == Health.INACTIVE:
-                raise conflict("source_inactive", "This source is switched off; reset its health to poll it again.")
+                raise conflict("source_inactive", "This source is deactivated. Reset its health to poll it again.")
             job_ids = self._fetch(connection, caller, source_id)
             source = self._find(connection, caller, source_id)
         self._hand_out(job_ids)
@@ -233,7 +234,7 @@ class SourceRoutes:
         with self._database.transaction() as connection:
             self._take(connection, caller, source_id)
             job_ids = self._fetch(connection, caller, source_id)
-            following_store.revive(connection, [source_id], reason="health was reset by hand")
+            following_store.revive(connection, [source_id], reason="its health was reset")
             source = self._find(connection, caller, source_id)
         self._hand_out(job_ids)
         return source
@@ -243,9 +244,9 @@ class SourceRoutes:
         with self._database.transaction() as connection:
             taken = self._take(connection, caller, source_id)
             if taken.subscribers > 1 and Scope.OPS not in caller.scopes:
-                detail = "Others follow this source too, so it cannot be switched off; unsubscribe instead."
+                detail = "Other users follow this source too, so it cannot be deactivated. Unfollow it instead."
                 raise conflict("source_shared", detail)
-            store.deactivate(connection, source_id, reason="switched off by hand")
+            store.deactivate(connection, source_id, reason="deactivated by a user")
             jobs.cancel(connection, [source_id])
             return self._find(connection, caller, source_id)
 
@@ -293,7 +294,7 @@ def _check_limits(least: int | None, most: int | None) -> None:
 
 def _put(connection: Connection, caller: Caller, source_id: UUID, folder_ids: Sequence[UUID]) -> None:
     own = folders_store.put_source(connection, caller.user_id, source_id, folder_ids)
-    detail = "There is no such folder among yours"
+    detail = "You have no such folder"
     faults = [
         Fault(code="unknown_folder", detail=detail, pointer=f"#/folder_ids/{place}")
         for place, folder_id in enumerate(folder_ids)

@@ -20,19 +20,21 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}")
 TopicId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 Description = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 Example = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=600)]
-_IN_WORDS = "What it is about, by language (ISO 639): the name, then a list of things, parted by commas"
+_IN_WORDS = "Description by language (ISO 639): the name, then a comma-separated list of things it covers"
 
 
 class OwnTopic(Asked):
-    """A topic of one's own."""
+    """One of your own topics."""
 
-    id: TopicId = Field(description="Yours; that of a default topic takes its place", examples=["seafaring"])
+    id: TopicId = Field(
+        description="Your own id; the id of a default topic overrides that topic", examples=["seafaring"]
+    )
     descriptions: dict[str, Description] = Field(
         description=_IN_WORDS, min_length=1, max_length=LANGUAGES_MAX, examples=[{"en": "Seafaring: ports, ferries"}]
     )
     examples: dict[str, list[Example]] = Field(
         default={},
-        description=f"Texts that belong there, by language; at most {EXAMPLES_MAX} in all",
+        description=f"Example texts by language; at most {EXAMPLES_MAX} in total",
         max_length=LANGUAGES_MAX,
         examples=[{"en": ["Two ferries collided in fog off the harbour wall."]}],
     )
@@ -42,55 +44,55 @@ Topics = Annotated[list[OwnTopic], Field(max_length=TOPICS_MAX)]
 
 
 class ChangeTopics(Asked):
-    """All topics of one's own, replacing those before."""
+    """All your own topics; replaces existing ones."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"topics": [{"id": "seafaring", "descriptions": {"en": "Seafaring: ports"}}]}]}
     )
 
-    topics: Topics = Field(description="None of them: your own topics, and what they found, are gone")
+    topics: Topics = Field(description="An empty list deletes your own topics and their results")
 
 
 class ChangeSourceTopics(Asked):
-    """What counts for what one source brings, replacing what was said before."""
+    """The topics that apply to one source; replaces existing settings."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"only": ["sport", "politics"]}]})
 
     only: Annotated[list[TopicId], Field(min_length=1, max_length=100)] | None = Field(
         default=None,
-        description="Only these topics count there, default ones or your own, and stand in place of the shared ones; "
-        "null: all",
+        description="Only these topics apply there, default ones or your own, and replace the shared ones; "
+        "null: all topics",
     )
-    topics: Topics = Field(default=[], description="Topics of your own that are for this source only")
+    topics: Topics = Field(default=[], description="Your own topics for this source only")
 
 
 class DefaultTopic(BaseModel):
-    """A topic that everybody's texts are sorted into."""
+    """A topic used for all users."""
 
     id: str = Field(examples=["politics"])
-    descriptions: dict[str, str] = Field(description="What it is about, by language")
+    descriptions: dict[str, str] = Field(description="Description by language")
 
 
 class TopicsView(BaseModel):
-    """The topics by which the caller's items are sorted."""
+    """The topics your items are classified by."""
 
-    default: list[DefaultTopic] = Field(description="Everybody's; empty until the first text has been analysed")
-    own: list[OwnTopic] = Field(description="The caller's own")
-    updated_at: datetime | None = Field(description="When the caller's own were changed last")
-    pending: int = Field(description="How many of the caller's items are still to be compared with their topics")
-    notice: Cause | None = Field(description="Why the caller's own topics find nothing; null: they are compared")
+    default: list[DefaultTopic] = Field(description="Default topics; empty until the first text has been analysed")
+    own: list[OwnTopic] = Field(description="Your own topics")
+    updated_at: datetime | None = Field(description="When your own topics were last changed")
+    pending: int = Field(description="Number of your items not yet compared with your own topics")
+    notice: Cause | None = Field(description="Why your own topics are not compared; null: they are")
 
 
 class SourceTopicsView(BaseModel):
-    """What counts for what one source brings the caller."""
+    """The topics that apply to one of your sources."""
 
-    only: list[str] | None = Field(description="Only these topics count; null: all")
-    topics: list[OwnTopic] = Field(description="The caller's own topics for this source")
+    only: list[str] | None = Field(description="Only these topics apply; null: all topics")
+    topics: list[OwnTopic] = Field(description="Your own topics for this source")
     unknown: list[str] = Field(
-        description="Those of `only` that there are no more, among the default topics and the caller's own: they count "
-        "nothing, and where there is no other, all topics count"
+        description="Topics in `only` that no longer exist, neither as a default topic nor as your own: they are "
+        "ignored, and if no other is left, all topics apply"
     )
-    notice: Cause | None = Field(description="Why what is said here does not count, or not all of it; null: it does")
+    notice: Cause | None = Field(description="Why these settings do not apply, or only in part; null: they apply")
     updated_at: datetime | None
 
 
@@ -100,18 +102,18 @@ def faults_of(topics: Sequence[OwnTopic]) -> Iterator[Fault]:
     for place, topic in enumerate(topics):
         there = f"#/topics/{place}"
         if topic.id in ids[:place]:
-            yield Fault(code="duplicate_topic", detail="There is another topic of this id", pointer=f"{there}/id")
+            yield Fault(code="duplicate_topic", detail="Another topic has this id", pointer=f"{there}/id")
         for language, text in topic.descriptions.items():
             if not any(map(str.isalpha, text)):
                 pointer = f"{there}/descriptions/{_step(language)}"
-                yield Fault(code="no_letter", detail="A description needs a letter", pointer=pointer)
+                yield Fault(code="no_letter", detail="A description must contain a letter", pointer=pointer)
         for name, languages in (("descriptions", topic.descriptions), ("examples", topic.examples)):
             for language in languages:
                 if not _LANGUAGE.fullmatch(language):
-                    detail = "Languages are named by ISO 639: two or three small letters"
+                    detail = "Must be an ISO 639 language code: two or three lower-case letters"
                     yield Fault(code="invalid_language", detail=detail, pointer=f"{there}/{name}/{_step(language)}")
         if sum(map(len, topic.examples.values())) > EXAMPLES_MAX:
-            detail = f"At most {EXAMPLES_MAX} examples of a topic, in all languages together"
+            detail = f"At most {EXAMPLES_MAX} examples per topic, across all languages"
             yield Fault(code="too_many_examples", detail=detail, pointer=f"{there}/examples")
 
 

@@ -40,7 +40,7 @@ class TopicRoutes:
         """Return the routes."""
         router = new_router()
         own, of_source = "/v1/topics", "/v1/sources/<source_id>/topics"
-        shown = (200, TopicsView, "The topics as they are now")
+        shown = (200, TopicsView, "The topics")
         router.get(
             own,
             summary="Get the default topics and your own",
@@ -55,7 +55,7 @@ class TopicRoutes:
             responses=responses(shown, problems=BODY_PROBLEMS),
             tags=["topics"],
         )(self.replace)
-        of_one = (200, SourceTopicsView, "What counts for this source now")
+        of_one = (200, SourceTopicsView, "The topics that apply to this source")
         router.get(
             of_source,
             summary="Get the topics of a source",
@@ -137,7 +137,7 @@ class TopicRoutes:
         return [
             Fault(
                 code="topic_in_use",
-                detail=f"The source {source_id} is kept to the topic {topic}; change what counts for it first",
+                detail=f"The source {source_id} is limited to the topic {topic}; change its topics first",
                 pointer="#/topics",
             )
             for source_id, topic in topics_store.kept_to(connection, user_id)
@@ -150,7 +150,7 @@ class TopicRoutes:
         profile = reading_profile_store.told(connection)
         known = topics_store.own_ids(connection, user_id) | {topic.id for topic in body.topics}
         known |= frozenset() if profile is None else profile.topic_ids
-        detail = "There is no such topic among the default ones and your own"
+        detail = "No such topic among the default topics and your own"
         return [
             Fault(code="unknown_topic", detail=detail, pointer=f"#/only/{place}")
             for place, topic in enumerate(body.only or [])
@@ -183,8 +183,8 @@ def _source_view(connection: Connection, user_id: UUID, source_id: UUID) -> Sour
     notice = _not_compared(connection)
     if notice is None and unknown:
         all_of_them = len(unknown) == len(found.only_topics or [])
-        means = "so that all topics count" if all_of_them else "and the others alone count"
-        detail = f"Topics to which the source is kept are no more ({', '.join(unknown)}), {means}."
+        means = "so all topics apply" if all_of_them else "so only the others apply"
+        detail = f"The source is limited to topics that no longer exist ({', '.join(unknown)}), {means}."
         notice = Cause(code="unknown_topic", detail=detail)
     return SourceTopicsView(
         only=found.only_topics, topics=topics, unknown=unknown, notice=notice, updated_at=found.updated_at
@@ -196,5 +196,5 @@ def _not_compared(connection: Connection) -> Cause | None:
     version = embedding_store.active(connection)
     if version is None or not version.over_api:
         return None
-    detail = "The vectors that are kept are of a model over an API; own topics cannot be compared with these."
+    detail = "Your own topics cannot be compared: the vectors come from an embedding model behind an API."
     return Cause(code="own_topics_not_compared", detail=detail)

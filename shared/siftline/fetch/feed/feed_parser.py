@@ -33,7 +33,7 @@ def parse(body: bytes, *, url: str, content_type: str = "", max_entries: int = 5
         tree = tree_of(body, content_type)
         draft = read_feed(tree, url=url, max_entries=max_entries) or _by_feedparser(body, url, content_type)
         if draft is None:
-            raise NotAFeedError("The address holds neither an RSS, Atom, RDF nor JSON feed.")
+            raise NotAFeedError("The address is not an RSS, Atom, RDF or JSON feed.")
         return finish(draft, url=url)
 
 

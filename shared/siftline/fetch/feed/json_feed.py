@@ -92,9 +92,9 @@ def parse_json(body: bytes, *, url: str, max_entries: int) -> Feed:
     try:
         feed = _Feed.model_validate(_value(body.removeprefix(b"\xef\xbb\xbf")))
     except ValueError as error:  # a ValidationError is one
-        raise NotAFeedError("The address holds JSON that is not a JSON Feed.") from error
+        raise NotAFeedError("The address returned JSON that is not a JSON Feed.") from error
     if "jsonfeed.org/version/" not in feed.version:
-        raise NotAFeedError("The address holds JSON that is not a JSON Feed.")
+        raise NotAFeedError("The address returned JSON that is not a JSON Feed.")
     entries, skipped = [], max(0, len(feed.items) - max_entries)
     inherited = _names([*feed.authors, feed.author])
     dates = Dates(feed.language, lambda: (raw.get("date_published") for raw in feed.items if isinstance(raw, dict)))

@@ -221,7 +221,7 @@ class _Repair:
         for name, double, single in _ENTITY.findall(subset):
             value = _REFERENCE.sub(_character, (double or single).replace("&", "&amp;"))
             if len(self._entities) >= ENTITIES_MAX or "&" in value:
-                raise FeedTooComplexError("The feed declares entities inside entities.")
+                raise FeedTooComplexError("The feed declares nested XML entities.")
             self._entities.setdefault(name, value)
 
     def _referring(self, text: str, quote: str = '"') -> str:

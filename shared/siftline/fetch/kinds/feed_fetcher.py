@@ -25,7 +25,7 @@ class PageInsteadError(NotAFeedError):
     """The address holds a web page."""
 
     def __init__(self, response: Response) -> None:
-        super().__init__("The address holds a web page, not a feed.")
+        super().__init__("The address is a web page, not a feed.")
         self.response = response
         self.at = response.url
 

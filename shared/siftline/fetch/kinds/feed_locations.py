@@ -66,12 +66,12 @@ class SeveralFeedsError(NeedsPersonError):
     """The page names several feeds, and none of them is clearly the one."""
 
     code = "several_feeds"
-    next_fetch_reason = "one of its feeds has to be chosen"
+    next_fetch_reason = "one of its feeds must be chosen"
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
-        detail = "The page names a feed that may not be the one meant: choose it, or another address."
+        detail = "The page links to a feed that may not be the right one: choose it, or another address."
         if len(candidates) > 1:
-            detail = f"The page names {len(candidates)} feeds: choose one of them."
+            detail = f"The page links to {len(candidates)} feeds: choose one."
         super().__init__(detail)
         self.candidates = tuple(candidates)
 
@@ -83,7 +83,7 @@ class NoFeedFoundError(NeedsPersonError):
     next_fetch_reason = "no feed was found at its address"
 
     def __init__(self) -> None:
-        super().__init__("No feed was found at this address. Its links can be followed instead: use the kind web.")
+        super().__init__("No feed was found at this address. To follow its links instead, use the kind web.")
 
 
 def is_page(body: bytes, media_type: str) -> bool:

@@ -39,7 +39,7 @@ def posts(body: bytes, *, listing: Listing, max_entries: int = 1_000) -> Feed:
         children = json.loads(body)["data"]["children"]
         raws = [child["data"] for child in children if child["kind"] == "t3"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise NotAListingError("Reddit answered with something else than posts.") from error
+        raise NotAListingError("Reddit's answer contains no posts.") from error
     entries, skipped = [], max(0, len(raws) - max_entries)
     for raw in raws[:max_entries]:
         if _left_out(raw):

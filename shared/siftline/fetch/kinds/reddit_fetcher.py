@@ -40,8 +40,8 @@ _CODES = {
     "private": ("subreddit_private", "is private: only its members can read it."),
     "gold_only": ("subreddit_private", "is only for paying members."),
     "banned": ("subreddit_banned", "was banned by Reddit."),
-    "quarantined": ("subreddit_quarantined", "is quarantined by Reddit: only who is logged in can read it."),
-    "not_found": ("subreddit_not_found", "does not exist on Reddit, or not any more."),
+    "quarantined": ("subreddit_quarantined", "is quarantined by Reddit: only logged-in users can read it."),
+    "not_found": ("subreddit_not_found", "does not exist on Reddit (any more)."),
 }
 
 
@@ -95,7 +95,7 @@ class RedditFetcher:
         """
         listing = listing_of(source.url)
         if listing is None:
-            raise NotAListingError("The address names neither a subreddit nor a user of Reddit.")
+            raise NotAListingError("The address is neither a subreddit nor a Reddit user.")
         until = _time(source.options.get(_ATOM_UNTIL))
         if self._form == "atom" or (self._form == "auto" and until is not None and self._clock.now() < until):
             return self._atom(source, listing, validators)

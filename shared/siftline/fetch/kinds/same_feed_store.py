@@ -51,7 +51,7 @@ with gone as (
   select id from sources where id = any(%(ids)b::uuid[])
     and not exists (select from subscriptions where subscriptions.source_id = sources.id)
   order by url_key for no key update)
-update sources set health = 'inactive', fetch_status = 'IDLE', next_fetch_reason = 'nobody follows it',
+update sources set health = 'inactive', fetch_status = 'IDLE', next_fetch_reason = 'it has no followers',
   updated_at = now()
 from gone where sources.id = gone.id
 """

@@ -81,7 +81,7 @@ def plan(
     wait = timedelta(minutes=minutes)
     silent = _silence(now + wait, rhythm)
     if silent:
-        reason += "; after the hours in which the feed wants to be left alone"
+        reason += "; after the hours the feed asks to skip"
     fresh = timedelta(minutes=floor.minutes) if floor is not None else timedelta()
     return Plan(wait + silent, reason, round(chosen.minutes), fresh)
 
@@ -102,7 +102,7 @@ def spoken(minutes: float) -> str:
 def _wished(wishes: Wishes) -> _Choice | None:
     if wishes.every_minutes is None:
         return None
-    return _Choice(wishes.every_minutes, f"it is wanted every {spoken(wishes.every_minutes)}")
+    return _Choice(wishes.every_minutes, f"polling requested every {spoken(wishes.every_minutes)}")
 
 
 def _dated(rhythm: Rhythm, now: datetime, limits: tuple[int, int]) -> _Choice | None:
@@ -115,8 +115,8 @@ def _dated(rhythm: Rhythm, now: datetime, limits: tuple[int, int]) -> _Choice | 
 
 def _undated(before_minutes: int, limits: tuple[int, int], *, changed: bool) -> _Choice:
     if changed:
-        return _within(limits, before_minutes * _SOONER_RATIO, "it brought something new")
-    return _within(limits, before_minutes * _LATER_RATIO, "it brought nothing new")
+        return _within(limits, before_minutes * _SOONER_RATIO, "new entries found")
+    return _within(limits, before_minutes * _LATER_RATIO, "no new entries")
 
 
 def _limits(wishes: Wishes, bounds_minutes: tuple[int, int]) -> tuple[int, int]:
@@ -145,11 +145,11 @@ def _floor(rhythm: Rhythm, headers: Mapping[str, str], now: datetime) -> _Choice
     if asked_minutes <= 0:
         return None
     if fresh_minutes >= ttl_minutes:
-        reason = f"the server says that it stays fresh for {spoken(fresh_minutes)}"
+        reason = f"the server says its answer is fresh for {spoken(fresh_minutes)}"
     else:
         reason = f"the feed asks for {spoken(ttl_minutes)} between polls"
     if asked_minutes > FLOOR_MAX_MINUTES:
-        return _Choice(FLOOR_MAX_MINUTES, f"{reason}, {spoken(FLOOR_MAX_MINUTES)} of which are waited")
+        return _Choice(FLOOR_MAX_MINUTES, f"{reason}, limited to {spoken(FLOOR_MAX_MINUTES)}")
     return _Choice(asked_minutes, reason)
 
 

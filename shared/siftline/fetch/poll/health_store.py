@@ -165,11 +165,11 @@ update sources set
   etag = case when not before.astray then etag end,
   last_modified = case when not before.astray then last_modified end,
   next_fetch_reason = case
-    when before.lost then 'its address fails, so the one that it had moved to is asked'
-    when before.astray then 'the address it had moved to fails, so the one that was given is asked again'
-    when %(gone)s then 'the server says that the feed is gone for good'
-    when %(wait)s > before.backoff then 'the server asked to wait until then'
-    when not before.ended then 'it is tried again after a failed try'
+    when before.lost then 'its address fails: trying the address it had moved to'
+    when before.astray then 'the address it had moved to fails: trying the original address'
+    when %(gone)s then 'the server says the feed is gone for good'
+    when %(wait)s > before.backoff then 'the server asked us to wait until then'
+    when not before.ended then 'retry after a failed attempt'
     when before.failures = 1 then 'after a failed poll'
     else format('after %%s failed polls in a row', before.failures) end,
   updated_at = now()

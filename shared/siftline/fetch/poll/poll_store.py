@@ -184,7 +184,7 @@ def add_contents(
             if gone or not readings.issuperset(connection.execute(_READINGS, values).fetchall()):
                 raise psycopg.Rollback(savepoint)
             return stored | {url_key: found[url_key] for url_key in there if url_key in found}
-    raise ConflictError("Others were changing the same pages all the while.")
+    raise ConflictError("Other jobs kept changing the same pages.")
 
 
 def _keep(stored: dict[str, Stored], rows: Iterable[tuple[str, UUID, bool, bool]]) -> None:

@@ -100,7 +100,7 @@ def _cues(text: str) -> Iterator[Cue]:
         return _from_xml(text)
     if _STAMPS.search(text[:20_000]):
         return _subtitles(text, "srt")
-    raise CaptionsUnreadableError("The captions are in a form that cannot be read.")
+    raise CaptionsUnreadableError("The captions are in an unsupported format.")
 
 
 def _subtitles(text: str, form: str) -> Iterator[Cue]:
@@ -131,7 +131,7 @@ def _from_json(text: str) -> Iterator[Cue]:
         read = json.loads(text)
         rows = read.get("segments", read.get("events")) if isinstance(read, dict) else read
         if not isinstance(rows, list):
-            raise CaptionsUnreadableError("The captions are in a form that cannot be read.")
+            raise CaptionsUnreadableError("The captions are in an unsupported format.")
         return iter([cue for row in rows[:CUES_MAX] if isinstance(row, dict) for cue in _json_cue(row)])
     except (ValueError, TypeError, RecursionError) as error:
         raise CaptionsUnreadableError("The captions could not be read.") from error

@@ -103,7 +103,7 @@ class TranscribeContent:
         with self._database.transaction() as connection:
             content = media_store.load(connection, job.subject_id, source_id=job.payload.get("source_id"))
         if content is None:
-            raise ContentGoneError("The item was deleted before its words could be got.")
+            raise ContentGoneError("The item was deleted before it could be transcribed.")
         media = Media.of(content.media) or Media()
         if media.state in GOT:
             return Done(result={"transcript": media.state})
@@ -148,12 +148,12 @@ class TranscribeContent:
             return words
         if words.state is None:
             if job.attempts < job.max_attempts:
-                detail = "The transcript's server did not answer as it should."
+                detail = "The transcript's server gave an unexpected answer."
                 raise WordsLaterError(detail, state=None, retry_after_s=words.retry_after_s)
             return Words(TranscriptState.NONE, source=words.source)
         if not self._waited_out(job):
             raise WordsLaterError(
-                "Whoever has the transcript refuses to be asked at the moment.",
+                "The transcript's server refuses our requests at the moment.",
                 state=words.state,
                 code="transcript_blocked",
                 retry_after_s=max(RETRY_S, words.retry_after_s or 0),
@@ -181,7 +181,7 @@ class TranscribeContent:
             if error.reason == "answers_lost" or self._waited_out(job):
                 return _Found(Words(TranscriptState.OVER_BUDGET))
             raise WordsLaterError(
-                "What may be spent on transcripts today is spent.",
+                "Today's budget for transcripts is spent.",
                 state=TranscriptState.OVER_BUDGET,
                 code="transcript_over_budget",
                 retry_after_s=error.retry_after_s + 60,

@@ -114,14 +114,14 @@ class AudioModel:
             return TranscriptionUnavailableError(_UNREADABLE, billed=True)
         status = error.status_code
         if status in {401, 403, 404} or error.code in WRONG_SET_UP or error.param == "model":
-            detail = f"The audio model {self.model} refused the call with {status} ({error.code or 'no code'})."
+            detail = f"The audio model {self.model} rejected the request with {status} ({error.code or 'no code'})."
             return TranscriptionMisconfiguredError(detail)
         if status in {408, 409, 429} or status >= 500:
             wait_s = retry_after_s(error.response.headers, self._clock.now())
             return TranscriptionUnavailableError(
                 f"The audio model answered {status}.", billed=False, retry_after_s=wait_s
             )
-        return TranscriptionRefusedError(f"The audio model does not take this file (it answered {status}).")
+        return TranscriptionRefusedError(f"The audio model does not accept this file (status {status}).")
 
 
 def _heard(answer: object) -> Heard:

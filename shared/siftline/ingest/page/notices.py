@@ -45,7 +45,7 @@ def check_wall(page: Outline, metadata: Metadata, article: Article, markup: str,
         return not text and bool(article.consent)
     walled = is_consent_wall(page, text, article.consent, url) if text else bool(article.consent)
     if walled:
-        raise ConsentWallError("The site shows this page only to visitors who agree to be tracked.")
+        raise ConsentWallError("The site shows this page only to visitors who accept tracking.")
     return False
 
 

@@ -57,9 +57,9 @@ def read_page(body: bytes, content_type: str, url: str) -> Page:
     """
     media_type = content_type.split(";", maxsplit=1)[0].strip().lower()
     if media_type and media_type not in MEDIA_TYPES:
-        raise UnsupportedContentTypeError(f"The address holds {media_type[:100]}, which cannot be read as text.")
+        raise UnsupportedContentTypeError(f"The address returned {media_type[:100]}, which cannot be read as text.")
     if len(body) > MAX_BYTES:
-        raise PageTooLargeError("The page is too large to be read.")
+        raise PageTooLargeError("The page is too large to read.")
     if is_pdf(body) and media_type not in _HTML:
         return read_pdf(body, url)
     text = _decoded(body, content_type)
@@ -68,19 +68,19 @@ def read_page(body: bytes, content_type: str, url: str) -> Page:
     if _LOOKS_FEED.match(text[:4_096]) or (media_type == _JSON and _JSON_FEED.search(text)):
         raise UnsupportedContentTypeError(A_FEED)
     if media_type == _JSON:
-        raise UnsupportedContentTypeError("The address holds application/json, which cannot be read as text.")
+        raise UnsupportedContentTypeError("The address returned application/json, which cannot be read as text.")
     if media_type in _MAYBE_HTML and not _LOOKS_HTML.match(text[:4_096]):
         if not text.strip():
             raise EmptyContentError("The page is empty.")
         if media_type in _PDF:
-            raise PdfUnreadableError("The address says that it holds a PDF, and does not.")
-        raise UnsupportedContentTypeError("The address does not hold a page that can be read.")
+            raise PdfUnreadableError("The address claims to be a PDF but is not.")
+        raise UnsupportedContentTypeError("The address does not return a readable page.")
     return _html_page(text, url)
 
 
 def _decoded(body: bytes, content_type: str) -> str:
     if looks_binary(body):
-        raise UnsupportedContentTypeError("The address holds binary data, which cannot be read as text.")
+        raise UnsupportedContentTypeError("The address returned binary data, which cannot be read as text.")
     return decode(body, content_type)
 
 
@@ -99,9 +99,9 @@ def _html_page(text: str, url: str) -> Page:
     elif kind in _PLAYED and extent(found) < PLAYED_CHARS:
         found = max(found, metadata.description or "", key=len)
     if not walled and kind not in _PLAYED and count_words(found) <= _SENT_ON_WORDS and (target := sent_to(page, url)):
-        raise OnlyRedirectsError(f"The page only sends its visitors on. Save where it leads instead: {target}")
+        raise OnlyRedirectsError(f"The page only redirects its visitors. Save its target instead: {target}")
     if not found and not walled and kind not in _PLAYED:
-        raise EmptyContentError("The page holds no text.")
+        raise EmptyContentError("The page contains no text.")
     if notice is None and is_paywalled(page, metadata.locked_parts, found):
         notice = PAYWALLED
     stated: dict[str, Any] = {field.name: getattr(metadata, field.name) for field in fields(Stated)} | {"kind": kind}

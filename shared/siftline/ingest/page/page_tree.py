@@ -46,7 +46,7 @@ class Markup:
 def parse(text: str) -> Markup:
     """Parse a page. Raises ``PageTooLargeError``, ``PageTooComplexError``, and ``EmptyContentError`` for no markup."""
     if len(text) > MAX_CHARS:
-        raise PageTooLargeError("The page is too large to be read.")
+        raise PageTooLargeError("The page is too large to read.")
     markup = text.encode("utf-8", "replace")
     _check_tags(markup)
     # The declared encoding is stale now; naming ours makes the parser ignore it.
@@ -91,4 +91,4 @@ def _behind_plain(markup: bytes, place: int) -> int:
 
 
 def _too_complex() -> PageTooComplexError:
-    return PageTooComplexError("The page's markup is too large or too deeply nested to be read.")
+    return PageTooComplexError("The page's markup is too large or too deeply nested to read.")

@@ -60,7 +60,7 @@ def read_pdf(body: bytes, url: str) -> Page:
             count = len(document)
     except pypdfium2.PdfiumError as error:
         if error.err_code == raw.FPDF_ERR_PASSWORD:
-            raise PdfEncryptedError("The PDF is protected by a password.") from error
+            raise PdfEncryptedError("The PDF is password-protected.") from error
         raise PdfUnreadableError("The PDF is damaged and cannot be read.") from error
     paragraphs = [text for paragraph in paragraphs_of(pages) if (text := clean_text(paragraph))]
     if not _says_something(paragraphs, count):
