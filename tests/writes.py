@@ -77,13 +77,16 @@ class Write:
 
 def writes() -> list[Write]:
     """Return every write of every statement that stands as a constant in a store."""
-    found = []
+    return [write for name, statement in statements() for write in read(name, statement)]
+
+
+def statements() -> Iterator[tuple[str, str]]:
+    """Yield every statement that stands as a constant in a store, with its module and name."""
     for module in pkgutil.walk_packages(siftline.__path__, "siftline."):
         if module.name.rpartition(".")[2].endswith("store"):
             for name, value in vars(importlib.import_module(module.name)).items():
                 if isinstance(value, str) and name.isupper():
-                    found += read(f"{module.name.removeprefix('siftline.')}.{name}", value)
-    return found
+                    yield f"{module.name.removeprefix('siftline.')}.{name}", value
 
 
 def read(name: str, statement: str) -> Iterator[Write]:
@@ -124,3 +127,32 @@ def _enclosed(text: str, start: int) -> str:
         if depth < 0:
             return text[start:place]
     return text[start:]
+
+
+_LOCK = re.compile(r"\bfor\s+(?:no\s+key\s+update|update|key\s+share|share)(?:\s+of\s+(\w+))?(\s+skip\s+locked)?")
+
+
+def disordered_locks(name: str, statement: str, table: str, key: str) -> list[str]:
+    """Return the locks of several rows of a table that a statement does not take in the order of ``key``."""
+    statement, found = statement.lower(), []
+    for match in _LOCK.finditer(statement):
+        select = _top(_around(statement, match.start()))
+        of = match[1]
+        if not re.search(rf"\b{table}\b" if of in (None, table) else rf"\b{table}\s+(?:as\s+)?{of}\b", select):
+            continue
+        if of is None and _first(_FROM, select) != table:
+            continue
+        one_row = re.search(r"\b(?:id|url_key) = %\(\)s", select)
+        if not (match[2] or one_row or key in select.partition("order by")[2]):
+            found.append(f"{name}: {select}")
+    return found
+
+
+def _around(text: str, place: int) -> str:
+    """Return what stands before a place, from where the parenthesis around it opens."""
+    depth = 0
+    for start in range(place - 1, -1, -1):
+        depth += (text[start] == ")") - (text[start] == "(")
+        if depth < 0:
+            return text[start + 1 : place]
+    return text[:place]

@@ -26,7 +26,7 @@ from tests.factories import make_content, make_job, make_source
 from tests.polling import Poller, rss
 from tests.polling import item as entry
 from tests.servers import Answer, LoopbackServer
-from tests.writes import read, writes
+from tests.writes import disordered_locks, read, statements, writes
 
 FEED = "https://feeds.example/a.xml"
 PAGE = "https://news.example/page"
@@ -415,3 +415,26 @@ def test_who_writes_several_rows_takes_them_in_one_order_or_leaves_those_that_an
 def test_the_reader_of_statements_tells_which_rows_they_write(statement: str, passes: bool) -> None:
     (*_, last) = read("x", statement)
     assert (last.takes_one_row({"t": [frozenset({"id"})]}) or last.is_ordered()) is bool(passes)
+
+
+@pytest.mark.parametrize(("table", "key"), [("contents", "url_key"), ("sources", "url_key")])
+def test_every_statement_that_locks_several_pages_or_sources_takes_them_by_their_key(table: str, key: str) -> None:
+    assert [one for name, text in statements() for one in disordered_locks(name, text, table, key)] == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "select c.id from new join contents c on c.id = new.id order by c.id for key share of c",
+        "with held as (select id from contents where id = any(%(ids)s) for update) delete from contents using held",
+        "select id from contents where id = any(%(ids)s) order by id for no key update",
+    ],
+)
+def test_pages_locked_in_another_order_are_found(statement: str) -> None:
+    assert disordered_locks("", statement, "contents", "url_key")
+    for put_right in (
+        statement.replace("c.id for", "c.url_key for"),
+        statement.replace("order by id", "order by url_key"),
+    ):
+        if put_right != statement:
+            assert not disordered_locks("", put_right, "contents", "url_key")

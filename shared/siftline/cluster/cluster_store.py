@@ -143,7 +143,7 @@ from unnest(%(cluster_ids)b::uuid[], %(content_ids)b::uuid[], %(distances)b::flo
   as new (cluster_id, content_id, distance, x, y)
 join contents c on c.id = new.content_id
 where exists (select from items i where i.user_id = %(user_id)s and i.content_id = c.id)
-order by c.id for key share of c
+order by c.url_key for key share of c
 """
 
 _DROP_UNFILLED = """

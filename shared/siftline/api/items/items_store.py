@@ -180,7 +180,7 @@ with newest as materialized (
       cross join lateral (select id, url_key, sort_at from contents where id = listed.content_id offset 0) c
     where not exists (select from item_tombstones t where t.url_key = c.url_key and t.user_id = %(user_id)s)
     order by c.sort_at desc, c.id desc limit %(limit)s) of_source)
-select newest.source_id, c.id from newest join contents c on c.id = newest.id order by c.id for key share of c
+select newest.source_id, c.id from newest join contents c on c.id = newest.id order by c.url_key for key share of c
 """
 
 _GIVE_ITEMS = """
