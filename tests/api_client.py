@@ -21,7 +21,7 @@ from siftline.kit.ids import new_id
 from siftline.kit.log import logger
 from siftline.settings.functions import ApiSettings, JobSettings
 from tests.factories import FakeContext, make_token, make_user
-from tests.fakes import NOWHERE, FakeClock, FakeSender, NoDeadLetters
+from tests.fakes import FakeClock, FakeSender, NoDeadLetters, nowhere
 from tests.http_events import caller_context, http_event
 
 
@@ -106,7 +106,7 @@ class FakeDepths:
 
 def api_settings(**changes: Any) -> ApiSettings:
     """Return settings of the API; nothing is where they say."""
-    return ApiSettings(**{**NOWHERE, **changes})
+    return ApiSettings(**{**nowhere(ApiSettings), **changes})
 
 
 class World:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from siftline.contracts import JobType, Queue
 from siftline.jobs.dead_letter_queues import Letter, Visitor
@@ -10,6 +11,7 @@ from siftline.jobs.job_model import ClaimedJob, Done
 from siftline.jobs.queues import Envelope
 from siftline.kit.db import Connection
 from siftline.kit.errors import SiftlineError
+from siftline.settings.functions import Settings
 
 NOWHERE = {
     "database_url": "postgresql:///unused",
@@ -21,6 +23,11 @@ NOWHERE = {
     },
 }
 """The settings without a default, for functions whose parts a test hands in."""
+
+
+def nowhere(settings: type[Settings]) -> dict[str, Any]:
+    """Return those of ``NOWHERE`` that a class of settings has."""
+    return {name: value for name, value in NOWHERE.items() if name in settings.model_fields}
 
 
 class FakeSender:

@@ -25,7 +25,7 @@ from siftline.net.pacing import Pace
 from siftline.settings.functions import FetchSettings
 from tests.api_client import ApiClient
 from tests.factories import make_source, make_user
-from tests.fakes import NOWHERE
+from tests.fakes import nowhere
 from tests.open_client import OpenClient
 from tests.servers import LoopbackServer
 
@@ -33,7 +33,7 @@ from tests.servers import LoopbackServer
 def poll_settings(**changes: Any) -> FetchSettings:
     """Return the settings of a poll; nothing is where they say."""
     here = {"first_import": "all", "reddit_url": "http://127.0.0.1:1", "host_per_minute": {}}
-    return FetchSettings(**{**NOWHERE, **here, **changes})
+    return FetchSettings(**{**nowhere(FetchSettings), **here, **changes})
 
 
 @dataclass

@@ -8,7 +8,7 @@ from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
 from siftline.schedule.schedule_service import Schedule
 from siftline.settings.functions import ScheduleSettings
-from tests.fakes import NOWHERE, FakeSender
+from tests.fakes import FakeSender, nowhere
 
 
 class FakeDepths:
@@ -24,7 +24,7 @@ class FakeDepths:
 
 def schedule_settings(**more: float) -> ScheduleSettings:
     """Return settings whose places nothing is at."""
-    return ScheduleSettings(**NOWHERE, **more)
+    return ScheduleSettings(**nowhere(ScheduleSettings), **more)
 
 
 def make_schedule(

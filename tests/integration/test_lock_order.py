@@ -37,7 +37,7 @@ Ask = Callable[[ApiClient, UUID], Answered]
 
 @pytest.fixture
 def world(database: Database) -> World:
-    return World(database, allow_loopback=True)
+    return World(database, http_allow_loopback=True)
 
 
 def briefing(world: World, user: ApiClient) -> UUID:

@@ -67,8 +67,8 @@ def test_the_command_counts_first_and_then_asks(
     wet = capsys.readouterr().out
 
     assert "1  organisations with a temporary id" in dry
-    assert "csv  costs nothing" in dry
-    assert "1  jobs made, 1 handed out" in wet
+    assert "csv  free" in dry
+    assert "1  jobs created, 1 started" in wet
     assert "ACME" not in dry + wet
 
 
@@ -79,7 +79,7 @@ def test_the_command_asks_nobody_where_no_provider_is_set(
     with environment(variables | {"ENTITY_PROVIDERS": ""}):
         assert resolve.main([]) == 0
 
-    assert "Nobody is asked" in capsys.readouterr().out
+    assert "Nothing to do: ENTITY_PROVIDERS is empty." in capsys.readouterr().out
     with database.transaction() as connection:
         assert connection.execute("select count(*) from jobs").fetchone() == (0,)
 

@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -48,6 +49,12 @@ class Settings(BaseSettings):
 
     # Built when one is made: of the settings of all functions, a function makes its own only.
     model_config = SettingsConfigDict(case_sensitive=False, extra="ignore", frozen=True, defer_build=True)
+
+    def __init__(self, **values: Any) -> None:
+        """Take ``values`` before the environment. Raises ``TypeError`` for what is no setting: only there it may be."""
+        if unknown := values.keys() - type(self).model_fields.keys():
+            raise TypeError(f"{type(self).__name__} has no {', '.join(sorted(unknown))}")
+        super().__init__(**values)
 
 
 class DatabaseSettings(Settings):
