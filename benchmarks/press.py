@@ -1,12 +1,14 @@
 """A press of invented articles on this machine's loopback addresses: feeds, pages, and a webhook that takes news."""
 
 import random
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from infra.local.sample_library import load_feeds
 
@@ -90,7 +92,13 @@ def served(entries: int, hook: Callable[[str], object] | None = None) -> Iterato
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("0.0.0.0", 0), Handler)  # noqa: S104  # all of 127/8; it serves invented pages
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """Say nothing of a worker that was killed while it asked; else what went wrong."""
+            if not isinstance(sys.exc_info()[1], ConnectionError):
+                super().handle_error(request, client_address)
+
+    server = Server(("0.0.0.0", 0), Handler)  # noqa: S104  # all of 127/8; it serves invented pages
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

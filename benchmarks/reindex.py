@@ -90,7 +90,7 @@ class _Place:
         """Search; returns how many were found. Fails where words were matched instead."""
         self._asked += 1
         answer = self.search.search(self.user, _QUERIES[self._asked % len(_QUERIES)], Wanted(), limit=10)
-        if answer.mode != "vectors":
+        if answer.mode == "text":
             raise LookupError(str(answer.reason))
         return len(answer.items)
 
