@@ -35,7 +35,7 @@ from infra.local.user import make_user
 from siftline.jobs.credits_store import grant
 from siftline.jobs.queues import SqsQueues
 from siftline.kit.db import SingleConnection
-from siftline.settings.functions import QueueSettings
+from siftline.settings.functions import QueueSettings, environment
 from tests.deadlocks import deadlocks
 from tests.e2e.machine import Client, RunningMachine
 from tests.faults.audit import restless, stored_vectors, violations
@@ -342,11 +342,12 @@ def _metered_user(url: str, name: str) -> str:
 
 def _audit(connection: psycopg.Connection[Any], machine: RunningMachine, hooks: Counter[str]) -> dict[str, list[str]]:
     """Return what breaks an invariant, by what it comes to."""
-    variables = {name.lower(): value for name, value in machine.environment.items()}
-    urls = QueueSettings.model_validate(variables).queue_urls()
+    with environment(machine.environment):
+        urls = QueueSettings().queue_urls()
     with machine.sqs() as sqs:
         depths = outstanding(SqsQueues(sqs, urls, {}), urls)
-    found = violations(connection, depths, vectors=stored_vectors(variables["qdrant_url"], variables["qdrant_api_key"]))
+    vectors = stored_vectors(machine.environment["QDRANT_URL"], machine.environment["QDRANT_API_KEY"])
+    found = violations(connection, depths, vectors=vectors)
     doubled = [f"{rule}: {row[0]}" for rule, query in _DOUBLED.items() for row in connection.execute(query).fetchall()]
     deliveries = connection.execute(_DELIVERIES).fetchall()
     return {

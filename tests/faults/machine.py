@@ -6,7 +6,6 @@ those of production. A lease is long enough that no busy machine lets it run out
 paused worker does, and at once, as if its time had passed.
 """
 
-import json
 import os
 import secrets
 import signal
@@ -34,7 +33,7 @@ from siftline.jobs.publish import Publisher
 from siftline.kit.db import Database, DatabaseUnavailableError
 from siftline.models.vectors import open_collections
 from siftline.rank.reconcile import remove_from
-from siftline.settings.functions import JobSettings
+from siftline.settings.functions import JobSettings, environment
 from tests.factories import make_source, make_user
 from tests.faults.audit import restless, stored_vectors, violations
 from tests.faults.http_proxy import HttpProxy
@@ -212,9 +211,8 @@ class FaultMachine:
     @property
     def job_settings(self) -> JobSettings:
         """The settings of the workers."""
-        return JobSettings.model_validate(
-            {name.lower(): json.loads(value) for name, value in self._settings.items() if name.startswith("JOB_")}
-        )
+        with environment({name: value for name, value in self._settings.items() if name.startswith("JOB_")}):
+            return JobSettings()
 
     # --- what it says ---
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from infra.local.queues import create_queues
 from siftline.contracts import Queue
 from siftline.jobs.queues import SqsQueues
-from siftline.settings.functions import DeadLetterSettings, QueueSettings
+from siftline.settings.functions import DeadLetterSettings, QueueSettings, environment
 from siftline.worker.template import Template
 from tests.house.reading import ROOT
 
@@ -38,9 +38,9 @@ class MachineQueues:
             if reference.logical_id in made
         }
         """The environment variables by which functions find them."""
-        values = {name.lower(): url for name, url in self.variables.items()}
-        self.urls = QueueSettings.model_validate(values).queue_urls()
-        self.dead_letter_urls = DeadLetterSettings.model_validate(values).dead_letter_urls()
+        with environment(self.variables):
+            self.urls = QueueSettings().queue_urls()
+            self.dead_letter_urls = DeadLetterSettings().dead_letter_urls()
         self.sender = SqsQueues(sqs, self.urls, self.dead_letter_urls)
 
     def send(self, queue: Queue, *bodies: str) -> None:
