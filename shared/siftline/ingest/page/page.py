@@ -1,4 +1,4 @@
-"""A page as the house keeps it: bytes and a content type in, text and metadata out.
+"""A page as the house keeps it, and what a feed brings of an article: bytes and a content type in, text and more out.
 
 Runs in a child process (``siftline.ingest.page_child``): pages are written by strangers. What is known to cost much is
 refused all the same (``siftline.ingest.page.page_tree``).
@@ -16,7 +16,7 @@ from siftline.ingest.page.notices import CONSENT_WALL, PAYWALLED, check_wall, is
 from siftline.ingest.page.page_kinds import PLAYED_CHARS, kind_of, list_text
 from siftline.ingest.page.page_tree import parse
 from siftline.ingest.page.pdf import is_pdf, read_pdf
-from siftline.ingest.page.plain import clean_line, clean_text, count_words
+from siftline.ingest.page.plain import clean_line, clean_text, count_words, paragraphs
 from siftline.ingest.page.refresh import sent_to
 from siftline.ingest.page_errors import (
     A_FEED,
@@ -26,7 +26,8 @@ from siftline.ingest.page_errors import (
     PdfUnreadableError,
     UnsupportedContentTypeError,
 )
-from siftline.ingest.readings import MAX_TEXT_CHARS, MEDIA_TYPES, Page, Stated
+from siftline.ingest.readings import MAX_TEXT_CHARS, MEDIA_TYPES, EntryText, Page, Stated
+from siftline.kit.errors import PermanentError
 from siftline.text.readable import looks_binary
 from siftline.text.words import extent
 
@@ -76,6 +77,17 @@ def read_page(body: bytes, content_type: str, url: str) -> Page:
             raise PdfUnreadableError("The address claims to be a PDF but is not.")
         raise UnsupportedContentTypeError("The address does not return a readable page.")
     return _html_page(text, url)
+
+
+def read_entry(entry_html: str | None) -> EntryText:
+    """Return the text of a feed entry's HTML (or plain text); markup that no entry has counts as no text."""
+    text = ""
+    if entry_html:
+        try:
+            text = clean_text("\n\n".join(paragraphs(parse(f"<html><body><div>{entry_html}</div></body></html>").root)))
+        except PermanentError:
+            text = ""
+    return EntryText(text, count_words(text))
 
 
 def _decoded(body: bytes, content_type: str) -> str:
