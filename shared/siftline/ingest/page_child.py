@@ -14,7 +14,7 @@ ENTRY_S = 2.0
 _PAGE = "siftline.ingest.page.page:read_page"
 _ENTRY = "siftline.ingest.page.page:read_entry"
 _CAPTIONS = "siftline.ingest.media.captions:read_captions"
-_ARCHIVED = "siftline.ingest.page.archived:archived_page"
+_ARCHIVED = "siftline.ingest.page.charset:archived_page"
 
 
 class PageReader:
@@ -46,7 +46,7 @@ class PageReader:
         return self._confined.call(EntryText, _CAPTIONS, body, content_type, within_s=self._page_read_s)
 
     def archived(self, body: bytes, content_type: str) -> bytes:
-        """Return a page as it is archived (``ingest.page.archived``); raises also as ``page``."""
+        """Return a page as it is archived (``ingest.page.charset``); raises also as ``page``."""
         return self._confined.call(bytes, _ARCHIVED, body, content_type, within_s=self._page_read_s)
 
     def close(self) -> None:

@@ -3,6 +3,8 @@
 What is reserved and never settled stays counted: its worker died on the way, and the call may have been billed. Money
 is counted in millionths of a dollar. A day's sum is one row for all and one a user, locked in this order by whoever
 changes it, so that work at once cannot pass a cap by a millionth.
+
+Beside it stands until when a provider that answered 429 is to be left alone, by all workers.
 """
 
 from dataclasses import dataclass

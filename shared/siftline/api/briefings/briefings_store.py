@@ -8,7 +8,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
 
-from siftline.api.http import holdings_store
+from siftline.api.http import callers_store
 from siftline.api.http.paging import Cursor
 from siftline.kit.db import Connection
 
@@ -179,7 +179,7 @@ def find_briefing(connection: Connection, user_id: UUID, briefing_id: UUID) -> B
 
 def add_briefing(connection: Connection, user_id: UUID, values: Mapping[str, Any], *, at_most: int) -> bool:
     """Add a briefing; ``False`` where the user has ``at_most`` already. Two at once take turns."""
-    holdings_store.hold(connection, user_id, "briefings")
+    callers_store.hold(connection, user_id, "briefings")
     [(count,)] = connection.execute(_COUNT, {"user_id": user_id}).fetchall()
     if count >= at_most:
         return False
