@@ -28,11 +28,9 @@ from siftline.kit.db import Database
 from siftline.models.embedder import OnnxEmbedder
 from siftline.models.model_folders import ModelFolder
 from siftline.models.vectors import Vector, VectorIndex
-from siftline.rank.fusion import fused
-from siftline.rank.holdings import Held
 from siftline.rank.nearest import nearest_held
 from siftline.rank.query import parse
-from siftline.rank.search import Meaning, Search
+from siftline.rank.search import Held, Meaning, Search, fused
 from siftline.rank.wording import Wording
 
 WARM = 12

@@ -7,10 +7,9 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from siftline.analyze import analyze_service
-from siftline.analyze.analyze_wiring import longest_s, open_analysis, open_directions
+from siftline.analyze.analyze_wiring import longest_s, open_analysis, open_directions, open_labelling
 from siftline.analyze.topics import labelling
-from siftline.analyze.topics.own_topics_wiring import open_labelling
-from siftline.cluster import naming, naming_wiring
+from siftline.cluster import naming
 from siftline.contracts import JobType
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.consumers import Lazily, consumer
@@ -27,7 +26,7 @@ def build() -> BatchConsumer:
     works = [
         Lazily(analyze_service.AnalyzeContent, partial(open_analysis, settings, parts.database)),
         Lazily(labelling.LabelUser, partial(open_labelling, settings, parts.database)),
-        Lazily(naming.NameClusters, partial(naming_wiring.open_naming, settings, parts.database)),
+        Lazily(naming.NameClusters, partial(naming.open_naming, settings, parts.database)),
         Lazily(scoring.ScoreUser, lambda: scoring.ScoreUser(parts.database, directions(), parts.clock)),
     ]
     subjects = {JobType.ANALYZE_CONTENT: analyze_service.subject_of, JobType.LABEL_USER: labelling.subject_of}

@@ -785,7 +785,7 @@ create table provider_requests (
 -- Analysis ------------------------------------------------------------------------------------------------------------
 
 -- What analysis reads with now, as it was told when last opened: {"topics": [...], "versions": {kind: [version]},
--- "label_digests": [...], "llm": {...} or null} (siftline.analyze.reading_profile).
+-- "label_digests": [...], "llm": {...} or null} (siftline.analyze.analyze_wiring).
 create table reading_profile (
   singleton boolean primary key default true check (singleton),
   profile jsonb not null,

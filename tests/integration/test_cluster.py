@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from siftline.cluster.cluster_service import ClusterUser, subject_of
-from siftline.cluster.colours import PALETTE
 from siftline.cluster.language_means import shipped
+from siftline.cluster.layout import PALETTE
 from siftline.cluster.space import Recipe
 from siftline.contracts import AnalyzeContent, JobType
 from siftline.contracts import ClusterUser as ClusterUserMessage

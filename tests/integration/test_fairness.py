@@ -13,7 +13,7 @@ from siftline.contracts import BACKGROUND_OF, JobType, Priority, Queue, Tick
 from siftline.fetch.kinds.feed_reader import FeedReader
 from siftline.ingest.saving import save_url
 from siftline.ingest.texts import analysis_after
-from siftline.jobs import jobs_store, turns_store
+from siftline.jobs import followers_store, jobs_store
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob, follower, user
 from siftline.jobs.jobs_store import LANE_MAX
@@ -296,7 +296,7 @@ def test_a_feeds_entries_burden_its_followers_evenly(
             for one in people:
                 _subscribe(connection, one, source)
             begins = "host:feeds.example" if strange or not people else user(people[first % followers])
-            tenants = turns_store.followers(connection, source, first=begins, limit=entries)
+            tenants = followers_store.followers(connection, source, first=begins, limit=entries)
     finally:
         database.close()
     assert tenants, "what nobody follows has a tenant, too"

@@ -16,7 +16,7 @@ from siftline.jobs.sweep import Sweep
 from siftline.kit.db import Database
 from siftline.kit.errors import PermanentError
 from siftline.kit.ids import new_id
-from siftline.models import pauses_store
+from siftline.models import spending_store
 from siftline.net import pacing_store
 from siftline.net.pacing_store import Bucket
 from siftline.rank import scores_store
@@ -132,7 +132,7 @@ def test_jobs_are_handed_out_repeated_and_parked(world: World, instant: str) -> 
 def test_a_provider_may_be_paused_for_ever(database: Database, instant: str) -> None:
     with database.transaction() as connection:
         connection.execute("insert into provider_pauses values ('embedding', %s)", [instant])
-        paused_s = pauses_store.paused_s(connection, "embedding")
+        paused_s = spending_store.paused_s(connection, "embedding")
     assert timedelta(seconds=paused_s or 0) > timedelta(days=365 * 300)
 
 

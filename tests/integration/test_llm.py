@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from siftline.analyze.entities.entity_step import EntityStep
-from siftline.analyze.llm.llm_names import ToldNames
-from siftline.analyze.llm.llm_reader import LlmRule
+from siftline.analyze.llm.llm_reader import LlmRule, ToldNames
 from siftline.kit.db import Database, Pool
 from siftline.models.spending_store import Caps
 from tests.factories import make_content, make_item, make_job, make_user

@@ -367,7 +367,7 @@ UNORDERED = {
     "models.embedding_store._RETIRE": "one version is active",
     "jobs.recovery_store._EXPLAIN": "lines that this transaction wrote",
     "reprocess.reprocess_store._END": "one run goes on at most",
-    "jobs.wishes_store._SETTLE_REFRESH": "who settles holds the sources, by their keys",
+    "jobs.followers_store._SETTLE_REFRESH": "who settles holds the sources, by their keys",
     "models.spending_store._RESERVE": "_LOCK_DAY holds the day's two rows, in order",
     "models.spending_store._END": "_LOCK holds the day's two rows, in order",
     "jobs.subjects_store.CONTENT_CLAIMED": "a part of _CLAIM_CONTENT, which claims one job",

@@ -13,8 +13,8 @@ from siftline.api.http.resolver import HttpApi
 from siftline.api.search.search_routes import SearchRoutes
 from siftline.contracts import Tick
 from siftline.fetch.kinds.feed_reader import FeedReader
-from siftline.ingest.asks_store import AGAIN_S
 from siftline.ingest.page_child import PageReader
+from siftline.ingest.unreadable_store import AGAIN_S
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.errors import TransientError

@@ -15,9 +15,8 @@ from siftline.analyze.entities.mentions import Kind
 from siftline.analyze.text.language import LanguageDetector
 from siftline.analyze.text.sentences import split_sentences
 from siftline.analyze.topics.anchors import Shelf
-from siftline.analyze.topics.calibration import calibration_for
 from siftline.analyze.topics.topic_list import shipped_labels, shipped_news
-from siftline.analyze.topics.topic_scoring import TopicRule
+from siftline.analyze.topics.topic_scoring import TopicRule, calibration_for
 from siftline.models.embedder import OnnxEmbedder
 from siftline.models.model_folders import ModelFolder
 from siftline.text.plain_words import plain_words

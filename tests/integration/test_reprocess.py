@@ -8,7 +8,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from infra.local.reprocess import main, plan_lines, run_line
-from siftline.analyze.reading_profile import profile_of
+from siftline.analyze.analyze_wiring import profile_of
 from siftline.catalog import reading_profile_store
 from siftline.catalog.reading_profile_store import LlmProfile, ReadingProfile
 from siftline.contracts import JobType, Tick

@@ -3,7 +3,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftline.jobs.backoff import JITTER_RATIO, delay_s
+from siftline.jobs.attempt import JITTER_RATIO, delay_s
 
 
 @given(attempts=st.integers(0, 50), seed=st.integers())

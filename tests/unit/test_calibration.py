@@ -1,9 +1,8 @@
 import numpy as np
 
 from layers.model.build import MODEL_VERSION
-from siftline.analyze.topics.calibration import calibration_for
 from siftline.analyze.topics.topic_list import Label, LabelSet, labels_of, shipped_labels
-from siftline.analyze.topics.topic_scoring import Calibration
+from siftline.analyze.topics.topic_scoring import Calibration, calibration_for
 
 
 def test_the_shipped_model_has_an_offset_for_every_shipped_topic():

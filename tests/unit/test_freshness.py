@@ -8,8 +8,7 @@ from uuid import UUID
 import pytest
 
 from siftline.fetch.feed.feeds import Entry, Feed
-from siftline.fetch.poll.cache_control import fresh_for_s
-from siftline.fetch.poll.freshness import Plan, Wishes, plan, spoken
+from siftline.fetch.poll.freshness import Plan, Wishes, fresh_for_s, plan, spoken
 from siftline.fetch.poll.rhythm import Rhythm
 
 NOW = datetime(2026, 11, 25, 12, 30, tzinfo=UTC)  # a Wednesday

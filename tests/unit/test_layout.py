@@ -3,8 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from siftline.cluster.colours import PALETTE, colours
-from siftline.cluster.layout import lay_out
+from siftline.cluster.layout import PALETTE, colours, lay_out
 
 
 def bunches(sizes, *, spread=0.1, seed=0):

@@ -1,7 +1,7 @@
 """The names that a language model told, found again in the text."""
 
 from siftline.analyze.entities.mentions import Kind, named_in
-from siftline.analyze.llm.llm_names import ToldNames
+from siftline.analyze.llm.llm_reader import ToldNames
 from siftline.analyze.llm.llm_reply import ReplyEntity
 
 TEXT = "Ada Byron left Acme  Ltd for Acme in Berlin. BERLIN is not Berliner. Ada Byron was there."

@@ -2,8 +2,7 @@
 
 import pytest
 
-from siftline.ingest.page.entry import read_entry
-from siftline.ingest.page.page import MAX_BYTES, read_page
+from siftline.ingest.page.page import MAX_BYTES, read_entry, read_page
 from siftline.ingest.readings import MAX_TEXT_CHARS, Page
 from siftline.kit.errors import PermanentError
 

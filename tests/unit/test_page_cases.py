@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from siftline.ingest.page.archived import archived_page
+from siftline.ingest.page.charset import archived_page
 from siftline.ingest.page.page import read_page
 
 URL = "https://news.example/politics/7"

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from siftline.net.rate_limits import reset_s, used_up
+from siftline.net.pacing import reset_s, used_up
 
 NOW = datetime(2024, 6, 1, 12, 0, tzinfo=UTC)
 

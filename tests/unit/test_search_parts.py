@@ -5,10 +5,10 @@ import uuid
 import numpy as np
 import pytest
 
-from siftline.rank.fusion import fused
 from siftline.rank.highlight import EXCERPT_CHARS, highlights, pattern
 from siftline.rank.languages import apart_of
 from siftline.rank.query import TERMS_MAX, parse, typing_distance
+from siftline.rank.search import fused
 
 
 def typed(query: str) -> tuple[list[str], list[str], list[list[int]]]:

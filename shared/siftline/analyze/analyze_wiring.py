@@ -1,35 +1,55 @@
 """Where the parts of reading are put together."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from siftline.analyze.analyze_service import AnalyzeContent
-from siftline.analyze.article_reader import Reader, ReadingRules
-from siftline.analyze.entities.entity_wiring import open_entities
-from siftline.analyze.llm.llm_reader_wiring import open_llm
-from siftline.analyze.reading_profile import tell_profile
+from siftline.analyze.article_reader import SOURCE, SUMMARY_VERSION, TAGS_VERSION, TOPICS_VERSION, Reader, ReadingRules
+from siftline.analyze.entities.entity_rules import RuleRecognizer
+from siftline.analyze.entities.entity_step import EntityStep, told_version
+from siftline.analyze.entities.mentions import Recognizer
+from siftline.analyze.llm.llm_asking import Asking
+from siftline.analyze.llm.llm_prompt import ReplyLimits, prompt_version
+from siftline.analyze.llm.llm_reader import LlmReader, LlmRule
 from siftline.analyze.reading_setup import Desk
+from siftline.analyze.text import language
 from siftline.analyze.text.language import LanguageDetector
 from siftline.analyze.text.summary import SummaryRule
 from siftline.analyze.text.tags import TagRule
 from siftline.analyze.topics.anchors import Shelf
-from siftline.analyze.topics.calibration import calibration_for
 from siftline.analyze.topics.cascade import Cascade, CascadeRule
 from siftline.analyze.topics.directions import Directions
+from siftline.analyze.topics.labelling import LabelUser
 from siftline.analyze.topics.nli import open_entailment
-from siftline.analyze.topics.topic_list import LabelSet, load_labels, shipped_hypotheses, shipped_labels, shipped_news
-from siftline.analyze.topics.topic_scoring import TopicRule
-from siftline.kit.clock import Clock
+from siftline.analyze.topics.own_topics import OwnTopics
+from siftline.analyze.topics.topic_list import (
+    Label,
+    LabelSet,
+    load_labels,
+    shipped_hypotheses,
+    shipped_labels,
+    shipped_news,
+)
+from siftline.analyze.topics.topic_scoring import TopicRule, calibration_for
+from siftline.catalog import reading_profile_store
+from siftline.catalog.reading_profile_store import LlmProfile, ReadingProfile
+from siftline.kit.aws import secret
+from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
 from siftline.models.embedder import OnnxEmbedder
 from siftline.models.embedding_models import EmbeddingModels, Opened
+from siftline.models.llm_prices import price_of
+from siftline.models.priced_llm import open_priced_model
 from siftline.settings.functions import AnalyzeSettings
 
 JUDGED_TOKENS = 192
 """What the second pass reads of a text: its beginning says what it is about, and time grows with length."""
 _TEXT_S = 10.0
 """The longest that reading one text on this machine may take."""
+_WINDOW_TOKENS = 256
+"""What a model reads of a text at a time: its memory grows with their square."""
+_MADE_HERE: Mapping[str, str] = {"topics": TOPICS_VERSION, "summary": SUMMARY_VERSION, "tags": TAGS_VERSION}
 
 
 def open_analysis(settings: AnalyzeSettings, database: Database) -> AnalyzeContent:
@@ -42,6 +62,17 @@ def open_analysis(settings: AnalyzeSettings, database: Database) -> AnalyzeConte
         llm=open_llm(settings, database),
         entities=open_entities(settings),
     )
+
+
+def open_labelling(settings: AnalyzeSettings, database: Database) -> LabelUser:
+    """Return the work of ``label_user``; which model's vectors count is asked before each run."""
+    desks = Desks(settings, database)
+    desks.open()
+
+    def open_own() -> OwnTopics:
+        return desks.open().reader.own_topics()
+
+    return LabelUser(database, open_own, SystemClock())
 
 
 class Desks:
@@ -136,8 +167,90 @@ def open_cascade(settings: AnalyzeSettings, labels: LabelSet) -> Cascade:
     return Cascade(labels.labels, shipped_hypotheses(), judge, rule)
 
 
+def open_llm(settings: AnalyzeSettings, database: Database) -> LlmReader | None:
+    """Return what asks the language model that the settings name; ``None`` where they name none.
+
+    Raises ``LlmPriceUnknownError``. The client is opened, and its key asked for, at the first text.
+    """
+    priced = open_priced_model(settings, database)
+    if priced is None:
+        return None
+    labels = open_labels(settings)
+    rule = LlmRule(
+        asked_for=settings.llm_for,
+        margin=settings.topic_margin,
+        input_chars=settings.llm_input_chars,
+        summary_language=settings.llm_summary_language or None,
+        topic_threshold=settings.topic_threshold,
+        limits=ReplyLimits(topics=settings.topics_max, tags=settings.tags_max),
+    )
+    return LlmReader(database, Asking(priced), labels.labels, LanguageDetector(), rule)
+
+
+def open_entities(settings: AnalyzeSettings) -> EntityStep:
+    """Return the step; a model's manifest is read now, where one is set, its files at the first text."""
+    return EntityStep(
+        _recognizer(settings),
+        salt=secret(settings.entity_salt.get_secret_value()),
+        resolves=bool(settings.providers()),
+        max_attempts=settings.job_max_attempts,
+    )
+
+
+def profile_of(
+    reader: Reader, labels: tuple[Label, ...], entities: EntityStep | None, llm: LlmProfile | None
+) -> ReadingProfile:
+    """Return what a reader, with all that comes after it, reads texts with."""
+    versions = {kind: [f"{reader.model_version}/{kind}-{recipe}"] for kind, recipe in _MADE_HERE.items()}
+    versions["topics"].append(f"{SOURCE}/topics-{TOPICS_VERSION}")
+    versions["language"] = [language.MODEL_VERSION]
+    versions["entities"] = [] if entities is None else [entities.version]
+    if llm is not None and llm.asked_for != "never":
+        for kind in _MADE_HERE:
+            versions[kind].append(f"{llm.model}/prompt-{prompt_version()}")
+        versions["entities"].append(told_version(llm.model, prompt_version()))
+    topics = [
+        {"id": label.id, "descriptions": {lang: ", ".join(terms) for lang, terms in sorted(label.terms.items())}}
+        for label in labels
+    ]
+    return ReadingProfile(topics, versions, reader.label_digests, llm)
+
+
+def tell_profile(settings: AnalyzeSettings, database: Database, reader: Reader) -> None:
+    """Tell everybody what this reader, as these settings have it, reads texts with."""
+    profile = profile_of(reader, reader.labels, open_entities(settings), _llm_profile(settings))
+    with database.transaction() as connection:
+        reading_profile_store.tell(connection, profile)
+
+
 def longest_s(settings: AnalyzeSettings) -> float:
     """Return the longest that reading one text may take: the language model is asked twice where it is repaired."""
     llm_s = 2 * settings.llm_timeout_s if settings.llm_model else 0.0
     api_s = settings.embedding_api_timeout_s if settings.embedding_api_model else 0.0
     return _TEXT_S + llm_s + api_s
+
+
+def _recognizer(settings: AnalyzeSettings) -> Recognizer:
+    if not settings.entity_model_uri:
+        return RuleRecognizer()
+    from siftline.analyze.entities.entity_onnx import open_recognizer  # noqa: PLC0415 - only where a model is set
+
+    return open_recognizer(
+        settings.entity_model_uri,
+        settings.model_cache_dir,
+        tokens_max=_WINDOW_TOKENS,
+        threads=settings.model_threads,
+    )
+
+
+def _llm_profile(settings: AnalyzeSettings) -> LlmProfile | None:
+    if not settings.llm_model:
+        return None
+    price = price_of(settings.llm_model, settings.llm_usd_per_million_in, settings.llm_usd_per_million_out)
+    return LlmProfile(
+        model=settings.llm_model,
+        asked_for=settings.llm_for,
+        usd_per_million_in=price.usd_per_million_in,
+        usd_per_million_out=price.usd_per_million_out,
+        usd_per_day=settings.llm_usd_per_day,
+    )

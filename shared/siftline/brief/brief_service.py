@@ -11,7 +11,6 @@ from siftline.brief.deliveries_store import settle as settle_delivery
 from siftline.brief.edition import Covered, Links, document, telling, told_rows
 from siftline.brief.edition_model import Briefing, CameIn, Choice, Coverage, Freshness, Window
 from siftline.brief.edition_times import CATCH_UP, LENGTH, Frequency, Period, Rhythm, following, missed, passed_over
-from siftline.brief.looked_at_store import looked_at
 from siftline.brief.reasons import STOPPED, WHY
 from siftline.brief.rendering import render
 from siftline.brief.selection import choose
@@ -161,7 +160,7 @@ class RunBriefing:
         told = brief_store.told(connection, briefing, list({one.story_key for one in candidates}))
         choice = choose(candidates, told, places=briefing.stories_max)
         coverage = brief_store.coverage(connection, briefing.user_id, window.start)
-        seen = looked_at(connection, briefing, end, compared_only=briefing.about and came_in.compared)
+        seen = brief_store.looked_at(connection, briefing, end, compared_only=briefing.about and came_in.compared)
         late = 0 if asked else passed_over(rhythm, period, since=since)
         return _Input(briefing, rhythm, period, asked, late, looking, came_in, seen, choice, coverage, aside)
 

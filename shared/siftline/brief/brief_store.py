@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +20,6 @@ from siftline.brief.edition_model import (
     ToldRow,
     Window,
 )
-from siftline.brief.looked_at_store import COMPARED_LATE, GRACE
 from siftline.brief.selection import NEAR, PER_SOURCE, SCORE_UNKNOWN
 from siftline.kit.db import Connection
 
@@ -28,6 +27,11 @@ EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)
 """What says that it was published before this was not: year 1 and Unix 0 are what programs say of nothing."""
 OF_STORY_MAX = 100
 """So many contents of a story are told at most; of more it is known how many."""
+GRACE = timedelta(minutes=10)
+"""So long at most a transaction lasts in which something becomes READY or a user's."""
+COMPARED_LATE = timedelta(days=1)
+"""What was only compared with a briefing's interests after the window had closed belongs to the next one, so long."""
+
 _KNOWN_MAX = 1_000  # stories told before and gone on since; of more, the least are as those without a place
 _TITLE_CHARS = 300
 _FAILED_SHOWN = 10
@@ -150,6 +154,19 @@ _HAVE_VECTORS = f"""
 """  # noqa: S608 - made of constants only
 
 # What was told is of the story that it belongs to now; a content that was a story of its own may since be in another's.
+# What an edition saw shortly before its window closed. A window is told by times, and a transaction that was not over
+# when it closed has times within it: the next edition looks back for these. By what the edition before wrote down here
+# it tells them from what was seen and left out.
+_LOOKED_AT = """
+select c.id
+from items i join contents c on c.id = i.content_id
+  left join briefing_likeness l on l.briefing_id = %(briefing_id)s and l.content_id = c.id
+where i.user_id = %(user_id)s and c.status = 'READY' and greatest(i.created_at, c.ready_at) <= %(end)s
+  and (greatest(i.created_at, c.ready_at) > %(since)s
+    or (l.made_at > %(since)s and greatest(i.created_at, c.ready_at) > %(compared_late)s))
+  and (l.value is not null or not %(compared_only)s)
+order by c.id
+"""
 _TOLD = """
 select told.key, array_agg(distinct told.content_id) as content_ids, array_agg(distinct told.site) as sources
 from (
@@ -305,6 +322,23 @@ def have_vectors(connection: Connection, looking: Looking) -> bool:
     """Say whether any of what is chosen from can be compared with interests."""
     [(found,)] = connection.execute(_HAVE_VECTORS, looking.values()).fetchall()
     return bool(found)
+
+
+def looked_at(connection: Connection, briefing: Briefing, end: datetime, *, compared_only: bool) -> Sequence[UUID]:
+    """Return the contents that an edition whose window closes at ``end`` sees and the next one might see again.
+
+    ``compared_only``: what has not been compared with the briefing's interests was not judged, and may come again.
+    """
+    values = {
+        "briefing_id": briefing.id,
+        "user_id": briefing.user_id,
+        "end": end,
+        "since": end - GRACE,
+        "compared_late": end - GRACE - COMPARED_LATE,
+        "compared_only": compared_only,
+    }
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return cursor.execute(_LOOKED_AT, values).fetchall()
 
 
 def told(connection: Connection, briefing: Briefing, keys: Sequence[UUID]) -> Mapping[UUID, Told]:

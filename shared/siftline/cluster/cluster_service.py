@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 
 from siftline.cluster import cluster_store
-from siftline.cluster.colours import colours
+from siftline.cluster.layout import colours
 from siftline.cluster.lineage import Earlier
 from siftline.cluster.space import Recipe
 from siftline.cluster.stories import Grouper, Grouping, Matrix, Story

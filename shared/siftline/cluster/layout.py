@@ -1,4 +1,4 @@
-"""Where things lie on the map of a user's clusters: clusters that are alike lie near each other, and none over another.
+"""The map of a user's clusters: clusters that are alike lie near each other, and none over another; their colours.
 
 The centres come from classical scaling (Torgerson 1952) of the clusters' mean vectors, improved by stress majorisation
 (de Leeuw 1977). From run to run the map stays as it was: clusters that live on begin where they lay, and what is new is
@@ -6,10 +6,16 @@ turned and mirrored to fit them (orthogonal Procrustes, Schönemann 1966). Membe
 central the nearer, in a direction that depends on their own vectors alone.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+# Eight colours that people with any colour vision tell apart, on white and on near-black: six of Okabe and Ito's set
+# (2008, "Color universal design"; black and yellow left out, which one of the two grounds swallows) and two of Tol's
+# (2021, "Colour schemes", muted). Where there are more clusters, colours repeat.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999933", "#AA4499")
 
 Points = NDArray[np.float64]
 _ROUNDS = 60
@@ -34,6 +40,18 @@ def lay_out(points: Points, groups: Sequence[Sequence[int]], before: Sequence[tu
     # The whole map is shrunk or grown to its frame, never shifted: what lives on is not to move.
     placed[:] *= _EDGE / max(_TINY, float(np.abs(placed).max())) if len(groups) > 1 else 1.0
     return np.clip(placed, -1.0, 1.0)
+
+
+def colours(kept: Sequence[str | None]) -> list[str]:
+    """Return each cluster's colour: the one that it had, or for a new one that which is used least."""
+    used = Counter(colour for colour in kept if colour is not None)
+    chosen = []
+    for colour in kept:
+        if colour is None:
+            colour = min(PALETTE, key=lambda one: (used[one], PALETTE.index(one)))  # noqa: PLW2901  fills the gap
+            used[colour] += 1
+        chosen.append(colour)
+    return chosen
 
 
 def _centres(points: Points, groups: Sequence[Sequence[int]], before: Sequence[tuple[float, float] | None]) -> Points:

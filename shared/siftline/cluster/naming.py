@@ -21,7 +21,8 @@ from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError
 from siftline.kit.log import logger
 from siftline.models.llm import PROVIDER, Marks
-from siftline.models.priced_llm import TEXT_REFUSED, NoReplyError, PricedModel
+from siftline.models.priced_llm import TEXT_REFUSED, NoReplyError, PricedModel, open_priced_model
+from siftline.settings.functions import AnalyzeSettings
 
 _CLUSTERS = 10
 """Clusters that one call asks about at most."""
@@ -112,6 +113,11 @@ class NameClusters:
             reason = fault.reason
         model.settle(paid, lambda connection: naming_store.settle(connection, user_id, kept, named_by))
         return kept, reason
+
+
+def open_naming(settings: AnalyzeSettings, database: Database) -> NameClusters:
+    """Return the work of ``name_clusters``. Raises ``LlmPriceUnknownError``."""
+    return NameClusters(database, open_priced_model(settings, database))
 
 
 def _asked_for(pairs: Sequence[tuple[tuple[UUID, str], Group]]) -> object:

@@ -19,7 +19,7 @@ from siftline.fetch.poll import health_store
 from siftline.fetch.poll.answers import validators, what_it_says
 from siftline.fetch.poll.health_store import Polled, Source
 from siftline.fetch.poll.poll_intake import Intake
-from siftline.jobs import turns_store
+from siftline.jobs import followers_store
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob, person
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
@@ -206,7 +206,7 @@ class FetchSource:
         if not most:
             return []
         with self._database.statement() as connection:
-            return turns_store.followers(connection, source.id, first=person(job.group_key), limit=most)
+            return followers_store.followers(connection, source.id, first=person(job.group_key), limit=most)
 
     def _wanted(self, source: Source, url_keys: Sequence[str]) -> set[str]:
         """Return those of these contents, which are gone, that a subscriber waits for."""

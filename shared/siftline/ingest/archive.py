@@ -11,7 +11,6 @@ from uuid import UUID
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from siftline.ingest.page.archived import CONTENT_ENCODING, CONTENT_TYPE
 from siftline.kit.errors import SiftlineError
 from siftline.kit.log import logger
 from siftline.kit.metrics import COUNT, emit
@@ -19,6 +18,8 @@ from siftline.kit.metrics import COUNT, emit
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
+_CONTENT_TYPE = "text/html; charset=utf-8"
+_CONTENT_ENCODING = "gzip"
 _log = logger("ingest")
 
 
@@ -45,8 +46,8 @@ class PageArchive:
                 Bucket=self._bucket,
                 Key=f"pages/{content_id}/{hashlib.sha256(body).hexdigest()}.html.gz",
                 Body=self._reader.archived(body, content_type),
-                ContentType=CONTENT_TYPE,
-                ContentEncoding=CONTENT_ENCODING,
+                ContentType=_CONTENT_TYPE,
+                ContentEncoding=_CONTENT_ENCODING,
             )
         except (ClientError, BotoCoreError, SiftlineError) as error:
             code = error.error_code if isinstance(error, SiftlineError) else type(error).__name__

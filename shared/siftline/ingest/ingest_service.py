@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from siftline.contracts import JobType, Priority
-from siftline.ingest import asks_store, ingest_store, told_store
+from siftline.ingest import ingest_store, unreadable_store
 from siftline.ingest.duplicates.duplicates import is_minor_edit, traits_of
 from siftline.ingest.duplicates.signature import SIGNATURE_VERSION
 from siftline.ingest.media import media_store
@@ -128,10 +128,10 @@ class IngestContent:
             ingest_store.write_http_status(connection, job.subject_id, http_status)
         if isinstance(error, UnsupportedContentTypeError):
             ingest_store.write_unsupported(connection, job.subject_id)
-        owns = told_store.take_for_their_own(connection, job.subject_id)
+        owns = unreadable_store.take_for_their_own(connection, job.subject_id)
         jobs.enqueue(connection, [_reading_of(own, job) for own in owns], max_attempts=_OWN_ATTEMPTS)
         if _may_pass(error):
-            asks_store.missed(connection, job.subject_id, error, failed_job=job.id)
+            unreadable_store.missed(connection, job.subject_id, error, failed_job=job.id)
 
     def _read(self, job: ClaimedJob, content: ingest_store.StoredContent) -> Reading:
         """Read a content; what its feed told stands in for a page that cannot be had at the last try either."""
@@ -159,9 +159,9 @@ class IngestContent:
     def _note(connection: Connection, content: ingest_store.StoredContent, missed: SiftlineError | None) -> None:
         """Note whether a content's page is to be asked for again."""
         if missed is not None and _may_pass(missed):
-            asks_store.missed(connection, content.id, missed)
+            unreadable_store.missed(connection, content.id, missed)
         elif content.asks:
-            asks_store.read(connection, content.id)
+            unreadable_store.was_read(connection, content.id)
 
     def _listening(self, job: ClaimedJob, media: Media | None, words: Words | None) -> list[NewJob]:
         """Return the job that looks for the words again, or has them made, where that is of use."""
@@ -184,7 +184,7 @@ class IngestContent:
         return [listening]
 
 
-def _reading_of(own: told_store.Own, job: ClaimedJob) -> NewJob:
+def _reading_of(own: unreadable_store.Own, job: ClaimedJob) -> NewJob:
     return NewJob(
         job_type=JobType.INGEST_CONTENT,
         subject_id=own.id,

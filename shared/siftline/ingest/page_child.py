@@ -1,7 +1,6 @@
 """Reads pages and feed entries where they can do no harm: in a child process, within a time and a memory.
 
-This process never imports what reads HTML; the child does (``ingest.page.page``, ``ingest.page.entry``,
-``ingest.media.captions``).
+This process never imports what reads HTML; the child does (``ingest.page.page``, ``ingest.media.captions``).
 """
 
 from typing import Self
@@ -13,9 +12,9 @@ from siftline.kit.errors import PermanentError
 ENTRY_S = 2.0
 """The longest that reading a feed entry may take; what a feed brings is sanitised and short."""
 _PAGE = "siftline.ingest.page.page:read_page"
-_ENTRY = "siftline.ingest.page.entry:read_entry"
+_ENTRY = "siftline.ingest.page.page:read_entry"
 _CAPTIONS = "siftline.ingest.media.captions:read_captions"
-_ARCHIVED = "siftline.ingest.page.archived:archived_page"
+_ARCHIVED = "siftline.ingest.page.charset:archived_page"
 
 
 class PageReader:
@@ -47,7 +46,7 @@ class PageReader:
         return self._confined.call(EntryText, _CAPTIONS, body, content_type, within_s=self._page_read_s)
 
     def archived(self, body: bytes, content_type: str) -> bytes:
-        """Return a page as it is archived (``ingest.page.archived``); raises also as ``page``."""
+        """Return a page as it is archived (``ingest.page.charset``); raises also as ``page``."""
         return self._confined.call(bytes, _ARCHIVED, body, content_type, within_s=self._page_read_s)
 
     def close(self) -> None:

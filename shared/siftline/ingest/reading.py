@@ -10,8 +10,7 @@ from typing import Protocol
 from uuid import UUID
 
 from siftline.ingest.ingest_store import StoredContent
-from siftline.ingest.media.files import file_page, is_named, played
-from siftline.ingest.media.media import Media, TranscriptState, Words
+from siftline.ingest.media.media import Media, TranscriptState, Words, file_page, is_named, played
 from siftline.ingest.media.transcripts import Transcripts
 from siftline.ingest.media.youtube import Video, video_id
 from siftline.ingest.page_errors import A_FEED, EmptyContentError, UnsupportedContentTypeError, VideoUnavailableError

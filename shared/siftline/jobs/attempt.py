@@ -9,8 +9,6 @@ from uuid import UUID
 
 from siftline.contracts import BACKGROUND_OF, JobType, Queue
 from siftline.jobs import breakers_store, jobs_store, lease_store, outbox_store, subjects_store
-from siftline.jobs.backoff import delay_s
-from siftline.jobs.claim import Claim, held_up
 from siftline.jobs.job_model import DEFER_MAX_S, ClaimedJob, Done, NewJob, Processor
 from siftline.jobs.lease_store import Ended
 from siftline.jobs.publish import Publisher
@@ -29,6 +27,8 @@ from siftline.settings.functions import JobSettings
 
 MISCONFIGURED_S = 300
 """What is set up wrongly is left alone this long, doubling up to 16 times, at no attempt: somebody has to mend it."""
+# The share of a delay that jitter may take off: downward only, because SQS delays at most 900 s.
+JITTER_RATIO = 0.1
 _CLOCK_GRACE_S = 2.0
 """How much too early a claim may come: SQS's clock is not the database's."""
 _log = logger("jobs")
@@ -45,8 +45,40 @@ _FOR_PEOPLE = frozenset(
 )
 # What a user is told of a fault of the set-up, whose detail (a path, an address) is for operators.
 _SET_UP_WRONGLY = "A required service ({}) is misconfigured. The operator has been notified."
+_HELD_UP = "A required service ({}) is unavailable ({}). We retry automatically."
 # A far side that asks for a moment again and again gets ever more: at least this share of how long it has asked so far.
 _WIDENING_RATIO = 0.25
+
+
+class BreakerOpenError(NotTriedError):
+    """What the job needs does not serve and is left alone for a while."""
+
+    code = "breaker_open"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A job in hand, and the breakers it found on its way that are not closed."""
+
+    job: ClaimedJob
+    standings: Sequence[breakers_store.Standing] = ()
+
+    @property
+    def probes(self) -> frozenset[str]:
+        """The providers that this job may try first after their breaker was open."""
+        return frozenset(standing.provider for standing in self.standings if standing.probing)
+
+    @property
+    def held_up_by(self) -> breakers_store.Standing | None:
+        """The breaker that keeps the job from being tried at all, the longest one first."""
+        closed = [standing for standing in self.standings if not standing.probing]
+        return max(closed, key=lambda standing: standing.wait_s, default=None)
+
+
+def held_up(standing: breakers_store.Standing) -> BreakerOpenError:
+    """Return what keeps a job from being tried while a breaker is open."""
+    detail = _HELD_UP.format(standing.provider, standing.error_code)
+    return BreakerOpenError(detail, retry_after_s=standing.wait_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +87,15 @@ class _Outcome:
     again: UUID | None = None
     park_id: UUID | None = None
     breaker_opened: bool = False
+
+
+def delay_s(attempts: int, backoff_s: Sequence[float], rng: random.Random) -> float:
+    """Return the seconds to wait after try number ``attempts`` (1 is the first), jittered downward by up to 10 %.
+
+    Tries beyond the list's end wait as long as its last entry.
+    """
+    step = backoff_s[min(max(attempts, 1), len(backoff_s)) - 1]
+    return step * (1 - JITTER_RATIO * rng.random())
 
 
 class Attempts:

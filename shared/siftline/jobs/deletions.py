@@ -9,8 +9,8 @@ from uuid import UUID
 
 from siftline.contracts import JobType
 from siftline.jobs import deletions_store as store
+from siftline.jobs import followers_store
 from siftline.jobs import jobs_store as jobs
-from siftline.jobs import wishes_store
 from siftline.kit.db import Connection, Database
 from siftline.kit.log import logger
 
@@ -79,7 +79,7 @@ def _unfollow(connection: Connection, user_id: UUID) -> int:
         connection, lambda: followed, lambda: store.unfollow(connection, user_id, followed), JobType.FETCH_SOURCE
     ):
         jobs.cancel(connection, lone)
-    wishes_store.settle_refresh(connection, followed)
+    followers_store.settle_refresh(connection, followed)
     return len(followed)
 
 

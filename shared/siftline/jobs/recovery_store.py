@@ -13,7 +13,7 @@ from psycopg.rows import class_row, scalar_row
 
 from siftline.contracts import JobType
 from siftline.jobs import jobs_store
-from siftline.jobs.turns_store import NEXT_POLL
+from siftline.jobs.followers_store import NEXT_POLL
 from siftline.kit.db import Connection, nearest
 
 

@@ -15,7 +15,7 @@ from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.ids import new_id
 from siftline.kit.log import logger
-from siftline.models import pauses_store, spending_store
+from siftline.models import spending_store
 from siftline.models.call_errors import CallFailedError, ModelBusyError
 from siftline.models.spending_store import Cap, Caps, Spending
 
@@ -64,7 +64,7 @@ class PaidCalls:
         """
         now = self.clock.now()
         with self.database.transaction() as connection:
-            paused_s = pauses_store.paused_s(connection, self.provider)
+            paused_s = spending_store.paused_s(connection, self.provider)
             if paused_s is not None:
                 raise NotAskedError("paused", max(paused_s, 1.0))
             if self._lost(connection, subject_id, job_id) >= _LOST_MAX:
@@ -82,7 +82,7 @@ class PaidCalls:
                 with self.database.transaction() as connection:
                     spending_store.release(connection, spending.id)
                     if isinstance(error, ModelBusyError) and error.retry_after_s is not None:
-                        pauses_store.pause(connection, self.provider, error.retry_after_s)
+                        spending_store.pause(connection, self.provider, error.retry_after_s)
             raise
 
     def believed(self, tokens: int | None, most: int) -> int | None:

@@ -11,7 +11,8 @@ from typing import Any
 from uuid import UUID
 
 from siftline.jobs.job_model import ClaimedJob
-from siftline.kit.clock import Clock
+from siftline.kit.aws import secret
+from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import NotTriedError
 from siftline.kit.log import logger
@@ -26,10 +27,11 @@ from siftline.models.llm import (
     LlmUnavailableError,
     Message,
 )
-from siftline.models.llm_prices import Price, most_tokens
+from siftline.models.llm_prices import Price, most_tokens, price_of
 from siftline.models.openai_client import CONTROL_TEXT
 from siftline.models.paid_call import NotAskedError, PaidCalls
 from siftline.models.spending_store import Caps, Spending
+from siftline.settings.functions import AnalyzeSettings
 
 PATIENCE_S = 21_600.0
 """A text waits no longer for the model to be reached, or to stop answering 429: today's reading beats a better one."""
@@ -37,6 +39,7 @@ _UNAVAILABLE_TRIES = 2
 TEXT_REFUSED = "text_refused"
 """Why there is no reply about a text that the model does not take, while it takes others."""
 _log = logger("llm")
+_MICRO = 1_000_000
 
 
 class LlmPausedError(NotTriedError):
@@ -165,3 +168,26 @@ class PricedModel:
         if job.deferred_since is None:
             return False
         return (self._clock.now() - job.deferred_since).total_seconds() >= self._rule.patience_s
+
+
+def open_priced_model(settings: AnalyzeSettings, database: Database) -> PricedModel | None:
+    """Return the language model that the settings name; ``None`` where they name none.
+
+    Raises ``LlmPriceUnknownError``. The client is opened, and its key asked for, at the first call.
+    """
+    if not settings.llm_model:
+        return None
+    clock = SystemClock()
+    model = LanguageModel(
+        model=settings.llm_model,
+        base_url=settings.llm_base_url,
+        api_key=lambda: secret(settings.llm_api_key.get_secret_value()),
+        timeout_s=settings.llm_timeout_s,
+        clock=clock,
+        reply_format=settings.llm_format,
+        tokens_field=settings.llm_tokens_field,
+    )
+    price = price_of(settings.llm_model, settings.llm_usd_per_million_in, settings.llm_usd_per_million_out)
+    caps = Caps(round(settings.llm_usd_per_day * _MICRO), round(settings.llm_usd_per_user_per_day * _MICRO))
+    rule = AskingRule(caps, output_tokens=settings.llm_output_tokens)
+    return PricedModel(database, model, price, rule, clock)

@@ -3,16 +3,18 @@
 What is reserved and never settled stays counted: its worker died on the way, and the call may have been billed. Money
 is counted in millionths of a dollar. A day's sum is one row for all and one a user, locked in this order by whoever
 changes it, so that work at once cannot pass a cap by a millionth.
+
+Beside it stands until when a provider that answered 429 is to be left alone, by all workers.
 """
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from enum import StrEnum
 from uuid import UUID
 
 from psycopg.rows import scalar_row
 
-from siftline.kit.db import Connection
+from siftline.kit.db import Connection, nearest
 
 _PAYER = """
 select case when exists (select from jobs where id = %(job_id)s and payload ? 'reprocess') then null else coalesce(
@@ -59,6 +61,14 @@ _UNSETTLED = """
 select count(*) from spendings
 where subject_id = %(subject_id)s and kind = %(kind)s and state = 'reserved'
   and (%(job_id)s::uuid is null or job_id = %(job_id)s)
+"""
+_PAUSED = f"""
+select extract(epoch from {nearest("until")} - now())::float8 from provider_pauses
+where provider = %(provider)s and until > now()
+"""  # noqa: S608  -- made of constants only
+_PAUSE = """
+insert into provider_pauses as known (provider, until) values (%(provider)s, now() + %(pause)s)
+on conflict (provider) do update set until = greatest(known.until, excluded.until)
 """
 
 
@@ -139,6 +149,18 @@ def unsettled(connection: Connection, *, kind: str, subject_id: UUID, job_id: UU
     values = {"kind": kind, "subject_id": subject_id, "job_id": job_id}
     with connection.cursor(row_factory=scalar_row) as cursor:
         return int(cursor.execute(_UNSETTLED, values).fetchone() or 0)
+
+
+def paused_s(connection: Connection, provider: str) -> float | None:
+    """Return for how many seconds a provider is still to be left alone, or ``None``."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        left: float | None = cursor.execute(_PAUSED, {"provider": provider}).fetchone()
+    return left
+
+
+def pause(connection: Connection, provider: str, pause_s: float) -> None:
+    """Have every worker leave a provider alone for so long, if it is not for longer already."""
+    connection.execute(_PAUSE, {"provider": provider, "pause": timedelta(seconds=pause_s)})
 
 
 def _end(

@@ -1,4 +1,4 @@
-"""The vectors that PostgreSQL keeps, as the points of a collection are made of them."""
+"""The vectors that PostgreSQL keeps, as the points of a collection are made of them, and points to be removed."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from psycopg.rows import class_row
+from psycopg.rows import class_row, scalar_row
 
 from siftline.kit.db import Connection
 from siftline.models.unit_vector import stored_vector
@@ -22,6 +22,13 @@ where e.model_version = %(model_version)s
 """
 _PAGE = f"{_KEPT} and e.content_id > %(after)s order by e.content_id limit %(limit)s"
 _OF = f"{_KEPT} and e.content_id = any(%(ids)b::uuid[])"
+# The outbox of points that are to be removed from Qdrant, as their contents were deleted.
+_TO_REMOVE = "select content_id from unindexed order by deleted_at, content_id limit %(limit)s"
+_REMOVED = """
+with done as (
+  select content_id from unindexed where content_id = any(%(ids)b::uuid[]) order by content_id for update)
+delete from unindexed using done where unindexed.content_id = done.content_id
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +60,14 @@ def of(connection: Connection, model_version: str, ids: Collection[UUID]) -> lis
     """Return the vectors of a version that these contents have."""
     with connection.cursor(row_factory=class_row(Kept)) as cursor:
         return cursor.execute(_OF, {"model_version": model_version, "ids": list(ids)}).fetchall()
+
+
+def to_remove(connection: Connection, *, limit: int) -> list[UUID]:
+    """Return deleted contents whose points may still be there, those that wait longest first."""
+    with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
+        return cursor.execute(_TO_REMOVE, {"limit": limit}).fetchall()
+
+
+def removed(connection: Connection, ids: Collection[UUID]) -> None:
+    """Forget contents whose points are removed."""
+    connection.execute(_REMOVED, {"ids": list(ids)})

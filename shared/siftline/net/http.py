@@ -36,9 +36,8 @@ from siftline.net.http_errors import (
     status_error,
 )
 from siftline.net.http_headers import is_text, media_type, request_headers
-from siftline.net.http_model import HttpLimits, Response
+from siftline.net.http_model import HttpLimits, Outgoing, Response, redirected
 from siftline.net.http_network import PinnedBackend
-from siftline.net.http_outgoing import Outgoing, redirected
 from siftline.net.http_typed import is_typed
 from siftline.net.urls import InvalidUrlError, validate_url
 from siftline.settings.functions import HttpSettings

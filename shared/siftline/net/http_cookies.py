@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from siftline.net.http_headers import may_be_sent
-from siftline.net.http_outgoing import Outgoing
+from siftline.net.http_model import Outgoing
 from siftline.net.sites import suffixes
 
 _COOKIE_CHARS_MAX = 4_096

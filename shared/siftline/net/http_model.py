@@ -1,9 +1,10 @@
-"""What goes in and out of the one HTTP client (``siftline.net.http``): its limits, and a whole answer."""
+"""What goes in and out of the one HTTP client (``siftline.net.http``): its limits, a request, a whole answer."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
-from siftline.net.http_headers import charset, media_type
+from siftline.net.http_errors import RedirectRefusedError
+from siftline.net.http_headers import RawHeaders, charset, media_type
 
 CONNECT_S = 10.0
 """Longer than a handshake with the far side of the world takes."""
@@ -11,6 +12,8 @@ REDIRECTS_MAX = 5
 """Honest sites need two or three: to https, to www, to a language."""
 ADDRESSES_MAX = 4
 """Addresses of one name that are tried one after the other: two of each family."""
+_PERSONAL = frozenset({b"authorization", b"cookie"})
+_OF_THE_BODY = frozenset({b"content-length", b"content-type"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,29 @@ class HttpLimits:
     retry_cap_s: float = 30.0
     redirects: int = REDIRECTS_MAX
     addresses: int = ADDRESSES_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """What is sent, redirect after redirect, and what may come back."""
+
+    method: str
+    headers: RawHeaders
+    max_bytes: int
+    media_types: Collection[str] | None
+    body: bytes | None = None
+
+
+def redirected(request: Outgoing, status: int, *, same_origin: bool) -> Outgoing:
+    """Return what is asked of the next address: nothing personal of another origin."""
+    if request.body is not None and status not in {307, 308}:
+        headers = [(name, value) for name, value in request.headers if name not in _OF_THE_BODY]
+        request = replace(request, method="GET", headers=headers, body=None)
+    if same_origin:
+        return request
+    if request.body is not None:
+        raise RedirectRefusedError("The address redirects what was sent to another server.")
+    return replace(request, headers=[(name, value) for name, value in request.headers if name not in _PERSONAL])
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,11 @@ Requests of one queue to what one owner runs have a few places between them, so 
 few workers and no more; a job that finds none free is put off as one that waits for its turn.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
@@ -21,10 +23,9 @@ from siftline.kit.log import logger
 from siftline.net import pacing_store
 from siftline.net.asking import Asking, HostBusyError
 from siftline.net.hosts import domains, host_of, is_loopback, registrable_domain
-from siftline.net.http_errors import StatusTransientError
+from siftline.net.http_errors import RETRY_AFTER_MAX_S, StatusTransientError, http_date
 from siftline.net.http_turns import in_turn
 from siftline.net.pacing_store import Bucket
-from siftline.net.rate_limits import reset_s, used_up
 from siftline.settings.functions import PacingSettings
 
 __all__ = ["HostBusyError", "Pace", "Pacing"]
@@ -36,6 +37,13 @@ REFUSED_S = 60.0
 INTERVAL_MAX_S = 3_600.0
 """The slowest pace that refusals lead to, seconds a request: slower, and a feed would miss entries for good."""
 
+# Rate-limit headers: ``RateLimit`` (IETF draft-ietf-httpapi-ratelimit-headers: ``"default";r=0;t=30``, and before its
+# eighth version ``limit=10, remaining=0, reset=30`` or one header each), and ``X-RateLimit-Remaining`` and ``-Reset``
+# as Reddit (seconds) and GitHub (seconds since 1970) send them.
+_NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?")
+_PART = re.compile(r"\b(r|t|remaining|reset)\s*=\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)")
+# From here on a number is a point in time, for no server makes anybody wait for 30 years.
+_EPOCH_FROM_S = 1_000_000_000.0
 _log = logger("pacing")
 
 
@@ -190,6 +198,33 @@ class Pace:
         return Bucket(host, 1 / self._settings.host_requests_per_s, self._settings.host_burst, above)
 
 
+def reset_s(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Return the seconds until requests are counted anew, or ``None`` where no header says so; at most two days."""
+    value = _first_number(headers, ("x-ratelimit-reset", "ratelimit-reset"), ("t", "reset"))
+    if value is None:
+        return None
+    if value >= _EPOCH_FROM_S:
+        value -= (http_date(headers.get("date", "")) or now).timestamp()
+    return min(max(value, 0.0), RETRY_AFTER_MAX_S)
+
+
+def used_up(headers: Mapping[str, str]) -> bool:
+    """Return whether the headers say that not one more request is left until the reset."""
+    left = _first_number(headers, ("x-ratelimit-remaining", "ratelimit-remaining"), ("r", "remaining"))
+    return left is not None and left < 1
+
+
 def _answers(bucket: Bucket, form: str) -> str:
     """Return what a host's answers are kept under; no host has a space in it."""
     return f"{bucket.scope} {form}" if form else bucket.scope
+
+
+def _first_number(headers: Mapping[str, str], names: tuple[str, str], keys: tuple[str, str]) -> float | None:
+    for name in names:
+        value = headers.get(name, "").strip()
+        if _NUMBER.fullmatch(value):
+            return float(value)
+    for key, value in _PART.findall(headers.get("ratelimit", "")):
+        if key in keys:
+            return float(value)
+    return None

@@ -10,8 +10,8 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from siftline.text.scripts import UNPARTED
 from siftline.text.stop_words import STOP_WORDS
+from siftline.text.words import UNPARTED
 
 EXCERPT_CHARS = 240
 _MARKS_MAX = 50

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from siftline.text.normal_form import nfc
-from siftline.text.scripts import UNPARTED
+from siftline.text.words import UNPARTED
 
 TERMS_MAX = 16
 """Words and phrases that count, each side; the rest is for the vectors alone."""

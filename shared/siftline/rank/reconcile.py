@@ -14,7 +14,7 @@ from siftline.kit.aws import secret
 from siftline.kit.db import Database
 from siftline.kit.log import logger
 from siftline.models import embedding_store, vectors_store
-from siftline.rank import held_store, unindexed_store
+from siftline.rank import held_store
 from siftline.settings.functions import VectorSettings
 
 PAGE = 1_000
@@ -49,7 +49,7 @@ def remove_deleted(settings: VectorSettings, database: Database, archive: Archiv
     ``VectorsUnavailableError``, ``ConfigurationError``, ``DatabaseUnavailableError``, and what the archive raises.
     """
     with database.transaction() as connection:
-        ids = unindexed_store.waiting(connection, limit=_ARCHIVED if archive else PAGE)
+        ids = vectors_store.to_remove(connection, limit=_ARCHIVED if archive else PAGE)
     if not ids:
         return 0
     from siftline.models.vectors import open_collections  # noqa: PLC0415 - as below
@@ -60,7 +60,7 @@ def remove_deleted(settings: VectorSettings, database: Database, archive: Archiv
     if archive is not None:
         archive.remove(ids)
     with database.transaction() as connection:
-        unindexed_store.done(connection, ids)
+        vectors_store.removed(connection, ids)
     return len(ids)
 
 

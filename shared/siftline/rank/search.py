@@ -3,7 +3,8 @@
 When the vectors or the model are away, words are matched alone, and the answer says so.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -17,17 +18,18 @@ from siftline.kit.db import Database, DatabaseUnavailableError
 from siftline.kit.errors import PermanentError, SiftlineError
 from siftline.kit.log import logger
 from siftline.rank import held_store
-from siftline.rank.fusion import fused
 from siftline.rank.held_store import UNBOUND, Bounds, Filters, Row
 from siftline.rank.highlight import highlights, pattern
-from siftline.rank.holdings import Held
 from siftline.rank.languages import Levelling
 from siftline.rank.nearest import Hit, Index, nearest_held
 from siftline.rank.query import parse
 from siftline.rank.wording import Worded, Wording
 
+RRF_K = 60
+"""How much the first places stand out (Cormack, Clarke, Büttcher 2009: reciprocal rank fusion)."""
 _DEPTH = 60
 _BESIDE_MAX = 8
+_FILTER_NAMES = ("lang", "topic", "tag", "entity", "source_id", "folder_id", "since", "until", "unread", "starred")
 _log = logger("rank")
 
 
@@ -84,6 +86,41 @@ class NoWordsError(PermanentError):
 
 NOT_INDEXED = Reason("not_indexed", "None of your items has a vector of the current embedding model yet.")
 NOT_EMBEDDED = Reason("not_embedded", "This item has no vector of the current embedding model yet.")
+
+
+class Held:
+    """A user's items whose text is stored, as far as filters and bounds let them be found."""
+
+    def __init__(self, database: Database, user_id: UUID, filters: Filters, bounds: Bounds = UNBOUND) -> None:
+        self._database = database
+        self._user_id = user_id
+        self._filters = filters
+        self._bounds = bounds
+
+    def few(self, limit: int) -> Sequence[UUID] | None:
+        """Return all of it, newest first; ``None`` if it is more than ``limit``."""
+        if self._everything() and self.count(limit + 1) > limit:
+            return None
+        ids = self.newest(limit + 1)
+        return ids if len(ids) <= limit else None
+
+    def newest(self, limit: int) -> Sequence[UUID]:
+        """Return at most ``limit`` contents, newest first."""
+        with self._database.statement() as connection:
+            return held_store.newest(connection, self._user_id, self._filters, limit=limit, bounds=self._bounds)
+
+    def among(self, ids: Collection[UUID]) -> Collection[UUID]:
+        """Return those of ``ids`` that are held."""
+        with self._database.statement() as connection:
+            return held_store.among(connection, self._user_id, self._filters, ids, self._bounds)
+
+    def count(self, limit: int) -> int:
+        """Return how many items the user has whatever the filters, and no more than ``limit``."""
+        with self._database.statement() as connection:
+            return held_store.count(connection, self._user_id, limit=limit)
+
+    def _everything(self) -> bool:
+        return self._bounds == UNBOUND and all(getattr(self._filters, name) is None for name in _FILTER_NAMES)
 
 
 class Search:
@@ -192,6 +229,20 @@ class Search:
         if worded is not None:
             shown = _highlighted(shown, worded)
         return sorted(shown, key=lambda row: row.thin and row.content_id not in holding)
+
+
+def fused(*lists: Sequence[UUID]) -> dict[UUID, float]:
+    """Return each thing's score in (0, 1], best first: 1 is what is first in all lists.
+
+    >>> a, b = UUID(int=1), UUID(int=2)
+    >>> list(fused([a, b], [b])) == [b, a]
+    True
+    """
+    scores: dict[UUID, float] = defaultdict(float)
+    for one in lists:
+        for place, what in enumerate(one, start=1):
+            scores[what] += (RRF_K + 1) / (RRF_K + place) / len(lists)
+    return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def _highlighted(rows: Sequence[Row], worded: Worded) -> list[Row]:

@@ -9,7 +9,7 @@ from psycopg.rows import class_row, scalar_row
 
 from siftline.contracts import JobType
 from siftline.jobs import jobs_store
-from siftline.jobs.turns_store import NEXT_POLL
+from siftline.jobs.followers_store import NEXT_POLL
 from siftline.kit.db import Connection
 
 
@@ -19,7 +19,7 @@ class DueSource:
 
     id: UUID
     group_key: str
-    """In whose turn it is polled (``siftline.jobs.turns_store``)."""
+    """In whose turn it is polled (``siftline.jobs.followers_store``)."""
 
 
 @dataclass(frozen=True, slots=True)

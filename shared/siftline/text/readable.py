@@ -3,7 +3,7 @@
 import re
 import zlib
 
-from siftline.text.scripts import UNPARTED
+from siftline.text.words import UNPARTED
 
 _SAMPLE_CHARS = 20_000
 _WORDS_MIN = 50

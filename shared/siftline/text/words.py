@@ -36,6 +36,8 @@ _VOWEL_SIGNS = re.compile(
     "\u0d3e-\u0d4d\u0d82\u0d83\u0dca-\u0ddf\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84\u102b-\u103e"
     "\u1056-\u1059\u17b4-\u17d3]"
 )
+UNPARTED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""Thai, Lao, Burmese, Khmer, kana and Han part no words by spaces: a character counts as a word."""
 
 
 @dataclass(frozen=True, slots=True)

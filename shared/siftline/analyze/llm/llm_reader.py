@@ -9,17 +9,18 @@ derivations say why. No failure of the model is one of the article, but those th
 - it refuses this text and takes others: the text is read here, and not asked about again.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 from uuid import UUID
 
 from siftline.analyze.article_reader import Article, Derivation, Reading, Tongue
+from siftline.analyze.entities.mentions import Kind, Mention
 from siftline.analyze.llm import llm_store
 from siftline.analyze.llm.llm_asking import Asking, Context
-from siftline.analyze.llm.llm_names import ToldNames
 from siftline.analyze.llm.llm_prompt import Question, ReplyLimits, prompt_version
-from siftline.analyze.llm.llm_reply import Reply
+from siftline.analyze.llm.llm_reply import Reply, ReplyEntity
 from siftline.analyze.llm.llm_store import Asked, KeptReply
 from siftline.analyze.text.language import Detected
 from siftline.analyze.topics.topic_list import Label
@@ -32,6 +33,11 @@ from siftline.text.folding import visible
 
 _DESCRIBED_IN = "en"
 _MADE = ("topics", "summary", "tags")
+_KINDS: Mapping[str, Kind] = {
+    "organisation": Kind.ORGANISATION,
+    "person": Kind.PERSON,
+    "place": Kind.PLACE,
+}
 
 
 class Detector(Protocol):
@@ -54,6 +60,31 @@ class LlmRule:
     """The language of summaries (ISO 639); ``None``: that of the text."""
     topic_threshold: float = 0.3
     limits: ReplyLimits = field(default_factory=ReplyLimits)
+
+
+class ToldNames:
+    """A recogniser (``entities.mentions.Recognizer``) of the names told for one text; other kinds are left.
+
+    They are found in the text again: what the model made up stands nowhere.
+    """
+
+    def __init__(self, names: Sequence[ReplyEntity], model_id: str, model_version: str) -> None:
+        self._kinds = {" ".join(one.name.split()).casefold(): _KINDS[one.type] for one in names if one.type in _KINDS}
+        self.model_id = model_id
+        self.model_version = model_version
+
+    def recognize(self, text: str, language: str | None) -> Sequence[Mention]:  # noqa: ARG002 - as recognisers are asked
+        """Return where these names stand, whole words only; where one holds another, the longer."""
+        if not self._kinds:
+            return []
+        longest_first = sorted(self._kinds, key=lambda name: (-len(name), name))
+        names = "|".join(r"\s+".join(map(re.escape, name.split())) for name in longest_first)
+        found = re.finditer(rf"(?<!\w)(?:{names})(?!\w)", text, re.IGNORECASE)
+        return [
+            Mention(match.start(), match.end(), self._kinds[name])
+            for match in found
+            if (name := " ".join(match.group().split()).casefold()) in self._kinds
+        ]
 
 
 @dataclass(frozen=True, slots=True)

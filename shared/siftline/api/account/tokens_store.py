@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from siftline.api.http import holdings_store
+from siftline.api.http import callers_store
 from siftline.api.http.paging import Cursor
 from siftline.kit.db import Connection
 
@@ -109,6 +109,6 @@ def revoke_all(connection: Connection, user_id: UUID) -> int:
 
 def count_live(connection: Connection, user_id: UUID) -> int:
     """Return how many live tokens a user has; until the transaction ends nobody makes them another."""
-    holdings_store.hold(connection, user_id, "tokens")
+    callers_store.hold(connection, user_id, "tokens")
     [(count,)] = connection.execute(_COUNT_LIVE, {"user_id": user_id}).fetchall()
     return int(count)

@@ -1,4 +1,4 @@
-"""The caller's briefings and editions in PostgreSQL. Every statement takes their owner."""
+"""The caller's briefings and editions in PostgreSQL. Every statement takes their owner or a link's token."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
 
-from siftline.api.http import holdings_store
+from siftline.api.http import callers_store
 from siftline.api.http.paging import Cursor
 from siftline.kit.db import Connection
 
@@ -55,6 +55,14 @@ class EditionRow:
     stories: int
     read_token: str
     deliveries: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """A briefing as its link shows it."""
+
+    name: str
+    stopped_code: str | None
 
 
 _COLUMNS = """
@@ -116,6 +124,11 @@ _LIVE_DELIVERIES = """
 select deliveries.id from deliveries join editions on editions.id = deliveries.edition_id
 where editions.briefing_id = %(id)s and editions.user_id = %(user_id)s and deliveries.state = 'pending'
 """
+_SUBSCRIBED = "select name, stopped_code from briefings where unsubscribe_token = %(token)s"
+_STOP_BY_LINK = """
+update briefings set stopped_code = coalesce(stopped_code, 'unsubscribed'), updated_at = now()
+where unsubscribe_token = %(token)s returning name
+"""
 _ASK = "update briefings set asked_at = now() where id = %(id)s and user_id = %(user_id)s returning id"
 
 _EDITION = """
@@ -166,7 +179,7 @@ def find_briefing(connection: Connection, user_id: UUID, briefing_id: UUID) -> B
 
 def add_briefing(connection: Connection, user_id: UUID, values: Mapping[str, Any], *, at_most: int) -> bool:
     """Add a briefing; ``False`` where the user has ``at_most`` already. Two at once take turns."""
-    holdings_store.hold(connection, user_id, "briefings")
+    callers_store.hold(connection, user_id, "briefings")
     [(count,)] = connection.execute(_COUNT, {"user_id": user_id}).fetchall()
     if count >= at_most:
         return False
@@ -198,6 +211,19 @@ def delete_briefing(connection: Connection, user_id: UUID, briefing_id: UUID) ->
 def ask(connection: Connection, user_id: UUID, briefing_id: UUID) -> bool:
     """Note that an edition is wanted out of turn; ``False`` if the briefing is not the user's."""
     return connection.execute(_ASK, {"id": briefing_id, "user_id": user_id}).fetchone() is not None
+
+
+def find_subscribed(connection: Connection, token: str) -> Subscribed | None:
+    """Return the briefing of a token."""
+    with connection.cursor(row_factory=class_row(Subscribed)) as cursor:
+        return cursor.execute(_SUBSCRIBED, {"token": token}).fetchone()
+
+
+def stop_by_link(connection: Connection, token: str) -> str | None:
+    """Stop the delivery of a token's briefing and return its name."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        name: str | None = cursor.execute(_STOP_BY_LINK, {"token": token}).fetchone()
+    return name
 
 
 def list_editions(

@@ -6,7 +6,7 @@ Mail scanners follow links; so a GET changes nothing.
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
 
-from siftline.api.briefings import unsubscribe_store as store
+from siftline.api.briefings import briefings_store as store
 from siftline.api.http.link_pages import page, unknown_link
 from siftline.api.http.routing import new_router
 from siftline.kit.db import Database
@@ -29,7 +29,7 @@ class UnsubscribeRoutes:
     def show(self, token: str) -> Response[str]:
         """Show what would be stopped, and the button that does it."""
         with self._database.transaction() as connection:
-            found = store.find(connection, token)
+            found = store.find_subscribed(connection, token)
         if found is None:
             return unknown_link()
         if found.stopped_code is not None:
@@ -43,7 +43,7 @@ class UnsubscribeRoutes:
     def stop(self, token: str) -> Response[str]:
         """Stop a briefing's delivery; once more changes nothing and is answered alike."""
         with self._database.transaction() as connection:
-            name = store.stop(connection, token)
+            name = store.stop_by_link(connection, token)
         return unknown_link() if name is None else _stopped(name)
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 
 from siftline.api.account.lineage_store import Parent
-from siftline.api.http import holdings_store
+from siftline.api.http import callers_store
 from siftline.api.http.paging import Cursor
 from siftline.kit.db import Connection
 
@@ -107,7 +107,7 @@ def add(
 
 def count_live(connection: Connection, user_id: UUID) -> int:
     """Return how many live tokens a user has; until the transaction ends nobody makes them another."""
-    holdings_store.hold(connection, user_id, "feed_tokens")
+    callers_store.hold(connection, user_id, "feed_tokens")
     [(count,)] = connection.execute(_COUNT, {"user_id": user_id}).fetchall()
     return int(count)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from siftline.api.http.bearer import read_bearer, token_sha256
 from siftline.api.http.callers import Caller, known_scopes
-from siftline.api.http.holders_store import find_holder
+from siftline.api.http.callers_store import find_holder
 from siftline.api.http.wrong_tokens import WrongTokens, source_ip_of
 from siftline.kit.aws import secret
 from siftline.kit.clock import SystemClock

@@ -7,7 +7,7 @@ PostgreSQL, which all functions share. So that no request waits for it, a proces
 import threading
 from uuid import UUID
 
-from siftline.api.http import limits_store as store
+from siftline.api.http import callers_store as store
 from siftline.api.http.problems import ProblemError, unknown_user
 from siftline.kit.aws import secret
 from siftline.kit.clock import Clock, SystemClock

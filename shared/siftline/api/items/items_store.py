@@ -13,6 +13,13 @@ from siftline.catalog.replaced_topics_store import left_of
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
 
+STAR_EVIDENCE, READING_EVIDENCE = 1.0, 0.2
+"""What a star, given or taken back, and a reading count as evidence of what a user cares for."""
+# Their profile counts it until it is made anew.
+_ADD_EVIDENCE = """
+update score_profiles set evidence = evidence + %(evidence)s where user_id = %(user_id)s returning evidence
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
@@ -277,3 +284,9 @@ def now(connection: Connection) -> datetime:
     with connection.cursor(row_factory=scalar_row) as cursor:
         [moment] = cursor.execute("select now()").fetchall()
     return moment  # type: ignore[no-any-return]  # a column of any type
+
+
+def add_evidence(connection: Connection, user_id: UUID, evidence: float) -> float | None:
+    """Count something that a user did; returns what has come together, ``None`` where they have no profile yet."""
+    row = connection.execute(_ADD_EVIDENCE, {"user_id": user_id, "evidence": evidence}).fetchone()
+    return None if row is None else float(row[0])

@@ -11,7 +11,7 @@ from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Header
 from pydantic import ValidationError
 
-from siftline.api.http import holdings_store, idempotency_store
+from siftline.api.http import callers_store, idempotency_store
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.destinations import check_destination
 from siftline.api.http.hand_out import HandOut
@@ -112,7 +112,7 @@ class SaveRoutes:
         with self._database.transaction() as connection:
             saved, created = self._replayed(connection, caller.user_id, idempotency_key, digest), False
             if saved is None:
-                holdings_store.hold(connection, caller.user_id, "saved_items")
+                callers_store.hold(connection, caller.user_id, "saved_items")
                 [fresh] = self._save_urls(connection, caller.user_id, [Page(url, body.tags, body.note)])
                 saved, created = _shown(fresh), fresh.created
                 if created and self._room(connection, caller.user_id) < 0:
@@ -159,7 +159,7 @@ class SaveRoutes:
 
     def _within_room(self, connection: Connection, user_id: UUID, pages: Sequence[Page]) -> tuple[list[Page], int]:
         """Return the first of these pages, as many as the user may still save, and how many others there are."""
-        holdings_store.hold(connection, user_id, "saved_items")
+        callers_store.hold(connection, user_id, "saved_items")
         room = max(self._room(connection, user_id), 0)
         return list(pages[:room]), len(pages[room:])
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from siftline.api.http.hand_out import HandOut
-from siftline.api.items import items_store, taste_store
+from siftline.api.items import items_store
 from siftline.api.items.items_store import Freshness, ItemRow
 from siftline.contracts import JobType, Priority
 from siftline.jobs import jobs_store as jobs
@@ -76,12 +76,12 @@ class Scores:
         """Count what a change of an item says of the user's taste; returns what to hand out after the commit."""
         evidence = 0.0
         if "starred" in changes and changes["starred"] != (before.starred_at is not None):
-            evidence += taste_store.STAR
+            evidence += items_store.STAR_EVIDENCE
         if changes.get("read") and before.read_at is None:
-            evidence += taste_store.READING
+            evidence += items_store.READING_EVIDENCE
         if not evidence:
             return []
-        gathered = taste_store.add_evidence(connection, user_id, evidence)
+        gathered = items_store.add_evidence(connection, user_id, evidence)
         if gathered is not None and gathered < EVIDENCE_MIN:
             return []
         return self.ask(connection, user_id, wait_s=GATHER_S)

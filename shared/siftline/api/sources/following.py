@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from siftline.api.http import holdings_store
+from siftline.api.http import callers_store
 from siftline.api.items import items_store
 from siftline.api.sources import following_store as store
 from siftline.api.sources import sources_store
 from siftline.api.sources.following_store import Wish
 from siftline.api.sources.source_models import FetchStatus, Health
 from siftline.contracts import JobType
+from siftline.jobs import followers_store
 from siftline.jobs import jobs_store as jobs
-from siftline.jobs import wishes_store
 from siftline.jobs.job_model import NewJob, user
 from siftline.kit.db import Connection
 
@@ -41,7 +41,7 @@ class Following:
 
         Until the transaction ends they follow no others.
         """
-        holdings_store.hold(connection, user_id, "sources")
+        callers_store.hold(connection, user_id, "sources")
         followed = self.followed(connection, user_id, keys)
         room = self.at_most - store.count_followed(connection, user_id)
         return [key for key in keys if key not in followed][max(room, 0) :]
@@ -70,7 +70,7 @@ class Following:
             return [], []
         same = store.followed_otherwise(connection, user_id, [wish.address.key for wish in wishes])
         lacking = [wish for wish in wishes if wish.address.key not in same]
-        found = store.put_sources(connection, lacking, default_minutes=wishes_store.REFRESH_MINUTES)
+        found = store.put_sources(connection, lacking, default_minutes=followers_store.REFRESH_MINUTES)
         asked = [(found[wish.address.key].id, wish) for wish in lacking]
         fresh = store.subscribe(connection, user_id, asked)
         new = [source for source in found.values() if source.id in fresh]
@@ -93,7 +93,7 @@ class Following:
 
     def settle(self, connection: Connection, source_ids: Sequence[UUID]) -> None:
         """Set how often sources are polled by what their followers wish now."""
-        wishes_store.settle_refresh(connection, source_ids)
+        followers_store.settle_refresh(connection, source_ids)
 
     def fetch(
         self,

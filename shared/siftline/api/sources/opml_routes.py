@@ -6,12 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Request, Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.depends import Depends
+from pydantic import BaseModel, Field
 
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.callers import Caller
@@ -24,7 +26,6 @@ from siftline.api.sources import folders_store, opml, sources_store
 from siftline.api.sources.following import Followed, Following
 from siftline.api.sources.following_store import Wish
 from siftline.api.sources.opml import Outline
-from siftline.api.sources.opml_models import OpmlAnswer, Outcome, OutlineAnswer
 from siftline.api.sources.source_addresses import Address, SourceKind, address_of
 from siftline.contracts import Priority
 from siftline.kit.db import Connection, Database
@@ -48,6 +49,40 @@ OUTLINES_MAX = 2_000
 """A file of more subscriptions is refused: they are followed in one transaction, while somebody waits."""
 EXPORTED_MAX = 10_000
 """Subscriptions that a file shows at most, the newest: Lambda answers no more than 6 MB."""
+
+
+class Outcome(StrEnum):
+    """The result for an outline."""
+
+    SUBSCRIBED = "subscribed"
+    ALREADY = "already"
+    MERGED = "merged"
+    DUPLICATE = "duplicate"
+    REFUSED = "refused"
+
+
+class OutlineAnswer(BaseModel):
+    """The result for one outline with an address."""
+
+    outcome: Outcome = Field(
+        description="`already`: you already followed it, and it was only added to its folders in the file; `merged`: "
+        "an earlier outline names the same source, and the folders and topics of this one were added; "
+        "`duplicate`: an earlier outline names it, and this one adds nothing; `refused`: see `error`"
+    )
+    title: str | None = Field(description="Title given in the file")
+    source_id: UUID | None = Field(default=None, description="The source you now follow")
+    error: Cause | None = Field(default=None, description="Why it cannot be followed")
+
+
+class OpmlAnswer(BaseModel):
+    """The results of an import, in the order of the file."""
+
+    subscribed: int = Field(examples=[12])
+    already: int = Field(examples=[3])
+    merged: int = Field(examples=[0])
+    duplicate: int = Field(examples=[0])
+    refused: int = Field(examples=[1])
+    outlines: list[OutlineAnswer]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ change; what touches everybody (switching it off) only its sole subscriber, or a
 """
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated
 from uuid import UUID
 
@@ -19,6 +20,9 @@ from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode,
 from siftline.api.http.problems import Fault, conflict, faulty, not_found
 from siftline.api.http.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
 from siftline.api.items import details_store
+from siftline.api.items.details_store import LiveJobRow
+from siftline.api.items.item_views import error_of
+from siftline.api.items.waits import waiting_of, why_then
 from siftline.api.sources import folders_store, following_store
 from siftline.api.sources import sources_store as store
 from siftline.api.sources.following import Followed, Following
@@ -33,7 +37,7 @@ from siftline.api.sources.source_models import (
     Subscribe,
     Subscribed,
 )
-from siftline.api.sources.source_views import source_of
+from siftline.api.sources.sources_store import SourceRow
 from siftline.contracts import JobType, Priority
 from siftline.jobs import jobs_store as jobs
 from siftline.kit.db import Connection, Database
@@ -283,6 +287,24 @@ class SourceRoutes:
         if not rows:
             raise not_found("source")
         return source_of(rows[0], details_store.live_polls(connection, [source_id]).get(source_id))
+
+
+def source_of(row: SourceRow, poll: LiveJobRow | None) -> Source:
+    """Return a source with what its live fetch job waits for, which decides when it is asked next.
+
+    One that is switched off is not asked at all, and its reason says why.
+    """
+    waiting = waiting_of(poll)
+    shown = asdict(row) | {
+        "last_error": error_of(row.last_error_code, row.last_error_detail),
+        "waiting_until": waiting.until if waiting else None,
+        "waiting_reason": waiting.reason if waiting else None,
+    }
+    if row.health == Health.INACTIVE:
+        shown["next_fetch_at"] = None
+    elif poll is not None and waiting is not None:
+        shown |= {"next_fetch_at": poll.next_at, "next_fetch_reason": why_then(poll, waiting)}
+    return Source.model_validate(shown)
 
 
 def _check_limits(least: int | None, most: int | None) -> None:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from uuid import UUID
 
-from siftline.jobs import wishes_store
+from siftline.jobs import followers_store
 from siftline.kit.db import Connection
 from siftline.net.urls import canonical_url
 
@@ -83,7 +83,7 @@ def merge(connection: Connection, source_id: UUID, same: Sequence[UUID]) -> None
         for statement in (_LOCK_USER, _KEEP, _MOVE_FOLDERS, _MOVE_TOPIC_SET, _UNFOLLOW):
             connection.execute(statement, values)
     connection.execute(_STOP_POLLING, {"ids": ids})
-    wishes_store.settle_refresh(connection, ids)
+    followers_store.settle_refresh(connection, ids)
 
 
 def _twice(connection: Connection, source_id: UUID, ids: Sequence[UUID]) -> Iterator[tuple[UUID, UUID, UUID]]:

@@ -1,15 +1,16 @@
 """When a source is asked again, and why: by its subscribers' wish or the feed's rhythm, never before its server wants.
 
-Pure: it is handed the time. Source of ``ttl``, ``skipHours`` and ``skipDays``: RSS 2.0.
+Pure: it is handed the time. Source of ``ttl``, ``skipHours`` and ``skipDays``: RSS 2.0; of for how long an answer stays
+fresh: RFC 9111, sections 4.2 and 5.2.2.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from siftline.fetch.poll.cache_control import fresh_for_s
 from siftline.fetch.poll.rhythm import Rhythm
+from siftline.net.http_errors import http_date
 
 # A feed is asked twice in the time in which it usually brings something; one that fell silent ever more rarely.
 _ASKED_TWICE = 2
@@ -99,6 +100,26 @@ def spoken(minutes: float) -> str:
     return f"{number} {unit}{'' if number == '1' else 's'}"
 
 
+def fresh_for_s(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Return the seconds for which an answer stays fresh as its server says, ``None`` where it says nothing.
+
+    ``max-age`` goes before ``Expires``, which counts from the answer's own ``Date``; the time that the answer has lain
+    in caches (``Age``) is over already. ``no-cache`` and ``no-store`` make it stale at once.
+    """
+    directives = dict(_directives(headers.get("cache-control", "")))
+    if "no-store" in directives or "no-cache" in directives:
+        return 0.0
+    max_age = directives.get("max-age", "")
+    if max_age.isascii() and max_age.isdigit():
+        lifetime_s = float(max_age[:12])
+    elif (expires := http_date(headers.get("expires", ""))) is not None:
+        lifetime_s = (expires - (http_date(headers.get("date", "")) or now)).total_seconds()
+    else:
+        return None
+    age = headers.get("age", "").strip()
+    return max(lifetime_s - (float(age[:12]) if age.isascii() and age.isdigit() else 0.0), 0.0)
+
+
 def _wished(wishes: Wishes) -> _Choice | None:
     if wishes.every_minutes is None:
         return None
@@ -151,6 +172,12 @@ def _floor(rhythm: Rhythm, headers: Mapping[str, str], now: datetime) -> _Choice
     if asked_minutes > FLOOR_MAX_MINUTES:
         return _Choice(FLOOR_MAX_MINUTES, f"{reason}, limited to {spoken(FLOOR_MAX_MINUTES)}")
     return _Choice(asked_minutes, reason)
+
+
+def _directives(value: str) -> Iterable[tuple[str, str]]:
+    for part in value.lower().split(","):
+        name, _, argument = part.partition("=")
+        yield name.strip(), argument.strip(' "')
 
 
 def _silence(at: datetime, rhythm: Rhythm) -> timedelta:

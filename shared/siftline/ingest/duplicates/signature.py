@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from rensa import RMinHash
 
-from siftline.text.scripts import UNPARTED
+from siftline.text.words import UNPARTED
 
 SIGNATURE_VERSION = 1
 """Goes up with any change of what is hashed or how (``RMinHash.ALGORITHM_VERSION`` 2): only equals are compared."""

@@ -1,17 +1,26 @@
-"""What is known of a video or audio: its file, its caption tracks, and how its words were got."""
+"""What is known of a video or audio: its file, its caption tracks, and how its words were got.
+
+Files themselves are known by what their server or their name says; they are not downloaded.
+"""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
-from siftline.ingest.readings import MAX_TEXT_CHARS, Track
+from siftline.ingest.readings import MAX_TEXT_CHARS, Page, Track
 from siftline.kit.errors import SiftlineError
+from siftline.kit.lines import line
+from siftline.net.recordings import KINDS, named_kind
 from siftline.net.urls import validate_url
 
 RETRY_S = 3_600.0
 """Who refused a transcript is asked again after this, then ever later: who blocks an address does so for hours."""
 _TRACKS_MAX = 50
+_TITLE_MAX_CHARS = 300
+_UNNAMED = frozenset({"application/octet-stream", "binary/octet-stream", "application/ogg", "application/mp4"})
+"""What servers call a file whose name says more."""
 
 
 class TranscriptState(StrEnum):
@@ -128,6 +137,25 @@ def text_with_words(notes: str, notes_words: int, words: Words) -> tuple[str, in
     """
     text = "\n\n".join(part for part in (notes, words.text) if part)[:MAX_TEXT_CHARS].rstrip()
     return text, notes_words + words.word_count
+
+
+def is_named(url: str) -> bool:
+    """Whether an address is named like an audio or video file; what is no address is not."""
+    return named_kind(url) is not None
+
+
+def played(media_type: str, url: str) -> str | None:
+    """Return ``audio`` or ``video`` for a file of such a type, or of such a name where its type says nothing."""
+    kind = media_type.partition("/")[0]
+    if kind in KINDS:
+        return kind
+    return named_kind(url) if media_type in _UNNAMED else None
+
+
+def file_page(url: str, kind: str, *, title: str | None = None) -> Page:
+    """Return what is known of a file by its address: named as it is known already, or else as the file is."""
+    name = unquote(urlsplit(url).path.rpartition("/")[2])
+    return Page(kind=kind, title=title or line(name, _TITLE_MAX_CHARS) or None, text="", word_count=0, media_url=url)
 
 
 def _tracks(rows: Any) -> tuple[Track, ...]:

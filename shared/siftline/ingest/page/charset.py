@@ -1,9 +1,11 @@
 """Bytes to characters: what the server says, then a byte order mark, then what the page says of itself.
 
-A declaration is believed only as far as the bytes bear it out.
+A declaration is believed only as far as the bytes bear it out. A page is archived in UTF-8, its own word on its
+character set made true.
 """
 
 import codecs
+import gzip
 import re
 from email.message import Message
 
@@ -20,6 +22,10 @@ _DECLARED = re.compile(
     re.IGNORECASE,
 )
 _DAMAGE_MAX_RATIO = 0.01
+_HEAD_CHARS = 65_536
+# What a page says of its character set: once it is saved as UTF-8, anything else would garble it.
+_META = re.compile(r"""(<meta\s[^<>]*?charset\s*+=\s*+["']?\s*+)([\w:.-]+)""", re.IGNORECASE)
+_DECLARATION = re.compile(r"""(^\s*<\?xml\s[^<>]*?encoding\s*+=\s*+["'])([\w:.-]+)""", re.IGNORECASE)
 
 
 def decode(body: bytes, content_type: str = "") -> str:
@@ -39,6 +45,18 @@ def decode(body: bytes, content_type: str = "") -> str:
             return text
     guess = from_bytes(body[:_GUESS_BYTES]).best()
     return body.decode(codec(guess.encoding if guess else "") or "cp1252", "replace")
+
+
+def archived_page(body: bytes, content_type: str) -> bytes:
+    """Return a page's bytes for the archive: decoded as it was read, its stale declaration replaced, gzipped.
+
+    The same page always becomes the same bytes.
+    """
+    text = decode(body, content_type).removeprefix("\ufeff")
+    head, rest = text[:_HEAD_CHARS], text[_HEAD_CHARS:]
+    for declared in (_META, _DECLARATION):
+        head = declared.sub(r"\1utf-8", head)
+    return gzip.compress((head + rest).encode("utf-8", "replace"), mtime=0)
 
 
 def _byte_order_mark(body: bytes) -> tuple[bytes, str | None]:

@@ -1,4 +1,4 @@
-"""A page as the house keeps it: bytes and a content type in, text and metadata out.
+"""A page as the house keeps it, and what a feed brings of an article: bytes and a content type in, text and more out.
 
 Runs in a child process (``siftline.ingest.page_child``): pages are written by strangers. What is known to cost much is
 refused all the same (``siftline.ingest.page.page_tree``).
@@ -7,17 +7,17 @@ refused all the same (``siftline.ingest.page.page_tree``).
 import re
 from dataclasses import fields
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urldefrag, urljoin, urlsplit
 
 from siftline.ingest.page.charset import decode
 from siftline.ingest.page.maintext import main_text
 from siftline.ingest.page.metadata import TITLE_MAX_CHARS, read_metadata
 from siftline.ingest.page.notices import CONSENT_WALL, PAYWALLED, check_wall, is_paywalled
+from siftline.ingest.page.outline import Outline
 from siftline.ingest.page.page_kinds import PLAYED_CHARS, kind_of, list_text
 from siftline.ingest.page.page_tree import parse
 from siftline.ingest.page.pdf import is_pdf, read_pdf
-from siftline.ingest.page.plain import clean_line, clean_text, count_words
-from siftline.ingest.page.refresh import sent_to
+from siftline.ingest.page.plain import clean_line, clean_text, count_words, paragraphs
 from siftline.ingest.page_errors import (
     A_FEED,
     EmptyContentError,
@@ -26,7 +26,9 @@ from siftline.ingest.page_errors import (
     PdfUnreadableError,
     UnsupportedContentTypeError,
 )
-from siftline.ingest.readings import MAX_TEXT_CHARS, MEDIA_TYPES, Page, Stated
+from siftline.ingest.readings import MAX_TEXT_CHARS, MEDIA_TYPES, EntryText, Page, Stated
+from siftline.kit.errors import PermanentError
+from siftline.net.urls import validate_url
 from siftline.text.readable import looks_binary
 from siftline.text.words import extent
 
@@ -45,6 +47,13 @@ _LOOKS_FEED = re.compile(rf"{_BEFORE}<(?:rss|feed|rdf:RDF)\b", re.IGNORECASE | r
 _JSON = "application/json"
 # The address that a JSON Feed names as its version (jsonfeed.org, "Top-level"), its slashes escaped or not.
 _JSON_FEED = re.compile(r""""version"\s*+:\s*+"https?:\\?/\\?/jsonfeed\.org\\?/version""")
+# Where a page's markup sends its visitors (HTML, "refresh" of ``http-equiv``): told, but not followed.
+_REFRESH = re.compile(
+    r"""\s*(?P<seconds>\d{1,9})[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?(?P<quote>["']?)(?P<url>.+?)(?P=quote)\s*""",
+    re.IGNORECASE,
+)
+_SOON_S = 60
+_CONTENT_CHARS = 4_096
 _SENT_ON_WORDS = 25
 """A page that says more than this is one, even if it sends its visitors on."""
 
@@ -78,6 +87,17 @@ def read_page(body: bytes, content_type: str, url: str) -> Page:
     return _html_page(text, url)
 
 
+def read_entry(entry_html: str | None) -> EntryText:
+    """Return the text of a feed entry's HTML (or plain text); markup that no entry has counts as no text."""
+    text = ""
+    if entry_html:
+        try:
+            text = clean_text("\n\n".join(paragraphs(parse(f"<html><body><div>{entry_html}</div></body></html>").root)))
+        except PermanentError:
+            text = ""
+    return EntryText(text, count_words(text))
+
+
 def _decoded(body: bytes, content_type: str) -> str:
     if looks_binary(body):
         raise UnsupportedContentTypeError("The address returned binary data, which cannot be read as text.")
@@ -98,7 +118,7 @@ def _html_page(text: str, url: str) -> Page:
         found = list_text(page, metadata) or found
     elif kind in _PLAYED and extent(found) < PLAYED_CHARS:
         found = max(found, metadata.description or "", key=len)
-    if not walled and kind not in _PLAYED and count_words(found) <= _SENT_ON_WORDS and (target := sent_to(page, url)):
+    if not walled and kind not in _PLAYED and count_words(found) <= _SENT_ON_WORDS and (target := _sent_to(page, url)):
         raise OnlyRedirectsError(f"The page only redirects its visitors. Save its target instead: {target}")
     if not found and not walled and kind not in _PLAYED:
         raise EmptyContentError("The page contains no text.")
@@ -106,6 +126,24 @@ def _html_page(text: str, url: str) -> Page:
         notice = PAYWALLED
     stated: dict[str, Any] = {field.name: getattr(metadata, field.name) for field in fields(Stated)} | {"kind": kind}
     return Page(**stated, text=found, word_count=count_words(found), notice_code=notice)
+
+
+def _sent_to(page: Outline, url: str) -> str | None:
+    """Return the other address that a page sends its visitors to within a minute, if it does."""
+    for place in page.named.get("meta", ()):
+        node = page.nodes[place]
+        if node.get("http-equiv", "").strip().lower() != "refresh":
+            continue
+        match = _REFRESH.fullmatch(node.get("content", "")[:_CONTENT_CHARS])
+        if match is None or int(match["seconds"]) > _SOON_S:
+            continue
+        try:
+            target = validate_url(urljoin(url, match["url"]))
+        except (PermanentError, ValueError):
+            continue
+        if urldefrag(target).url != urldefrag(url).url:
+            return target
+    return None
 
 
 def _plain_page(text: str, url: str) -> Page:

@@ -7,7 +7,7 @@ from lxml import etree
 
 from siftline.kit.lines import line
 from siftline.text.normal_form import nfc
-from siftline.text.scripts import UNPARTED
+from siftline.text.words import UNPARTED
 
 # Elements that stand on lines of their own; the first group begins a new paragraph, the second only a new line.
 # Trafilatura's own names (head, quote, list, item, row, lb) are among them.

@@ -1,11 +1,17 @@
-"""Requests counted by token and minute, and accounts that are being deleted, in PostgreSQL."""
+"""The caller in PostgreSQL: whose a token is, what it asked this minute, and what its user may have so much of."""
 
+from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
-from psycopg.rows import scalar_row
+from psycopg.rows import class_row, scalar_row
 
 from siftline.kit.db import Connection
 
+_VALID = """
+select id as token_id, user_id, scopes, expires_at from access_tokens
+where token_sha256 = %(sha256)b and revoked_at is null and (expires_at is null or expires_at > now())
+"""
 # A clock that is behind counts into the minute that another one has begun. What is granted is never more than is left.
 _TAKE = """
 insert into request_counts as counts (token_id, minute, taken) values (%(token_id)s, %(minute)s, %(granted)s)
@@ -16,6 +22,23 @@ where excluded.minute > counts.minute or counts.taken + excluded.taken <= %(at_m
 returning taken
 """
 _IS_LEAVING = "select from user_deletions where user_id = %(user_id)s"
+_ONE_BY_ONE = "select pg_advisory_xact_lock(hashtextextended(%(holding)s, 0))"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Whose a valid token is, and what it allows."""
+
+    token_id: UUID
+    user_id: UUID
+    scopes: list[str]
+    expires_at: datetime | None
+
+
+def find_holder(connection: Connection, sha256: bytes) -> Holder | None:
+    """Return whose token has this hash, unless it is revoked or past its time."""
+    with connection.cursor(row_factory=class_row(Holder)) as cursor:
+        return cursor.execute(_VALID, {"sha256": sha256}).fetchone()
 
 
 def take(connection: Connection, token_id: UUID, minute: int, wanted: int, *, at_most: int) -> int:
@@ -31,3 +54,12 @@ def take(connection: Connection, token_id: UUID, minute: int, wanted: int, *, at
 def is_leaving(connection: Connection, user_id: UUID) -> bool:
     """Say whether a user's account is being deleted."""
     return connection.execute(_IS_LEAVING, {"user_id": user_id}).fetchone() is not None
+
+
+def hold(connection: Connection, user_id: UUID, what: str) -> None:
+    """Let nobody else add to what a user has of this, until the transaction ends.
+
+    Count after it and add after that. It goes before every row that is held: who waits for it has nothing that another
+    needs.
+    """
+    connection.execute(_ONE_BY_ONE, {"holding": f"{what}:{user_id}"})
