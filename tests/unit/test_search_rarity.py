@@ -39,3 +39,11 @@ def test_what_holds_enough_holds_all_words_of_one_of_the_ways(weights: list[int]
         found = any(way <= held for way in ways)
         assert found or not enough
         assert enough or not found or len(weights) > 6
+
+
+@pytest.mark.parametrize("found", [[77, 77, 0], [60, 0], [3, 70, 0], [0, 5, None]])
+def test_a_word_in_nothing_says_no_more_than_the_most_common_one_that_is_held(found: list[int | None]) -> None:
+    shares = shares_of(77, found)
+    held = [share for share, count in zip(shares, found, strict=True) if count]
+    assert shares[found.index(0)] == pytest.approx(min(held))
+    assert math.fsum(held) >= 0.5

@@ -11,12 +11,13 @@ _TINY = 1e-9
 def shares_of(holdings: int, found: Sequence[int | None]) -> list[float]:
     """Return each word's share of what all of them say, in [0, 1], by how many of the holdings hold it.
 
-    A word that nothing holds is as rare as can be; ``None`` is a word that does not count.
+    A word that nothing holds says no more than any that something does; ``None`` is a word that does not count.
 
-    >>> shares_of(10, [5, 5, None])
-    [0.5, 0.5, 0.0]
+    >>> shares_of(10, [5, 5, None]), shares_of(10, [5, 0])
+    ([0.5, 0.5, 0.0], [0.5, 0.5])
     """
-    weights = [0.0 if count is None else math.log1p(max(holdings, 1) / max(count, 1)) for count in found]
+    most = max((count for count in found if count), default=1)
+    weights = [0.0 if count is None else math.log1p(max(holdings, 1) / (count or most)) for count in found]
     total = sum(weights) or 1.0
     return [weight / total for weight in weights]
 
