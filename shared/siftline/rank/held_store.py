@@ -3,13 +3,13 @@
 Every statement takes the user: what another one holds, or nobody holds any more, is never returned.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from psycopg.rows import class_row, scalar_row
+from psycopg.rows import class_row, scalar_row, tuple_row
 from psycopg.types.json import Jsonb
 
 from siftline.catalog.replaced_topics_store import ASKED_FOR, left_of
@@ -73,11 +73,11 @@ class Filters(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a query asks of every answer, as texts of ``tsquery``; ``None`` means nothing."""
+    """What a query asks of every answer, by grammar as texts of ``tsquery``; ``None`` means nothing."""
 
-    must: str | None = None
+    must: Mapping[str, str] | None = None
     """Its words hold this."""
-    never: str | None = None
+    never: Mapping[str, str] | None = None
     """They hold nothing of this."""
 
 
@@ -138,9 +138,10 @@ _FILTERS = {
     "until": "c.sort_at < %(until)s",
     "unread": "(i.read_at is null) = %(unread)s",
     "starred": "(i.starred_at is not null) = %(starred)s",
-    "must": "c.id in (select content_id from content_words where content_words.words @@ %(must)s::tsquery)",
-    "never": """not exists (select from content_words
-      where content_words.content_id = c.id and content_words.words @@ %(never)s::tsquery)""",
+    "must": """c.id in (select bound.content_id from content_words bound
+      where bound.words @@ %(must_any)s::tsquery and bound.words @@ (%(must)s ->> bound.grammar)::tsquery)""",
+    "never": """not exists (select from content_words bound where bound.content_id = c.id
+      and bound.words @@ %(never_any)s::tsquery and bound.words @@ (%(never)s ->> bound.grammar)::tsquery)""",
 }
 
 _ROWS = f"""
@@ -270,8 +271,10 @@ def gone(connection: Connection, ids: Collection[UUID]) -> list[UUID]:
 def values_of(filters: Filters, bounds: Bounds) -> dict[str, Any]:
     """Return the parameters of ``filtered``."""
     return {
-        "must": bounds.must,
-        "never": bounds.never,
+        "must": None if bounds.must is None else Jsonb(bounds.must),
+        "must_any": _any(bounds.must),
+        "never": None if bounds.never is None else Jsonb(bounds.never),
+        "never_any": _any(bounds.never),
         "lang": filters.lang,
         "topic": Jsonb([{"topic": filters.topic}]) if filters.topic is not None else None,
         "tag": filters.tag,
@@ -283,3 +286,8 @@ def values_of(filters: Filters, bounds: Bounds) -> dict[str, Any]:
         "unread": filters.unread,
         "starred": filters.starred,
     }
+
+
+def _any(queries: Mapping[str, str] | None) -> str:
+    """Return what an index is asked before each text is by its own grammar."""
+    return " | ".join(f"({query})" for query in dict.fromkeys((queries or {}).values()))
