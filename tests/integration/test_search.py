@@ -413,3 +413,51 @@ def test_a_search_may_be_for_whom_an_item_names_by_either_id(library: Library):
         assert titles(reader.get("/v1/search", q=GOAL, entity=word)) == [PORT]
         assert titles(stranger.get("/v1/search", q=GOAL, entity=word)) == []
     assert titles(reader.get("/v1/search", q=GOAL, entity="nobody")) == []
+
+
+def scores(answer: Any) -> list[float]:
+    return [item["score"] for item in answer.json["items"]]
+
+
+@pytest.mark.parametrize("limit", [3, 50])
+@pytest.mark.parametrize("query", ["harbours", "port", "ships port qzxvw", "a larger ship for an old harbour"])
+@pytest.mark.parametrize("away", [False, True])
+def test_the_score_orders_an_answer_thin_pages_too(library: Library, query: str, limit: int, away: bool):
+    user = library.user()
+    for number, (title, thin) in enumerate(((PORT, False), (RATES, False), (GOAL, True), ("Ships", True)) * 4):
+        notice = "insufficient_content" if thin else None
+        library.give(user, f"{title} {number}", notice_code=notice)
+    if away:
+        library.meaning = TransientError("away")
+
+    answer = user.get("/v1/search", q=query, limit=limit)
+
+    assert scores(answer) == sorted(scores(answer), reverse=True)
+
+
+def test_the_score_orders_what_resembles_an_item(library: Library):
+    user = library.user()
+    asked, *_ = library.give(user, PORT)
+    library.give(user, "Larger container ships", notice_code="insufficient_content")
+    library.give(user, RATES)
+
+    answer = user.get(f"/v1/items/{asked}/similar")
+
+    assert titles(answer) == [RATES, "Larger container ships"]
+    assert scores(answer) == sorted(scores(answer), reverse=True)
+
+
+@pytest.mark.parametrize("limit", [5, 50])
+@pytest.mark.parametrize(("lang", "query"), [("en", "dredged port"), ("de", "Hafen"), ("ja", "港")])
+def test_where_something_holds_the_words_no_thin_page_without_them_takes_a_place(
+    library: Library, lang: str, query: str, limit: int
+):
+    user = library.user()
+    library.give(user, *(f"{query} {number}" for number in range(3)), lang=lang)
+    library.give(user, *(f"Login {number}" for number in range(12)), notice_code="insufficient_content")
+    library.give(user, RATES)
+
+    found = titles(user.get("/v1/search", q=query, limit=limit))
+
+    assert found[:3] != []
+    assert {RATES, *(f"{query} {number}" for number in range(3))} == set(found)

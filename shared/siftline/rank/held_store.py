@@ -98,8 +98,6 @@ class Row:
     own_topics: list[dict[str, Any]] | None
     published_at: datetime | None
     source_id: UUID | None
-    thin: bool = False
-    """Its page says too little to be about anything: its vector is near to every short query."""
     grammar: str = ""
     beginning: str | None = None
     """Of its text, empty where it has none; ``None`` where no words of the query were found in it."""
@@ -150,16 +148,21 @@ select i.id, i.content_id, coalesce(nullif(c.title, ''), i.told_title) as title,
   case when r.replaces then '[]' else {left_of("c.topics")} end as topics,
   case when r.made_at is not null then r.topics end as own_topics,
   coalesce(c.published_at, i.told_at) as published_at, i.source_id,
-  c.notice_code is not distinct from 'insufficient_content' or (c.notice_code is not null and c.summary is null)
-    as thin,
   search_grammar(c.lang) as grammar,
   case when {{worded}} then left(coalesce(c.text, ''), 20000) end as beginning
 {{filtered}} and c.id = any(%(ids)b::uuid[])
-"""  # noqa: S608 - made of constants only
+"""
 _FOUND = "c.id = any(%(worded)b::uuid[])"
 _HOLDS = """(c.id = any(%(worded)b::uuid[]) or exists (select from content_words
     where content_words.content_id = c.id and content_words.words @@ %(words)s::tsquery))"""
 
+# Pages that say too little to be about anything.
+_THIN = """
+select c.id, coalesce(w.words @@ %(words)s::tsquery, false) as worded
+from contents c left join content_words w on w.content_id = c.id
+where c.id = any(%(ids)b::uuid[])
+  and (c.notice_code = 'insufficient_content' or (c.notice_code is not null and c.summary is null))
+"""
 
 _ASKED = """
 select i.content_id, c.title,
@@ -246,6 +249,12 @@ def rows(
     statement = _ROWS.format(worded=_HOLDS if words else _FOUND, filtered=filtered(filters, bounds, readings=True))
     with connection.cursor(row_factory=class_row(Row), binary=True) as cursor:
         return {row.content_id: row for row in cursor.execute(statement, {**values, "words": words})}
+
+
+def thin(connection: Connection, ids: Collection[UUID], *, words: str = "") -> dict[UUID, bool]:
+    """Return which of ``ids`` say too little to be about anything, and whether they match the ``tsquery``."""
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
+        return dict(cursor.execute(_THIN, {"ids": list(ids), "words": words}).fetchall())
 
 
 def asked(connection: Connection, user_id: UUID, item_id: UUID, model_version: str | None) -> Asked | None:

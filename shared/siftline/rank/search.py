@@ -150,7 +150,9 @@ class Search:
         if reason is not None:
             worded = self._wording.filled(user_id, filters, worded, limit=depth)
             return self._by_words(user_id, filters, worded, limit, reason)
-        scores = fused([hit.id for hit in hits], worded.telling)
+        late = self._late([hit.id for hit in hits], worded)
+        near = [hit.id for hit in hits if hit.id not in late]
+        scores = lowered(fused([*near, *(one for one, shown in late.items() if shown)], worded.telling), late)
         chosen = dict(list(scores.items())[:limit])
         shown = self._shown(user_id, filters, chosen, terms.bounds, worded)
         return Answer(shown, "hybrid", corrected=worded.corrected)
@@ -171,7 +173,8 @@ class Search:
                 hits = nearest_held(
                     meaning.index, vector, limit, Held(self._database, user_id, filters), exclude=exclude
                 )
-                return Answer(self._shown(user_id, filters, {hit.id: hit.score for hit in hits}), "vectors")
+                scores = {hit.id: hit.score for hit in hits}
+                return Answer(self._shown(user_id, filters, lowered(scores, self._late(list(scores)))), "vectors")
             except DatabaseUnavailableError:
                 raise
             except SiftlineError as error:
@@ -194,6 +197,19 @@ class Search:
             return [], _told(error)
         return hits, None if hits or not held.newest(1) else NOT_INDEXED
 
+    def _late(self, near: Sequence[UUID], worded: Worded | None = None) -> dict[UUID, bool]:
+        """Return what comes last of what is near in meaning, in that order, and whether it is shown at all.
+
+        It is thin pages, for their vectors are near to every short query; not those that hold the words, which is
+        what was asked for, however little else they say. Where something holds the words, a thin page that holds none
+        of them is not shown.
+        """
+        holding = frozenset[UUID]() if worded is None else frozenset(worded.telling)
+        rest = [one for one in near if one not in holding]
+        with self._database.statement() as connection:
+            thin = held_store.thin(connection, rest, words="" if worded is None else worded.words)
+        return {one: thin[one] or not holding for one in rest if one in thin}
+
     def _meaning(self, user_id: UUID) -> tuple[Meaning | None, Reason | None]:
         try:
             return self._open_meaning(user_id), None
@@ -213,11 +229,7 @@ class Search:
         bounds: Bounds = UNBOUND,
         worded: Worded | None = None,
     ) -> list[Row]:
-        """Confirm what was found: only what is the user's at this moment, in the order given.
-
-        A thin page comes last, for its vector is near to every short query; not one that holds the words, which is
-        what was asked for, however little else it says.
-        """
+        """Confirm what was found: only what is the user's at this moment, in the order given."""
         marked = [] if worded is None else [one for one in scores if one in worded.shares]
         words = "" if worded is None else worded.words
         with self._database.statement() as connection:
@@ -225,10 +237,7 @@ class Search:
                 connection, user_id, filters, list(scores), bounds=bounds, worded=marked, words=words
             )
         shown = [replace(rows[one], score=round(score, 4)) for one, score in scores.items() if one in rows]
-        holding = frozenset[UUID]() if worded is None else frozenset(worded.telling)
-        if worded is not None:
-            shown = _highlighted(shown, worded)
-        return sorted(shown, key=lambda row: row.thin and row.content_id not in holding)
+        return shown if worded is None else _highlighted(shown, worded)
 
 
 def fused(*lists: Sequence[UUID]) -> dict[UUID, float]:
@@ -243,6 +252,18 @@ def fused(*lists: Sequence[UUID]) -> dict[UUID, float]:
         for place, what in enumerate(one, start=1):
             scores[what] += (RRF_K + 1) / (RRF_K + place) / len(lists)
     return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def lowered(scores: Mapping[UUID, float], late: Collection[UUID]) -> dict[UUID, float]:
+    """Return the scores with those of ``late`` last, none of them greater than the least of the others.
+
+    >>> a, b = UUID(int=1), UUID(int=2)
+    >>> list(lowered({a: 0.9, b: 0.5}, [a]).items()) == [(b, 0.5), (a, 0.5)]
+    True
+    """
+    first = {one: score for one, score in scores.items() if one not in late}
+    least = min(first.values(), default=1.0)
+    return {**first, **{one: min(score, least) for one, score in scores.items() if one in late}}
 
 
 def _highlighted(rows: Sequence[Row], worded: Worded) -> list[Row]:
