@@ -450,3 +450,123 @@ def test_a_failed_page_without_a_text_is_not_found(library: Library):
     user = library.user()
     library.give(user, "Harbour dredging", status="FAILED", error_code="gone", text=None, indexed=False)
     assert titles(user.get("/v1/search", q="harbour")) == []
+
+
+@pytest.mark.parametrize(
+    ("lang", "held", "beside", "typed", "meant"),
+    [
+        ("en", "Water tower with a kestrel nest for a bird", "Power grid", "kestrel nest brid", "kestrel nest bird"),
+        ("en", "Water tower with a kestrel nest for a bird", "Power grid", "brid nest", "bird nest"),
+        ("en", "Water tower with a kestrel nest for a bird", "Late waste", "watre tower", "water tower"),
+        ("en", "Water tower with a kestrel nest for a bird", "A grid wade", "watre brid", "water bird"),
+        ("en", "A robot in the solar orchard", "Roto sola", "orchard robto solr", "orchard robot solar"),
+        ("de", "Die Brücke am Hafen ist gesperrt", "Der Haken", "brücke hafne", "brücke hafen"),
+        ("fr", "Le marché couvert de la gare", "Un garde", "marché gaer", "marché gare"),
+        ("es", "La playa del norte sin arena", "Una tarea", "playa arean", "playa arena"),
+        ("ru", "Старый мост через реку", "Рост", "старый мсот", "старый мост"),
+        ("en", "The government and the parliament", "Parchment", "government parliamnet", "government parliament"),
+    ],
+    ids=range(10),
+)
+def test_what_is_spelt_alike_is_tried_until_something_holds_all_the_words(
+    words: Library, lang: str, held: str, beside: str, typed: str, meant: str
+):
+    user = words.user()
+    words.give(user, *(f"{held} {number}" for number in range(3)), lang=lang)
+    words.give(user, *(f"{beside} {number}" for number in range(6)), lang=lang)
+
+    answer = user.get("/v1/search", q=typed)
+
+    assert answer.json["corrected"] == meant
+    assert all(title.startswith(held) for title in titles(answer)[:3])
+
+
+@pytest.mark.parametrize(
+    ("lang", "many", "few", "typed", "meant"),
+    [
+        ("en", "A tower", "It tore", "towre", "tower"),
+        ("en", "A bird", "A grid", "brid", "bird"),
+        ("en", "A robot", "A roto", "robto", "robot"),
+        ("en", "It is solar", "A sola", "solr", "solar"),
+        ("en", "A house", "A horse", "hpuse", "house"),
+        ("de", "Der Baum", "Der Bauch", "baumm", "baum"),
+        ("fr", "Une plage", "Une page", "palge", "plage"),
+        ("es", "El campo", "El capo", "camop", "campo"),
+        ("pl", "Zamek stoi", "Zanik stoi", "zmaek", "zamek"),
+    ],
+    ids=range(9),
+)
+def test_of_words_spelt_as_much_alike_the_one_that_more_is_held_of_is_meant(
+    words: Library, lang: str, many: str, few: str, typed: str, meant: str
+):
+    user = words.user()
+    words.give(user, *(f"{many} {number}" for number in range(3)), few, lang=lang)
+
+    assert user.get("/v1/search", q=typed).json["corrected"] == meant
+
+
+@pytest.mark.parametrize(
+    ("lang", "one", "other", "typed", "meant"),
+    [
+        ("en", "A bird", "A grid", "brid", "bird"),
+        ("en", "A robot", "A roto", "robto", "robot"),
+        ("en", "It is solar", "A sola", "solr", "solar"),
+        ("de", "Der Wald", "Der Wahn", "wlad", "wald"),
+    ],
+    ids=range(4),
+)
+def test_letters_swapped_or_left_out_are_more_likely_than_a_wrong_one(
+    words: Library, lang: str, one: str, other: str, typed: str, meant: str
+):
+    user = words.user()
+    words.give(user, one, other, lang=lang)
+
+    assert user.get("/v1/search", q=typed).json["corrected"] == meant
+
+
+@pytest.mark.parametrize("query", ["kestrel nest qzxv", "qzxv nest", "kestrel brd nest", "nest the qzxvw"])
+def test_a_word_that_nothing_holds_hides_none_of_the_others(library: Library, query: str):
+    user = library.user()
+    library.give(user, *(f"A kestrel nest {number}" for number in range(4)), "Weather", "Markets", "Kitchens")
+
+    answer = user.get("/v1/search", q=query)
+
+    assert answer.json["corrected"] is None
+    assert all("nest" in title for title in titles(answer)[:4])
+    assert all(item["highlights"] for item in answer.json["items"][:4])
+
+
+@pytest.mark.parametrize(
+    ("query", "lang", "title", "other", "foreign", "third"),
+    [
+        ("reservoir", "en", "The reservoir is full", "fr", "Un siège réservé", "es"),
+        ("reservoir", "en", "The reservoir is full", "en", "They reserve seats", "it"),
+        ("reservoir hall", "en", "The reservoir at the hall", "fr", "Un siège réservé", "it"),
+        ("tower", "en", "A tower", "en", "They tow a car", "fr"),
+        ("animal", "fr", "Un animal rare", "fr", "Il anime un bal", "en"),
+        ("university", "de", "Die University am See", "fr", "Son univers", "en"),
+        ("marché", "fr", "Le marché couvert", "fr", "Du marc sec", "it"),
+    ],
+    ids=range(7),
+)
+def test_a_text_is_not_found_by_what_a_word_becomes_in_another_grammar(
+    words: Library, query: str, lang: str, title: str, other: str, foreign: str, third: str
+):
+    user = words.user()
+    words.give(user, title, lang=lang)
+    words.give(user, foreign, lang=other)
+    words.give(user, "Kilo", lang=third)
+
+    found = user.get("/v1/search", q=query)
+
+    assert titles(found) == [title]
+    assert found.json["items"][0]["highlights"]
+
+
+def test_what_is_left_out_and_what_must_stand_so_are_read_by_each_texts_grammar_too(words: Library):
+    user = words.user()
+    words.give(user, "The hall is reserved", "The hall has a reservoir", "They reserve a hall")
+    words.give(user, "Kilo", lang="es")
+
+    assert set(titles(user.get("/v1/search", q="hall -reservoir"))) == {"The hall is reserved", "They reserve a hall"}
+    assert titles(user.get("/v1/search", q='"reservoir"')) == ["The hall has a reservoir"]

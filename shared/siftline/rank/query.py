@@ -5,6 +5,7 @@ What is typed is never an error: signs that mean nothing are passed over.
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -56,6 +57,10 @@ class Query:
         """Return the query with some words spelt otherwise."""
         terms = [term if term.typed not in better else _term(better[term.typed]) for term in self.terms]
         return Query(terms, self.never, self.alternatives)
+
+    def choosing(self, words: Sequence[str]) -> "Query":
+        """Return the query with more words behind its own, which no alternative asks for."""
+        return Query([*self.terms, *map(_term, words)], self.never, self.alternatives)
 
     def __str__(self) -> str:
         ways = [" ".join(_shown(self.terms[place]) for place in way) for way in self.alternatives]
@@ -140,6 +145,15 @@ def typing_distance(one: str, other: str) -> int:
             now.append(cost)
         before, last = last, now
     return last[-1]
+
+
+def likely_slip(typed: str, word: str) -> bool:
+    """Say whether letters were only swapped or left out: likelier than that a certain wrong one was typed.
+
+    >>> likely_slip("brid", "bird"), likely_slip("solr", "solar"), likely_slip("brid", "grid")
+    (True, True, False)
+    """
+    return not Counter(_bare(typed)) - Counter(_bare(word))
 
 
 def _bare(word: str) -> str:

@@ -2,17 +2,21 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from uuid import UUID
 
 from siftline.kit.db import Database
 from siftline.rank import words_store
 from siftline.rank.held_store import Filters
-from siftline.rank.query import Query, Term, may_be_mistyped, parse, slips_of, typing_distance
+from siftline.rank.query import Query, Term, likely_slip, may_be_mistyped, parse, slips_of, typing_distance
 from siftline.rank.rarity import shares_of
 from siftline.rank.words_store import Counted, Partly, Terms
 
 _ENOUGH = 10
 _TELLING_SHARE = 0.5
+_COMPARED_MAX = 512
+"""Of how many texts each spelling is in, so much is told apart, before some are tried with the other words."""
+_WAYS_MAX = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,13 @@ class Worded:
         return [one for one, share in self.shares.items() if share >= _TELLING_SHARE]
 
 
+@dataclass(frozen=True, slots=True)
+class _Spelling:
+    word: str
+    distance: int
+    likely: bool
+
+
 class Wording:
     """Full text over what one holds."""
 
@@ -58,14 +69,12 @@ class Wording:
         if len(whole) >= min(_ENOUGH, limit):
             return Worded(terms, whole)
         counted = self._counted(user_id, filters, terms)
-        better = self._spelt(user_id, filters, query, counted) if not whole else {}
-        if better:
-            mended = query.mended(better)
-            mended_terms = self.terms(mended)
-            # None hold them all: words of another language, more likely than mistyped ones.
-            if mended_whole := self._whole(user_id, filters, mended_terms, limit):
-                counted = self._counted(user_id, filters, mended_terms)
-                return self._partly(user_id, filters, Worded(mended_terms, mended_whole, str(mended)), counted, limit)
+        mended = self._spelt(user_id, filters, query, counted) if not whole else None
+        if mended is not None:
+            terms = self.terms(mended)
+            whole = self._whole(user_id, filters, terms, limit)
+            counted = self._counted(user_id, filters, terms)
+            return self._partly(user_id, filters, Worded(terms, whole, str(mended)), counted, limit)
         return self._partly(user_id, filters, Worded(terms, whole), counted, limit)
 
     def filled(self, user_id: UUID, filters: Filters, worded: Worded, *, limit: int) -> Worded:
@@ -108,36 +117,75 @@ class Wording:
             )
         return replace(worded, shares=_joined(worded.shares, rows), weights=weights)
 
-    def _spelt(self, user_id: UUID, filters: Filters, query: Query, counted: Counted) -> dict[str, str]:
-        """Return by mistyped word the nearest one that something of the user's holds."""
+    def _spelt(self, user_id: UUID, filters: Filters, query: Query, counted: Counted) -> Query | None:
+        """Return the query with words spelt otherwise, so that something of the user's holds them all.
+
+        Of spellings as near, those that more holds together; ``None`` where nothing holds them all: words of another
+        language, more likely than mistyped ones.
+        """
         missing = [place for place, count in enumerate(counted.found) if count == 0 or not any(counted.found)]
         options = {query.terms[place].typed: self._alike(query.terms[place]) for place in missing}
-        words = [word for alike in options.values() for word in alike]
+        words = list(dict.fromkeys(one.word for alike in options.values() for one in alike))
         if not words:
-            return {}
-        asked = parse(" ".join(words), plain=True, terms_max=len(words))
+            return None
+        size = len(query.terms)
         with self._database.statement() as connection:
-            terms = words_store.parse(connection, asked)
-            found = words_store.counted(connection, user_id, filters, terms, most=1).found
-        if not any(found):
-            return {}
-        counts = {term.typed: count for term, count in zip(asked.terms, found, strict=True) if count != 0}
-        # What is too common to be counted ("been") only where nothing that is counted is as much alike.
-        chosen = {
-            typed: next(
-                iter(sorted((word for word in alike if word in counts), key=lambda word: not counts[word])), None
-            )
-            for typed, alike in options.items()
-        }
-        return {typed: word for typed, word in chosen.items() if word is not None}
+            terms = words_store.parse(connection, query.choosing(words))
+            chosen = replace(terms, each=terms.each[size:])
+            found = words_store.counted(connection, user_id, filters, chosen, most=_COMPARED_MAX).found
+            places = {word: place for place, (word, count) in enumerate(zip(words, found, strict=True)) if count != 0}
+            held = {word: found[place] for word, place in places.items()}
+            ways = _ways(options, held)
+            asked = [_asked(query, {typed: size + places[one.word] for typed, one in way.items()}) for way in ways]
+            together = [words_store.whole_of(one, terms.terms, len(terms.grammars)) for one in asked]
+            whole = words_store.counted(connection, user_id, filters, replace(terms, each=together)).found
+        likely = [
+            (_rank(way, held, count), place)
+            for place, (way, count) in enumerate(zip(ways, whole, strict=True))
+            if count
+        ]
+        if not likely:
+            return None
+        _, best = min(likely)
+        return query.mended({typed: one.word for typed, one in ways[best].items()})
 
-    def _alike(self, term: Term) -> list[str]:
+    def _alike(self, term: Term) -> list[_Spelling]:
         if not may_be_mistyped(term):
             return []
         with self._database.transaction() as connection:
             words = words_store.spellings(connection, term)
-        near = sorted((typing_distance(term.typed.casefold(), word), place, word) for place, word in enumerate(words))
-        return [word for distance, _, word in near if 0 < distance <= slips_of(term.typed)]
+        typed = term.typed.casefold()
+        near = [_Spelling(word, typing_distance(typed, word), likely_slip(typed, word)) for word in words]
+        return [one for one in near if 0 < one.distance <= slips_of(term.typed)]
+
+
+def _ways(options: Mapping[str, Sequence[_Spelling]], held: Mapping[str, int | None]) -> list[dict[str, _Spelling]]:
+    """Return ways to spell all the words: for each of them the likeliest that something holds, by itself."""
+    known = {typed: [one for one in alike if one.word in held] for typed, alike in options.items()}
+    choices = {typed: alike for typed, alike in known.items() if alike}
+    if not choices:
+        return []
+    each = int(_WAYS_MAX ** (1 / len(choices)))
+    best = [
+        sorted(alike, key=lambda one: _rank({"": one}, held, held[one.word] or 1))[: max(each, 1)]
+        for alike in choices.values()
+    ]
+    return [dict(zip(choices, way, strict=True)) for way in product(*best)]
+
+
+def _asked(query: Query, chosen: Mapping[str, int]) -> list[list[int]]:
+    """Return the alternatives of a query with other places for some of its words."""
+    return [[chosen.get(query.terms[place].typed, place) for place in way] for way in query.alternatives]
+
+
+def _rank(way: Mapping[str, _Spelling], held: Mapping[str, int | None], count: int) -> tuple[int, int, int]:
+    """Return the less the likelier: by slips, then by how many hold it, the double for letters swapped or left out.
+
+    What is too common to be counted ("been") only where nothing that is counted is as much alike.
+    """
+    uncounted = sum(held[one.word] is None for one in way.values())
+    slips = sum(one.distance for one in way.values())
+    return uncounted, slips, -count * 2 ** sum(one.likely for one in way.values())
 
 
 def _joined(shares: Mapping[UUID, float], rows: Sequence[Partly]) -> dict[UUID, float]:
