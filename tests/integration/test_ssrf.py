@@ -30,7 +30,13 @@ from tests.walls.spellings import HANDS, SPELLINGS
 _ENTER = ["unshare", "--net", "--mount", "--map-root-user"]
 _SOME = 7
 """Of so many spellings one is walked by recorded connects where the namespace has walked them all."""
-_NO_PACE = {"HOST_REQUESTS_PER_S": "100", "HOST_BURST": "1000", "HOST_AT_ONCE": "100", "JOB_TENANT_THREADS": "100"}
+_NO_PACE = {
+    "HOST_REQUESTS_PER_S": "100",
+    "HOST_BURST": "1000",
+    "HOST_PER_MINUTE": "{}",
+    "HOST_AT_ONCE": "100",
+    "JOB_TENANT_THREADS": "100",
+}
 """Spellings are taken side by side, and many are of one host: none is put off for the others."""
 _REFUSED = {"address_refused", "invalid_url", "unsupported_scheme"}
 # In a Location header these mean a path of the public server that sent it (RFC 3986, section 5.2).

@@ -171,6 +171,12 @@ class Rooms:
         codes = self._rows(
             "select coalesce(last_error_code, nullif(fetch_status, 'IDLE'), 'ok') from sources where id = %s", source_id
         )
+        if codes == ["QUEUED"]:
+            codes += self._rows(
+                "select concat_ws(' ', at, event, error_code, detail, due_at) from job_events"
+                " where job_id in (select id from jobs where subject_id = %s) order by id",
+                source_id,
+            )
         new = self._rows(
             "select id from contents where status <> 'FAILED' and text is null and exists"
             " (select from source_entries where content_id = contents.id and source_id = %s)",
@@ -213,7 +219,9 @@ class Rooms:
 
     def forget(self) -> None:
         """Forget what was saved and followed, for a next way to begin with nothing."""
-        self._connection.execute("truncate contents, items, source_entries, jobs, job_events, sources cascade")
+        self._connection.execute(
+            "truncate contents, items, source_entries, jobs, job_events, sources, fetch_hosts, fetch_turns cascade"
+        )
 
     def _taken(self, work: Callable[..., list[list[str]]], table: str, id_: str) -> list[str]:
         """Work off what the API made of an address, in a row of its own: other hands may have made it too."""
