@@ -23,6 +23,8 @@ CONNECTIONS_MAX = 1_000
 _CROWD = 200
 """So many connections there may be before those that are kept open for nothing make room for others."""
 _IDLE_S = 1.0
+_CROWDED_RATIO = 0.2
+"""In a crowd a request is to be whole in this part of the time, for newcomers wait where all connections are taken."""
 # What the system still holds for a connection goes with it: whoever takes nothing would keep that, too.
 _AT_ONCE = struct.pack("ii", 1, 0)
 
@@ -51,7 +53,7 @@ class _OneRequest(HTTPRequestParser):  # type: ignore[misc]  # it ships no types
 
 
 class ImpatientChannel(HTTPChannel):  # type: ignore[misc]  # it ships no types
-    """A connection whose requests must each be whole ``patience_s`` after their first byte.
+    """A connection whose requests must each be whole ``patience_s`` after their first byte, sooner in a crowd.
 
     The first one, after the connection was made. What is answered, or waits for its turn, owes nothing. An answer is
     to be taken, a byte of it every ``UNTAKEN_S`` at least, and only then is the next request read: so no more than one
@@ -100,12 +102,14 @@ class ImpatientChannel(HTTPChannel):  # type: ignore[misc]  # it ships no types
         if self._ahead and super().readable():
             ahead, self._ahead = self._ahead, b""
             self.received(ahead)
+        crowded = len(self.server.active_channels) > _CROWD
         if self._owes_since is not None:
+            patience_s = self._patience_s * (_CROWDED_RATIO if crowded else 1)
             if self.requests:
                 self._owes_since = self._now()  # not read before those are answered
-            elif self._now() - self._owes_since > self._patience_s:
+            elif self._now() - self._owes_since > patience_s:
                 self.will_close = True
-        elif not self.requests and len(self.server.active_channels) > _CROWD:
+        elif crowded and not self.requests:
             self.close_when_flushed |= self._now() - self._heard_at > _IDLE_S
         reads: bool = super().readable()
         return reads

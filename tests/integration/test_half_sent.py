@@ -145,6 +145,19 @@ def test_those_who_were_answered_and_stay_connected_make_room_for_others(server,
         assert answered(connection)
 
 
+def test_in_a_crowd_a_request_that_is_not_whole_makes_room_sooner(server, site):
+    with ExitStack() as stack:
+        half = [stack.enter_context(connected(server)) for _ in range(300)]
+        for connection in half:
+            connection.sendall((WHOLE % b"")[:20])
+        for seconds in (0, 2.1):
+            site.time += seconds
+            newcomer = stack.enter_context(connected(server))
+            newcomer.sendall(WHOLE % b"")
+            assert answered(newcomer)  # all before it were read too by now
+        assert all(dropped(connection) for connection in half[:50])
+
+
 def test_who_asks_for_much_and_takes_nothing_keeps_no_thread_and_is_dropped(server, site):
     with ExitStack() as stack:
         takers = [asked_for_much(server, stack, 30) for _ in range(20)]  # the server has 8 threads
