@@ -520,7 +520,7 @@ class TestHostileServers:
     def test_nobody_listening_is_a_failed_connection(self, server: LoopbackServer) -> None:
         url = server.url("/")
         server.stop()
-        with pytest.raises(ConnectionFailedError):
+        with pytest.raises(ConnectionFailedError, match=rf"127.0.0.1:{urlsplit(url).port} could not be reached"):
             client().get(url)
 
 

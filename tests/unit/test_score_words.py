@@ -38,7 +38,7 @@ TOLD: list[tuple[dict[str, Any], str]] = [
     ({"code": "topics", "value": 0.0, "by": "text", "topics": []}, "It matches none of the topics."),
     (
         {"code": "topics", "value": 0.0, "by": "source", "topics": ["food", "travel"]},
-        "Its source mostly writes about food, travel, not among your interests or reading habits.",
+        "Its source mostly writes about food, travel, which is not among your interests or reading habits.",
     ),
     ({"code": "source", "value": 1.0, "saved": True}, "You saved it yourself."),
     (

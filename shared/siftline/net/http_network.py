@@ -93,8 +93,8 @@ class PinnedBackend(httpcore.NetworkBackend):
             else:
                 return _Stream(stream, self)
         if isinstance(error, httpcore.TimeoutException):
-            raise NotReachedInTimeError(f"{host} did not accept a connection in time.") from error
-        raise NotReachedError(f"{host} could not be reached.") from error
+            raise NotReachedInTimeError(f"{_named(host, port)} did not accept a connection in time.") from error
+        raise NotReachedError(f"{_named(host, port)} could not be reached.") from error
 
     def _permitted(self, host: str, timeout_s: float | None) -> list[Address]:
         """Return the addresses of a host that may be reached, in the order of the answer."""
@@ -129,6 +129,12 @@ class PinnedBackend(httpcore.NetworkBackend):
         if not addresses:
             raise DnsFailedError(f"The host name {host} has no address.", exists_not=True)
         return addresses
+
+
+def _named(host: str, port: int) -> str:
+    """Return a server as people write it: with its port, unless that is a web server's own."""
+    shown = f"[{host}]" if ":" in host else host
+    return shown if port in {80, 443} else f"{shown}:{port}"
 
 
 class _Stream(httpcore.NetworkStream):

@@ -32,7 +32,7 @@ def _topics(part: Mapping[str, Any]) -> str:
         return f"{whose} about {part['topic']}, {_why(part['value'], by_interests=part['why'] == 'interests')}."
     if not part["topics"]:
         return "It matches none of the topics."
-    return f"{whose} about {', '.join(part['topics'])}, not among your interests or reading habits."
+    return f"{whose} about {', '.join(part['topics'])}, which is not among your interests or reading habits."
 
 
 def _why(value: float, *, by_interests: bool) -> str:

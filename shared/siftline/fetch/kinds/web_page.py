@@ -41,8 +41,9 @@ def article_links(
     else:
         found = distinct(by_itself(tree, base, url))
     if not found:
-        what = "no article links" if selector is None else "no links that match this selector"
-        raise NoLinksFoundError(f"The page has {what}. Set a CSS selector for the links to follow.")
+        if selector is not None:
+            raise NoLinksFoundError("The page has no links that match this selector. Set another one.")
+        raise NoLinksFoundError("The page has no article links. Set a CSS selector for the links to follow.")
     others = {link.anchor for link in found}
     language = sanitised.line(tree.get("lang") or "", 35) or None
     dates = Dates(language, lambda: map(_stated, tree.iter("time")))
