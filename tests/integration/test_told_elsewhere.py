@@ -28,6 +28,8 @@ SENTENCE = "The harbour council agreed on Tuesday to dredge the northern channel
 LONG = (SENTENCE * 70)[:5_000].strip()
 HTML, PICTURE = {"Content-Type": "text/html; charset=utf-8"}, {"Content-Type": "image/png"}
 READ = "What the page itself says of the northern channel. " * 12
+DATED, DATED_AT = "Sat, 28 Nov 2020 10:00:00 GMT", "2020-11-28T10:00:00Z"
+STATED = b'<meta property="article:published_time" content="2026-01-02T03:04:05Z"><meta name=author content=Bob>'
 PAGE = Answer(f"<html><head><title>Page</title></head><article><p>{READ}</p></article>".encode(), headers=HTML)
 
 
@@ -230,3 +232,48 @@ def test_the_word_of_a_pages_own_feed_is_for_whoever_saved_the_page_before(place
     place.poller.poll(follow(user, place.site))
     place.work()
     assert place.texts(user) == place.texts(stranger) == [("READY", LONG)]
+
+
+def test_a_page_without_date_and_author_takes_those_of_its_own_sites_feed(place: Place) -> None:
+    """GIVEN a page that states neither, saved before its site's feed is followed."""
+    place.page = place.site.url("/page")
+    place.site.answers["/page"] = PAGE
+    user, stranger = place.world.user(), place.world.user()
+    for one in (user, stranger):
+        one.post("/v1/items", {"url": place.page})
+    place.work()
+    place.lists(pubDate=DATED)
+    place.poller.poll(follow(user, place.site))
+    place.work()
+    for who in (user, stranger):
+        [one] = place.shown(who)
+        assert (one["published_at"], one["sort_at"], one["author"]) == (DATED_AT, DATED_AT, "Ann")
+        assert (one["title"], one["text"], one["undated"]) == ("Page", READ.strip(), None)
+    # AND what the page states itself goes before what a feed says later
+    place.site.answers["/page"] = Answer(PAGE.body.replace(b"<head>", b"<head>" + STATED), headers=HTML)
+    place.works.run("update contents set published_at = null, author = null, sort_at = first_seen_at")
+    user.post(f"/v1/items/{one_of(place, user)}/reprocess", {"from": "ingest"})
+    place.work()
+    place.lists(guid="another", pubDate=DATED)
+    place.poller.poll(follow(place.world.user(), place.site))
+    [one] = place.shown(user)
+    assert (one["published_at"], one["author"]) == ("2026-01-02T03:04:05Z", "Bob")
+
+
+def test_what_a_feed_of_another_site_says_of_a_date_is_for_its_followers(place: Place) -> None:
+    place.site.answers["/page"] = PAGE
+    user, stranger = place.world.user(), place.world.user()
+    for one in (user, stranger):
+        one.post("/v1/items", {"url": place.page})
+    place.work()
+    place.lists(pubDate=DATED)
+    place.poller.poll(follow(user, place.site))
+    place.work()
+    assert [(one["published_at"], one["title"]) for one in place.shown(user)] == [(DATED_AT, "Page")]
+    assert [(one["published_at"], one["author"]) for one in place.shown(stranger)] == [(None, None)]
+
+
+def one_of(place: Place, user: ApiClient) -> str:
+    """Return the id of the item that a user holds of the page."""
+    [one] = place.shown(user)
+    return str(one["id"])

@@ -123,14 +123,16 @@ class Intake:
         ledger_store.touch_entries(connection, source_id, verdict.seen)
         ledger_store.edit_entries(connection, source_id, [(edit, self._told(edit)) for edit in verdict.edits])
         ledger_store.unlist(connection, source_id, self._unlisted)
-        # Whoever saved a file by hand knows no more than its name, and of a page that cannot be read nothing; its feed
-        # does.
-        told = [
-            Edit(content.identified, row.id)
+        # Whoever saved a file by hand knows no more than its name, of a page that cannot be read nothing, and of many
+        # a page neither date nor author; its feed does.
+        known = [
+            (content, row)
             for content, row in zip(brought, rows, strict=True)
-            if row
-            and row.id != content.id
-            and (content.url_key in self._files or (row.untold and self._speaks_for(content.identified)))
+            if row and row.id != content.id and (content.url_key in self._files or self._speaks_for(content.identified))
+        ]
+        poll_store.fill_contents(connection, [(row.id, content.identified.entry) for content, row in known])
+        told = [
+            Edit(content.identified, row.id) for content, row in known if content.url_key in self._files or row.untold
         ]
         return poll_store.edit_contents(connection, [*edits, *told])
 

@@ -114,13 +114,16 @@ select url_key from unnest(%(url_keys)b::text[]) as new (url_key) where {_DELETE
 # A deletion binds who made it, and nobody else.
 _ADD_ITEMS = """
 insert into items (id, user_id, content_id, source_id, told_title, told_at)
-select id, user_id, content_id, %(source_id)s, told_title, told_at
+select distinct on (user_id, content_id) id, user_id, content_id, %(source_id)s, told_title, told_at
 from unnest(%(ids)b::uuid[], %(user_ids)b::uuid[], %(content_ids)b::uuid[], %(url_keys)b::text[],
             %(told_titles)s::text[], %(told_at)b::timestamptz[])
   as new (id, user_id, content_id, url_key, told_title, told_at)
 where not exists (select from item_tombstones t where t.url_key = new.url_key and t.user_id = new.user_id)
 order by user_id, content_id
-on conflict (user_id, content_id) do nothing
+on conflict (user_id, content_id) do update set
+  told_title = coalesce(items.told_title, excluded.told_title), told_at = coalesce(items.told_at, excluded.told_at)
+where (items.told_title is null and excluded.told_title is not null)
+  or (items.told_at is null and excluded.told_at is not null)
 """
 
 # In one order for all feeds that list the same pages.
@@ -153,6 +156,18 @@ from unnest(%(ids)b::uuid[], %(titles)b::text[], %(entry_htmls)b::text[], %(desc
             %(image_urls)b::text[], %(media)b::jsonb[]) as edited (id, title, entry_html, description, image_url, media)
 where contents.id = edited.id
 returning contents.id, contents.text is not null
+"""
+
+# Of a page that was there before its feed: what the page did not state.
+_FILL_CONTENTS = """
+update contents set author = coalesce(contents.author, told.author),
+  published_at = coalesce(contents.published_at, told.published_at),
+  undated_code = case when told.published_at is null then contents.undated_code end,
+  undated_claim = case when told.published_at is null then contents.undated_claim end,
+  sort_at = least(contents.sort_at, coalesce(contents.published_at, told.published_at)), updated_at = now()
+from unnest(%(ids)b::uuid[], %(authors)b::text[], %(published)b::timestamptz[]) as told (id, author, published_at)
+where contents.id = told.id and ((contents.author is null and told.author is not null)
+  or (contents.published_at is null and told.published_at is not null))
 """
 
 
@@ -240,6 +255,20 @@ def edit_contents(connection: Connection, edits: Iterable[Edit]) -> list[UUID]:
         }
         again += [content_id for content_id, read in connection.execute(_EDIT_CONTENTS, values) if read]
     return again
+
+
+def fill_contents(connection: Connection, told: Iterable[tuple[UUID, Entry]]) -> None:
+    """Give pages that state no date or no author those of their feed's entries.
+
+    The contents are held by the caller's transaction (``add_contents``).
+    """
+    for chunk in chunks(told):
+        values = {
+            "ids": [content_id for content_id, _ in chunk],
+            "authors": [entry.author for _, entry in chunk],
+            "published": [entry.published_at for _, entry in chunk],
+        }
+        connection.execute(_FILL_CONTENTS, values)
 
 
 def told_row(entry: Entry) -> dict[str, str] | None:
