@@ -161,7 +161,7 @@ def _all_points(index: VectorIndex) -> dict[UUID, Vector]:
     points: dict[UUID, Vector] = {}
     after = None
     while True:
-        page, after = index.scroll(1_000, after)
+        page, after = index.scroll(100, after)  # a thousand take longer to send than a busy machine has time for
         points |= index.retrieve(page)
         if after is None:
             return points

@@ -149,3 +149,8 @@ def test_a_text_without_any_space_is_cut_all_the_same() -> None:
 
     assert [passage.text[start:end] for start, end in passage.marks] == ["地震"]
     assert len(passage.text) <= EXCERPT_CHARS + 4
+
+
+@pytest.mark.parametrize("typed", ["brid\xadge", "brid\u200bge", "\ufeffbridge"])
+def test_what_nobody_sees_is_no_part_of_a_word(typed: str) -> None:
+    assert [term.typed for term in parse(typed).terms] == ["bridge"]

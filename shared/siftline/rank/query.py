@@ -19,6 +19,8 @@ _RUN = re.compile(rf"{_PAIRED}+")
 _PART = re.compile(r'(?P<never>-)?(?:"(?P<phrase>[^"]*)"?|(?P<word>[^\s"]+))')
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»＂", '"'))  # noqa: RUF001 - other quotation marks are meant
 _LONG = 8
+# Nobody sees them, and texts are stored without them.
+_UNSEEN = re.compile("[\xad\u200b\ufeff]")
 _SIGNS = re.compile(r"[\x00-\x1f\x7f]|[\\'&|!()<>:*]")
 
 
@@ -73,7 +75,7 @@ def parse(text: str, *, plain: bool = False, terms_max: int = TERMS_MAX) -> Quer
     >>> str(parse('oil "price of gas" -coal or wind'))
     'oil "price of gas" or wind -coal'
     """
-    text = nfc(text).translate(_QUOTES)
+    text = _UNSEEN.sub("", nfc(text)).translate(_QUOTES)
     if plain:
         text = text.replace('"', " ")
     terms: list[Term] = []

@@ -243,15 +243,18 @@ class Search:
 def fused(*lists: Sequence[UUID]) -> dict[UUID, float]:
     """Return each thing's score in (0, 1], best first: 1 is what is first in all lists.
 
+    Of equal scores that of the last list is first: what holds the words before what is as near in meaning.
+
     >>> a, b = UUID(int=1), UUID(int=2)
-    >>> list(fused([a, b], [b])) == [b, a]
+    >>> list(fused([a, b], [b])) == list(fused([a], [b])) == [b, a]
     True
     """
     scores: dict[UUID, float] = defaultdict(float)
     for one in lists:
         for place, what in enumerate(one, start=1):
             scores[what] += (RRF_K + 1) / (RRF_K + place) / len(lists)
-    return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])))
+    last = frozenset(lists[-1]) if lists else frozenset[UUID]()
+    return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0] not in last, pair[0])))
 
 
 def lowered(scores: Mapping[UUID, float], late: Collection[UUID]) -> dict[UUID, float]:
