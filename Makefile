@@ -162,14 +162,13 @@ test-export: $(VENV)/.dev .local/export/.ready ## export a tiny model with torch
 	@$(PYTEST) tests/export
 
 .PHONY: bench
-bench: $(VENV)/.dev .local/ministack/.ready .local/model/manifest.json ## run benchmarks against a baseline: BENCH="poll walk"; QUICK=1 only checks that they run; BENCH=kills RUNS=10, BENCH=mixed MINUTES=20
-	@PYTHONPATH=shared:. $(BIN)/python -m benchmarks $(BENCH) $(if $(RUNS),--runs $(RUNS)) $(if $(MINUTES),--minutes $(MINUTES)) $(call flag,QUICK,quick)
+bench: $(VENV)/.dev .local/ministack/.ready .local/model/manifest.json ## run benchmarks against a baseline: BENCH="poll walk"; QUICK=1 only checks that they run; BENCH=mixed MINUTES=20
+	@PYTHONPATH=shared:. $(BIN)/python -m benchmarks $(BENCH) $(if $(MINUTES),--minutes $(MINUTES)) $(call flag,QUICK,quick)
 
 SOAK ?= --fault-rounds $(or $(RUNS),10) --fault-items 20
 
 .PHONY: soak
-soak: $(VENV)/.dev .local/ministack/.ready ## kill workers while they work, beside peers; then repeat all fault tests: RUNS=10
-	@PYTHONPATH=shared:. $(BIN)/python -m benchmarks kills --runs $(or $(RUNS),10)
+soak: $(VENV)/.dev .local/ministack/.ready ## kill workers while they work and repeat every other fault, with a table of healing times: RUNS=10
 	@$(PYTEST) tests/faults $(SOAK)
 
 # --- the end ------------------------------------------------------------------------------------------------------

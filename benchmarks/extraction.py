@@ -1,25 +1,27 @@
-"""P7: how well and how fast pages are read. ``python -m benchmarks.extraction``
+"""P7: how well and how fast pages are read. ``python -m benchmarks extraction``
 
 The annotated pages beside this project, read by ``read_page`` (decoding, limits, metadata, notices and text) and by
 trafilatura alone in its precision and its default mode, which return text only: page by page, one after the other, so
-that a busy machine slows all of them alike. Times are of the processor. Where the annotated pages are missing, pages
-are made up, and the report says so: they show how speeds compare, and next to nothing of how well a text is found.
+that a busy machine slows all of them alike. Times are of the processor. Where the annotated pages are missing, the
+sample articles' pages are read, and the report says so: they show how speeds compare, and next to nothing of how well a
+text is found.
 """
 
 import gzip
 import json
-import random
 import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from statistics import mean
 
-from benchmarks.calls import busiest
 from benchmarks.report import Report, ratio
+from infra.local.sample_library import load_feeds
+from infra.local.sample_pages import render_article
 from siftline.ingest.page.page import read_page
 from siftline.kit.errors import PermanentError
 from tests.extraction import default, precise
@@ -41,14 +43,14 @@ class Sample:
 
 
 def main() -> None:
-    samples = annotated() or made_up()
+    samples = _annotated() or _sample_pages()
     report = Report("extraction")
     report.open(f"{len(samples)} pages, {ROUNDS} rounds, page by page in turn")
     report.tell(
         {
             "trafilatura": version("trafilatura"),
             "lxml": version("lxml"),
-            "pages": "annotated" if CORPUS.exists() else "made up: the annotated ones are not here",
+            "pages": "annotated" if CORPUS.exists() else "of the samples: the annotated ones are not here",
         }
     )
     ways: dict[str, _Read] = {"ours": ours, "trafilatura, precise": precise, "trafilatura, default": default}
@@ -68,12 +70,10 @@ def main() -> None:
             }
         )
     report.table(f"F1 above trafilatura's, reach >= {REACH} x its pages a second", rows)
-    if min(ratios.values()) < REACH:
-        report.tell({"why": _profile(samples)})
     report.keep()
 
 
-def annotated() -> list[Sample]:
+def _annotated() -> list[Sample]:
     """Return the annotated pages; none where they are missing."""
     truth = CORPUS / "ground-truth.json"
     if not truth.exists():
@@ -86,28 +86,16 @@ def annotated() -> list[Sample]:
     ]
 
 
-def made_up(count: int = 60) -> list[Sample]:
-    """Return pages of random words with what stands around articles."""
-    rng = random.Random(7)
-    words = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(2, 9))) for _ in range(4_000)]
-
-    def sentence() -> str:
-        return f"{' '.join(rng.choices(words, k=rng.randint(8, 24))).capitalize()}."
-
-    samples = []
-    for number in range(count):
-        paragraphs = [" ".join(sentence() for _ in range(rng.randint(1, 5))) for _ in range(rng.randint(4, 30))]
-        links = "".join(f'<li class="teaser-item"><a href="/{n}">{sentence()[:50]}</a></li>' for n in range(80))
-        body = "".join(f"<p>{text}</p>" for text in paragraphs)
-        markup = (
-            f'<html lang="en"><head><title>{sentence()}</title><meta property="og:type" content="article">'
-            f"<script>{'var x=1;' * 500}</script></head><body><nav><ul>{links}</ul></nav><div class='wrap'><article>"
-            f'<h1>{sentence()}</h1><div class="article-body">{body}</div></article>'
-            f"<aside><ul>{links}</ul></aside></div>"
-            f"<div class='cookie-banner'><p>We and our partners use cookies. Accept?</p></div><footer>{links}</footer>"
+def _sample_pages() -> list[Sample]:
+    return [
+        Sample(
+            render_article(article, feed, "https://news.example", feed.articles[:5]).encode(),
+            article.path,
+            article.text,
         )
-        samples.append(Sample(markup.encode(), f"https://news.example/{number}", "\n".join(paragraphs)))
-    return samples
+        for feed in load_feeds(datetime.now(UTC))
+        for article in feed.articles
+    ]
 
 
 def ours(html: bytes, url: str) -> str:
@@ -154,13 +142,3 @@ def _speeds(samples: Sequence[Sample], ways: dict[str, _Read]) -> dict[str, list
         for name, seconds in spent.items():
             speeds[name].append(len(samples) / seconds)
     return speeds
-
-
-def _profile(samples: Sequence[Sample]) -> str:
-    """Return where our time goes, the largest first."""
-    found = busiest(lambda: [ours(sample.html, sample.url) for sample in samples])
-    return ", ".join(f"{name} {seconds / len(samples) * 1e3:.1f} ms" for name, seconds in found)
-
-
-if __name__ == "__main__":
-    main()

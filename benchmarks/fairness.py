@@ -1,4 +1,4 @@
-"""P15: what a person waits for while another one imports. ``python -m benchmarks fairness [--quick]``
+"""P15: what a person waits for while another one imports. ``python -m benchmarks fairness``
 
 A whole machine runs as with ``make run``. One user saves pages and makes wishes on the idle system; then another one
 imports 200 feeds of 20 entries, and the first goes on saving, one page after the other, as long as the import lasts.
@@ -7,24 +7,24 @@ scoring that it asked for. Addresses are all of this machine (127.0.1.1 to 127.0
 for the pace of hosts.
 """
 
-import argparse
 import os
 import statistics
-import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import psycopg
 
+from benchmarks.database import durability, new_folder
 from benchmarks.press import served, word
-from benchmarks.report import Report, durability
+from benchmarks.report import Report
 from infra.local.user import make_user
 from siftline.kit.db import SingleConnection
 from tests.e2e.machine import Client, RunningMachine
 
+FEEDS, ENTRIES = 200, 20
+IDLE, SAVES = 4, 8
+"""Pages that are saved on the idle system, and during the import."""
 _LOOK_EVERY_S = 0.1
 _PATIENCE_S = 300.0
 _REACH = {"found by words": 1.0, "READY": 10.0}
@@ -79,40 +79,29 @@ class _Reader:
         return bool(self._client.get("/v1/search", q=text, limit=1)["items"])
 
 
-def main(arguments: Sequence[str] = ()) -> None:
-    """Run it and keep the report."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks fairness")
-    parser.add_argument("--quick", action="store_true", help="a small import")
-    parser.add_argument("--feeds", type=int)
-    parser.add_argument("--saves", type=int, help="during the import")
-    options = parser.parse_args(arguments)
-    feeds, entries = options.feeds or (4 if options.quick else 200), 5 if options.quick else 20
-    saves = options.saves or (1 if options.quick else 8)
+def main() -> None:
     report = Report("fairness")
-    report.open(f"a page is saved while another user imports {feeds} feeds of {entries} entries")
-    with tempfile.TemporaryDirectory(prefix="siftline-bench-") as folder, served(entries) as port:
-        Path(folder).chmod(0o711)  # PostgreSQL runs as another user when this one is root
-        with RunningMachine(Path(folder) / "machine") as machine:
-            _measure(report, machine, port, feeds, saves)
+    report.open(f"a page is saved while another user imports {FEEDS} feeds of {ENTRIES} entries")
+    with new_folder() as folder, served(ENTRIES) as port, RunningMachine(folder / "machine") as machine:
+        _measure(report, machine, port)
     report.keep()
 
 
-def _measure(report: Report, machine: RunningMachine, port: int, feeds: int, saves: int) -> None:
+def _measure(report: Report, machine: RunningMachine, port: int) -> None:
     url = machine.environment["DATABASE_URL"]
-    with psycopg.connect(url) as plain:
-        report.tell(durability(plain))
+    report.tell(durability(url))
     database = SingleConnection(url)
     importer, saver = make_user(database, "importer"), make_user(database, "saver")
     database.close()
     reader = _Reader(machine.client(saver.token), saver.id, url, port)
     reader.save("warm-up")
-    idle = [_timed(reader, f"idle-{at}") for at in range(2 if saves < 4 else 4)]
+    idle = [_timed(reader, f"idle-{at}") for at in range(IDLE)]
     client = machine.client(importer.token)
-    for at in range(feeds):
+    for at in range(FEEDS):
         _follow(client, f"http://127.0.1.{at % 250 + 1}:{port}/feed/f{at}")
     time.sleep(5.0)  # until its jobs are everywhere
     beside = []
-    for at in range(saves):
+    for at in range(SAVES):
         progress = _progress(url, importer.id)
         beside.append(_timed(reader, f"beside-{at}") | {"import READY": progress})
         time.sleep(2.0)
@@ -156,7 +145,3 @@ def _follow(client: Client, url: str) -> None:
     status, answer = client.call("POST", "/v1/sources", {"url": url})
     if status not in (200, 201, 202):
         raise SystemExit(f"Following {url} was answered {status}: {answer}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -1,4 +1,4 @@
-"""P10: what a function costs before any work. ``python -m benchmarks.handlers``
+"""P10: what a function costs before any work. ``python -m benchmarks handlers``
 
 The API's handler on a route that asks nobody, beside a resolver of Powertools with nothing around it that gives the
 same answer: one that checks neither what is asked nor what is said, and one that does, as ours must. The difference
@@ -11,6 +11,7 @@ Powertools, psycopg), and beside the very libraries that it loads, without a lin
 import json
 import subprocess
 import sys
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
 from statistics import median
@@ -19,9 +20,7 @@ from typing import Annotated, Any
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.openapi.params import Header, Query
 
-from benchmarks.calls import packages, split
-from benchmarks.profile import largest
-from benchmarks.report import Report, ratio, timed
+from benchmarks.report import Report, in_turn, ratio
 from infra.local.aws import CREDENTIALS, REGION
 from infra.local.machine import ROOT
 from siftline.api.ops.health import HealthReport
@@ -55,50 +54,40 @@ def main() -> None:
     report.open(f"{CALLS:,} calls of a handler; {STARTS} imports of each function")
     event = http_event("GET", "/health")
     ways = {"ours": _ours(), "bare": _bare(validates=False), "bare with validation": _bare(validates=True)}
-    calls = _calls(event, ways)
-    report.table("GET /health, shallow: one call, reach p50 <= 2 x", [calls])
-    report.table(
-        "whose code a call runs, as shares of its time under Python's profiler",
-        [{"way": name, **split(partial(way, event, FakeContext()))} for name, way in ways.items()],
-    )
+    report.table("GET /health, shallow: one call, reach p50 <= 2 x", [_calls(event, ways)])
     report.table(
         "import, medians in ms, reach <= 1.2 x: of the base, and of the very libraries that a function loads",
         _imports(),
     )
     report.table("what a function imports beyond the base: own ms of the largest packages", _beyond_the_base())
-    validation_us = calls["bare with validation us"] - calls["bare us"]
-    report.tell(
-        {
-            "why above": f"of the {calls['ours us'] - calls['bare us']} us more than bare, Powertools' validation is "
-            f"{validation_us} and what ours adds {calls['ours us'] - calls['bare with validation us']}"
-        }
-    )
     report.keep()
 
 
 def _beyond_the_base() -> list[dict[str, Any]]:
-    base = packages(_BASE)
+    base = _packages(_BASE)
     rows = []
     for name in FUNCTIONS:
-        own = packages(f"import functions.{name}.app")
-        more = {package: ms for package, ms in own.items() if package not in base}
-        rows.append(
-            {"function": name, "all ms": round(sum(own.values())), "not in the base": largest(more, count=6, digits=0)}
-        )
+        own = _packages(f"import functions.{name}.app")
+        more = Counter({package: ms for package, ms in own.items() if package not in base}).most_common(6)
+        told = ", ".join(f"{package} {ms:.0f}" for package, ms in more)
+        rows.append({"function": name, "all ms": round(sum(own.values())), "not in the base": told})
     return rows
 
 
-def _calls(
-    event: dict[str, Any], ways: Mapping[str, Callable[[dict[str, Any], Any], dict[str, Any]]]
-) -> dict[str, Any]:
+def _packages(program: str) -> Mapping[str, float]:
+    """Return the milliseconds that each package's own modules took to import, in a fresh interpreter."""
+    found: dict[str, float] = defaultdict(float)
+    for line in _python("-X", "importtime", "-c", program).stderr.splitlines():
+        columns = line.removeprefix("import time:").split("|")
+        if len(columns) == 3 and columns[0].strip().isdigit():
+            found[columns[2].strip().partition(".")[0]] += int(columns[0]) / 1000
+    return found
+
+
+def _calls(event: dict[str, Any], ways: Mapping[str, _Handler]) -> dict[str, Any]:
     assert len({json.dumps(json.loads(way(event, FakeContext())["body"])) for way in ways.values()}) == 1
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for number in range(CALLS + WARM):
-        for name, way in ways.items():
-            taken_s, _ = timed(partial(way, event, FakeContext()))
-            if number >= WARM:
-                seconds[name].append(taken_s)
-    p50 = {name: median(taken) for name, taken in seconds.items()}
+    works = {name: partial(way, event, FakeContext()) for name, way in ways.items()}
+    p50 = {name: median(taken) for name, taken in in_turn(works, CALLS, warm=WARM).items()}
     return {
         **{f"{name} us": round(taken_s * 1e6) for name, taken_s in p50.items()},
         "ours / bare": round(p50["ours"] / p50["bare"], 2),
@@ -106,7 +95,7 @@ def _calls(
     }
 
 
-def _ours() -> Callable[[dict[str, Any], Any], dict[str, Any]]:
+def _ours() -> _Handler:
     """Return the function's own handler, put together as on Lambda; nothing is asked of these addresses."""
     names = {f"{queue.name}_QUEUE_URL": f"http://127.0.0.1:1/{queue}" for queue in Queue}
     names |= {f"{queue.name}_DLQ_URL": f"http://127.0.0.1:1/{queue}-dlq" for queue in Queue}
@@ -119,7 +108,7 @@ def _ours() -> Callable[[dict[str, Any], Any], dict[str, Any]]:
     return app.handler
 
 
-def _bare(*, validates: bool) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
+def _bare(*, validates: bool) -> _Handler:
     resolver = APIGatewayHttpResolver(enable_validation=validates)
 
     @resolver.get("/health")
@@ -144,7 +133,7 @@ def _imports() -> list[dict[str, Any]]:
     seconds: dict[str, list[float]] = {name: [] for name in works}
     for number in range(STARTS + 1):
         for name, work in works.items():
-            taken_s = float(_run(_IMPORT.format(work)))
+            taken_s = float(_python("-c", _IMPORT.format(work)).stdout)
             if number:
                 seconds[name].append(taken_s)
     return [
@@ -162,16 +151,12 @@ def _imports() -> list[dict[str, Any]]:
 
 def _libraries(work: str) -> list[str]:
     """Return every module that is not ours and not Python's, in the order in which they come."""
-    return list(json.loads(_run(f"{work}\n{_LOADED}")))
+    return list(json.loads(_python("-c", f"{work}\n{_LOADED}").stdout))
 
 
-def _run(program: str) -> str:
-    environment_of_child = {**process_environment(), "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"}
-    command = [sys.executable, "-c", program]
+def _python(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run a fresh interpreter."""
+    variables = {**process_environment(), "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"}
     return subprocess.run(
-        command, env=environment_of_child, check=True, capture_output=True, cwd=ROOT, text=True
-    ).stdout
-
-
-if __name__ == "__main__":
-    main()
+        [sys.executable, *arguments], env=variables, check=True, capture_output=True, cwd=ROOT, text=True
+    )

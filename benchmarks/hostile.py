@@ -1,4 +1,4 @@
-"""P4: feeds that are built to hurt, each in a child of its own. ``python -m benchmarks.hostile``
+"""P4: feeds that are built to hurt, each in a child of its own. ``python -m benchmarks hostile``
 
 The processor time of the parsing (what it needs loaded before) and the peak of the child's memory, our parser beside
 feedparser with its own sanitiser; either is ended after 20 seconds of processor time.
@@ -53,7 +53,3 @@ def _child(reader: str, body: bytes) -> dict[str, Any]:
         return {"outcome": "ended", "s": float(CAP_S), "peak MB": 0}
     told = json.loads(done.stdout)
     return {"outcome": told["outcome"], "s": round(told["cpu_s"], 2), "peak MB": round(told["peak_mb"])}
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""P11: what the safe HTTP client costs. ``python -m benchmarks.http``
+"""P11: what the safe HTTP client costs. ``python -m benchmarks http``
 
 The same requests by our client and by httpx, in turn, to a server in another process: over connections that stay open
 and over new ones, small and large bodies, compressed ones, redirects. Ours resolves and checks every address, follows
@@ -10,14 +10,14 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from statistics import median
 from typing import Any
 
 import httpx
 
-from benchmarks.calls import busiest
 from benchmarks.canned import Canned, serving
-from benchmarks.report import Report, ratio
+from benchmarks.report import Report, in_turn, ratio
 from tests.open_client import OpenClient
 
 REACH = 1.3
@@ -48,45 +48,23 @@ def main() -> None:
             "ours": lambda url: client.get(url).body,
             "httpx": lambda url: peer.get(url).content,
         }
-        rows, missed = [], []
         urls = {path: f"{site}{path}" for path in answers}
         urls["/close, by name"] = urls["/close"].replace("127.0.0.1", "localhost")
-        for name, url in urls.items():
-            row = _row(name, url, sizes[name.partition(",")[0]], ways)
-            rows.append(row)
-            if row["ours / httpx"] > REACH:
-                missed.append(name)
-        report.table(f"milliseconds of a request, reach <= {REACH} x httpx", rows)
-        for name in missed:
-            report.tell({f"why at {name}": _profile(lambda name=name: client.get(urls[name]))})
+        rows = [_row(name, url, sizes[name.partition(",")[0]], ways) for name, url in urls.items()]
+    report.table(f"milliseconds of a request, reach <= {REACH} x httpx", rows)
     report.keep()
 
 
 def _row(name: str, url: str, size: int, ways: dict[str, _Get]) -> dict[str, Any]:
-    wall: dict[str, list[float]] = {name: [] for name in ways}
-    cpu: dict[str, list[float]] = {name: [] for name in ways}
-    for number in range(ROUNDS + 1):
-        for way in ways if number % 2 else reversed(ways):
-            get = ways[way]
-            began, busy = time.perf_counter(), time.process_time()
-            for _ in range(REQUESTS):
-                assert len(get(url)) == size
-            if number:
-                wall[way].append((time.perf_counter() - began) / REQUESTS)
-                cpu[way].append((time.process_time() - busy) / REQUESTS)
+    def requests(get: _Get) -> None:
+        for _ in range(REQUESTS):
+            assert len(get(url)) == size
+
+    works = {way: partial(requests, get) for way, get in ways.items()}
+    wall, cpu = in_turn(works, ROUNDS), in_turn(works, ROUNDS, clock=time.process_time)
     return {
         "request": name,
-        **{f"{way} ms": round(median(seconds) * 1000, 3) for way, seconds in wall.items()},
+        **{f"{way} ms": round(median(seconds) * 1000 / REQUESTS, 3) for way, seconds in wall.items()},
         "ours / httpx": ratio(wall["ours"], wall["httpx"]),
         "cpu, ours / httpx": ratio(cpu["ours"], cpu["httpx"]),
     }
-
-
-def _profile(work: Callable[[], object]) -> str:
-    """Return where our time goes, the largest first."""
-    found = busiest(lambda: [work() for _ in range(REQUESTS)])
-    return ", ".join(f"{name} {seconds / REQUESTS * 1e6:.0f} us" for name, seconds in found)
-
-
-if __name__ == "__main__":
-    main()

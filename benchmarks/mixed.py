@@ -1,4 +1,6 @@
-"""Mixed load while the worker is killed: what is lost, doubled or deadlocked. ``python -m benchmarks mixed [--quick]``
+"""Mixed load while the worker is killed: what is lost, doubled or deadlocked. ``python -m benchmarks mixed``
+
+``--minutes N`` says how long; 20 by default.
 
 A whole machine runs as with ``make run``. One user imports feeds of 20 entries, as fast as they are read; three others
 save, list, search by words and meaning, star, tag, delete, wish and have briefings made and delivered, and now and then
@@ -7,29 +9,26 @@ SIGKILL, and once PostgreSQL is restarted. Then the load ends, quiet is waited f
 code is 1 where anything was lost, doubled, deadlocked or answered by 5xx; a 503 while PostgreSQL is away is none.
 """
 
-import argparse
 import json
 import os
 import random
 import signal
 import statistics
-import sys
-import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from http.client import HTTPException
-from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
 import psycopg
 
+from benchmarks.database import durability, new_folder
 from benchmarks.press import Press, served, word
-from benchmarks.report import Report, durability
+from benchmarks.report import Report
 from infra.local.processes import wait_until
 from infra.local.user import make_user
 from siftline.jobs.credits_store import grant
@@ -41,13 +40,15 @@ from tests.e2e.machine import Client, RunningMachine
 from tests.faults.audit import restless, stored_vectors, violations
 from tests.faults.parts import outstanding
 
+MINUTES = 20.0
+"""Of load."""
+SETTINGS: Mapping[str, str] = {}
+"""Settings of the machine; by default what a killed worker had begun waits ten minutes for its lease to end."""
 _ENTRIES = 20
 _BACKLOG = 100
 """Items of the import that are not read yet, beyond which it follows no further feed for a while."""
 _QUIET_PATIENCE_S = 1_200.0
 _SHOWN = 20
-# By default what a killed worker had begun waits ten minutes for its lease to end.
-_SHORT = {"JOB_LEASE_S": "20", "JOB_QUIET_S": "20"}
 _WISHES = ("solar energy, chess", "ships, ports, ferries", "football, health", "law, courts, elections")
 # What the audit of the invariants does not ask.
 _DOUBLED = {
@@ -256,24 +257,17 @@ class _Harm:
         return False
 
 
-def main(arguments: Sequence[str] = ()) -> int:
+def main() -> int:
     """Do it, print what became of everything, and keep the report; returns 1 where something is wrong."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks mixed")
-    parser.add_argument("--quick", action="store_true", help="a few kills: a look at whether it works")
-    parser.add_argument("--minutes", type=float, help="of load")
-    parser.add_argument("--folder", type=Path, help="where the machine's data and logs stay; else they are deleted")
-    options = parser.parse_args(arguments)
-    minutes = options.minutes or (0.15 if options.quick else 20.0)
     report, hooks = Report("mixed"), Counter[str]()
-    report.open(f"{minutes:g} minutes of imports, saves, searches and kills")
-    with ExitStack() as stack:
-        folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="siftline-bench-")))
-        folder.mkdir(exist_ok=True)
-        folder.chmod(0o711)  # PostgreSQL runs as another user when this one is root
-        port = stack.enter_context(served(_ENTRIES, lambda edition: hooks.update([edition])))
-        settings = {"WEBHOOK_ALLOW_LOOPBACK": "true", **(_SHORT if options.quick else {})}
-        machine = stack.enter_context(RunningMachine(folder / "machine", settings=settings))
-        wrong = _measure(report, machine, port, minutes, hooks)
+    report.open(f"{MINUTES:g} minutes of imports, saves, searches and kills")
+    settings = {"WEBHOOK_ALLOW_LOOPBACK": "true", **SETTINGS}
+    with (
+        new_folder() as folder,
+        served(_ENTRIES, lambda edition: hooks.update([edition])) as port,
+        RunningMachine(folder / "machine", settings=settings) as machine,
+    ):
+        wrong = _measure(report, machine, port, hooks)
     report.table("wrong", [{name: len(found) for name, found in wrong.items()}])
     for name, found in wrong.items():
         print("\n".join(f"   {name}: {one}" for one in found[:_SHOWN]), flush=True)
@@ -281,19 +275,16 @@ def main(arguments: Sequence[str] = ()) -> int:
     return 1 if any(wrong.values()) else 0
 
 
-def _measure(
-    report: Report, machine: RunningMachine, port: int, minutes: float, hooks: Counter[str]
-) -> dict[str, list[str]]:
-    url = machine.environment["DATABASE_URL"]
-    with psycopg.connect(url) as plain:
-        report.tell(durability(plain))
+def _measure(report: Report, machine: RunningMachine, port: int, hooks: Counter[str]) -> dict[str, list[str]]:
+    url, load_s = machine.environment["DATABASE_URL"], MINUTES * 60
+    report.tell(durability(url))
     calls: list[Call] = []
     importer, *readers = people = [
         _Person(name, machine.client(_metered_user(url, name)), port, calls)
         for name in ("importer", "ada", "bela", "cleo")
     ]
-    harm = _Harm(machine, min(60.0, minutes * 60 / 3), minutes * 30)
-    with _lasting(minutes * 60) as start:
+    harm = _Harm(machine, min(60.0, load_s / 3), load_s / 2)
+    with _lasting(load_s) as start:
         for live in (importer.import_feeds, *(reader.live for reader in readers), harm.do):
             start(live)
         start(lambda over: _together(readers, over))
@@ -396,7 +387,3 @@ def _row(kind: str, calls: Sequence[Call], away: tuple[float, float]) -> Mapping
         "median s": round(statistics.median(seconds), 2),
         "longest s": round(max(seconds), 2),
     }
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,7 +1,6 @@
 """The floor under a poll's write: the rows that it left, read back, inserted into an identical database as they are."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -68,27 +67,11 @@ _ORDER = {
 }
 
 
-@dataclass(frozen=True)
-class RawRows:
-    """Rows by table, as columns of values."""
-
-    tables: Mapping[str, Mapping[str, Sequence[Any]]]
-
-    def each(self) -> list["RawRows"]:
-        """Return the rows entry by entry: one of each table."""
-        count = len(self.tables["contents"]["id"])
-        return [
-            RawRows(
-                {
-                    table: {name: values[place : place + 1] for name, values in columns.items()}
-                    for table, columns in self.tables.items()
-                }
-            )
-            for place in range(count)
-        ]
+Rows = Mapping[str, Mapping[str, Sequence[Any]]]
+"""Columns of values by table and name."""
 
 
-def read_rows(database: Database, source_id: UUID) -> RawRows:
+def read_rows(database: Database, source_id: UUID) -> Rows:
     """Return what a source's poll left in every table, each in the order of its contents' ids."""
     tables = {}
     with database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
@@ -96,7 +79,7 @@ def read_rows(database: Database, source_id: UUID) -> RawRows:
             query = f"select {', '.join(columns)} from {table} where {_WHOSE[table]} order by {_ORDER[table]}"  # noqa: S608  -- names from above
             rows = cursor.execute(query, {"source_id": source_id}).fetchall()
             tables[table] = {name: [_given(row[name]) for row in rows] for name in columns}
-    return RawRows(tables)
+    return tables
 
 
 def copy_source(origin: Database, target: Database, source_id: UUID) -> None:
@@ -114,13 +97,13 @@ def copy_source(origin: Database, target: Database, source_id: UUID) -> None:
         cursor.executemany("insert into subscriptions (id, user_id, source_id) values (%s, %s, %s)", subscribed)
 
 
-def insert_raw(connection: Connection, rows: RawRows) -> None:
+def insert_raw(connection: Connection, rows: Rows) -> None:
     """Insert the rows, one statement a table, binary arrays."""
     for table, columns in _COLUMNS.items():
         names = ", ".join(columns)
         arrays = ", ".join(f"%({name})b::{kind}[]" for name, kind in columns.items())
         statement = f"insert into {table} ({names}) select {names} from unnest({arrays}) as given ({names})"  # noqa: S608  -- names from above
-        connection.execute(statement, dict(rows.tables[table]))
+        connection.execute(statement, dict(rows[table]))
 
 
 def _given(value: Any) -> Any:

@@ -6,7 +6,6 @@ again. Meanwhile one user searches without a pause: a search has failed where wo
 is empty where nothing came back. Items are the labelled news beside this project where they are, else its samples.
 """
 
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,9 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from benchmarks.database import server
 from benchmarks.report import Report, timed
 from benchmarks.topics import MODEL, news
-from infra.local.migrate import create_database, migrate
-from infra.local.postgres import EmbeddedPostgres
 from infra.local.wsgi import LoopbackServer
 from layers.model import minilm
 from siftline.analyze import analyze_store
@@ -45,16 +43,11 @@ def main() -> None:
     except minilm.AssemblyError as error:
         report.tell({"not measured": str(error)})
         return
-    with tempfile.TemporaryDirectory(prefix="siftline-bench-") as name:
-        folder = Path(name)
-        folder.chmod(0o711)  # PostgreSQL runs as another user when this one is root
-        with EmbeddedPostgres(folder / "postgres") as postgres:
-            create_database(postgres.url(), "reindex")
-            migrate(postgres.url("reindex"))
-            gate = Gate(folder / "vectors")
-            with LoopbackServer(gate) as server:
-                _measure(report, _Place(postgres.url("reindex"), server.url, folder), gate)
-            gate.vectors.close()
+    with server(report) as postgres:
+        gate = Gate(postgres.folder / "vectors")
+        with LoopbackServer(gate) as vectors:
+            _measure(report, _Place(postgres.database("reindex"), vectors.url, postgres.folder), gate)
+        gate.vectors.close()
     report.keep()
 
 
@@ -97,8 +90,7 @@ class _Place:
     def vectors(self, version: str) -> int:
         """Return how many vectors of a version PostgreSQL has."""
         with self.database.transaction() as connection:
-            row = connection.execute("select count(*) from embeddings where model_version = %s", (version,)).fetchone()
-        return int(row[0]) if row else 0
+            return len(connection.execute("select from embeddings where model_version = %s", (version,)).fetchall())
 
 
 def _measure(report: Report, place: _Place, gate: Gate) -> None:
@@ -138,7 +130,3 @@ def _measure(report: Report, place: _Place, gate: Gate) -> None:
     )
     place.database.close()
     report.tell({"failures": searching.failures[:3]} if searching.failures else {"failures": "none"})
-
-
-if __name__ == "__main__":
-    main()

@@ -4,6 +4,7 @@ Absolute times hold for one machine in one minute; what counts are ratios within
 """
 
 import json
+import math
 import os
 import platform
 import statistics
@@ -12,14 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
-from siftline.kit.db import Connection
-
 RESULTS = Path(__file__).parent / "results"
 _PACKAGES = ("httpx", "numpy", "onnxruntime", "psycopg", "pydantic", "scikit-learn")
-_DURABILITY = ("server_version", "fsync", "synchronous_commit", "wal_sync_method", "full_page_writes")
 _T = TypeVar("_T")
 
 
@@ -80,15 +79,6 @@ def machine() -> dict[str, Any]:
     }
 
 
-def durability(connection: Connection) -> dict[str, str]:
-    """Return PostgreSQL's version and whether, and how, a commit waits for the disk."""
-    shown = {}
-    for name in _DURABILITY:
-        row = connection.execute("select current_setting(%s)", [name]).fetchone()
-        shown[name] = str(row[0]) if row else ""
-    return shown
-
-
 def timed(work: Callable[[], _T]) -> tuple[float, _T]:
     """Return the seconds that ``work`` took, and what it returned."""
     started = time.perf_counter()
@@ -96,14 +86,44 @@ def timed(work: Callable[[], _T]) -> tuple[float, _T]:
     return time.perf_counter() - started, result
 
 
-def median_ms(seconds: Sequence[float]) -> float:
+def in_turn(
+    works: Mapping[str, Callable[[], object]],
+    rounds: int,
+    *,
+    warm: int = 1,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, list[float]]:
+    """Do all works in turn, round after round; return the seconds of each by ``clock``, a value a round.
+
+    The first ``warm`` rounds are not counted. Every second round goes backwards, so that nobody always comes first.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in works}
+    for number in range(rounds + warm):
+        for name in works if number % 2 else reversed(list(works)):
+            started = clock()
+            works[name]()
+            spent_s = clock() - started
+            if number >= warm:
+                seconds[name].append(spent_s)
+    return seconds
+
+
+def median_ms(seconds: Sequence[float], digits: int = 1) -> float:
     """Return the median of times in seconds as milliseconds."""
-    return round(statistics.median(seconds) * 1000, 1)
+    return round(statistics.median(seconds) * 1000, digits)
 
 
 def ratio(ours: Sequence[float], floor: Sequence[float]) -> float:
     """Return the median of the ratios of what ran right after each other: it bears a busy machine best."""
     return round(statistics.median(a / b for a, b in zip(ours, floor, strict=True)), 2)
+
+
+def exponents(seconds: Mapping[int, float]) -> dict[str, float]:
+    """Return p where time grows as n to the p, from each size n to the next."""
+    return {
+        f"{small:,} to {large:,}": round(math.log(seconds[large] / seconds[small]) / math.log(large / small), 2)
+        for small, large in pairwise(seconds)
+    }
 
 
 def _text(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -21,6 +20,7 @@ from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from siftline.models.vector_errors import VectorsUnavailableError
 from siftline.models.vectors import Vector, VectorIndex, collection_name
+from tests.factories import make_user
 
 ITEMS = 100_000
 ASKED = 72
@@ -45,7 +45,6 @@ _INDEXES = (
 )
 _REST = (
     """insert into search_spellings (word) select unnest(%(words)b::text[]) on conflict do nothing""",
-    "insert into users (id, name) values (%(user_id)s, 'reader')",
     "insert into items (id, user_id, content_id) select gen_random_uuid(), %(user_id)s, id from contents",
 )
 
@@ -65,7 +64,6 @@ def fill(database: Database, folder: Path) -> Filled:
     words = np.array(_words(rng))
     weights = 1.0 / np.arange(10, _VOCABULARY + 10)
     centres = _unit(rng.normal(size=(500, DIMENSIONS)))
-    user_id = new_id()
     asked: dict[str, Vector] = {}
     with ExitStack() as stack:
         collection = stack.enter_context(engine(folder))
@@ -73,6 +71,7 @@ def fill(database: Database, folder: Path) -> Filled:
         beside = stack.enter_context(ThreadPoolExecutor(1))
         connection.execute("set statement_timeout = 0")
         connection.execute("set session_replication_role = replica")
+        user_id = make_user(connection)
         indexes = connection.execute(_INDEXES).fetchall()
         for name, _ in indexes:
             connection.execute(f"drop index {name}")
@@ -117,13 +116,6 @@ def _words(rng: np.random.Generator) -> list[str]:
     while len(made) < _VOCABULARY:
         made["".join(rng.choice(syllables, size=rng.integers(2, 5)))] = None
     return list(made)
-
-
-@contextmanager
-def folders() -> Iterator[tuple[Path, Path]]:
-    """Yield where the engine's files are to lie, and their copy."""
-    with tempfile.TemporaryDirectory(prefix="siftline-bench-") as folder:
-        yield Path(folder) / "alone", Path(folder) / "served"
 
 
 @contextmanager

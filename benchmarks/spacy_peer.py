@@ -1,6 +1,6 @@
 """Organisations as a small model of spaCy finds them; runs in an environment of its own, beside nothing of ours.
 
-``python -P benchmarks/spacy_peer.py MODEL < sentences.json > found.json``: a list of texts in, and out the seconds that
+``python -m benchmarks.spacy_peer MODEL < sentences.json > found.json``: a list of texts in, and out the seconds that
 finding took and, for each text, the places ``[start, end]`` of its organisations.
 """
 

@@ -1,4 +1,4 @@
-"""P13: the main walk from end to end. ``python -m benchmarks.walk``
+"""P13: the main walk from end to end. ``python -m benchmarks walk``
 
 Starts the whole system as ``make run SAMPLES=1`` does, in a folder of its own, and does nothing by hand: how long until
 all sample articles are READY, counted from the moment at which it says that it runs; and for each article, from the
@@ -7,8 +7,7 @@ claim of the poll that saw it to its own READY, as the timelines of its jobs say
 
 import os
 import statistics
-import tempfile
-import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,8 +18,11 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from benchmarks.report import Report, durability, timed
+from benchmarks.database import durability, new_folder
+from benchmarks.report import Report, timed
+from infra.local.processes import wait_until
 from infra.local.sample_library import load_feeds
+from siftline.kit.db import Connection
 from tests.e2e.machine import Client, RunningMachine
 
 PATIENCE_S = 600.0
@@ -42,19 +44,11 @@ join lateral (
   where jobs.subject_id = items.content_id and jobs.job_type = 'analyze_content' and job_events.event = 'completed'
 ) as ready on true
 """
-_BY_TYPE = """
-select jobs.job_type, count(*)::int as jobs,
-  percentile_cont(0.5) within group (order by job_events.duration_ms)::int as median_ms,
-  max(job_events.duration_ms) as longest_ms
-from jobs join job_events on job_events.job_id = jobs.id
-where job_events.event = 'completed' group by jobs.job_type order by jobs.job_type
-"""
 _DURATIONS = """
 select jobs.job_type, job_events.duration_ms
 from jobs join job_events on job_events.job_id = jobs.id
 where job_events.event = 'completed' and job_events.duration_ms is not null
 """
-_STORIES = "select count(*)::int as clusters, count(distinct user_id)::int as users from clusters"
 
 
 def main() -> None:
@@ -63,7 +57,7 @@ def main() -> None:
     walked = walk()
     report.tell(walked.durability)
     report.table("seconds; the start makes a new database, the model is at hand", [_row(walked)])
-    report.table("completed jobs", walked.kinds)
+    report.table("completed jobs, ms", [_kind(*each) for each in sorted(walked.durations_ms.items())])
     report.tell({"stopped in s": round(walked.stop_s, 1)})
     report.keep()
 
@@ -78,10 +72,9 @@ class Walked:
     stop_s: float
     durability: Mapping[str, Any]
     since_poll: Sequence[Mapping[str, Any]]
-    kinds: Sequence[Mapping[str, Any]]
     clusters: int
-    durations_ms: Sequence[Mapping[str, Any]]
-    """Of each completed job, with its type."""
+    durations_ms: Mapping[str, Sequence[int]]
+    """Of each completed job, by job type."""
     computed_ms: float
     """What the worker and its children computed until all were READY."""
 
@@ -89,57 +82,45 @@ class Walked:
 @cache
 def walk() -> Walked:
     """Let the sample articles walk through a new system, once a process: ``cost`` reckons with the same walk."""
-    articles = wanted()
-    with tempfile.TemporaryDirectory(prefix="siftline-bench-") as folder:
-        Path(folder).chmod(0o711)  # PostgreSQL runs as another user when this one is root
-        machine = RunningMachine(Path(folder) / "machine", samples=True)
+    articles = round(ENOUGH * sum(len(feed.articles) for feed in load_feeds(datetime.now(UTC))))
+    with new_folder() as folder:
+        machine = RunningMachine(folder / "machine", samples=True)
         start_s, _ = timed(machine.__enter__)
         try:
             worker, url = machine.worker_pid, machine.environment["DATABASE_URL"]
-            ready_s, _ = timed(lambda: wait_until_ready(machine.client(), articles))
+            ready_s, _ = timed(lambda: _wait_until_ready(machine.client(), articles))
             computed_ms = _computed_ms(worker)
-            with psycopg.connect(url, row_factory=dict_row) as connection:
-                durations = connection.execute(_DURATIONS).fetchall()
-            wait_until_told(url, articles)
-            with psycopg.connect(url, row_factory=dict_row) as connection:
-                rows = connection.execute(_SINCE_POLL).fetchall()
-                kinds = connection.execute(_BY_TYPE).fetchall()
-                stories = connection.execute(_STORIES).fetchone() or {}
-            with psycopg.connect(url) as plain:
-                durable = durability(plain)
+            durations: dict[str, list[int]] = defaultdict(list)
+            with psycopg.connect(url, autocommit=True) as connection:
+                for job_type, duration_ms in connection.execute(_DURATIONS).fetchall():
+                    durations[job_type].append(duration_ms)
+                # All that has a vector has its place in a story, half a minute at most: the last ones come together.
+                wait_until(lambda: _number(connection, "story_items") >= articles, 30.0, step_s=_LOOK_EVERY_S)
+                clusters = _number(connection, "clusters")
+                with connection.cursor(row_factory=dict_row) as cursor:
+                    rows = cursor.execute(_SINCE_POLL).fetchall()
+            durable = durability(url)
         finally:
             stop_s, _ = timed(machine.stop)
-    return Walked(
-        articles, start_s, ready_s, stop_s, durable, rows, kinds, stories.get("clusters", 0), durations, computed_ms
-    )
+    return Walked(articles, start_s, ready_s, stop_s, durable, rows, clusters, durations, computed_ms)
 
 
-def wanted() -> int:
-    """Return how many of the sample articles are waited for."""
-    return round(ENOUGH * sum(len(feed.articles) for feed in load_feeds(datetime.now(UTC))))
+def _number(connection: Connection, table: str) -> int:
+    [(rows,)] = connection.execute(f"select count(*) from {table}").fetchall()  # noqa: S608 - one of the two above
+    return int(rows)
 
 
-def wait_until_ready(client: Client, articles: int) -> None:
-    """Wait until so many items are READY."""
-    until = time.monotonic() + PATIENCE_S
-    states: Sequence[str] = ()
-    while time.monotonic() < until:
-        states = [item["status"] for item in client.items()]
-        if states.count("READY") >= articles:
-            return
-        time.sleep(_LOOK_EVERY_S)
-    raise SystemExit(f"Not all READY after {PATIENCE_S:.0f} s: {states.count('READY')} of {articles} articles.")
+def _wait_until_ready(client: Client, articles: int) -> None:
+    def ready() -> int:
+        return [item["status"] for item in client.items()].count("READY")
+
+    if not wait_until(lambda: ready() >= articles, PATIENCE_S, step_s=_LOOK_EVERY_S):
+        raise SystemExit(f"Not all READY after {PATIENCE_S:.0f} s: {ready()} of {articles} articles.")
 
 
-def wait_until_told(database_url: str, articles: int) -> None:
-    """Wait until all that has a vector has its place in a story, half a minute at most: the last ones come together."""
-    until = time.monotonic() + 30.0
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        while time.monotonic() < until:
-            [(told,)] = connection.execute("select count(*) from story_items").fetchall()
-            if told >= articles:
-                return
-            time.sleep(_LOOK_EVERY_S)
+def _kind(job_type: str, durations_ms: Sequence[int]) -> Mapping[str, Any]:
+    median = round(statistics.median(durations_ms))
+    return {"job": job_type, "jobs": len(durations_ms), "median": median, "longest": max(durations_ms)}
 
 
 def _row(walked: Walked) -> Mapping[str, Any]:
@@ -170,7 +151,3 @@ def _computed_ms(process: int) -> float:
         if process in (int(stat.parent.name), int(fields[1])):
             ticks += int(fields[11]) + int(fields[12])
     return ticks * 1000 / os.sysconf("SC_CLK_TCK")
-
-
-if __name__ == "__main__":
-    main()

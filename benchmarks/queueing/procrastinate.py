@@ -1,18 +1,14 @@
 """procrastinate in its own environment: jobs deferred in batches, worked off by its workers as documented."""
 
-import subprocess
-from contextlib import ExitStack
-from pathlib import Path
-from typing import IO
+from urllib.parse import urlsplit
 
 import psycopg
 
-from benchmarks.killing.crew import Command
-from benchmarks.killing.peer import Peer
+from benchmarks.peer import Peer
 from benchmarks.queueing.round import Round
 
 _TASKS = "benchmarks.queueing.procrastinate_tasks"
-_APP = f"--app={_TASKS}.app"
+_COMMAND = ("procrastinate", f"--app={_TASKS}.app")
 # Its own timeline: the workers' start-up counts for nothing.
 _TIMES = """
 select extract(epoch from max(done.at) - min(started.at))::float8 as work_s,
@@ -24,36 +20,39 @@ where started.type = 'started' and done.type = 'succeeded'
 _EMPTY = "truncate procrastinate_jobs, procrastinate_events cascade"
 
 
-class Procrastinate(Peer):
-    """The peer over a database. Raises ``SetUpError``."""
+class Procrastinate:
+    """The peer over an empty database, with its schema. Raises ``SetUpError``."""
 
-    def __init__(self, database_url: str, folder: Path) -> None:
-        super().__init__("procrastinate")
+    def __init__(self, database_url: str) -> None:
+        self._peer = Peer("procrastinate")
         self._database_url = database_url
-        self._log = folder / "procrastinate.log"
-        self._start(self._command(_APP, "schema", "--apply"), subprocess.DEVNULL).wait()
+        url = urlsplit(database_url)
+        self._variables = {  # by which libpq, and so psycopg, finds the database
+            "PGHOST": str(url.hostname),
+            "PGPORT": str(url.port),
+            "PGUSER": str(url.username),
+            "PGPASSWORD": str(url.password),
+            "PGDATABASE": url.path.removeprefix("/"),
+        }
+        self._peer.run(*_COMMAND, "schema", "--apply", more=self._variables)
+
+    @property
+    def version(self) -> str:
+        """Return its name and version."""
+        return self._peer.version("procrastinate")
 
     def round(self, jobs: int, batch: int, crowd: int) -> Round:
         """Let so many programs defer so many jobs in all, and then as many workers work them off."""
         with psycopg.connect(self._database_url) as connection:
             connection.execute(_EMPTY)
         shares = [jobs // batch // crowd + (place < jobs // batch % crowd) for place in range(crowd)]
-        deferring = [
-            self._start(self._command(str(share * batch), str(batch), module=_TASKS), subprocess.PIPE)
-            for share in shares
-        ]
+        deferring = [self._peer.start(_TASKS, str(share * batch), str(batch), more=self._variables) for share in shares]
         enqueue_s = max(float(one.communicate()[0]) for one in deferring)
-        with ExitStack() as stack:
-            log = stack.enter_context(self._log.open("wb"))
-            workers = [self._start(self._command(_APP, "worker", "--one-shot"), log) for _ in range(crowd)]
-            codes = [worker.wait() for worker in workers]
+        workers = [self._peer.start(*_COMMAND, "worker", "--one-shot", more=self._variables) for _ in range(crowd)]
+        for worker in workers:
+            worker.communicate()
         with psycopg.connect(self._database_url) as connection:
             row = connection.execute(_TIMES).fetchone()
         assert row is not None
-        assert (row[2], *codes) == (jobs, *[0] * crowd), f"not all done: see {self._log}"
+        assert (row[2], *[worker.returncode for worker in workers]) == (jobs, *[0] * crowd), row
         return Round(jobs, enqueue_s, row[0], row[1])
-
-    def _start(self, command: Command, output: int | IO[bytes]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            command.arguments, env=command.environment, cwd=command.folder, stdout=output, stderr=subprocess.DEVNULL
-        )

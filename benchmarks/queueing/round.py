@@ -7,10 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One worker's share of a round: from when to when (Unix time), and the seconds of each job, claim to finish.
-
-    Zeros where a job's own time is not told.
-    """
+    """One worker's share of a round: from when to when (Unix time), and the seconds of each job, claim to finish."""
 
     started: float
     ended: float
@@ -24,8 +21,8 @@ class Round:
     jobs: int
     enqueue_s: float
     work_s: float
-    p99_ms: float | None
-    """Of a job, from its claim to its finish; ``None`` where the tool does not say."""
+    p99_ms: float
+    """Of a job, from its claim to its finish."""
 
     @property
     def worked_per_s(self) -> float:
@@ -40,8 +37,7 @@ class Round:
 
 def round_of(enqueue_s: float, shares: Sequence[Work]) -> Round:
     """Put the workers' shares together."""
-    spans = [span for share in shares for span in share.spans]
     shares = [share for share in shares if share.spans]
+    spans = [span for share in shares for span in share.spans]
     work_s = max(share.ended for share in shares) - min(share.started for share in shares)
-    p99_ms = 1000 * statistics.quantiles(spans, n=100)[98] if any(spans) else None
-    return Round(len(spans), enqueue_s, work_s, p99_ms)
+    return Round(len(spans), enqueue_s, work_s, 1000 * statistics.quantiles(spans, n=100)[98])

@@ -18,11 +18,10 @@ from siftline.jobs.job_model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database, Pool, settled
-from siftline.kit.ids import new_id
 from siftline.net.http import HttpClient
 from siftline.net.pacing import Pace
 from siftline.settings.functions import FetchSettings, WorkerSettings, environment
-from tests.factories import make_source, make_user
+from tests.factories import make_source, make_subscription, make_user
 from tests.fakes import FakeSender
 
 _HERE = {
@@ -50,24 +49,18 @@ class Sync:
             user_id = make_user(connection)
             sources = [make_source(connection, url=url) for url in urls]
             for source_id in sources:
-                connection.execute(
-                    "insert into subscriptions (id, user_id, source_id) values (%s, %s, %s)",
-                    (new_id(), user_id, source_id),
-                )
+                make_subscription(connection, user_id, source_id)
         return sources
 
-    def poll(self, sources: Sequence[UUID], *, alone: bool = False) -> float:
-        """Enqueue a job for each source and work all of them off; returns the seconds it took.
-
-        ``alone`` does so in this thread only.
-        """
+    def poll(self, sources: Sequence[UUID]) -> float:
+        """Enqueue a job for each source and work all of them off; returns the seconds it took."""
         began = time.perf_counter()
         with self._database.transaction() as connection:
             connection.execute("delete from fetch_hosts")
             jobs = jobs_store.enqueue(
                 connection, [NewJob(JobType.FETCH_SOURCE, source, "host:bench") for source in sources]
             )
-        list(map(self._one, jobs) if alone else self._threads.map(self._one, jobs))
+        list(self._threads.map(self._one, jobs))
         return time.perf_counter() - began
 
     def _one(self, job_id: UUID) -> None:

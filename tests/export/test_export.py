@@ -19,7 +19,7 @@ def exported(tmp_path_factory):
     if not EXPORT.is_file():
         pytest.skip("make test-export installs what exports models")
     scratch = tmp_path_factory.mktemp("export")
-    program = ROOT / "benchmarks" / "random_deberta.py"
+    program = Path(__file__).with_name("random_deberta.py")
     subprocess.run([EXPORT, "-P", program, scratch / "tiny"], check=True, capture_output=True)
     assert main(["--model", str(scratch / "tiny"), "--out", str(scratch / "out"), "--unproven"]) == 0
     return scratch / "out"

@@ -1,5 +1,6 @@
 """Faults 1 to 7: the worker is killed with SIGKILL before and after each step of a page's walk."""
 
+import random
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from tests.faults.pages import first
 from tests.faults.postgres_proxy import Commit
 from tests.faults.table import Told
 from tests.faults.traps import Trap
-from tests.servers import Answer, Request
+from tests.servers import Answer, Request, Script
 
 Kill = Callable[[], None]
 Arm = Callable[[FaultMachine, str, Kill], Trap[Any]]
@@ -93,9 +94,14 @@ STEPS = {
 
 
 def healed(machine: FaultMachine, trap: Trap[Any], urls: list[str]) -> float:
-    """Wait until all is well again; every page is READY and was asked for at most once a claim of its job."""
+    """Wait for a trap to strike and until all is well again; returns the seconds that this took."""
     trap.await_sprung()
-    took = machine.heal(trap.at)
+    return healed_since(machine, trap.at, urls)
+
+
+def healed_since(machine: FaultMachine, at: float, urls: list[str]) -> float:
+    """Wait until all is well again; every page is READY and was asked for at most once a claim of its job."""
+    took = machine.heal(at)
     found = machine.ask("select status, url from contents where url = any(%s)", urls)
     assert sorted(found) == sorted(("READY", url) for url in urls)
     for url in urls:
@@ -140,6 +146,34 @@ def test_a_worker_killed_at_the_fetch_of_a_feed_takes_each_entry_once(
     healing(f"1 killed {when} the fetch of a feed", healed(machine, trap, urls))
     assert machine.ask("select count(*) from source_entries where source_id = %s", source_id) == [3]
     assert machine.ask("select fetch_status from sources where id = %s", source_id) == ["IDLE"]
+
+
+def test_a_worker_killed_again_and_again_in_mid_work_reads_every_page(
+    machine: FaultMachine, healing: Told, pytestconfig: pytest.Config, fault_round: int
+) -> None:
+    """GIVEN slow pages WHEN the worker is killed as it reads some, three times THEN each is read to its end, once."""
+    chance, asked, reading = random.Random(fault_round), [], []
+    urls = machine.site.add_pages(max(20, pytestconfig.getoption("--fault-items")))
+
+    def slowly(answer: Answer) -> Script:
+        def script(request: Request) -> Answer:
+            asked.append(request.path)
+            reading.append(request.path)
+            time.sleep(chance.uniform(0.2, 0.5))
+            reading.remove(request.path)
+            return answer
+
+        return script
+
+    for url in urls:
+        machine.site.script(url, slowly)
+    machine.save(urls)
+    for _ in range(3):
+        point = len(asked) + chance.randint(1, 4)
+        machine.see(lambda point=point: len(asked) >= point and reading)
+        machine.kill_worker()
+        at = time.monotonic()
+    healing("1 killed three times in mid-work", healed_since(machine, at, urls))
 
 
 def test_a_worker_paused_for_longer_than_its_lease_wakes_up_and_changes_nothing(

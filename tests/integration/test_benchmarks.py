@@ -12,8 +12,8 @@ from siftline.settings.functions import process_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 _MINILM = ROOT / ".local" / "model-minilm" / "manifest.json"
-# These have small forms of their own, with what must hold: tests/faults/test_kills.py, test_bench_jobs.py.
-NAMES = [name for name in SIZES if name not in ("kills", "jobs")]
+# One has a small form of its own, with what must hold: test_bench_jobs.py.
+NAMES = [name for name in SIZES if name != "jobs"]
 # Those that tell of the same walk make it once, in one process.
 RUNS = [["walk", "cost"], *([name] for name in NAMES if name not in ("walk", "cost"))]
 pytestmark = pytest.mark.slow
