@@ -7,7 +7,7 @@ entry costs. Then a whole second poll over HTTP that brings 500 new entries, and
 process saves a large one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -62,19 +62,12 @@ class Memory:
 
     feed: Feed
 
-    def get(
-        self,
-        url: str,
-        *,
-        headers: Mapping[str, str] | None = None,  # noqa: ARG002  -- answers all alike
-        max_bytes: int,  # noqa: ARG002  -- as above
-        accept: str,  # noqa: ARG002  -- as above
-    ) -> Response:
+    def get(self, url: str, **_: Any) -> Response:
         return Response(status=200, url=url, requested_url=url, headers={}, body=url.encode())
 
     def read_identified(
         self,
-        body: bytes,  # noqa: ARG002  -- as above
+        body: bytes,  # noqa: ARG002  -- answers all alike
         *,
         url: str,  # noqa: ARG002  -- as above
         content_type: str = "",  # noqa: ARG002  -- as above
@@ -91,8 +84,8 @@ class Stopwatch:
     fetch_s: float = 0.0
     parse_s: float = 0.0
 
-    def get(self, url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int, accept: str) -> Response:
-        self.fetch_s, response = timed(lambda: self.http.get(url, headers=headers, max_bytes=max_bytes, accept=accept))
+    def get(self, url: str, **asked: Any) -> Response:
+        self.fetch_s, response = timed(lambda: self.http.get(url, **asked))
         return response
 
     def read_identified(self, body: bytes, *, url: str, content_type: str = "") -> tuple[Feed, list[Identified]]:

@@ -19,7 +19,8 @@ from siftline.net.http_errors import (
     TooLargeError,
     TooManyRedirectsError,
 )
-from siftline.net.http_typed import typed, typed_origin
+from siftline.net.http_model import Requester
+from siftline.net.http_typed import typed_origin
 
 ANSWER_MAX_BYTES = 64 * 1024
 """More than this of an answer is not read; the status alone counts."""
@@ -50,8 +51,10 @@ class WebhookChannel:
         }
         try:
             # Whoever made the briefing typed it; loopback is open to webhooks by a setting of their own.
-            with typed(typed_origin(parcel.destination)):
-                self._http.post(parcel.destination, body=body, headers=headers, max_bytes=ANSWER_MAX_BYTES)
+            requester = Requester(typed_origin=typed_origin(parcel.destination))
+            self._http.post(
+                parcel.destination, body=body, requester=requester, headers=headers, max_bytes=ANSWER_MAX_BYTES
+            )
         except (TooLargeError, InvalidResponseError):
             return  # a 2xx whose body nobody asked for
         except TooManyRedirectsError as error:

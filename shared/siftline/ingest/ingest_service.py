@@ -28,7 +28,7 @@ from siftline.kit.log import logger
 from siftline.net.blocks import BlockedBySiteError
 from siftline.net.hosts import own_url
 from siftline.net.http_errors import StatusRefusedError
-from siftline.net.http_typed import typed
+from siftline.net.http_model import Requester
 from siftline.text.instants import Claimed, settled
 
 __all__ = ["IngestContent", "SavedItem", "ensure_content", "save_url", "subject_of"]
@@ -44,7 +44,7 @@ _log = logger("ingest")
 class ContentReader(Protocol):
     """Reads contents (``siftline.ingest.reading.ContentReading``)."""
 
-    def read(self, content: ingest_store.StoredContent) -> Reading:
+    def read(self, content: ingest_store.StoredContent, requester: Requester) -> Reading:
         """Return what there is of a content. Raises ``TransientError`` and ``PermanentError``."""
         ...
 
@@ -86,8 +86,7 @@ class IngestContent:
             known = media_store.load_words(connection, job.subject_id) if content and content.media else None
         if content is None:
             raise ContentGoneError("The item was deleted before it could be read.")
-        with typed(content.typed_origin):
-            reading = self._read(job, replace(content, url=own_url(content.url, content.url_key)))
+        reading = self._read(job, replace(content, url=own_url(content.url, content.url_key)))
         if reading.keeps and reading.missed is not None:
             return self._kept(job, content, reading.missed)
         # What was got before is not given up because it is not to be had today; what was paid for is not paid again.
@@ -136,7 +135,7 @@ class IngestContent:
     def _read(self, job: ClaimedJob, content: ingest_store.StoredContent) -> Reading:
         """Read a content; what its feed told stands in for a page that cannot be had at the last try either."""
         try:
-            return self._reader.read(content)
+            return self._reader.read(content, job.requester(content.typed_origin))
         except NotTriedError:
             raise
         except TransientError as error:

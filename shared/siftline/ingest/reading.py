@@ -19,6 +19,7 @@ from siftline.kit.errors import PermanentError, SiftlineError
 from siftline.kit.log import logger
 from siftline.net.blocks import PageWithheldError, named_refusal
 from siftline.net.http_errors import StatusRefusedError, StatusTransientError, UnsupportedMediaTypeError
+from siftline.net.http_model import Requester
 from siftline.net.pacing import Pacing
 from siftline.net.recordings import KINDS, VIDEO
 from siftline.net.sites import speaks_for
@@ -71,7 +72,9 @@ class Response(Protocol):
 class Http(Protocol):
     """Fetches a page (``siftline.net.http.HttpClient``)."""
 
-    def get(self, url: str, *, max_bytes: int, accept: str, media_types: Collection[str]) -> Response:
+    def get(
+        self, url: str, *, requester: Requester, max_bytes: int, accept: str, media_types: Collection[str]
+    ) -> Response:
         """Return the whole answer. Raises ``TransientError`` and ``PermanentError``."""
         ...
 
@@ -130,18 +133,18 @@ class ContentReading:
         self._pace = pace
         self._archive = archive
 
-    def read(self, content: StoredContent) -> Reading:
+    def read(self, content: StoredContent, requester: Requester) -> Reading:
         """Return what there is of a content. Raises ``TransientError`` and ``PermanentError``."""
         media = Media.of(content.media)
         id_ = video_id(content.url)
         if id_ is not None:
-            return self._watch(content, id_)
-        reading = self._article(content, media)
+            return self._watch(content, id_, requester)
+        reading = self._article(content, media, requester)
         kind = content.kind if content.kind in KINDS else reading.page.kind
         if kind not in KINDS:
             return reading
         reading = replace(reading, page=replace(reading.page, kind=kind))
-        return self._listen(content, reading, media or reading.media or Media())
+        return self._listen(content, reading, media or reading.media or Media(), requester)
 
     def stand_in(self, content: StoredContent, error: SiftlineError) -> Reading:
         """Return what a content's feed told of it in the place of a page that cannot be had.
@@ -165,7 +168,7 @@ class ContentReading:
             return entry
         return EntryText(content.description, len(content.description.split()))
 
-    def _article(self, content: StoredContent, media: Media | None) -> Reading:
+    def _article(self, content: StoredContent, media: Media | None, requester: Requester) -> Reading:
         entry = self._told(content)
         # What a feed tells of another site's page stands in for that page and never goes before it.
         elsewhere = content.url_key.startswith("entry:") and content.kind != NOTE and media is None
@@ -178,7 +181,7 @@ class ContentReading:
             page = file_page(content.url, content.kind, title=content.title)  # a file without a page
             return Reading(replace(page, text=entry.text, word_count=entry.word_count))
         try:
-            reading = self._fetch(content)
+            reading = self._fetch(content, requester)
         except PermanentError as error:
             return self.stand_in(content, error)
         more = extent(entry.text) >= ENTRY_USABLE_CHARS and len(entry.text) > 2 * len(reading.page.text)
@@ -187,12 +190,14 @@ class ContentReading:
             return replace(reading, page=replace(reading.page, text=entry.text, word_count=entry.word_count))
         return reading
 
-    def _fetch(self, content: StoredContent) -> Reading:
+    def _fetch(self, content: StoredContent, requester: Requester) -> Reading:
         url = content.url
         media_types = MEDIA_TYPES - _UNNAMED if is_named(url) else MEDIA_TYPES
         try:
-            with self._pace.asking(url, who=content.id):
-                response = self._http.get(url, max_bytes=PAGE_MAX_BYTES, accept=_ACCEPT, media_types=media_types)
+            with self._pace.asking(url, requester) as admitted:
+                response = self._http.get(
+                    url, requester=admitted, max_bytes=PAGE_MAX_BYTES, accept=_ACCEPT, media_types=media_types
+                )
         except UnsupportedMediaTypeError as error:
             kind = played(error.media_type, url)
             if kind is not None:
@@ -217,7 +222,7 @@ class ContentReading:
         keys = [key for key in dict.fromkeys(map(canonical_url, names)) if key != canonical_url(url)]
         return Reading(page, response.status, page.notice_code, url_keys=keys)
 
-    def _listen(self, content: StoredContent, reading: Reading, media: Media) -> Reading:
+    def _listen(self, content: StoredContent, reading: Reading, media: Media, requester: Requester) -> Reading:
         """Add the words of a page's video or audio, and what is known of its file."""
         page = reading.page
         media = replace(media, url=media.url or page.media_url, tracks=page.tracks)
@@ -226,12 +231,12 @@ class ContentReading:
             words = self._transcripts.of_page(page.transcript, language=language, source=content.url)
             if words.text:
                 return replace(reading, media=media, words=words)
-        words = self._transcripts.of_tracks(media, language=language, who=content.id)
+        words = self._transcripts.of_tracks(media, requester, language=language)
         return replace(reading, media=media, words=words)
 
-    def _watch(self, content: StoredContent, id_: str) -> Reading:
+    def _watch(self, content: StoredContent, id_: str, requester: Requester) -> Reading:
         """Read a video of YouTube's: its captions, and what it says of itself."""
-        words, video = self._transcripts.of_youtube(id_, who=content.id)
+        words, video = self._transcripts.of_youtube(id_, requester)
         if words.state is TranscriptState.PRIVATE and not (video.title or content.title):
             raise VideoUnavailableError(
                 "The video is not available on YouTube: it is private, removed or does not exist."

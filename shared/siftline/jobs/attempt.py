@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from siftline.contracts import BACKGROUND_OF, JobType, Queue
+from siftline.contracts import JobType, Queue
 from siftline.jobs import breakers_store, jobs_store, lease_store, outbox_store, subjects_store
 from siftline.jobs.job_model import DEFER_MAX_S, ClaimedJob, Done, NewJob, Processor
 from siftline.jobs.lease_store import Ended
@@ -22,7 +22,6 @@ from siftline.kit.ids import new_id
 from siftline.kit.lines import line
 from siftline.kit.log import logger
 from siftline.kit.metrics import COUNT, MILLISECONDS, emit
-from siftline.net.lanes import in_lane
 from siftline.settings.functions import JobSettings
 
 MISCONFIGURED_S = 300
@@ -167,7 +166,6 @@ class Attempts:
         try:
             with (
                 self._tenants.place(job),
-                in_lane(job.queue.value, first=job.queue in BACKGROUND_OF),
                 self._heartbeat.hold(lambda: self._renew(job), every_s=self._settings.job_lease_s / 3),
             ):
                 done = self._processors[job.job_type].process(job)

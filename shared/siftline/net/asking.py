@@ -7,7 +7,6 @@ taken with the first turn by one statement, kept to the end, given back then.
 import time
 from collections.abc import Callable
 from typing import NoReturn
-from uuid import UUID
 
 from siftline.kit.db import Database, settled
 from siftline.kit.errors import NotTriedError, TransientError
@@ -15,7 +14,7 @@ from siftline.kit.ids import new_id
 from siftline.kit.log import logger
 from siftline.net import pacing_store, places_store
 from siftline.net.hosts import owner
-from siftline.net.lanes import first, lane
+from siftline.net.http_model import Requester
 from siftline.net.pacing_store import Bucket, Taken, Turn
 from siftline.net.places_store import Place
 from siftline.settings.functions import PacingSettings
@@ -31,14 +30,14 @@ class HostBusyError(NotTriedError):
 
 
 class Asking:
-    """Asks on behalf of ``who``; ``bucket_of`` says what is paced together with an address, if anything."""
+    """Asks on behalf of a requester; ``bucket_of`` says what is paced together with an address, if anything."""
 
     def __init__(
         self,
         database: Database,
         settings: PacingSettings,
         bucket_of: Callable[[str], Bucket | None],
-        who: UUID,
+        requester: Requester,
         *,
         wait_s: float,
         places: bool = True,
@@ -48,7 +47,7 @@ class Asking:
         self._settings = settings
         self._wait_s = wait_s
         self._bucket_of = bucket_of
-        self._who = who
+        self._requester = requester
         self._token = new_id() if places else None
         self._sleep = sleep
         self._asked: set[str] = set()
@@ -111,7 +110,9 @@ class Asking:
         place = self._place(bucket)
         if taken.placed or place is None:
             return taken
-        wait = settled(self._database, lambda connection: places_store.stand_in_line(connection, place, self._who))
+        wait = settled(
+            self._database, lambda connection: places_store.stand_in_line(connection, place, self._requester.id)
+        )
         raise HostBusyError(_full(place), retry_after_s=wait.wait_s)
 
     def _take(self, bucket: Bucket) -> Taken:
@@ -119,7 +120,7 @@ class Asking:
         taken = settled(
             self._database,
             lambda connection: pacing_store.take(
-                connection, bucket, self._who, wait_s=self._wait_s, place=place, first=first()
+                connection, bucket, self._requester.id, wait_s=self._wait_s, place=place, first=self._requester.first
             ),
             single=True,
         )
@@ -131,19 +132,24 @@ class Asking:
         known = bucket.scope in self._asked
         return settled(
             self._database,
-            lambda connection: pacing_store.owe(connection, bucket, self._who, wait_s=self._wait_s, known=known),
+            lambda connection: pacing_store.owe(
+                connection, bucket, self._requester.id, wait_s=self._wait_s, known=known
+            ),
         )
 
     def _place(self, bucket: Bucket) -> Place | None:
         if self._token is None:
             return None
         name = owner(bucket.domains[0])
-        scope = f"{name} {lane()}"
-        return Place(scope, name, self._settings.host_at_once, self._settings.host_lease_s, self._token, first())
+        scope, first = f"{name} {self._requester.queue}", self._requester.first
+        return Place(scope, name, self._settings.host_at_once, self._settings.host_lease_s, self._token, first)
 
     def _stand_in_line(self, bucket: Bucket) -> NoReturn:
         turn = settled(
-            self._database, lambda connection: pacing_store.stand_in_line(connection, bucket, self._who, first=first())
+            self._database,
+            lambda connection: pacing_store.stand_in_line(
+                connection, bucket, self._requester.id, first=self._requester.first
+            ),
         )
         raise HostBusyError(_busy(bucket, turn), retry_after_s=turn.wait_s)
 

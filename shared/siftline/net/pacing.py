@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
@@ -24,7 +25,7 @@ from siftline.net import pacing_store
 from siftline.net.asking import Asking, HostBusyError
 from siftline.net.hosts import domains, host_of, is_loopback, registrable_domain
 from siftline.net.http_errors import RETRY_AFTER_MAX_S, StatusTransientError, http_date
-from siftline.net.http_turns import in_turn
+from siftline.net.http_model import Requester
 from siftline.net.pacing_store import Bucket
 from siftline.settings.functions import PacingSettings
 
@@ -50,8 +51,8 @@ _log = logger("pacing")
 class Pacing(Protocol):
     """What a room asks of a pace."""
 
-    def asking(self, url: str, *, who: UUID) -> AbstractContextManager[None]:
-        """Wait for the turn, or raise ``HostBusyError``; within, redirects and repeats take turns as well."""
+    def asking(self, url: str, requester: Requester) -> AbstractContextManager[Requester]:
+        """Wait for the turn, or raise ``HostBusyError``; who is handed back takes turns for redirects and repeats."""
         ...
 
     def told(self, url: str, error: TransientError) -> None:
@@ -91,33 +92,38 @@ class Pace:
         self._wait_s = wait_s
         self._interval_max_s = interval_max_s
 
-    def admit(self, url: str, *, who: UUID) -> None:
+    def admit(self, url: str, requester: Requester) -> None:
         """Return when the host of ``url`` may be asked; a turn that is a moment away is waited for here.
 
-        Raises ``HostBusyError`` where it is further away: it is then kept for ``who`` (a source, a content), who comes
-        back at that time and asks again. No place is taken.
+        Raises ``HostBusyError`` where it is further away: it is then kept for the requester, who comes back at that
+        time and asks again. No place is taken.
         """
-        self._asking(who, places=False).begin(url)
+        self._asking(requester, places=False).begin(url)
 
     @contextmanager
-    def asking(self, url: str, *, who: UUID) -> Iterator[None]:
-        """Admit ``who``, and let each request that is made within take a turn of the host it goes to, and a place.
+    def asking(self, url: str, requester: Requester) -> Iterator[Requester]:
+        """Admit a requester, and hand them back as one whose requests each take a turn of their host, and a place.
 
         A redirect waits for its turn as ``admit`` does. Who came to the front of the line of where it leads, or was
         let through to the same host before, does not stand in line anew, or would never arrive: those behind wait
         longer instead. A request is made once more only if it has a turn at once. Places are given back at the end.
         """
-        asking = self._asking(who)
+        asking = self._asking(requester)
         try:
             asking.begin(url)
-            with in_turn(asking):
-                yield
+            yield replace(requester, turns=asking)
         finally:
             asking.end()
 
-    def _asking(self, who: UUID, *, places: bool = True) -> Asking:
+    def _asking(self, requester: Requester, *, places: bool = True) -> Asking:
         return Asking(
-            self._database, self._settings, self._bucket, who, wait_s=self._wait_s, places=places, sleep=self._sleep
+            self._database,
+            self._settings,
+            self._bucket,
+            requester,
+            wait_s=self._wait_s,
+            places=places,
+            sleep=self._sleep,
         )
 
     def told(self, url: str, error: TransientError) -> None:

@@ -6,14 +6,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
-from uuid import UUID
 
 import pytest
 
 from siftline.kit.db import Database, DatabaseUnavailableError
 from siftline.kit.ids import new_id
-from siftline.net import http_turns
-from siftline.net.lanes import in_lane
+from siftline.net.http_model import Requester, Turns
 from siftline.net.pacing import HostBusyError, Pace
 from siftline.settings.functions import PacingSettings
 from tests.polling import rows
@@ -28,10 +26,10 @@ def pace(time: SimulatedTime, database: Database) -> Callable[..., Pace]:
     return lambda **settings: Pace(database, PacingSettings(**{**FAST, **settings}), time, time.sleep, wait_s=0.0)
 
 
-def wait_s(pace: Pace, url: str = URL, who: UUID | None = None) -> float:
+def wait_s(pace: Pace, url: str = URL, requester: Requester | None = None) -> float:
     """Ask, and be answered at once; returns the seconds until the turn, 0 for who was let through."""
     try:
-        with pace.asking(url, who=who or new_id()):
+        with pace.asking(url, requester or Requester()):
             return 0.0
     except HostBusyError as error:
         return round(error.retry_after_s or 0.0, 3)
@@ -39,16 +37,19 @@ def wait_s(pace: Pace, url: str = URL, who: UUID | None = None) -> float:
 
 def redirected(pace: Pace, url: str, target: str) -> None:
     """Ask, and be sent on."""
-    with pace.asking(url, who=new_id()):
-        turns = http_turns.current()
-        assert turns is not None
-        turns.onward(target)
+    with pace.asking(url, Requester()) as admitted:
+        turns(admitted).onward(target)
 
 
-def holding(stack: ExitStack, pace: Pace, *urls: str) -> None:
+def turns(admitted: Requester) -> Turns:
+    assert admitted.turns is not None
+    return admitted.turns
+
+
+def holding(stack: ExitStack, pace: Pace, *urls: str, queue: str = "any") -> None:
     """Ask, and wait for answers until the stack is left."""
     for url in urls:
-        stack.enter_context(pace.asking(url, who=new_id()))
+        stack.enter_context(pace.asking(url, Requester(queue=queue)))
 
 
 class TestCap:
@@ -73,9 +74,8 @@ class TestCap:
     def test_work_of_each_queue_has_places_of_its_own(self, pace: Callable[..., Pace]) -> None:
         with ExitStack() as stack:
             for queue in ("content-background", "content-processing", "fetch"):
-                with in_lane(queue):
-                    holding(stack, pace(), URL, URL)
-                    assert wait_s(pace()) > 0
+                holding(stack, pace(), URL, URL, queue=queue)
+                assert wait_s(pace(), requester=Requester(queue=queue)) > 0
 
     def test_never_more_under_sixteen_threads_than_there_are_places(self, pace: Callable[..., Pace]) -> None:
         lock, in_work, most, let_through = threading.Lock(), 0, 0, 0
@@ -85,7 +85,7 @@ class TestCap:
             nonlocal in_work, most, let_through
             for turn in range(30):
                 try:
-                    with asker.asking(f"https://{number}.{turn}.example.org/", who=new_id()):
+                    with asker.asking(f"https://{number}.{turn}.example.org/", Requester()):
                         with lock:
                             in_work += 1
                             let_through += 1
@@ -104,12 +104,10 @@ class TestCap:
     def test_who_holds_a_place_keeps_it_for_redirects_and_repeats(self, pace: Callable[..., Pace]) -> None:
         with ExitStack() as stack:
             holding(stack, pace(), URL)
-            holding(stack, pace(), URL)
-            turns = http_turns.current()
-            assert turns is not None
-            turns.onward("https://www.example.org/moved")
-            assert turns.again(URL)
-            turns.onward("https://other.example/")
+            given = turns(stack.enter_context(pace().asking(URL, Requester())))
+            given.onward("https://www.example.org/moved")
+            assert given.again(URL)
+            given.onward("https://other.example/")
             holding(stack, pace(), "https://other.example/")
             assert wait_s(pace(), "https://other.example/") > 0
         assert [wait_s(pace()), wait_s(pace(), "https://other.example/")] == [0, 0]
@@ -135,7 +133,7 @@ class TestLease:
         self, pace: Callable[..., Pace], time: SimulatedTime
     ) -> None:
         asker = pace(host_at_once=1, host_lease_s=60.0)
-        killed = asker.asking(URL, who=new_id())
+        killed = asker.asking(URL, Requester())
         killed.__enter__()  # and never left
         assert wait_s(asker) > 0
         time.sleep(61)
@@ -157,7 +155,7 @@ class TestLease:
         self, pace: Callable[..., Pace], time: SimulatedTime, database: Database
     ) -> None:
         away = Away(database)
-        with Pace(away, PacingSettings(host_at_once=1), time, time.sleep, wait_s=0.0).asking(URL, who=new_id()):
+        with Pace(away, PacingSettings(host_at_once=1), time, time.sleep, wait_s=0.0).asking(URL, Requester()):
             away.is_away = True
         assert wait_s(pace(host_at_once=1)) > 0
         time.sleep(121)
@@ -180,15 +178,15 @@ class TestLine:
     def test_a_newcomer_does_not_take_the_place_of_who_is_about_to_come(
         self, pace: Callable[..., Pace], time: SimulatedTime
     ) -> None:
-        asker, first = pace(host_at_once=1), new_id()
+        asker, first = pace(host_at_once=1), Requester()
         with ExitStack() as stack:
             holding(stack, asker, URL)
             time.sleep(4)
-            soon = wait_s(asker, who=first)
+            soon = wait_s(asker, requester=first)
             assert soon == 2
         assert wait_s(asker) > soon
         time.sleep(soon)
-        assert wait_s(asker, who=first) == 0
+        assert wait_s(asker, requester=first) == 0
 
     def test_everybody_is_let_through_in_the_end_and_is_sent_away_a_few_times_at_most(
         self, pace: Callable[..., Pace], time: SimulatedTime
@@ -219,7 +217,7 @@ def work_off(pace: Pace, time: SimulatedTime, *, jobs: int, takes_s: float) -> t
         time.sleep(max(at - time.monotonic(), 0))
         stack = ExitStack()
         try:
-            stack.enter_context(pace.asking(URL, who=who))
+            stack.enter_context(pace.asking(URL, Requester(id=who)))
         except HostBusyError as error:
             sent_away += 1
             due.append((time.monotonic() + float(int((error.retry_after_s or 0.0) + 0.999)), number, who))

@@ -10,7 +10,7 @@ from siftline.fetch.kinds.feed_locations import is_page
 from siftline.fetch.kinds.fetcher import Fetched, Http, unmodified
 from siftline.fetch.poll.health_store import Source
 from siftline.kit.clock import Clock
-from siftline.net.http import Response
+from siftline.net.http_model import Requester, Response
 
 ACCEPT = (
     "application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9, "
@@ -52,9 +52,11 @@ class FeedFetcher:
         self._reader = reader
         self._clock = clock
 
-    def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched:
+    def fetch(self, source: Source, validators: Mapping[str, str], requester: Requester) -> Fetched:
         """Return the feed. Raises the errors of the HTTP client and of the feed reader, and ``PageInsteadError``."""
-        response = self._http.get(source.polled_url, headers=validators, max_bytes=FEED_MAX_BYTES, accept=ACCEPT)
+        response = self._http.get(
+            source.polled_url, requester=requester, headers=validators, max_bytes=FEED_MAX_BYTES, accept=ACCEPT
+        )
         if response.status == 304:
             return unmodified(response, validators, self._clock)
         body_sha256 = hashlib.sha256(response.body).digest()

@@ -8,6 +8,7 @@ from siftline.fetch.feed.feeds import Feed
 from siftline.fetch.kinds.fetcher import Fetched, Http, unmodified
 from siftline.fetch.poll.health_store import Source
 from siftline.kit.clock import Clock
+from siftline.net.http_model import Requester
 
 _ACCEPT = "text/html, application/xhtml+xml;q=0.9, */*;q=0.1"
 PAGE_MAX_BYTES = 5_000_000
@@ -32,12 +33,14 @@ class WebFetcher:
         self._pages = pages
         self._clock = clock
 
-    def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched:
+    def fetch(self, source: Source, validators: Mapping[str, str], requester: Requester) -> Fetched:
         """Return the links as a feed.
 
         Raises the errors of the HTTP client and of the page reader, ``NoLinksFoundError`` and ``InvalidSelectorError``.
         """
-        response = self._http.get(source.polled_url, headers=validators, max_bytes=PAGE_MAX_BYTES, accept=_ACCEPT)
+        response = self._http.get(
+            source.polled_url, requester=requester, headers=validators, max_bytes=PAGE_MAX_BYTES, accept=_ACCEPT
+        )
         if response.status == 304:
             return unmodified(response, validators, self._clock)
         feed = self._pages.links(
