@@ -107,7 +107,7 @@ class TestTurns:
         server.answers.update({"/a": redirect("/b"), "/b": redirect("/c"), "/c": Answer(status=500)})
         given = Given(repeats=1)
         with pytest.raises(StatusTransientError):
-            client().get(server.url("/a"), requester=Requester(turns=given))
+            client().get(server.url("/a"), requester=Requester(rate_limiter=given))
         tried = [("onward", "/b"), ("onward", "/c"), ("again", "/a")]
         assert given.asked == tried * 2
         assert [request.path for request in server.requests] == ["/a", "/b", "/c"] * 2
@@ -119,7 +119,7 @@ class TestTurns:
 
         server.answers["/a"] = redirect("/b")
         with pytest.raises(HostBusyError):
-            client().get(server.url("/a"), requester=Requester(turns=Busy(repeats=0)))
+            client().get(server.url("/a"), requester=Requester(rate_limiter=Busy(repeats=0)))
         assert [request.path for request in server.requests] == ["/a"]
 
 

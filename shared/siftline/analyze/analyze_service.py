@@ -123,7 +123,7 @@ class AnalyzeContent:
         if version != work.version:
             again = NewJob(JobType.ANALYZE_CONTENT, job.subject_id, job.group_key, priority=job.priority)
             return Done(lambda connection: analyze_store.wait(connection, work.content_id), [again], {"stale": True})
-        # Who saved it waits for what comes of it as for the page itself; nobody else's lane is taken by that.
+        # Who saved it waits for what comes of it as for the page itself; nobody else's queue is filled by that.
         urgency = {True: job.priority, False: min(job.priority, Priority.UNDER_24_HOURS)}
         joins = holders if work.vector is not None else []
         follow = [NewJob(JobType.CLUSTER_USER, one, user(one)) for one in users]

@@ -44,7 +44,7 @@ _FOR_PEOPLE = frozenset(
 )
 # What a user is told of a fault of the set-up, whose detail (a path, an address) is for operators.
 _SET_UP_WRONGLY = "A required service ({}) is misconfigured. The operator has been notified."
-_HELD_UP = "A required service ({}) is unavailable ({}). We retry automatically."
+_BREAKER_OPEN = "A required service ({}) is unavailable ({}). We retry automatically."
 # A far side that asks for a moment again and again gets ever more: at least this share of how long it has asked so far.
 _WIDENING_RATIO = 0.25
 
@@ -68,15 +68,15 @@ class Claim:
         return frozenset(standing.provider for standing in self.standings if standing.probing)
 
     @property
-    def held_up_by(self) -> breakers_store.Standing | None:
+    def blocked_by(self) -> breakers_store.Standing | None:
         """The breaker that keeps the job from being tried at all, the longest one first."""
         closed = [standing for standing in self.standings if not standing.probing]
         return max(closed, key=lambda standing: standing.wait_s, default=None)
 
 
-def held_up(standing: breakers_store.Standing) -> BreakerOpenError:
+def breaker_open(standing: breakers_store.Standing) -> BreakerOpenError:
     """Return what keeps a job from being tried while a breaker is open."""
-    detail = _HELD_UP.format(standing.provider, standing.error_code)
+    detail = _BREAKER_OPEN.format(standing.provider, standing.error_code)
     return BreakerOpenError(detail, retry_after_s=standing.wait_s)
 
 
@@ -161,11 +161,11 @@ class Attempts:
     def _try(self, claim: Claim, started: float) -> Sequence[UUID]:
         """Do the work, commit its outcome, and return the jobs to publish."""
         job = claim.job
-        if claim.held_up_by is not None:
-            return self._failed_try(claim, held_up(claim.held_up_by), self._since(started))
+        if claim.blocked_by is not None:
+            return self._failed_try(claim, breaker_open(claim.blocked_by), self._since(started))
         try:
             with (
-                self._tenants.place(job),
+                self._tenants.slot(job),
                 self._heartbeat.hold(lambda: self._renew(job), every_s=self._settings.job_lease_s / 3),
             ):
                 done = self._processors[job.job_type].process(job)

@@ -147,14 +147,14 @@ class HttpClient:
     def _tried(self, url: str, request: Outgoing, retries: int) -> Response:
         """Make a request, and make it again where that may help, all within one deadline."""
         until_s = self._clock.monotonic() + self._limits.total_s
-        turns = request.requester.turns
+        limiter = request.requester.rate_limiter
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_worth_retrying),
             wait=self._wait_s,
             stop=lambda state: (
                 state.attempt_number > retries
                 or self._clock.monotonic() + state.upcoming_sleep >= until_s
-                or (turns is not None and not turns.again(url))
+                or (limiter is not None and not limiter.again(url))
             ),
             sleep=self._sleep,
             reraise=True,
@@ -169,7 +169,7 @@ class HttpClient:
 
     def _follow(self, url: str, request: Outgoing) -> Response:
         """Make one try: the request and its redirects."""
-        current, turns = validate_url(url), request.requester.turns
+        current, limiter = validate_url(url), request.requester.rate_limiter
         cookies = Cookies()
         redirects: list[tuple[int, str]] = []
         while True:
@@ -186,8 +186,8 @@ class HttpClient:
                 raise TooManyRedirectsError(f"The address redirects more than {self._limits.redirects} times.")
             current = _joined(current, location)
             request = redirected(request, status, same_origin=urlsplit(current)[:2] == parts[:2])
-            if turns is not None:
-                turns.onward(current)
+            if limiter is not None:
+                limiter.onward(current)
             redirects.append((status, current))
 
     @contextlib.contextmanager

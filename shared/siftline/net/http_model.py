@@ -34,7 +34,7 @@ class HttpLimits:
     addresses: int = ADDRESSES_MAX
 
 
-class Turns(Protocol):
+class RateLimiter(Protocol):
     """Gives turns of whatever host a request goes to next (``siftline.net.asking``)."""
 
     def onward(self, url: str) -> None:
@@ -53,12 +53,12 @@ class Requester:
     id: UUID = field(default_factory=new_id)
     """Whose turn it is when they come back: a source, a content; a new one for who does not come back."""
     queue: str = "any"
-    """Work of each queue has places of its own at a host, so none takes another's; a host's pace is one for all."""
+    """Work of each queue has slots of its own at a host, so none takes another's; a host's pace is one for all."""
     first: bool = False
     """Whether a person waits for it: it then stands first in the host's line."""
     typed_origin: str | None = None
     """The origin of this machine that a person typed (``siftline.net.http_typed``)."""
-    turns: Turns | None = None
+    rate_limiter: RateLimiter | None = None
     """Where a pace is kept (``siftline.net.pacing``): gives the turns of redirects and repeats."""
 
     def typed(self, url: str) -> bool:

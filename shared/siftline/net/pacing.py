@@ -4,7 +4,7 @@ Every host has its own pace; the domains of ``host_per_minute`` are paced with a
 the host's pace slower and leaves its whole registrable domain alone for as long as it asks; a 503 concerns the one
 address that was asked for, whose own job waits, and so nothing is kept of it here.
 
-Requests of one queue to what one owner runs have a few places between them, so that a server that never answers holds a
+Requests of one queue to what one owner runs have a few slots between them, so that a server that never answers holds a
 few workers and no more; a job that finds none free is put off as one that waits for its turn.
 """
 
@@ -96,33 +96,33 @@ class Pace:
         """Return when the host of ``url`` may be asked; a turn that is a moment away is waited for here.
 
         Raises ``HostBusyError`` where it is further away: it is then kept for the requester, who comes back at that
-        time and asks again. No place is taken.
+        time and asks again. No slot is taken.
         """
-        self._asking(requester, places=False).begin(url)
+        self._asking(requester, takes_slots=False).begin(url)
 
     @contextmanager
     def asking(self, url: str, requester: Requester) -> Iterator[Requester]:
-        """Admit a requester, and hand them back as one whose requests each take a turn of their host, and a place.
+        """Admit a requester, and hand them back as one whose requests each take a turn of their host, and a slot.
 
         A redirect waits for its turn as ``admit`` does. Who came to the front of the line of where it leads, or was
         let through to the same host before, does not stand in line anew, or would never arrive: those behind wait
-        longer instead. A request is made once more only if it has a turn at once. Places are given back at the end.
+        longer instead. A request is made once more only if it has a turn at once. Slots are given back at the end.
         """
         asking = self._asking(requester)
         try:
             asking.begin(url)
-            yield replace(requester, turns=asking)
+            yield replace(requester, rate_limiter=asking)
         finally:
             asking.end()
 
-    def _asking(self, requester: Requester, *, places: bool = True) -> Asking:
+    def _asking(self, requester: Requester, *, takes_slots: bool = True) -> Asking:
         return Asking(
             self._database,
             self._settings,
             self._bucket,
             requester,
             wait_s=self._wait_s,
-            places=places,
+            takes_slots=takes_slots,
             sleep=self._sleep,
         )
 
@@ -187,10 +187,10 @@ class Pace:
                 pacing_store.block(
                     connection, bucket.scope, wait_s=REFUSED_S, reason="it lets only some requests through"
                 )
-            turn = pacing_store.stand_in_line(connection, bucket, who)
-        _log.info("host_paces", host=bucket.domains[0], scope=bucket.scope, wait_s=turn.wait_s)
+            reservation = pacing_store.stand_in_line(connection, bucket, who)
+        _log.info("host_paces", host=bucket.domains[0], scope=bucket.scope, wait_s=reservation.wait_s)
         detail = f"{bucket.scope} refused this request but answers others; we retry automatically."
-        return HostBusyError(detail, retry_after_s=max(turn.wait_s, 1.0))
+        return HostBusyError(detail, retry_after_s=max(reservation.wait_s, 1.0))
 
     def _bucket(self, url: str) -> Bucket | None:
         """Return what is paced together with ``url``, however its host is spelled; ``None`` if nothing is."""

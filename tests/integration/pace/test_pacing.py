@@ -13,7 +13,7 @@ from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from siftline.net import pacing_store
 from siftline.net.http_errors import Refusal, StatusTransientError, status_error
-from siftline.net.http_model import Requester, Turns
+from siftline.net.http_model import RateLimiter, Requester
 from siftline.net.pacing import INTERVAL_MAX_S, HostBusyError, Pace
 from siftline.settings.functions import PacingSettings
 from tests.simulated_time import START, SimulatedTime
@@ -70,9 +70,9 @@ def refusal(headers: Mapping[str, str] | None = None, status: int = 429) -> Stat
     return error
 
 
-def turns(admitted: Requester) -> Turns:
-    assert admitted.turns is not None
-    return admitted.turns
+def limiter(admitted: Requester) -> RateLimiter:
+    assert admitted.rate_limiter is not None
+    return admitted.rate_limiter
 
 
 def learned(database: Database) -> list[tuple[str, float]]:
@@ -187,7 +187,7 @@ class TestOneRequestAsMany:
         try:
             with ask.pace.asking("https://asked.example/", Requester(id=who)) as admitted:
                 for url in urls:
-                    turns(admitted).onward(url)
+                    limiter(admitted).onward(url)
         except HostBusyError as error:
             return round(error.retry_after_s or 0.0, 3)
         return 0.0
@@ -223,7 +223,7 @@ class TestOneRequestAsMany:
     def test_nothing_is_asked_again_without_a_turn(self, asking: Callable[..., Asking]) -> None:
         ask = asking(host_burst=2)
         with ask.pace.asking(URL, Requester()) as admitted:
-            assert [turns(admitted).again(URL) for _ in range(3)] == [True, False, False]
+            assert [limiter(admitted).again(URL) for _ in range(3)] == [True, False, False]
         assert ask.wait_s() == 10
 
 

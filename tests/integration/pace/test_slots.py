@@ -1,4 +1,4 @@
-"""The places that one owner's hosts have for requests in work, in a real database under simulated time."""
+"""The concurrency slots that one owner's hosts have for requests in work, in a real database under simulated time."""
 
 import threading
 import time as real
@@ -11,7 +11,7 @@ import pytest
 
 from siftline.kit.db import Database, DatabaseUnavailableError
 from siftline.kit.ids import new_id
-from siftline.net.http_model import Requester, Turns
+from siftline.net.http_model import RateLimiter, Requester
 from siftline.net.pacing import HostBusyError, Pace
 from siftline.settings.functions import PacingSettings
 from tests.polling import rows
@@ -38,12 +38,12 @@ def wait_s(pace: Pace, url: str = URL, requester: Requester | None = None) -> fl
 def redirected(pace: Pace, url: str, target: str) -> None:
     """Ask, and be sent on."""
     with pace.asking(url, Requester()) as admitted:
-        turns(admitted).onward(target)
+        limiter(admitted).onward(target)
 
 
-def turns(admitted: Requester) -> Turns:
-    assert admitted.turns is not None
-    return admitted.turns
+def limiter(admitted: Requester) -> RateLimiter:
+    assert admitted.rate_limiter is not None
+    return admitted.rate_limiter
 
 
 def holding(stack: ExitStack, pace: Pace, *urls: str, queue: str = "any") -> None:
@@ -71,13 +71,13 @@ class TestCap:
             assert wait_s(pace(), "https://[2606:4700::3]/") > 0
             assert wait_s(pace(), "https://[2606:4700:0:1::3]/") == 0
 
-    def test_work_of_each_queue_has_places_of_its_own(self, pace: Callable[..., Pace]) -> None:
+    def test_work_of_each_queue_has_slots_of_its_own(self, pace: Callable[..., Pace]) -> None:
         with ExitStack() as stack:
             for queue in ("content-background", "content-processing", "fetch"):
                 holding(stack, pace(), URL, URL, queue=queue)
                 assert wait_s(pace(), requester=Requester(queue=queue)) > 0
 
-    def test_never_more_under_sixteen_threads_than_there_are_places(self, pace: Callable[..., Pace]) -> None:
+    def test_never_more_under_sixteen_threads_than_there_are_slots(self, pace: Callable[..., Pace]) -> None:
         lock, in_work, most, let_through = threading.Lock(), 0, 0, 0
         asker = pace(host_at_once=3)
 
@@ -101,10 +101,10 @@ class TestCap:
         assert 0 < most <= 3  # how many meet is the scheduler's; more must not
         assert let_through > 3
 
-    def test_who_holds_a_place_keeps_it_for_redirects_and_repeats(self, pace: Callable[..., Pace]) -> None:
+    def test_who_holds_a_slot_keeps_it_for_redirects_and_repeats(self, pace: Callable[..., Pace]) -> None:
         with ExitStack() as stack:
             holding(stack, pace(), URL)
-            given = turns(stack.enter_context(pace().asking(URL, Requester())))
+            given = limiter(stack.enter_context(pace().asking(URL, Requester())))
             given.onward("https://www.example.org/moved")
             assert given.again(URL)
             given.onward("https://other.example/")
@@ -112,7 +112,7 @@ class TestCap:
             assert wait_s(pace(), "https://other.example/") > 0
         assert [wait_s(pace()), wait_s(pace(), "https://other.example/")] == [0, 0]
 
-    def test_a_redirect_to_a_host_without_a_place_is_put_off_and_gives_back_what_it_has(
+    def test_a_redirect_to_a_host_without_a_slot_is_put_off_and_gives_back_what_it_has(
         self, pace: Callable[..., Pace]
     ) -> None:
         asker = pace(host_at_once=1)
@@ -122,14 +122,14 @@ class TestCap:
                 redirected(asker, "https://short.example/", URL)
             assert wait_s(asker, "https://short.example/") == 0
 
-    def test_who_has_a_place_and_no_turn_gives_it_back(self, pace: Callable[..., Pace], database: Database) -> None:
+    def test_who_has_a_slot_and_no_turn_gives_it_back(self, pace: Callable[..., Pace], database: Database) -> None:
         asker = pace(host_requests_per_s=0.1, host_burst=1)
         assert [wait_s(asker), wait_s(asker)] == [0, 10]
         assert rows(database, "select scope from fetch_hosts where in_work <> '{}'") == []
 
 
 class TestLease:
-    def test_a_killed_workers_place_comes_back_after_its_lease(
+    def test_a_killed_workers_slot_comes_back_after_its_lease(
         self, pace: Callable[..., Pace], time: SimulatedTime
     ) -> None:
         asker = pace(host_at_once=1, host_lease_s=60.0)
@@ -139,7 +139,7 @@ class TestLease:
         time.sleep(61)
         assert wait_s(asker) == 0
 
-    def test_who_outlives_the_lease_takes_nobodys_place_by_ending(
+    def test_who_outlives_the_lease_takes_nobodys_slot_by_ending(
         self, pace: Callable[..., Pace], time: SimulatedTime
     ) -> None:
         asker = pace(host_at_once=1, host_lease_s=60.0)
@@ -151,7 +151,7 @@ class TestLease:
                 late.close()
                 assert wait_s(asker) > 0
 
-    def test_a_place_that_cannot_be_given_back_costs_the_work_nothing(
+    def test_a_slot_that_cannot_be_given_back_costs_the_work_nothing(
         self, pace: Callable[..., Pace], time: SimulatedTime, database: Database
     ) -> None:
         away = Away(database)
@@ -163,7 +163,7 @@ class TestLease:
 
 
 class TestLine:
-    def test_those_who_wait_come_back_one_by_one_as_places_are_expected_to_become_free(
+    def test_those_who_wait_come_back_one_by_one_as_slots_are_expected_to_become_free(
         self, pace: Callable[..., Pace], time: SimulatedTime
     ) -> None:
         asker = pace()
@@ -175,7 +175,7 @@ class TestLine:
             time.sleep(10)
             assert [wait_s(asker) for _ in range(5)] == [20, 35, 50, 65, 80]
 
-    def test_a_newcomer_does_not_take_the_place_of_who_is_about_to_come(
+    def test_a_newcomer_does_not_take_the_slot_of_who_is_about_to_come(
         self, pace: Callable[..., Pace], time: SimulatedTime
     ) -> None:
         asker, first = pace(host_at_once=1), Requester()
