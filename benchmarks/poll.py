@@ -26,15 +26,14 @@ from siftline.contracts import JobType
 from siftline.fetch.feed.feeds import Entry, Feed
 from siftline.fetch.feed.identity import Identified, identify
 from siftline.fetch.fetch_service import FetchSource
-from siftline.fetch.kinds.feed_fetcher import FeedFetcher, Reader
+from siftline.fetch.kinds.feed_fetcher import FeedFetcher
 from siftline.fetch.kinds.feed_reader import FeedReader
-from siftline.fetch.kinds.fetcher import Http
 from siftline.jobs import jobs_store, lease_store
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
-from siftline.net.http import Response
+from siftline.net.http_model import Http, Response
 from siftline.net.pacing import Pace
 from tests.factories import make_source, make_user
 from tests.open_client import OpenClient
@@ -80,7 +79,7 @@ class Stopwatch:
     """Wraps the HTTP client and the parser of a poll and remembers how long each took."""
 
     http: Http
-    reader: Reader
+    reader: FeedReader
     fetch_s: float = 0.0
     parse_s: float = 0.0
 
@@ -202,7 +201,7 @@ def _decided(database: Database, source_id: UUID, entries: Sequence[Entry]) -> t
     return job, done
 
 
-def _poll(database: Database, http: Http, reader: Reader) -> FetchSource:
+def _poll(database: Database, http: Http, reader: FeedReader) -> FetchSource:
     fetchers = {"rss": FeedFetcher(http, reader, SystemClock())}
     settings = poll_settings()
     return FetchSource(database, fetchers, Pace(database, settings, SystemClock()), SystemClock(), settings)
@@ -249,7 +248,7 @@ def _second_poll(database: Database) -> list[dict[str, Any]]:
     return [{**row, **{f"{name} ms": median_ms(values) for name, values in parts.items()}}]
 
 
-def _polled(database: Database, http: Http, reader: Reader, source_id: UUID) -> dict[str, float]:
+def _polled(database: Database, http: Http, reader: FeedReader, source_id: UUID) -> dict[str, float]:
     watch = Stopwatch(http, reader)
     poll = _poll(database, watch, watch)
     job = _claimed(database, source_id)

@@ -9,7 +9,6 @@ from typing import Any
 from siftline.brief.channel import Parcel, UnansweredError
 from siftline.kit.clock import Clock
 from siftline.kit.errors import PermanentError
-from siftline.net.http import HttpClient
 from siftline.net.http_errors import (
     HttpTransientError,
     InvalidResponseError,
@@ -19,7 +18,7 @@ from siftline.net.http_errors import (
     TooLargeError,
     TooManyRedirectsError,
 )
-from siftline.net.http_model import Requester
+from siftline.net.http_model import Http, Requester
 from siftline.net.http_typed import typed_origin
 
 ANSWER_MAX_BYTES = 64 * 1024
@@ -35,7 +34,7 @@ class WebhookGoneError(PermanentError):
 class WebhookChannel:
     """Posts editions. The client must follow no redirect and ask once (``brief_wiring``)."""
 
-    def __init__(self, http: HttpClient, clock: Clock) -> None:
+    def __init__(self, http: Http, clock: Clock) -> None:
         self._http = http
         self._clock = clock
 

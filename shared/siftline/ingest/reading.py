@@ -3,23 +3,23 @@
 What reads strangers' bytes is handed in (``siftline.ingest.page_child``), and so is what fetches them.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Protocol
-from uuid import UUID
 
+from siftline.ingest.archive import PageArchive
 from siftline.ingest.ingest_store import StoredContent
 from siftline.ingest.media.media import Media, TranscriptState, Words, file_page, is_named, played
 from siftline.ingest.media.transcripts import Transcripts
 from siftline.ingest.media.youtube import Video, video_id
+from siftline.ingest.page_child import PageReader
 from siftline.ingest.page_errors import A_FEED, EmptyContentError, UnsupportedContentTypeError, VideoUnavailableError
 from siftline.ingest.readings import MEDIA_TYPES, EntryText, Page
 from siftline.kit.errors import PermanentError, SiftlineError
 from siftline.kit.log import logger
 from siftline.net.blocks import PageWithheldError, named_refusal
 from siftline.net.http_errors import StatusRefusedError, StatusTransientError, UnsupportedMediaTypeError
-from siftline.net.http_model import Requester
+from siftline.net.http_model import Http, Requester
 from siftline.net.pacing import Pacing
 from siftline.net.recordings import KINDS, VIDEO
 from siftline.net.sites import speaks_for
@@ -45,60 +45,6 @@ _YOUTUBE = "YouTube"
 _log = logger("ingest")
 
 
-class Response(Protocol):
-    """What answered (``siftline.net.http.Response``)."""
-
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
-        ...
-
-    @property
-    def url(self) -> str:
-        """The address that answered, after redirects."""
-        ...
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers, by name in any case."""
-        ...
-
-    @property
-    def body(self) -> bytes:
-        """The decoded body."""
-        ...
-
-
-class Http(Protocol):
-    """Fetches a page (``siftline.net.http.HttpClient``)."""
-
-    def get(
-        self, url: str, *, requester: Requester, max_bytes: int, accept: str, media_types: Collection[str]
-    ) -> Response:
-        """Return the whole answer. Raises ``TransientError`` and ``PermanentError``."""
-        ...
-
-
-class Reader(Protocol):
-    """Reads HTML (``siftline.ingest.page_child.PageReader``)."""
-
-    def page(self, body: bytes, content_type: str, url: str) -> Page:
-        """Return what a page holds. Raises ``PermanentError``."""
-        ...
-
-    def entry(self, entry_html: str | None) -> EntryText:
-        """Return what a feed brought of an article."""
-        ...
-
-
-class Archive(Protocol):
-    """Keeps raw pages (``siftline.ingest.archive.PageArchive``)."""
-
-    def keep(self, content_id: UUID, body: bytes, content_type: str) -> bool:
-        """Keep one; never raises."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What reading a content came to. ``media`` and ``words`` are those of a video or audio."""
@@ -121,11 +67,11 @@ class ContentReading:
     def __init__(
         self,
         http: Http,
-        reader: Reader,
+        reader: PageReader,
         transcripts: Transcripts,
         pace: Pacing,
         *,
-        archive: Archive | None = None,
+        archive: PageArchive | None = None,
     ) -> None:
         self._http = http
         self._reader = reader

@@ -114,3 +114,33 @@ class Response:
     def charset(self) -> str | None:
         """The ``charset`` parameter of the content type, if there is one."""
         return charset(self.headers)
+
+
+class Http(Protocol):
+    """The client (``siftline.net.http.HttpClient``) as the rooms have it: nothing is asked without a requester."""
+
+    def get(
+        self,
+        url: str,
+        *,
+        requester: Requester,
+        headers: Mapping[str, str] | None = None,
+        max_bytes: int,
+        accept: str = "*/*",
+        media_types: Collection[str] | None = None,
+    ) -> Response:
+        """Return the whole answer. Raises ``TransientError`` and ``PermanentError``."""
+        ...
+
+    def post(
+        self,
+        url: str,
+        *,
+        body: bytes,
+        requester: Requester,
+        headers: Mapping[str, str] | None = None,
+        max_bytes: int,
+        repeatable: bool = False,
+    ) -> Response:
+        """Return the whole answer to a body that was sent. Raises as ``get``."""
+        ...

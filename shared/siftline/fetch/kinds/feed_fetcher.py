@@ -2,15 +2,15 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
-from siftline.fetch.feed.feeds import Feed, NotAFeedError
-from siftline.fetch.feed.identity import Identified
+from siftline.fetch.feed.feeds import NotAFeedError
 from siftline.fetch.kinds.feed_locations import is_page
-from siftline.fetch.kinds.fetcher import Fetched, Http, unmodified
+from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.fetcher import Fetched, unmodified
 from siftline.fetch.poll.health_store import Source
 from siftline.kit.clock import Clock
-from siftline.net.http_model import Requester, Response
+from siftline.net.http_model import Http, Requester, Response
 
 ACCEPT = (
     "application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9, "
@@ -30,24 +30,12 @@ class PageInsteadError(NotAFeedError):
         self.at = response.url
 
 
-class Reader(Protocol):
-    """Parses feeds."""
-
-    def read(self, body: bytes, *, url: str, content_type: str = "") -> Feed:
-        """Return what a feed says."""
-        ...
-
-    def read_identified(self, body: bytes, *, url: str, content_type: str = "") -> tuple[Feed, list[Identified]]:
-        """Return what a feed says, and its entries identified."""
-        ...
-
-
 class FeedFetcher:
     """Asks for a feed and reads it, unless it is the same as at the last poll."""
 
     tells_pace: ClassVar[bool] = False
 
-    def __init__(self, http: Http, reader: Reader, clock: Clock) -> None:
+    def __init__(self, http: Http, reader: FeedReader, clock: Clock) -> None:
         self._http = http
         self._reader = reader
         self._clock = clock

@@ -65,22 +65,6 @@ class SourceFetcher(Protocol):
         ...
 
 
-class Http(Protocol):
-    """The part of the HTTP client that a fetcher uses."""
-
-    def get(
-        self,
-        url: str,
-        *,
-        requester: Requester,
-        headers: Mapping[str, str] | None = None,
-        max_bytes: int,
-        accept: str,
-    ) -> Response:
-        """Fetch an address."""
-        ...
-
-
 def may_mean_pace(error: StatusRefusedError | StatusTransientError) -> bool:
     """Return whether a refusal names neither a reason nor a wait of its own: it may be meant for how often we ask."""
     if isinstance(error, StatusTransientError):

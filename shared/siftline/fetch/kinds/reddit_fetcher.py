@@ -8,18 +8,19 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import ClassVar, Protocol
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 from siftline.fetch.feed.feeds import Feed
 from siftline.fetch.kinds.feed_fetcher import FEED_MAX_BYTES
-from siftline.fetch.kinds.fetcher import Again, Fetched, Http, may_mean_pace, unmodified
+from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.fetcher import Again, Fetched, may_mean_pace, unmodified
 from siftline.fetch.kinds.reddit import NotAListingError, from_atom
 from siftline.fetch.poll.health_store import Source
 from siftline.kit.clock import Clock
 from siftline.kit.errors import PermanentError
 from siftline.net.http_errors import StatusRefusedError, StatusTransientError
-from siftline.net.http_model import Requester, Response
+from siftline.net.http_model import Http, Requester, Response
 from siftline.net.http_typed import typed_origin
 from siftline.net.pacing import Pacing
 from siftline.net.reddit_address import Listing, listing_of
@@ -51,18 +52,6 @@ class RedditRefusedError(PermanentError):
     code = "subreddit_not_found"
 
 
-class Reader(Protocol):
-    """Parses feeds and listings."""
-
-    def read(self, body: bytes, *, url: str, content_type: str = "") -> Feed:
-        """Return what a feed says."""
-        ...
-
-    def posts(self, body: bytes, *, listing: Listing) -> Feed:
-        """Return the posts of a JSON listing."""
-        ...
-
-
 class RedditFetcher:
     """Asks Reddit for a listing. ``form`` is ``json``, ``atom`` or, for both in turn, ``auto``.
 
@@ -74,7 +63,7 @@ class RedditFetcher:
     def __init__(
         self,
         http: Http,
-        reader: Reader,
+        reader: FeedReader,
         pace: Pacing,
         clock: Clock,
         *,

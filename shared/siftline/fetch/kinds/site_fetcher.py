@@ -6,26 +6,27 @@ as the source's ``feed_url``; when that is gone the page is asked once more.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from siftline.fetch.feed.feeds import NotAFeedError
-from siftline.fetch.kinds.feed_fetcher import ACCEPT, FEED_MAX_BYTES, FeedFetcher, PageInsteadError, Reader
+from siftline.fetch.kinds.feed_fetcher import ACCEPT, FEED_MAX_BYTES, FeedFetcher, PageInsteadError
 from siftline.fetch.kinds.feed_locations import (
-    Discovered,
     NoFeedFoundError,
     SeveralFeedsError,
     guesses,
     is_page,
     known_feed,
 )
-from siftline.fetch.kinds.fetcher import Fetched, Found, Http
+from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.fetcher import Fetched, Found
+from siftline.fetch.kinds.page_reader import PageReader
 from siftline.fetch.poll.health_store import Source
 from siftline.fetch.poll.redirects import strayed
 from siftline.kit.clock import Clock
 from siftline.kit.errors import NotTriedError, PermanentError, TransientError
 from siftline.net.blocks import BLOCKED, BlockedBySiteError, is_block
 from siftline.net.http_errors import StatusRefusedError, StatusTransientError
-from siftline.net.http_model import Requester, Response
+from siftline.net.http_model import Http, Requester, Response
 from siftline.net.pacing import Pacing
 from siftline.net.urls import canonical_url
 
@@ -43,14 +44,6 @@ class SearchInterruptedError(TransientError):
     """The host is asked too much already for a feed to be looked for now."""
 
     code = "search_interrupted"
-
-
-class Pages(Protocol):
-    """Reads pages."""
-
-    def feeds(self, body: bytes, *, url: str, content_type: str = "") -> Discovered:
-        """Return the feeds that a page names."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +65,8 @@ class SiteFetcher:
         self,
         feeds: FeedFetcher,
         searching: Http,
-        reader: Reader,
-        pages: Pages,
+        reader: FeedReader,
+        pages: PageReader,
         pace: Pacing,
         clock: Clock,
     ) -> None:

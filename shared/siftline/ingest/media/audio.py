@@ -1,26 +1,17 @@
 """Fetches the sound of a video or audio, as an audio model takes it."""
 
 from dataclasses import dataclass, field
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from siftline.ingest.media.media import Media, TranscriptState
 from siftline.ingest.media.transcription import MEDIA_TYPES
 from siftline.kit.errors import PermanentError
 from siftline.net.http_errors import StatusTransientError, TooLargeError
-from siftline.net.http_model import Requester, Response
+from siftline.net.http_model import Http, Requester
 from siftline.net.pacing import Pacing
 
 _ACCEPT = "audio/*, video/mp4;q=0.5, */*;q=0.1"
 _ENDINGS = {"mp3", "mp4", "mpeg", "mpga", "m4a", "wav", "ogg", "oga", "flac", "webm"}
-
-
-class Http(Protocol):
-    """Fetches a file (``siftline.net.http.HttpClient``)."""
-
-    def get(self, url: str, *, requester: Requester, max_bytes: int, accept: str) -> Response:
-        """Return the whole answer. Raises ``TransientError`` and ``PermanentError``."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

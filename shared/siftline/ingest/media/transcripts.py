@@ -9,15 +9,15 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from siftline.ingest.media.media import Media, TranscriptState, Words
-from siftline.ingest.media.youtube import CAPTIONS_MAX_BYTES, HOME, Video
-from siftline.ingest.readings import EntryText, Track
+from siftline.ingest.media.youtube import CAPTIONS_MAX_BYTES, HOME, Video, YouTube
+from siftline.ingest.page_child import PageReader
+from siftline.ingest.readings import Track
 from siftline.kit.clock import Clock
 from siftline.kit.errors import PermanentError, TransientError
 from siftline.net.http_errors import StatusRefusedError, StatusTransientError
-from siftline.net.http_model import Requester, Response
+from siftline.net.http_model import Http, Requester
 from siftline.net.pacing import Pacing
 
 _ACCEPT = "text/vtt, application/ttml+xml, application/x-subrip, application/json, text/plain, text/html, */*;q=0.1"
@@ -32,30 +32,6 @@ _FORMS = ("vtt", "srt", "subrip", "ttml", "xml", "json", "html", "plain")
 """Parts of media types, best first: those that say when something is said tell paragraphs apart."""
 
 
-class Http(Protocol):
-    """Fetches a track (``siftline.net.http.HttpClient``)."""
-
-    def get(self, url: str, *, requester: Requester, max_bytes: int, accept: str) -> Response:
-        """Return the whole answer. Raises ``TransientError`` and ``PermanentError``."""
-        ...
-
-
-class Reader(Protocol):
-    """Reads caption files (``siftline.ingest.page_child.PageReader``)."""
-
-    def captions(self, body: bytes, content_type: str) -> EntryText:
-        """Return the words of a caption file. Raises ``PermanentError`` and ``TransientError``."""
-        ...
-
-
-class VideoSource(Protocol):
-    """Knows videos by their id (``siftline.ingest.media.youtube.YouTube``)."""
-
-    def video(self, id_: str, requester: Requester, *, facts: bool = True) -> Video:
-        """Return what can be had of a video."""
-        ...
-
-
 class Transcripts:
     """Looks for the words of videos and audio. Thread-safe.
 
@@ -65,8 +41,8 @@ class Transcripts:
     def __init__(
         self,
         http: Http,
-        reader: Reader,
-        youtube: VideoSource,
+        reader: PageReader,
+        youtube: YouTube,
         pace: Pacing,
         *,
         clock: Clock,

@@ -7,15 +7,15 @@ itself is not for us (``private``). The library's error classes say which.
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from siftline.ingest.media.media import TranscriptState, Words
 from siftline.kit.errors import PermanentError, SiftlineError, TransientError
 from siftline.net.http_errors import StatusTransientError
-from siftline.net.http_model import Requester, Response
+from siftline.net.http_model import Http, Requester, Response
 
 if TYPE_CHECKING:
     from youtube_transcript_api import Transcript
@@ -31,29 +31,6 @@ _FOLDERS = frozenset({"shorts", "live", "embed", "v"})
 _OEMBED_MAX_BYTES = 65_536
 CAPTIONS_MAX_BYTES = 5_000_000
 """A larger caption file, or answer of YouTube's, is not read: hours of speech have less."""
-
-
-class Http(Protocol):
-    """Asks YouTube (``siftline.net.http.HttpClient``)."""
-
-    def get(
-        self, url: str, *, requester: Requester, headers: Mapping[str, str] | None = None, max_bytes: int
-    ) -> Response:
-        """Return the whole answer."""
-        ...
-
-    def post(
-        self,
-        url: str,
-        *,
-        body: bytes,
-        requester: Requester,
-        headers: Mapping[str, str] | None = None,
-        max_bytes: int,
-        repeatable: bool,
-    ) -> Response:
-        """Return the whole answer to a body that was sent."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

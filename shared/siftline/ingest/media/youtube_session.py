@@ -6,17 +6,14 @@ of it is resolved once, checked and pinned as all that goes out (``siftline.net.
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import requests  # noqa: TID251  -- youtube-transcript-api takes no other client; no connection is opened by requests
 from requests.adapters import BaseAdapter  # noqa: TID251  -- as above
 from requests.structures import CaseInsensitiveDict  # noqa: TID251  -- as above
 
 from siftline.net.http_errors import StatusRefusedError, StatusTransientError
-from siftline.net.http_model import Requester, Response
-
-if TYPE_CHECKING:
-    from siftline.ingest.media.youtube import Http
+from siftline.net.http_model import Http, Requester, Response
 
 _OURS = frozenset({"accept", "accept-encoding", "connection", "content-length", "host", "user-agent"})
 
@@ -27,7 +24,7 @@ class SafeAdapter(BaseAdapter):
     A status that the client raises for becomes an answer of that status; its other errors pass through to the caller.
     """
 
-    def __init__(self, http: "Http", requester: Requester, *, max_bytes: int) -> None:
+    def __init__(self, http: Http, requester: Requester, *, max_bytes: int) -> None:
         super().__init__()
         self._http = http
         self._requester = requester
