@@ -12,7 +12,7 @@ from uuid import UUID
 
 from benchmarks.database import databases
 from benchmarks.report import Report, timed
-from siftline.api.feed.feed_service import FeedDesk
+from siftline.api.feed.feed_service import FeedService
 from siftline.api.feed.feed_views import feed_item_of
 from siftline.api.items.listing_store import Listed, best_items
 from siftline.api.items.scores import ScoreRule
@@ -58,20 +58,21 @@ def main() -> None:
     report.open(f"the feed of {ITEMS} unread items of one user")
     with databases("feed") as [database]:
         user_id = _fill(database)
-        desk = FeedDesk(database, ScoreRule())
+        feeds = FeedService(database, ScoreRule())
         before_mib = _peak_mib()
         rows = [
-            _row("first page of 50, order kept", lambda: _page(desk, user_id)),
+            _row("first page of 50, order kept", lambda: _page(feeds, user_id)),
             _row(
-                "first 50, as a feed reader gets them", lambda: desk.first(user_id, Listed(unread=True), 50, keep=False)
+                "first 50, as a feed reader gets them",
+                lambda: feeds.first(user_id, Listed(unread=True), 50, keep=False),
             ),
         ]
         added_mib = _peak_mib() - before_mib
-        order_id = desk.first(user_id, Listed(unread=True), 50).order_id
+        order_id = feeds.first(user_id, Listed(unread=True), 50).order_id
         assert order_id is not None
         rows += [
-            _row("second page", lambda: desk.following(user_id, order_id, 50, 50)),
-            _row("page at place 10,000", lambda: desk.following(user_id, order_id, 10_000, 50)),
+            _row("second page", lambda: feeds.following(user_id, order_id, 50, 50)),
+            _row("page at place 10,000", lambda: feeds.following(user_id, order_id, 10_000, 50)),
             _row("list by score, no stories: the floor", lambda: _best(database, user_id)),
         ]
         report.table("pages", rows)
@@ -93,10 +94,10 @@ def _fill(database: Database) -> UUID:
     return user_id
 
 
-def _page(desk: FeedDesk, user_id: UUID) -> None:
-    stretch = desk.first(user_id, Listed(unread=True), 50)
+def _page(feeds: FeedService, user_id: UUID) -> None:
+    stretch = feeds.first(user_id, Listed(unread=True), 50)
     for shown in stretch.shown:
-        feed_item_of(shown, stretch.freshness, desk.factor(shown.place.nth))
+        feed_item_of(shown, stretch.freshness, feeds.factor(shown.place.nth))
 
 
 def _best(database: Database, user_id: UUID) -> None:

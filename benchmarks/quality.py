@@ -55,7 +55,7 @@ class _Remembering:
 def classify_scored(articles: Sequence[Mapping[str, str]], labels: Mapping[str, str]) -> list[list[tuple[str, float]]]:
     """Return all labels of each article with their scores, best first, by what was read before and no more."""
     [stream] = _reading
-    assert set(labels) == set(stream.shelf.topics)
+    assert set(labels) == set(stream.anchor_cache.topics)
     _verdicts[:] = [stream.read(Article(one["title"], one["text"]), learning=False)[1] for one in articles]
     return [[(topic.topic, topic.score) for topic in verdict.ranking] for verdict in _verdicts]
 

@@ -34,7 +34,7 @@ _FLOOR = "made with the environment of make export-model, which is not installed
 
 def speed(report: Report, stream: "Stream", articles: Sequence[Article], scratch: Path) -> None:
     """Tell how long articles take: the first pass, the second, both, and one pair of text and sentence a topic."""
-    labels = stream.shelf.labels
+    labels = stream.anchor_cache.labels
     for article in (articles[0], articles[-1]):  # the first in a language waits for the topics' directions in it
         stream.read(article)
     seconds, verdicts = zip(*(timed(lambda article=article: stream.read(article)) for article in articles), strict=True)
