@@ -23,14 +23,13 @@ from siftline.contracts import JobType
 from siftline.fetch.feed.feeds import Entry, Feed
 from siftline.fetch.feed.identity import Identified, identify
 from siftline.fetch.fetch_service import FetchSource
-from siftline.fetch.kinds.feed_fetcher import FeedFetcher, Reader
+from siftline.fetch.kinds.feed_fetcher import FeedFetcher
 from siftline.fetch.kinds.feed_reader import FeedReader
-from siftline.fetch.kinds.fetcher import Http
 from siftline.jobs import jobs_store, lease_store
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
-from siftline.net.http import Response
+from siftline.net.http_model import Http, Response
 from siftline.net.pacing import Pace
 from tests.factories import make_source, make_subscription, make_user
 from tests.open_client import OpenClient
@@ -55,19 +54,12 @@ class Memory:
 
     feed: Feed
 
-    def get(
-        self,
-        url: str,
-        *,
-        headers: Mapping[str, str] | None = None,  # noqa: ARG002  -- answers all alike
-        max_bytes: int,  # noqa: ARG002  -- as above
-        accept: str,  # noqa: ARG002  -- as above
-    ) -> Response:
+    def get(self, url: str, **_: Any) -> Response:
         return Response(status=200, url=url, requested_url=url, headers={}, body=url.encode())
 
     def read_identified(
         self,
-        body: bytes,  # noqa: ARG002  -- as above
+        body: bytes,  # noqa: ARG002  -- answers all alike
         *,
         url: str,  # noqa: ARG002  -- as above
         content_type: str = "",  # noqa: ARG002  -- as above
@@ -118,7 +110,7 @@ def _write(size: int, rounds: int, product: Database, raw: Database) -> Times:
     return times
 
 
-def _decided(database: Database, http: Http, reader: Reader, source_id: UUID, new: int) -> tuple[ClaimedJob, Done]:
+def _decided(database: Database, http: Http, reader: FeedReader, source_id: UUID, new: int) -> tuple[ClaimedJob, Done]:
     """Claim the source's job and decide what its poll brings: so many new entries."""
     with database.transaction() as connection:
         [job_id] = jobs_store.enqueue(connection, [NewJob(JobType.FETCH_SOURCE, source_id, "host:feeds.example")])

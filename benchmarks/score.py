@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from benchmarks.database import databases
 from benchmarks.report import Report, timed
-from siftline.api.feed.feed_service import FeedDesk
+from siftline.api.feed.feed_service import FeedService
 from siftline.api.feed.feed_views import feed_item_of
 from siftline.api.items import listing_store
 from siftline.api.items.listing_store import Listed
@@ -177,12 +177,12 @@ def _pages(report: Report, database: Database, user_id: UUID) -> None:
     with database.statement() as connection:
         connection.execute(_TELL, {"user_id": user_id, "stories": STORIES})
         connection.execute("vacuum analyze")
-    desk, unread, freshness = FeedDesk(database, ScoreRule()), Listed(unread=True), ScoreRule().freshness
+    feeds, unread, freshness = FeedService(database, ScoreRule()), Listed(unread=True), ScoreRule().freshness
 
     def first() -> UUID | None:
-        stretch = desk.first(user_id, unread, 50)
+        stretch = feeds.first(user_id, unread, 50)
         for shown in stretch.shown:
-            feed_item_of(shown, stretch.freshness, desk.factor(shown.place.nth))
+            feed_item_of(shown, stretch.freshness, feeds.factor(shown.place.nth))
         return stretch.order_id
 
     def listed(ask: Callable[..., object]) -> None:
@@ -193,9 +193,9 @@ def _pages(report: Report, database: Database, user_id: UUID) -> None:
     assert order_id is not None
     rows = [
         _row("feed: first page of 50, order kept", first),
-        _row("feed: first 50, as a feed reader gets them", lambda: desk.first(user_id, unread, 50, keep=False)),
-        _row("feed: second page", lambda: desk.following(user_id, order_id, 50, 50)),
-        _row(f"feed: page at place {FAR:,}", lambda: desk.following(user_id, order_id, FAR, 50)),
+        _row("feed: first 50, as a feed reader gets them", lambda: feeds.first(user_id, unread, 50, keep=False)),
+        _row("feed: second page", lambda: feeds.following(user_id, order_id, 50, 50)),
+        _row(f"feed: page at place {FAR:,}", lambda: feeds.following(user_id, order_id, FAR, 50)),
         _row("list, newest first", lambda: listed(listing_store.list_items)),
         _row("list, best first: the floor of the feed", lambda: listed(listing_store.best_items)),
     ]

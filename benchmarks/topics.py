@@ -26,7 +26,7 @@ from siftline.analyze.article_reader import Article, Reader
 from siftline.analyze.entities.entity_rules import RuleRecognizer
 from siftline.analyze.entities.entity_step import EntityStep
 from siftline.analyze.text.language import LanguageDetector
-from siftline.analyze.topics.anchors import ANY, Shelf
+from siftline.analyze.topics.anchors import ANY, AnchorCache
 from siftline.analyze.topics.topic_list import LabelSet, labels_of, shipped_labels, shipped_news
 from siftline.analyze.topics.topic_means import PullRule, Seen, mean_vector, read_directions
 from siftline.analyze.topics.topic_scoring import Verdict, classify
@@ -51,7 +51,7 @@ class Stream:
     ) -> None:
         self.pull = PullRule()
         self.embedder: Embedder = open_embedder(str(model), str(folder), tokens_max=tokens_max, chunks=chunks)
-        self.shelf = Shelf(self.embedder, labels, shipped_news(), lambda: [folder])
+        self.anchor_cache = AnchorCache(self.embedder, labels, shipped_news(), lambda: [folder])
         self._detector = LanguageDetector()
         self._seen: dict[str, dict[str, Seen]] = {}
 
@@ -59,11 +59,11 @@ class Stream:
         """Return an article's language and the first pass's verdict; the mean learns from it."""
         found = self._detector.detect(article.whole)
         language = found.language if found else ANY
-        anchors, learnt = self.shelf.of(language), self._seen.setdefault(language, {})
+        anchors, learnt = self.anchor_cache.of(language), self._seen.setdefault(language, {})
         vector = self.embedder.embed_passage(article.whole)
-        mean_here = mean_vector(anchors, self.shelf.topics, learnt)
-        directions = read_directions(anchors, mean_here, self.shelf.topics, learnt, self.pull)
-        verdict = classify(vector, mean_here, self.shelf.topics, directions)
+        mean_here = mean_vector(anchors, self.anchor_cache.topics, learnt)
+        directions = read_directions(anchors, mean_here, self.anchor_cache.topics, learnt, self.pull)
+        verdict = classify(vector, mean_here, self.anchor_cache.topics, directions)
         if verdict.topics and learning:
             best = verdict.topics[0].topic
             before = learnt.get(best, Seen(0, np.zeros(vector.size)))
@@ -100,15 +100,15 @@ def main() -> None:
 
 def _speed(report: Report, articles: Sequence[Article], folder: Path) -> None:
     embedder = _Counting(open_embedder(str(MODEL), str(folder), tokens_max=192, threads=1))
-    shelf = Shelf(embedder, shipped_labels(), shipped_news(), lambda: [MODEL, folder])
-    reader, names = Reader(embedder, shelf, LanguageDetector()), EntityStep(RuleRecognizer())
+    anchors = AnchorCache(embedder, shipped_labels(), shipped_news(), lambda: [MODEL, folder])
+    reader, names = Reader(embedder, anchors, LanguageDetector()), EntityStep(RuleRecognizer())
     for article in (articles[0], articles[-1]):  # the first in a language loads what it needs
-        names.added(article, reader.read(article, reader.tongue(article), {}))
+        names.added(article, reader.read(article, reader.language_of(article), {}))
     embedder.calls, words = 0, 0
     seconds: dict[str, list[float]] = {"whole analysis": [], "of it names": [], "one plain embedding": []}
     for article in articles:
         at = [time.process_time()]
-        reading = reader.read(article, reader.tongue(article), {})
+        reading = reader.read(article, reader.language_of(article), {})
         at.append(time.process_time())
         names.added(article, reading)
         at.append(time.process_time())

@@ -17,7 +17,6 @@ from psycopg import sql
 from infra.local.aws import CREDENTIALS
 from infra.local.queues import sqs_client
 from siftline.kit.db import Connection, Database, Pool
-from siftline.net import http_turns
 from tests.stack import TEMPLATE_DATABASE, OwnStack, RemoteStack, Stack
 
 if TYPE_CHECKING:
@@ -66,12 +65,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         unit = item.path.is_relative_to(_TESTS / "unit")
         item.add_marker(pytest.mark.disable_socket if unit else pytest.mark.allow_hosts(["127.0.0.1", "::1"]))
-
-
-@pytest.fixture(autouse=True)
-def _turns_of_nobody() -> None:
-    """Let no request take its turns where an earlier test of this thread left them, on a database that is gone."""
-    http_turns._turns.set(None)
 
 
 @pytest.fixture(scope="session")

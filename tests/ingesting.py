@@ -25,6 +25,7 @@ from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
 from siftline.net.http import HttpClient
+from siftline.net.http_model import Requester
 from siftline.net.urls import canonical_url
 from siftline.settings.functions import JobSettings
 from tests.factories import FakeContext, make_content, make_user, sqs_event
@@ -38,13 +39,13 @@ class FreePace:
         self.admitted: list[tuple[str, UUID]] = []
         self.refusals: list[tuple[str, str]] = []
 
-    def admit(self, url: str, *, who: UUID) -> None:
-        self.admitted.append((url, who))
+    def admit(self, url: str, requester: Requester) -> None:
+        self.admitted.append((url, requester.id))
 
     @contextmanager
-    def asking(self, url: str, *, who: UUID) -> Iterator[None]:
-        self.admit(url, who=who)
-        yield
+    def asking(self, url: str, requester: Requester) -> Iterator[Requester]:
+        self.admit(url, requester)
+        yield requester
 
     def told(self, url: str, error: TransientError) -> None:
         self.refusals.append((url, error.error_code))

@@ -13,9 +13,9 @@ from siftline.analyze.entities.entity_step import EntityStep
 from siftline.analyze.llm import llm_guard
 from siftline.analyze.llm.llm_asking import Asking, Judge
 from siftline.analyze.llm.llm_reader import LlmReader, LlmRule
-from siftline.analyze.reading_setup import Desk
+from siftline.analyze.reading_setup import ReadingSetup
 from siftline.analyze.text.language import LanguageDetector
-from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.anchors import AnchorCache
 from siftline.analyze.topics.topic_list import LabelSet, labels_of
 from siftline.contracts import JobType, Queue
 from siftline.jobs.consume import BatchConsumer
@@ -74,19 +74,19 @@ class ReadingBench:
         self.sender = FakeSender()
         embedder = WordEmbedder()
         detector = LanguageDetector()
-        shelf = Shelf(embedder, labels, NEWS, lambda: [folder])
+        anchor_cache = AnchorCache(embedder, labels, NEWS, lambda: [folder])
         asking_rule = AskingRule(caps, output_tokens=500, patience_s=patience_s)
         asking = Asking(PricedModel(database, model, PRICE, asking_rule, clock or SystemClock()), judge)
         llm = LlmReader(database, asking, labels.labels, detector, rule)
-        reader = Reader(embedder, shelf, detector)
-        self.desk = Desk.of(reader, Points())
+        reader = Reader(embedder, anchor_cache, detector)
+        self.setup = ReadingSetup.of(reader, Points())
         settings = JobSettings()
         self.consumer = BatchConsumer(
             queues={"siftline-local-analysis-queue": Queue.ANALYSIS},
             database=database,
             publisher=Publisher(database, self.sender, settings),
             sender=self.sender,
-            processors=[AnalyzeContent(database, lambda: self.desk, llm=llm, entities=entities)],
+            processors=[AnalyzeContent(database, lambda: self.setup, llm=llm, entities=entities)],
             subjects={JobType.ANALYZE_CONTENT: subject_of},
             settings=settings,
             clock=clock or SystemClock(),

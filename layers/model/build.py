@@ -11,7 +11,7 @@ from layers.model.graph import encoder, float_dense, int8_dense
 from layers.model.packed import Packed, PackedFormatError
 from layers.model.vocabulary import make_tokenizer
 from layers.model.wheel import AssemblyError
-from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.anchors import AnchorCache
 from siftline.analyze.topics.topic_list import shipped_labels, shipped_news
 from siftline.models.embedder import OnnxEmbedder
 from siftline.models.model_folders import Manifest, ModelFolder, facts_of, write_manifest
@@ -80,6 +80,6 @@ def _fill(fresh: Path, weights: bytes, tell: Callable[[str], None], cases: Cases
 def _shelve_anchors(folder: Path) -> None:
     """Keep with the model what the shipped topics mean to it, so that no cold start must read them."""
     embedder = OnnxEmbedder(ModelFolder(str(folder), folder))
-    shelf = Shelf(embedder, shipped_labels(), shipped_news(), lambda: [folder])
-    for language in shelf.languages:
-        shelf.of(language)
+    anchor_cache = AnchorCache(embedder, shipped_labels(), shipped_news(), lambda: [folder])
+    for language in anchor_cache.languages:
+        anchor_cache.of(language)

@@ -40,7 +40,7 @@ class Queue(StrEnum):
 
 
 class Priority:
-    """The order in which the publisher hands out work under its cap, and from ``SAVED`` on the lane of who waits."""
+    """The order in which the publisher hands out work under its cap, and from ``SAVED`` on the foreground queue."""
 
     SAVED = 20
     SAVED_MANY = 15
@@ -68,7 +68,7 @@ QUEUE_OF = {
     JobType.CONFIRM_ADDRESS: Queue.BRIEFING,
     JobType.RECORD_MAIL_EVENT: Queue.BRIEFING,
 }
-# The lane that a person's work has to itself, and where the same kind of work goes that nobody waits for.
+# The foreground queue, of work that a person waits for, and the queue of the same kind of work that nobody waits for.
 BACKGROUND_OF = {
     Queue.CONTENT_PROCESSING: Queue.CONTENT_BACKGROUND,
     Queue.ANALYSIS: Queue.ANALYSIS_BACKGROUND,
@@ -76,7 +76,7 @@ BACKGROUND_OF = {
 
 
 def queue_of(job_type: JobType, priority: int) -> Queue:
-    """Return the queue of a job: what a person waits for has a lane of its own, which no import can fill."""
+    """Return the queue of a job: what a person waits for has a queue of its own, which no import can fill."""
     queue = QUEUE_OF[job_type]
     return queue if priority >= Priority.SAVED else BACKGROUND_OF.get(queue, queue)
 

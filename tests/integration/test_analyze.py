@@ -14,9 +14,9 @@ from psycopg.rows import dict_row
 
 from siftline.analyze.analyze_service import AnalyzeContent, subject_of
 from siftline.analyze.article_reader import Reader
-from siftline.analyze.reading_setup import Desk
+from siftline.analyze.reading_setup import ReadingSetup
 from siftline.analyze.text.language import LanguageDetector
-from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.anchors import AnchorCache
 from siftline.contracts import JobType, Queue
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.publish import Publisher
@@ -62,9 +62,9 @@ class Bench:
         self.sender = FakeSender()
         self.index = FakeIndex()
         embedder = WordEmbedder()
-        reader = Reader(embedder, Shelf(embedder, LABELS, NEWS, lambda: [folder]), LanguageDetector())
-        self.desk = Desk.of(reader, self.index)
-        self.work = AnalyzeContent(database, lambda: self.desk, cluster_every=cluster_every)
+        reader = Reader(embedder, AnchorCache(embedder, LABELS, NEWS, lambda: [folder]), LanguageDetector())
+        self.setup = ReadingSetup.of(reader, self.index)
+        self.work = AnalyzeContent(database, lambda: self.setup, cluster_every=cluster_every)
         settings = JobSettings()
         self.consumer = BatchConsumer(
             queues={"siftline-local-analysis-queue": Queue.ANALYSIS},

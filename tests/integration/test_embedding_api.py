@@ -7,7 +7,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from siftline.analyze.reading_setup import Desk
+from siftline.analyze.reading_setup import ReadingSetup
 from siftline.api.search.search_routes import Wanted
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
@@ -224,7 +224,7 @@ def test_an_analysis_keeps_its_vectors_and_is_paid_by_whose_text_it_is(server, d
     bench = Bench(database, tmp_path)
     embedder = server.embedder(database)
     version = Version(embedder.model_version, f"api:{MODEL}", 1, DIMENSIONS)
-    bench.desk = Desk(version, bench.desk.reader, bench.index, embedder)
+    bench.setup = ReadingSetup(version, bench.setup.reader, bench.index, embedder)
     content_id = bench.content()
     with database.transaction() as connection:
         user = make_user(connection)
@@ -248,8 +248,8 @@ def test_an_analysis_waits_at_no_attempt_for_a_model_that_does_not_serve(server,
     bench = Bench(database, tmp_path)
     server.script = lambda _: answer
     embedder = server.embedder(database)
-    bench.desk = Desk(
-        Version(embedder.model_version, f"api:{MODEL}", 1, DIMENSIONS), bench.desk.reader, bench.index, embedder
+    bench.setup = ReadingSetup(
+        Version(embedder.model_version, f"api:{MODEL}", 1, DIMENSIONS), bench.setup.reader, bench.index, embedder
     )
     content_id = bench.content()
 

@@ -16,7 +16,7 @@ from siftline.ingest.texts import analysis_after
 from siftline.jobs import followers_store, jobs_store
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob, follower, user
-from siftline.jobs.jobs_store import LANE_MAX
+from siftline.jobs.jobs_store import FOREGROUND_MAX
 from siftline.jobs.publish import Publisher
 from siftline.jobs.recovery import Recovery
 from siftline.kit.clock import SystemClock
@@ -204,25 +204,25 @@ def test_a_page_that_waits_for_its_turn_in_the_background_need_not_once_it_is_sa
     assert due == now
 
 
-def test_many_pages_of_one_person_fill_no_lane(house: House) -> None:
+def test_many_pages_of_one_person_fill_no_foreground_queue(house: House) -> None:
     """Whoever saves hundreds at once waits for the first ones, and nobody waits for the rest."""
     eager, other = house.world.user(), house.world.user()
-    pages = [{"url": f"https://news.example/{at}"} for at in range(3 * LANE_MAX)]
+    pages = [{"url": f"https://news.example/{at}"} for at in range(3 * FOREGROUND_MAX)]
     assert eager.post("/v1/items/batch", {"items": pages}).status == 200
     house.save(eager, "https://news.example/one-more")
-    assert len(house.sender.sent[Queue.CONTENT_PROCESSING]) == LANE_MAX
+    assert len(house.sender.sent[Queue.CONTENT_PROCESSING]) == FOREGROUND_MAX
     page = house.save(other, "https://other.example/")
-    assert str(page) in house.sender.sent[Queue.CONTENT_PROCESSING][LANE_MAX].body
-    for _ in range(LANE_MAX + 1):
+    assert str(page) in house.sender.sent[Queue.CONTENT_PROCESSING][FOREGROUND_MAX].body
+    for _ in range(FOREGROUND_MAX + 1):
         house.work(Queue.CONTENT_PROCESSING)
     ahead = [str(page) in one.body for one in house.sender.sent[Queue.ANALYSIS]].index(True)
-    assert ahead <= LANE_MAX
+    assert ahead <= FOREGROUND_MAX
     # AND the rest is read in the background, before what feeds bring
     [rest] = rows(
         house.database,
         "select min(priority) as least, count(*) as jobs from jobs where queue = 'content-background'",
     )
-    assert (rest["least"], rest["jobs"]) == (Priority.SAVED_MANY, 2 * LANE_MAX + 1)
+    assert (rest["least"], rest["jobs"]) == (Priority.SAVED_MANY, 2 * FOREGROUND_MAX + 1)
     assert Priority.UNDER_24_HOURS < Priority.SAVED_MANY < Priority.SAVED
 
 

@@ -27,7 +27,7 @@ from siftline.net.http_errors import (
     TooLargeError,
     UnsupportedMediaTypeError,
 )
-from siftline.net.http_turns import in_turn
+from siftline.net.http_model import Requester
 from siftline.net.ip_addresses import Address
 from siftline.net.pacing import HostBusyError
 from tests.certificates import certificate
@@ -106,8 +106,8 @@ class TestTurns:
     def test_every_redirect_and_every_repeat_takes_a_turn(self, server: LoopbackServer) -> None:
         server.answers.update({"/a": redirect("/b"), "/b": redirect("/c"), "/c": Answer(status=500)})
         given = Given(repeats=1)
-        with in_turn(given), pytest.raises(StatusTransientError):
-            client().get(server.url("/a"))
+        with pytest.raises(StatusTransientError):
+            client().get(server.url("/a"), requester=Requester(rate_limiter=given))
         tried = [("onward", "/b"), ("onward", "/c"), ("again", "/a")]
         assert given.asked == tried * 2
         assert [request.path for request in server.requests] == ["/a", "/b", "/c"] * 2
@@ -118,8 +118,8 @@ class TestTurns:
                 raise HostBusyError("Others come first.", retry_after_s=9)
 
         server.answers["/a"] = redirect("/b")
-        with in_turn(Busy(repeats=0)), pytest.raises(HostBusyError):
-            client().get(server.url("/a"))
+        with pytest.raises(HostBusyError):
+            client().get(server.url("/a"), requester=Requester(rate_limiter=Busy(repeats=0)))
         assert [request.path for request in server.requests] == ["/a"]
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from siftline.analyze.reading_setup import Desk
+from siftline.analyze.reading_setup import ReadingSetup
 from siftline.contracts import Tick
 from siftline.kit.db import Database
 from siftline.models.embedding_store import Version
@@ -35,8 +35,8 @@ class Shelf(Bench):
         super().__init__(database, folder)
         embedder = server.embedder(database)
         self.api_version = embedder.model_version
-        self.desk = Desk(
-            Version(self.api_version, f"api:{MODEL}", 1, DIMENSIONS), self.desk.reader, self.index, embedder
+        self.setup = ReadingSetup(
+            Version(self.api_version, f"api:{MODEL}", 1, DIMENSIONS), self.setup.reader, self.index, embedder
         )
 
     def held(self, **columns: Any) -> UUID:

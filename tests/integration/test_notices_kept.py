@@ -8,9 +8,9 @@ import pytest
 
 from siftline.analyze.analyze_service import AnalyzeContent
 from siftline.analyze.article_reader import Reader
-from siftline.analyze.reading_setup import Desk
+from siftline.analyze.reading_setup import ReadingSetup
 from siftline.analyze.text.language import LanguageDetector
-from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.anchors import AnchorCache
 from siftline.analyze.topics.topic_list import labels_of
 from siftline.api.items import items_store
 from siftline.contracts import JobType
@@ -103,9 +103,9 @@ def works(database: Database, http: HttpClient, page_reader: PageReader, tmp_pat
     embedder = WordEmbedder()
     labels = labels_of({"sport": "team, match, goal", "economy": "bank, inflation, money"})
     news = {"en": ["The team won a match.", "A bank fears inflation.", "It rained again."]}
-    reader = Reader(embedder, Shelf(embedder, labels, news, lambda: [tmp_path]), LanguageDetector())
-    desk = Desk.of(reader, _Index())
-    return Works(database, ingest_content(database, http, page_reader), AnalyzeContent(database, lambda: desk))
+    reader = Reader(embedder, AnchorCache(embedder, labels, news, lambda: [tmp_path]), LanguageDetector())
+    setup = ReadingSetup.of(reader, _Index())
+    return Works(database, ingest_content(database, http, page_reader), AnalyzeContent(database, lambda: setup))
 
 
 def notice(works: Works, content_id: UUID) -> tuple[str, str | None]:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.anchors import AnchorCache
 from siftline.analyze.topics.labelling import LabelUser, subject_of
 from siftline.analyze.topics.own_topics import OwnTopics
 from siftline.analyze.topics.topic_means import MeanRule, PullRule
@@ -42,8 +42,8 @@ class House(World):
     def __init__(self, database: Any, folder: Any, *, work_s: float = 60.0) -> None:
         super().__init__(database)
         self.embedder = WordEmbedder()
-        shelf = Shelf(self.embedder, LABELS, NEWS, lambda: [folder])
-        own = OwnTopics(self.embedder, shelf, TopicRule(), MeanRule(), PullRule())
+        anchor_cache = AnchorCache(self.embedder, LABELS, NEWS, lambda: [folder])
+        own = OwnTopics(self.embedder, anchor_cache, TopicRule(), MeanRule(), PullRule())
         settings = JobSettings()
         self.consumer = BatchConsumer(
             queues={"siftline-local-analysis-queue": Queue.ANALYSIS},

@@ -45,7 +45,7 @@ class Asks:
     def process(self, job: ClaimedJob) -> Done:
         """Ask."""
         self._meanwhile()
-        self._pace.admit("https://slow.example/", who=job.subject_id)
+        self._pace.admit("https://slow.example/", job.requester(None))
         self.asked.append(self._time.monotonic())
         return Done(lambda _: None)
 

@@ -14,7 +14,7 @@ from siftline.analyze.entities.entity_rules import RuleRecognizer
 from siftline.analyze.entities.mentions import Kind
 from siftline.analyze.text.language import LanguageDetector
 from siftline.analyze.text.sentences import split_sentences
-from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.anchors import AnchorCache
 from siftline.analyze.topics.topic_list import shipped_labels, shipped_news
 from siftline.analyze.topics.topic_scoring import TopicRule, calibration_for
 from siftline.models.embedder import OnnxEmbedder
@@ -49,11 +49,11 @@ def gold() -> list[Gold]:
 def readings(gold, tmp_path_factory) -> list[Reading]:
     scratch = tmp_path_factory.mktemp("quality")
     embedder = OnnxEmbedder(ModelFolder(str(real_model()), scratch), tokens_max=192)
-    shelf = Shelf(embedder, shipped_labels(), shipped_news(), lambda: [real_model(), scratch])
+    anchor_cache = AnchorCache(embedder, shipped_labels(), shipped_news(), lambda: [real_model(), scratch])
     rules = ReadingRules(topics=TopicRule(calibration=calibration_for(embedder.model_version, shipped_labels())))
-    reader = Reader(embedder, shelf, LanguageDetector(), rules)
+    reader = Reader(embedder, anchor_cache, LanguageDetector(), rules)
     articles = [Article(one.title, one.text) for one in gold]
-    return [reader.read(article, reader.tongue(article), {}) for article in articles]
+    return [reader.read(article, reader.language_of(article), {}) for article in articles]
 
 
 def test_the_set_has_forty_articles_on_twelve_topics_in_five_languages_at_least(gold):

@@ -10,7 +10,7 @@ import yaml
 
 from siftline.analyze.article_reader import Article, Reader, ReadingRules
 from siftline.analyze.text.language import LanguageDetector
-from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.anchors import AnchorCache
 from siftline.analyze.topics.topic_list import labels_of, shipped_labels, shipped_news
 from siftline.analyze.topics.topic_means import mean_vector
 from siftline.analyze.topics.topic_scoring import TopicRule, calibration_for, classify
@@ -46,9 +46,9 @@ def embedder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def reader(embedder, tmp_path_factory):
     cache = tmp_path_factory.mktemp("anchors")
-    shelf = Shelf(embedder, shipped_labels(), shipped_news(), lambda: [real_model(), cache])
+    anchor_cache = AnchorCache(embedder, shipped_labels(), shipped_news(), lambda: [real_model(), cache])
     calibrated = TopicRule(calibration=calibration_for(embedder.model_version, shipped_labels()))
-    yield Reader(embedder, shelf, LanguageDetector(), ReadingRules(topics=calibrated))
+    yield Reader(embedder, anchor_cache, LanguageDetector(), ReadingRules(topics=calibrated))
     assert list(cache.iterdir()) == [], "the anchors of the shipped topics were not kept with the model"
 
 
@@ -77,9 +77,9 @@ def test_sample_articles_get_topics_that_a_person_gave_them_in_seven_languages(r
     assert len(articles) >= 50
     right, languages, scores = 0, set(), []
     for article, topics in articles[::3]:
-        tongue = reader.tongue(article)
-        languages.add(tongue.language)
-        reading = reader.read(Article(article.title, article.text[:1_500]), tongue, {})
+        language = reader.language_of(article)
+        languages.add(language.code)
+        reading = reader.read(Article(article.title, article.text[:1_500]), language, {})
         assert 1 <= len(reading.topics) <= 3
         assert reading.tags
         right += reading.topics[0].topic in topics
@@ -91,7 +91,7 @@ def test_sample_articles_get_topics_that_a_person_gave_them_in_seven_languages(r
 
 def test_every_sentence_of_a_summary_stands_in_the_article(reader):
     for article, _ in samples()[::12]:
-        summary = reader.read(article, reader.tongue(article), {}).summary
+        summary = reader.read(article, reader.language_of(article), {}).summary
         assert "".join(summary.split())[:60] in "".join(article.text.split())
         assert len(summary) <= 700
 
@@ -106,10 +106,10 @@ def test_one_word_is_not_about_everything(embedder, tmp_path):
             "technology": "technology: computers, software, internet and phones",
         }
     )
-    shelf = Shelf(embedder, labels, shipped_news(), lambda: [tmp_path])
-    anchors = shelf.of("en")
+    anchor_cache = AnchorCache(embedder, labels, shipped_news(), lambda: [tmp_path])
+    anchors = anchor_cache.of("en")
     for text in ("weather", "The weather: rain and storms until Friday, then sunshine."):
-        verdict = classify(embedder.embed_passage(text), anchors.news_mean, shelf.topics, anchors.directions)
+        verdict = classify(embedder.embed_passage(text), anchors.news_mean, anchor_cache.topics, anchors.directions)
         assert verdict.ranking[0].topic == "weather"
         assert verdict.ranking[0].score > 0.5
         assert all(topic.score < 0.3 for topic in verdict.ranking[1:])
@@ -143,12 +143,14 @@ def test_labelled_news_nobody_tuned_for_are_told_apart(embedder, tmp_path, file,
     with corpus.open(newline="", encoding="utf-8") as stream:
         rows = random.Random(5).sample(list(tool.csv.DictReader(stream)), 40)
     names = sorted({row["label"] for row in rows})
-    shelf = Shelf(embedder, labels_of({n: tool.LABELS[n] for n in names}), shipped_news(), lambda: [tmp_path])
-    anchors = shelf.of("en" if "eng" in file else "fr")
-    mean = mean_vector(anchors, shelf.topics, {})
+    anchor_cache = AnchorCache(
+        embedder, labels_of({n: tool.LABELS[n] for n in names}), shipped_news(), lambda: [tmp_path]
+    )
+    anchors = anchor_cache.of("en" if "eng" in file else "fr")
+    mean = mean_vector(anchors, anchor_cache.topics, {})
     right = 0
     for row in rows:
         vector = embedder.embed_passage(Article(row["title"], row["text"]).whole)
-        right += classify(vector, mean, shelf.topics, anchors.directions).ranking[0].topic == row["label"]
+        right += classify(vector, mean, anchor_cache.topics, anchors.directions).ranking[0].topic == row["label"]
 
     assert right / len(rows) >= least

@@ -115,7 +115,7 @@ def test_what_was_just_read_is_not_outdated_in_whichever_language(shelf, tmp_pat
     content_id = reading.content(text=text)
     reading.analyze(content_id)
     with shelf.database.transaction() as connection:
-        reading_profile_store.tell(connection, profile_of(reading.desk.reader, LABELS.labels, None, None))
+        reading_profile_store.tell(connection, profile_of(reading.setup.reader, LABELS.labels, None, None))
 
     assert reading.row("contents", content_id)["lang"] == ("pl" if text == POLISH else "en")
     assert shelf.user("ops").post(PATH, {"dry_run": True}).json["by"] == []

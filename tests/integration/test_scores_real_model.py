@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import yaml
 
-from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.anchors import AnchorCache
 from siftline.analyze.topics.directions import Directions
 from siftline.analyze.topics.topic_list import shipped_labels, shipped_news
 from siftline.kit.clock import SystemClock
@@ -48,8 +48,8 @@ def articles(embedder) -> list[tuple[str, set[str], bytes]]:
 
 @pytest.fixture
 def directions(database, embedder, tmp_path):
-    shelf = Shelf(embedder, shipped_labels(), shipped_news(), lambda: [real_model(), tmp_path])
-    return Directions(database, embedder, shelf, SystemClock())
+    anchor_cache = AnchorCache(embedder, shipped_labels(), shipped_news(), lambda: [real_model(), tmp_path])
+    return Directions(database, embedder, anchor_cache, SystemClock())
 
 
 def above(wanted: np.ndarray, others: np.ndarray) -> float:

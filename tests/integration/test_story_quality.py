@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.anchors import AnchorCache
 from siftline.analyze.topics.topic_list import shipped_labels, shipped_news
 from siftline.cluster.joining import Rule, Telling, join
 from siftline.cluster.language_means import centred, shipped
@@ -159,8 +159,8 @@ def test_stories_hold_several_languages(told):
 
 
 def test_the_shipped_means_are_those_of_the_shipped_model(embedder, tmp_path):
-    shelf = Shelf(embedder, shipped_labels(), shipped_news(), lambda: [real_model(), tmp_path])
+    anchor_cache = AnchorCache(embedder, shipped_labels(), shipped_news(), lambda: [real_model(), tmp_path])
 
     for language in ("en", "de", "fr", "es"):
         mean = shipped()[f"{embedder.model_version}/{language}"]
-        assert np.allclose(mean, shelf.of(language).news_mean, atol=2e-3)
+        assert np.allclose(mean, anchor_cache.of(language).news_mean, atol=2e-3)

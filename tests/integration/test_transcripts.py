@@ -15,6 +15,7 @@ from siftline.ingest.page_child import PageReader
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.net.http import HttpClient
+from siftline.net.http_model import Requester
 from siftline.net.pacing import HostBusyError
 from tests.ingesting import FreePace, Works, ingest_content, transcribe_content
 from tests.servers import Answer, LoopbackServer, Request
@@ -189,7 +190,7 @@ class TestTurns:
         self, database: Database, site: LoopbackServer, once: HttpClient, page_reader: PageReader
     ) -> None:
         class Busy(FreePace):
-            def admit(self, url: str, *, who: UUID) -> None:
+            def admit(self, url: str, requester: Requester) -> None:
                 raise HostBusyError("Others come first.", retry_after_s=70)
 
         bench = Works(database, ingest_content(database, once, page_reader, pace=Busy()))

@@ -22,7 +22,8 @@ from siftline.jobs.jobs_store import enqueue
 from siftline.kit.db import Database
 from siftline.net.http import HttpClient, HttpLimits
 from siftline.net.http_errors import AddressRefusedError
-from siftline.net.http_typed import typed, typed_origin
+from siftline.net.http_model import Requester
+from siftline.net.http_typed import typed_origin
 from tests.api_client import World
 from tests.factories import make_content, make_source, make_user
 from tests.ingesting import Works, ingest_content
@@ -96,11 +97,11 @@ def test_loopback_is_open_where_it_was_typed_and_to_nobody_else(
     site.answers["/"] = PAGE
     with pytest.raises(AddressRefusedError):
         http.get(site.url("/"))
-    with typed(typed_origin(site.url("/feed"))):
-        assert http.get(site.url("/")).status == 200
-        for url in (neighbour.url("/"), site.url("/", host="localhost"), site.url("/", host="[::ffff:127.0.0.1]")):
-            with pytest.raises(AddressRefusedError):
-                http.get(url)
+    requester = Requester(typed_origin=typed_origin(site.url("/feed")))
+    assert http.get(site.url("/"), requester=requester).status == 200
+    for url in (neighbour.url("/"), site.url("/", host="localhost"), site.url("/", host="[::ffff:127.0.0.1]")):
+        with pytest.raises(AddressRefusedError):
+            http.get(url, requester=requester)
     # WHEN the connection that was opened so is still there
     with pytest.raises(AddressRefusedError):
         http.get(site.url("/"))
@@ -116,17 +117,17 @@ def test_a_redirect_leads_on_within_the_typed_origin_and_not_out_of_it(
         "/in": redirect("/there", status=status),
         "/there": PAGE,
     }
-    with typed(typed_origin(site.url())):
-        assert http.get(site.url("/in")).url == site.url("/there")
-        with pytest.raises(AddressRefusedError):
-            http.get(site.url("/out"))
+    requester = Requester(typed_origin=typed_origin(site.url()))
+    assert http.get(site.url("/in"), requester=requester).url == site.url("/there")
+    with pytest.raises(AddressRefusedError):
+        http.get(site.url("/out"), requester=requester)
     assert neighbour.requests == []
 
 
 def test_what_was_typed_opens_nothing_where_the_setting_does_not(site: LoopbackServer) -> None:
     client = HttpClient(limits=HttpLimits(retries=0))
-    with typed(typed_origin(site.url())), pytest.raises(AddressRefusedError):
-        client.get(site.url("/"))
+    with pytest.raises(AddressRefusedError):
+        client.get(site.url("/"), requester=Requester(typed_origin=typed_origin(site.url())))
     client.close()
     assert site.requests == []
 

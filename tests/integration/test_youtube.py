@@ -7,6 +7,7 @@ import pytest
 
 from siftline.ingest.media.media import TranscriptState
 from siftline.ingest.media.youtube import YouTube, video_id
+from siftline.net.http_model import Requester
 from tests.servers import Answer
 from tests.youtube import BOT, HTML, PRIVATE, REMOVED, FakeYouTube, youtube
 
@@ -56,7 +57,7 @@ def test_no_other_address_is_taken_for_a_video(url: str) -> None:
 
 def test_captions_come_with_what_the_video_says_of_itself(tube: FakeYouTube) -> None:
     tube.shows(ID, written={"en": ["It's the <i>council</i>", "that met."]})
-    video = look(tube).video(ID)
+    video = look(tube).video(ID, Requester())
     assert video.words.state is TranscriptState.YOUTUBE
     assert [segment.text for segment in video.segments] == ["It's the council", "that met."]
     assert (video.words.language, video.title, video.channel) == ("en", "The talk", "Ann's channel")
@@ -68,18 +69,18 @@ def test_captions_come_with_what_the_video_says_of_itself(tube: FakeYouTube) -> 
 
 def test_the_language_that_is_spoken_is_read_and_a_person_goes_before_a_machine(tube: FakeYouTube) -> None:
     tube.shows(ID, written={"en": ["English"], "de-DE": ["Deutsch"]}, heard={"de": ["deutsch"]})
-    assert [one.text for one in look(tube).video(ID).segments] == ["Deutsch"]
+    assert [one.text for one in look(tube).video(ID, Requester()).segments] == ["Deutsch"]
     tube.shows(ID, written={"en": ["English"]}, heard={"de": ["deutsch"]})
-    assert [one.text for one in look(tube).video(ID).segments] == ["deutsch"]
+    assert [one.text for one in look(tube).video(ID, Requester()).segments] == ["deutsch"]
     tube.shows(ID, written={"fr": ["français"], "en": ["English"]})
-    assert [one.text for one in look(tube).video(ID).segments] == ["français"]
+    assert [one.text for one in look(tube).video(ID, Requester()).segments] == ["français"]
 
 
 def test_why_there_are_no_words_is_told_apart(tube: FakeYouTube) -> None:
     """Case X07: requests refused, captions that are not there and a video that is not for us are three things."""
 
     def state() -> TranscriptState | None:
-        video = look(tube).video(ID)
+        video = look(tube).video(ID, Requester())
         assert video.segments == ()
         return video.words.state
 
@@ -117,7 +118,7 @@ def test_refusals_of_the_page_itself_are_no_lack_of_captions(
     """Case X07: what the provider refuses, by status or by page, is `blocked`, and the title is still had."""
     tube.shows(ID, written={"en": ["words"]})
     tube.server.answers[f"/watch?v={ID}"] = answer
-    video = look(tube).video(ID)
+    video = look(tube).video(ID, Requester())
     assert video.words.state is state
     assert video.title == "The talk"
     assert video.words.retry_after_s == (900 if answer.status == 429 else None)
@@ -128,10 +129,10 @@ def test_a_caption_file_that_is_refused_or_damaged_is_blocked(tube: FakeYouTube)
     path = f"/api/timedtext?v={ID}&lang=en&kind="
     for answer in (Answer(status=429), Answer(b""), Answer(b"<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>")):
         tube.server.answers[path] = answer
-        assert look(tube).video(ID).words.state is TranscriptState.BLOCKED
+        assert look(tube).video(ID, Requester()).words.state is TranscriptState.BLOCKED
 
 
 def test_a_youtube_that_cannot_be_reached_says_nothing(tube: FakeYouTube) -> None:
     tube.server.stop()
-    video = look(tube).video(ID)
+    video = look(tube).video(ID, Requester())
     assert (video.words.state, video.title) == (None, None)

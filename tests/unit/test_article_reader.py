@@ -5,7 +5,7 @@ import pytest
 
 from siftline.analyze.article_reader import INSUFFICIENT, Article, Reader
 from siftline.analyze.text.language import LanguageDetector
-from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.anchors import AnchorCache
 from siftline.analyze.topics.cascade import Cascade, CascadeRule
 from siftline.analyze.topics.topic_list import labels_of
 from siftline.analyze.topics.topic_scoring import Topic
@@ -32,11 +32,11 @@ MATCH = Article(
 @pytest.fixture
 def reader(tmp_path):
     embedder = WordEmbedder()
-    return Reader(embedder, Shelf(embedder, LABELS, NEWS, lambda: [tmp_path]), LanguageDetector())
+    return Reader(embedder, AnchorCache(embedder, LABELS, NEWS, lambda: [tmp_path]), LanguageDetector())
 
 
 def read(reader, article):
-    return reader.read(article, reader.tongue(article), {})
+    return reader.read(article, reader.language_of(article), {})
 
 
 def test_an_article_gets_all_that_is_derived(reader):
@@ -88,7 +88,7 @@ def test_a_short_article_is_enough_in_every_script(reader, script):
 def test_of_too_little_text_the_topics_are_those_that_its_source_writes_about_and_it_says_so(reader):
     habits = (Topic("economy", 0.6), Topic("sport", 0.33))
     article = Article("Number 7", "p. 1 \u240c")
-    reading = reader.read(article, reader.tongue(article), {}, habits)
+    reading = reader.read(article, reader.language_of(article), {}, habits)
 
     assert reading.topics == (Topic("economy", 0.6),)
     assert (reading.summary, reading.tags, reading.notice_code) == (None, (), INSUFFICIENT)
@@ -99,7 +99,7 @@ def test_of_too_little_text_the_topics_are_those_that_its_source_writes_about_an
 
 def test_of_too_little_text_nothing_is_said_that_less_than_half_of_its_source_is_about(reader):
     article = Article("Office closed on Monday", "We are back on Tuesday.")
-    reading = reader.read(article, reader.tongue(article), {}, (Topic("disaster", 0.33),))
+    reading = reader.read(article, reader.language_of(article), {}, (Topic("disaster", 0.33),))
 
     assert (reading.topics, reading.notice_code) == ((), INSUFFICIENT)
     assert "topics" not in {derivation.kind for derivation in reading.derivations}
@@ -107,10 +107,10 @@ def test_of_too_little_text_nothing_is_said_that_less_than_half_of_its_source_is
 
 def test_the_derivation_of_topics_tells_both_passes_with_their_models(tmp_path):
     embedder, judge = WordEmbedder(), Sayings({"team": 0.002, "bank": 0.998})
-    shelf = Shelf(embedder, LABELS, NEWS, lambda: [tmp_path])
+    anchor_cache = AnchorCache(embedder, LABELS, NEWS, lambda: [tmp_path])
     cascade = Cascade(LABELS.labels, {}, judge, CascadeRule(margin=2.0))
     both = Article(MATCH.title, f"{MATCH.text} The bank fears inflation, and the money of the bank earns better rates.")
-    reading = read(Reader(embedder, shelf, LanguageDetector(), cascade=cascade), both)
+    reading = read(Reader(embedder, anchor_cache, LanguageDetector(), cascade=cascade), both)
 
     made = next(derivation for derivation in reading.derivations if derivation.kind == "topics")
     assert made.details["first_pass"][0][0] == "sport"
@@ -135,10 +135,10 @@ def test_a_long_japanese_text_is_enough(reader):
 
 
 def test_the_pages_claim_counts_only_where_the_language_is_not_sure(reader):
-    assert reader.tongue(Article("", MATCH.text, "de")).language == "en"
-    assert reader.tongue(Article("", "Hm", "de-AT")).language == "de"
-    assert reader.tongue(Article("", "Hm", None)).language is None
-    assert reader.tongue(Article("", "Hm", None)).group == "und"
+    assert reader.language_of(Article("", MATCH.text, "de")).code == "en"
+    assert reader.language_of(Article("", "Hm", "de-AT")).code == "de"
+    assert reader.language_of(Article("", "Hm", None)).code is None
+    assert reader.language_of(Article("", "Hm", None)).group == "und"
 
 
 def test_title_and_text_become_one():

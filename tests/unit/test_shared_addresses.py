@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siftline.net.hosts import own_url
-from siftline.net.http_typed import is_typed, typed, typed_origin
+from siftline.net.http_model import Requester
+from siftline.net.http_typed import typed_origin
 from siftline.net.urls import canonical_url, clean_url, origin_of
 
 # By the makers' own documents, or as browsers strip them.
@@ -144,11 +145,9 @@ def test_only_what_is_seen_to_be_this_machine_is_opened_by_typing_it(url: str, o
 
 
 def test_a_typed_origin_is_scheme_host_and_port() -> None:
-    with typed(origin_of("http://127.0.0.1:8099/feed")):
-        assert is_typed("http://127.0.0.1:8099/other?x")
-        assert is_typed("http://127.1:8099/")
-        others = ("https://127.0.0.1:8099/", "http://127.0.0.1/", "http://127.0.0.2:8099/", "http://localhost:8099/")
-        assert not any(map(is_typed, others))
-        with typed(None):
-            assert not is_typed("http://127.0.0.1:8099/")
-    assert not is_typed("http://127.0.0.1:8099/")
+    requester = Requester(typed_origin=origin_of("http://127.0.0.1:8099/feed"))
+    assert requester.typed("http://127.0.0.1:8099/other?x")
+    assert requester.typed("http://127.1:8099/")
+    others = ("https://127.0.0.1:8099/", "http://127.0.0.1/", "http://127.0.0.2:8099/", "http://localhost:8099/")
+    assert not any(map(requester.typed, others))
+    assert not Requester().typed("http://127.0.0.1:8099/")

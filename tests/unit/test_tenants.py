@@ -57,19 +57,19 @@ def job(group_key: str = "host:pit.example", queue: Queue = Queue.CONTENT_BACKGR
 def hold(stack: ExitStack, tenants: Tenants, count: int, group_key: str = "host:pit.example") -> None:
     """Begin so many jobs, which end when the stack is left."""
     for _ in range(count):
-        stack.enter_context(tenants.place(job(group_key)))
+        stack.enter_context(tenants.slot(job(group_key)))
 
 
 def wait_s(tenants: Tenants) -> float:
     """Return for how long one more is put off."""
-    with pytest.raises(TenantBusyError) as busy, tenants.place(job()):
+    with pytest.raises(TenantBusyError) as busy, tenants.slot(job()):
         pass
     return busy.value.retry_after_s or 0.0
 
 
 def fail(tenants: Tenants) -> None:
     """Begin a job that comes to nothing."""
-    with tenants.place(job()):
+    with tenants.slot(job()):
         raise ValueError("broken")
 
 
@@ -125,7 +125,7 @@ def test_whoever_shows_nothing_yet_is_waited_for(tenants: Tenants) -> None:
     hold(second, tenants, 1)
 
     def third() -> None:
-        with tenants.place(job()):
+        with tenants.slot(job()):
             began.set()
 
     thread = threading.Thread(target=third)
@@ -170,7 +170,7 @@ def test_one_that_was_slow_costs_the_ends_of_ten(tenants: Tenants, time: Time) -
 def test_what_waits_for_no_stranger_is_not_held_back(tenants: Tenants, time: Time) -> None:
     with ExitStack() as stack:
         for _ in range(8):
-            stack.enter_context(tenants.place(job(queue=Queue.ANALYSIS)))
+            stack.enter_context(tenants.slot(job(queue=Queue.ANALYSIS)))
             time.at += SLOW_S
 
 
@@ -185,6 +185,6 @@ def test_no_more_tenants_are_kept_in_mind_than_a_thousand(tenants: Tenants) -> N
     with ExitStack() as stack:
         hold(stack, tenants, 1, "host:kept")
         for number in range(3_000):
-            with tenants.place(job(f"host:{number}")):
+            with tenants.slot(job(f"host:{number}")):
                 pass
         assert len(tenants) <= 1_000

@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from siftline.analyze.topics.anchors import ANY, Shelf
+from siftline.analyze.topics.anchors import ANY, AnchorCache
 from siftline.analyze.topics.topic_list import (
     TopicsFileError,
     labels_of,
@@ -107,7 +107,7 @@ def labels():
 
 
 def test_directions_have_unit_length_and_nothing_in_common(tmp_path, labels):
-    anchors = Shelf(WordEmbedder(), labels, NEWS, lambda: [tmp_path]).of("en")
+    anchors = AnchorCache(WordEmbedder(), labels, NEWS, lambda: [tmp_path]).of("en")
 
     assert np.linalg.norm(anchors.directions, axis=1) == pytest.approx([1, 1], abs=1e-5)
     assert anchors.directions[0] @ anchors.directions[1] < 0
@@ -115,21 +115,23 @@ def test_directions_have_unit_length_and_nothing_in_common(tmp_path, labels):
 
 
 def test_a_language_without_news_starts_at_the_mean_of_all(tmp_path, labels):
-    shelf = Shelf(WordEmbedder(), labels, NEWS, lambda: [tmp_path])
-    unknown = shelf.of("sw")
+    anchor_cache = AnchorCache(WordEmbedder(), labels, NEWS, lambda: [tmp_path])
+    unknown = anchor_cache.of("sw")
 
-    assert unknown is shelf.of(None)
+    assert unknown is anchor_cache.of(None)
     assert not unknown.own_news
-    assert unknown.news_mean == pytest.approx((shelf.of("en").news_mean + shelf.of("fr").news_mean) / 2, abs=1e-5)
-    assert set(shelf.languages) == {"en", "fr", ANY}
+    assert unknown.news_mean == pytest.approx(
+        (anchor_cache.of("en").news_mean + anchor_cache.of("fr").news_mean) / 2, abs=1e-5
+    )
+    assert set(anchor_cache.languages) == {"en", "fr", ANY}
 
 
 def test_anchors_are_read_from_where_they_were_kept_and_made_anew_for_other_topics(tmp_path, labels):
-    made = Shelf(WordEmbedder(), labels, NEWS, lambda: [tmp_path]).of("en")
+    made = AnchorCache(WordEmbedder(), labels, NEWS, lambda: [tmp_path]).of("en")
     again, others = WordEmbedder(), WordEmbedder()
 
-    kept = Shelf(again, labels, NEWS, lambda: [tmp_path / "model", tmp_path]).of("en")
-    Shelf(others, labels_of({"sport": "team", "weather": "sun"}), NEWS, lambda: [tmp_path]).of("en")
+    kept = AnchorCache(again, labels, NEWS, lambda: [tmp_path / "model", tmp_path]).of("en")
+    AnchorCache(others, labels_of({"sport": "team", "weather": "sun"}), NEWS, lambda: [tmp_path]).of("en")
 
     assert again.texts == []
     assert np.array_equal(kept.directions, made.directions)
@@ -138,12 +140,12 @@ def test_anchors_are_read_from_where_they_were_kept_and_made_anew_for_other_topi
 
 
 def test_anchors_that_cannot_be_read_are_made_anew(tmp_path, labels):
-    shelf = Shelf(WordEmbedder(), labels, NEWS, lambda: [tmp_path])
-    made = shelf.of("en")
+    anchor_cache = AnchorCache(WordEmbedder(), labels, NEWS, lambda: [tmp_path])
+    made = anchor_cache.of("en")
     for file in tmp_path.glob("anchors-en-*"):
         file.write_bytes(b"half a file")
 
-    again = Shelf(WordEmbedder(), labels, NEWS, lambda: [tmp_path]).of("en")
+    again = AnchorCache(WordEmbedder(), labels, NEWS, lambda: [tmp_path]).of("en")
 
     assert np.array_equal(again.directions, made.directions)
 
@@ -154,7 +156,7 @@ def test_examples_pull_a_topic_towards_them(tmp_path):
     judo = WordEmbedder().embed_passage("judo")
     likeness = {}
     for name, text in (("plain", plain), ("taught", taught)):
-        anchors = Shelf(WordEmbedder(), load_labels(write(tmp_path, text)), NEWS, lambda: [tmp_path]).of("en")
+        anchors = AnchorCache(WordEmbedder(), load_labels(write(tmp_path, text)), NEWS, lambda: [tmp_path]).of("en")
         likeness[name] = anchors.directions[0] @ (judo - anchors.news_mean)
 
     assert likeness["taught"] > likeness["plain"] + 0.2

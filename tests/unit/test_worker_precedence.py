@@ -11,7 +11,7 @@ GENEROUS_S = 60.0
 
 
 @pytest.mark.parametrize("queue", ["fetch", "content-background", "analysis-background"])
-def test_background_work_begins_once_no_lane_has_work(queue: str) -> None:
+def test_background_work_begins_once_no_foreground_queue_has_work(queue: str) -> None:
     precedence, order = Precedence(GENEROUS_S), list[str]()
     begun = threading.Event()
 
@@ -31,7 +31,7 @@ def test_background_work_begins_once_no_lane_has_work(queue: str) -> None:
 
 
 @pytest.mark.parametrize("queue", ["content-processing", "analysis", "briefing", "clustering", "toy"])
-def test_other_work_waits_for_no_lane(queue: str) -> None:
+def test_other_work_waits_for_no_foreground_queue(queue: str) -> None:
     precedence = Precedence(GENEROUS_S)
     with precedence.of("analysis"), precedence.of(queue):
         pass

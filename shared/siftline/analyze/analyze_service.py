@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siftline.analyze import analyze_store, twins_store
-from siftline.analyze.article_reader import Article, Reading, Tongue
+from siftline.analyze.article_reader import Article, ArticleLanguage, Reading
 from siftline.analyze.entities.entity_step import EntityStep
 from siftline.analyze.llm.llm_reader import LlmReader
-from siftline.analyze.reading_setup import Desk, without_vector
+from siftline.analyze.reading_setup import ReadingSetup, without_vector
 from siftline.analyze.topics import habits_store
 from siftline.contracts import AnalyzeContent as AnalyzeMessage
 from siftline.contracts import JobType, Message, Priority
@@ -59,12 +59,12 @@ class TextChangedError(TransientError):
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    desk: Desk
+    setup: ReadingSetup
     content_id: UUID
     version: int
     reading: Reading
     input_sha256: bytes
-    tongue: Tongue | None
+    language: ArticleLanguage | None
     """``None`` where nothing was read here."""
     vector: NDArray[np.float32] | None
     """The one that is kept."""
@@ -81,7 +81,7 @@ class AnalyzeContent:
     crash in between writes the same point again, and the point of an older text replaces no newer one's. An analysis of
     a text that has changed meanwhile is thrown away, and another is asked for. What was read of the very same text
     elsewhere is taken over, at nobody's cost. With what is read, and whose vectors are kept, is asked before each text
-    (``open_desk``): where that has changed when its analysis is to be written, the text is read again. A text of which
+    (``open_setup``): where that has changed when its analysis is to be written, the text is read again. A text of which
     a model over an API makes no vector, at the last try too, is READY without one and asked about again later.
     """
 
@@ -91,14 +91,14 @@ class AnalyzeContent:
     def __init__(
         self,
         database: Database,
-        open_desk: Callable[[], Desk],
+        open_setup: Callable[[], ReadingSetup],
         *,
         llm: LlmReader | None = None,
         cluster_every: int = CLUSTER_EVERY,
         entities: EntityStep | None = None,
     ) -> None:
         self._database = database
-        self._open_desk = open_desk
+        self._open_setup = open_setup
         self._llm = llm
         self._cluster_every = cluster_every
         self._entities = entities
@@ -113,7 +113,7 @@ class AnalyzeContent:
         reading = work.reading
         if work.vector is not None:
             payload = {"lang": reading.language, "topics": [topic.topic for topic in reading.topics]}
-            work.desk.index.upsert([Point(work.content_id, work.vector, payload, work.version)])
+            work.setup.index.upsert([Point(work.content_id, work.vector, payload, work.version)])
         with self._database.transaction() as connection:
             version = analyze_store.version_of(connection, work.content_id)
             users = self._users_to_cluster(connection, work) if version == work.version else []
@@ -123,7 +123,7 @@ class AnalyzeContent:
         if version != work.version:
             again = NewJob(JobType.ANALYZE_CONTENT, job.subject_id, job.group_key, priority=job.priority)
             return Done(lambda connection: analyze_store.wait(connection, work.content_id), [again], {"stale": True})
-        # Who saved it waits for what comes of it as for the page itself; nobody else's lane is taken by that.
+        # Who saved it waits for what comes of it as for the page itself; nobody else's queue is filled by that.
         urgency = {True: job.priority, False: min(job.priority, Priority.UNDER_24_HOURS)}
         joins = holders if work.vector is not None else []
         follow = [NewJob(JobType.CLUSTER_USER, one, user(one)) for one in users]
@@ -147,40 +147,40 @@ class AnalyzeContent:
             raise IngestFailedError(failure.error_message, code=failure.error_code)
         if stored.text is None:
             raise NotIngestedYetError("The page has not been read yet: there is nothing to analyse.")
-        desk = self._open_desk()
+        setup = self._open_setup()
         with self._database.transaction() as connection:
-            taken = twins_store.taken(connection, content_id, desk.version.model_version)
+            taken = twins_store.taken(connection, content_id, setup.version.model_version)
         if taken is not None:
             reading, digest = taken.reading, taken.input_sha256
-            return _Work(desk, content_id, stored.version, reading, digest, None, reading.vector, taken.twin_id)
+            return _Work(setup, content_id, stored.version, reading, digest, None, reading.vector, taken.twin_id)
         article = Article(stored.title or "", stored.text, stored.lang)
-        tongue = desk.reader.tongue(article)
+        language = setup.reader.language_of(article)
         with self._database.transaction() as connection:
-            seen = analyze_store.seen(connection, desk.reader.model_version, tongue.group)
+            seen = analyze_store.seen(connection, setup.reader.model_version, language.group)
             habits = habits_store.habits(connection, content_id)
-        reading = desk.reader.read(article, tongue, seen, habits)
-        reading, vector, refused = self._kept(desk, job, article, reading)
+        reading = setup.reader.read(article, language, seen, habits)
+        reading, vector, refused = self._kept(setup, job, article, reading)
         told = None
         if self._llm is not None:
-            improved = self._llm.improve(job, content_id, article, tongue, reading)
+            improved = self._llm.improve(job, content_id, article, language, reading)
             reading, told = improved.reading, improved.names
         if self._entities is not None:
             reading = self._entities.added(article, reading, told)
         if refused is not None:
             reading = without_vector(reading)
         digest = hashlib.sha256(f"{article.title}\0{article.text}".encode("utf-8", "surrogatepass")).digest()
-        return _Work(desk, content_id, stored.version, reading, digest, tongue, vector, refused=refused)
+        return _Work(setup, content_id, stored.version, reading, digest, language, vector, refused=refused)
 
     def _kept(
-        self, desk: Desk, job: ClaimedJob, article: Article, reading: Reading
+        self, setup: ReadingSetup, job: ClaimedJob, article: Article, reading: Reading
     ) -> tuple[Reading, NDArray[np.float32] | None, str | None]:
         """Return the reading with what made the vector that is kept, that vector, and why there is none."""
-        if desk.keeper is None or reading.vector is None:
+        if setup.keeper is None or reading.vector is None:
             return reading, reading.vector, None
         with self._database.transaction() as connection:
             payer = spending_store.payer(connection, content_id=job.subject_id, job_id=job.id)
         try:
-            return *desk.kept(article, reading, Payment(job.subject_id, payer, job.id)), None
+            return *setup.kept(article, reading, Payment(job.subject_id, payer, job.id)), None
         except EmbeddingRefusedError as error:
             refused = error.error_code
         except EmbeddingUnavailableError as error:
@@ -193,13 +193,13 @@ class AnalyzeContent:
     def _users_to_cluster(self, connection: Connection, work: _Work) -> Sequence[UUID]:
         if work.vector is None:
             return []
-        version = work.desk.version.model_version
+        version = work.setup.version.model_version
         return analyze_store.users_to_cluster(connection, work.content_id, version, self._cluster_every)
 
     def _write(self, connection: Connection, job: ClaimedJob, work: _Work) -> None:
         """Write everything, in the transaction that completes the job."""
-        reading, desk = work.reading, work.desk
-        embedding_store.hold(connection, desk.version)
+        reading, setup = work.reading, work.setup
+        embedding_store.hold(connection, setup.version)
         if not analyze_store.save(connection, work.content_id, work.version, reading):
             raise TextChangedError("The text changed during analysis; it will be analysed again.")
         analyze_store.derive(connection, work.content_id, reading, work.input_sha256)
@@ -209,15 +209,15 @@ class AnalyzeContent:
         if work.taken_from is not None:
             credits_store.waive(connection, job.id)
         if work.refused is not None:
-            version = desk.version.model_version
+            version = setup.version.model_version
             missing_vectors_store.refuse(connection, work.content_id, version, work.version, work.refused)
         if work.vector is None or reading.vector is None:
             return
         missing_vectors_store.made(connection, work.content_id)
-        fresh = analyze_store.embed(connection, work.content_id, desk.version.model_version, work.vector, work.version)
-        if fresh and reading.best_topic is not None and work.tongue is not None:
+        fresh = analyze_store.embed(connection, work.content_id, setup.version.model_version, work.vector, work.version)
+        if fresh and reading.best_topic is not None and work.language is not None:
             analyze_store.learn(
-                connection, desk.reader.model_version, work.tongue.group, reading.best_topic, reading.vector
+                connection, setup.reader.model_version, work.language.group, reading.best_topic, reading.vector
             )
 
 

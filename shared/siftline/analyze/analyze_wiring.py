@@ -12,12 +12,12 @@ from siftline.analyze.entities.mentions import Recognizer
 from siftline.analyze.llm.llm_asking import Asking
 from siftline.analyze.llm.llm_prompt import ReplyLimits, prompt_version
 from siftline.analyze.llm.llm_reader import LlmReader, LlmRule
-from siftline.analyze.reading_setup import Desk
+from siftline.analyze.reading_setup import ReadingSetup
 from siftline.analyze.text import language
 from siftline.analyze.text.language import LanguageDetector
 from siftline.analyze.text.summary import SummaryRule
 from siftline.analyze.text.tags import TagRule
-from siftline.analyze.topics.anchors import Shelf
+from siftline.analyze.topics.anchors import AnchorCache
 from siftline.analyze.topics.cascade import Cascade, CascadeRule
 from siftline.analyze.topics.directions import Directions
 from siftline.analyze.topics.labelling import LabelUser
@@ -54,11 +54,11 @@ _MADE_HERE: Mapping[str, str] = {"topics": TOPICS_VERSION, "summary": SUMMARY_VE
 
 def open_analysis(settings: AnalyzeSettings, database: Database) -> AnalyzeContent:
     """Return the work of ``analyze_content``; which model's vectors count is asked before each text."""
-    desks = Desks(settings, database)
-    desks.open()
+    setups = ReadingSetups(settings, database)
+    setups.open()
     return AnalyzeContent(
         database,
-        desks.open,
+        setups.open,
         llm=open_llm(settings, database),
         entities=open_entities(settings),
     )
@@ -66,16 +66,16 @@ def open_analysis(settings: AnalyzeSettings, database: Database) -> AnalyzeConte
 
 def open_labelling(settings: AnalyzeSettings, database: Database) -> LabelUser:
     """Return the work of ``label_user``; which model's vectors count is asked before each run."""
-    desks = Desks(settings, database)
-    desks.open()
+    setups = ReadingSetups(settings, database)
+    setups.open()
 
     def open_own() -> OwnTopics:
-        return desks.open().reader.own_topics()
+        return setups.open().reader.own_topics()
 
     return LabelUser(database, open_own, SystemClock())
 
 
-class Desks:
+class ReadingSetups:
     """Opens what texts are read with, and keeps it for as long as the same model's vectors count. Thread-safe.
 
     Whenever that is another, everybody is told what texts are read with from now on.
@@ -85,29 +85,29 @@ class Desks:
         self._settings = settings
         self._database = database
         self._models = EmbeddingModels(settings, database)
-        self._desk: tuple[Opened, Desk] | None = None
+        self._setup: tuple[Opened, ReadingSetup] | None = None
         self._lock = threading.Lock()
 
-    def open(self) -> Desk:
+    def open(self) -> ReadingSetup:
         """Return what texts are read with now. Raises what opening the models raises."""
         opened = self._models.active()
         with self._lock:
-            if self._desk is None or self._desk[0] is not opened:
-                desk = self._made(opened)
-                tell_profile(self._settings, self._database, desk.reader)
-                self._desk = (opened, desk)
-            return self._desk[1]
+            if self._setup is None or self._setup[0] is not opened:
+                setup = self._made(opened)
+                tell_profile(self._settings, self._database, setup.reader)
+                self._setup = (opened, setup)
+            return self._setup[1]
 
-    def _made(self, opened: Opened) -> Desk:
+    def _made(self, opened: Opened) -> ReadingSetup:
         if isinstance(opened.embedder, OnnxEmbedder):
-            return Desk(opened.version, open_reader(self._settings, opened.embedder), opened.index)
+            return ReadingSetup(opened.version, open_reader(self._settings, opened.embedder), opened.index)
         reader = open_reader(self._settings, self._models.local())
-        return Desk(opened.version, reader, opened.index, opened.embedder)
+        return ReadingSetup(opened.version, reader, opened.index, opened.embedder)
 
 
 def open_reader(settings: AnalyzeSettings, embedder: OnnxEmbedder) -> Reader:
     """Return a reader with the topics and the rules that the settings name."""
-    shelf = open_shelf(settings, embedder)
+    anchor_cache = open_anchors(settings, embedder)
     labels = open_labels(settings)
     rules = ReadingRules(
         topics=TopicRule(
@@ -118,7 +118,7 @@ def open_reader(settings: AnalyzeSettings, embedder: OnnxEmbedder) -> Reader:
         summary=SummaryRule(sentences=settings.summary_sentences),
         tags=TagRule(limit=settings.tags_max),
     )
-    return Reader(embedder, shelf, LanguageDetector(), rules, open_cascade(settings, labels))
+    return Reader(embedder, anchor_cache, LanguageDetector(), rules, open_cascade(settings, labels))
 
 
 def open_labels(settings: AnalyzeSettings) -> LabelSet:
@@ -126,10 +126,10 @@ def open_labels(settings: AnalyzeSettings) -> LabelSet:
     return load_labels(Path(settings.topics_file)) if settings.topics_file else shipped_labels()
 
 
-def open_shelf(settings: AnalyzeSettings, embedder: OnnxEmbedder) -> Shelf:
+def open_anchors(settings: AnalyzeSettings, embedder: OnnxEmbedder) -> AnchorCache:
     """Return what the topics mean to a model."""
     folders = lambda: [embedder.folder.path(), Path(settings.model_cache_dir)]  # noqa: E731 - asked at the first text
-    return Shelf(embedder, open_labels(settings), shipped_news(), folders)
+    return AnchorCache(embedder, open_labels(settings), shipped_news(), folders)
 
 
 def open_directions(settings: AnalyzeSettings, database: Database, clock: Clock) -> Callable[[], Directions]:
@@ -144,8 +144,8 @@ def open_directions(settings: AnalyzeSettings, database: Database, clock: Clock)
             own = opened.embedder if isinstance(opened.embedder, OnnxEmbedder) else None
             embedder = own or models.local()
             kept = None if own else (version.model_version, version.dimensions)
-            shelf = open_shelf(settings, embedder)
-            made[version.model_version] = Directions(database, embedder, shelf, clock, kept=kept)
+            anchor_cache = open_anchors(settings, embedder)
+            made[version.model_version] = Directions(database, embedder, anchor_cache, clock, kept=kept)
         return made[version.model_version]
 
     return directions

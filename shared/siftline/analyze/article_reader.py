@@ -16,7 +16,7 @@ from siftline.analyze.text import language as languages
 from siftline.analyze.text.language import Detected, LanguageDetector, primary_language
 from siftline.analyze.text.summary import SummaryRule, summarize
 from siftline.analyze.text.tags import TagRule, choose_tags, find_phrases
-from siftline.analyze.topics.anchors import ANY, Shelf
+from siftline.analyze.topics.anchors import ANY, AnchorCache
 from siftline.analyze.topics.cascade import Cascade, Decision
 from siftline.analyze.topics.own_topics import OwnTopics
 from siftline.analyze.topics.topic_list import Label
@@ -65,16 +65,16 @@ class Derivation:
 
 
 @dataclass(frozen=True, slots=True)
-class Tongue:
+class ArticleLanguage:
     """The language an article is read in: what was detected, else what its page claims, else none."""
 
-    language: str | None
+    code: str | None
     detected: Detected | None
 
     @property
     def group(self) -> str:
         """The language whose running mean it belongs to."""
-        return self.language or ANY
+        return self.code or ANY
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,14 +115,14 @@ class Reader:
     def __init__(
         self,
         embedder: Embedder,
-        shelf: Shelf,
+        anchor_cache: AnchorCache,
         detector: LanguageDetector,
         rules: ReadingRules = ReadingRules(),
         cascade: Cascade | None = None,
     ) -> None:
         self._embedder = embedder
-        self._shelf = shelf
-        self._cascade = cascade or Cascade(shelf.labels, {}, None)
+        self._anchors = anchor_cache
+        self._cascade = cascade or Cascade(anchor_cache.labels, {}, None)
         self._detector = detector
         self._rules = rules
 
@@ -139,66 +139,68 @@ class Reader:
     @property
     def label_digests(self) -> tuple[str, ...]:
         """What tells apart the set of topics that texts are sorted with, by language."""
-        return tuple(self._shelf.digest(language) for language in self._shelf.languages)
+        return tuple(self._anchors.digest(language) for language in self._anchors.languages)
 
     @property
     def labels(self) -> tuple[Label, ...]:
         """The topics that texts are sorted into."""
-        return self._shelf.labels
+        return self._anchors.labels
 
     def own_topics(self) -> OwnTopics:
         """Return what compares texts with topics of a user's own, beside the default ones."""
-        return OwnTopics(self._embedder, self._shelf, self._rules.topics, self._rules.means, self._rules.pull)
+        return OwnTopics(self._embedder, self._anchors, self._rules.topics, self._rules.means, self._rules.pull)
 
-    def tongue(self, article: Article) -> Tongue:
+    def language_of(self, article: Article) -> ArticleLanguage:
         """Return the language an article is read in."""
         detected = self._detector.detect(article.whole)
-        return Tongue(detected.language if detected else primary_language(article.claimed_language), detected)
+        return ArticleLanguage(detected.language if detected else primary_language(article.claimed_language), detected)
 
-    def read(self, article: Article, tongue: Tongue, seen: Mapping[str, Seen], prior: Sequence[Topic] = ()) -> Reading:
+    def read(
+        self, article: Article, language: ArticleLanguage, seen: Mapping[str, Seen], prior: Sequence[Topic] = ()
+    ) -> Reading:
         """Read an article. Takes a good part of a second, and more where the second pass is asked.
 
         ``seen`` is what the running mean of its language has learnt; ``prior`` what its source mostly writes about,
         scored by its share: it counts where the text alone leaves the topic open, and from ``SOURCE_SHARE_MIN`` on
         instead of a text that says too little. Raises ``UnusableVectorError`` or a ``ConfigurationError`` of a model.
         """
-        derivations = [_language_derivation(tongue.detected)] if tongue.detected else []
+        derivations = [_language_derivation(language.detected)] if language.detected else []
         vector = self._embedder.embed_passage(article.whole) if letters(article.whole) else None
         if vector is not None:
             derivations.append(Derivation("embedding", self._embedder.model_id, self.model_version))
-        if vector is None or not self._says_enough(article, tongue):
+        if vector is None or not self._says_enough(article, language):
             topics = self._rules.topics.counted([one for one in prior if one.score >= SOURCE_SHARE_MIN])
             derivations += [_source_derivation(prior)] if topics else []
-            return Reading(tongue.language, vector, topics, None, (), INSUFFICIENT, tuple(derivations))
-        anchors = self._shelf.of(tongue.language)
-        mean = mean_vector(anchors, self._shelf.topics, seen, self._rules.means)
-        directions = read_directions(anchors, mean, self._shelf.topics, seen, self._rules.pull)
-        verdict = classify(vector, mean, self._shelf.topics, directions, self._rules.topics)
-        decision = self._cascade.decide(article.whole, tongue.language, verdict, prior, self._rules.topics)
-        summary = summarize(article.text, vector, mean, self._embedder, tongue.language, self._rules.summary)
-        phrases = find_phrases(article.title, article.text, tongue.language, self._rules.tags)
+            return Reading(language.code, vector, topics, None, (), INSUFFICIENT, tuple(derivations))
+        anchors = self._anchors.of(language.code)
+        mean = mean_vector(anchors, self._anchors.topics, seen, self._rules.means)
+        directions = read_directions(anchors, mean, self._anchors.topics, seen, self._rules.pull)
+        verdict = classify(vector, mean, self._anchors.topics, directions, self._rules.topics)
+        decision = self._cascade.decide(article.whole, language.code, verdict, prior, self._rules.topics)
+        summary = summarize(article.text, vector, mean, self._embedder, language.code, self._rules.summary)
+        phrases = find_phrases(article.title, article.text, language.code, self._rules.tags)
         tags = choose_tags(phrases, _direction(vector, mean), anchors.term_mean, self._embedder, self._rules.tags)
         derivations += [
-            self._topics_derivation(verdict, decision, tongue, seen),
+            self._topics_derivation(verdict, decision, language, seen),
             self._derivation("summary", SUMMARY_VERSION, {"sentences": list(summary.places)}),
             self._derivation("tags", TAGS_VERSION, {"candidates": len(phrases)}),
         ]
-        return Reading(tongue.language, vector, decision.topics, summary.text, tags, None, tuple(derivations))
+        return Reading(language.code, vector, decision.topics, summary.text, tags, None, tuple(derivations))
 
-    def _says_enough(self, article: Article, tongue: Tongue) -> bool:
+    def _says_enough(self, article: Article, language: ArticleLanguage) -> bool:
         if letters(article.text) < self._rules.letters_min:
             return False
-        return says_something(article.text, in_a_language=tongue.detected is not None)
+        return says_something(article.text, in_a_language=language.detected is not None)
 
     def _topics_derivation(
-        self, verdict: Verdict, decision: Decision, tongue: Tongue, seen: Mapping[str, Seen]
+        self, verdict: Verdict, decision: Decision, language: ArticleLanguage, seen: Mapping[str, Seen]
     ) -> Derivation:
         details = {
             "margin": round(verdict.margin, 4),
             "ranking": _pairs(decision.ranking[:_RANKED_KEPT]),
             "first_pass": _pairs(verdict.ranking[:_RANKED_KEPT]),
             **decision.details,
-            "labels": self._shelf.digest(tongue.group),
+            "labels": self._anchors.digest(language.group),
             "mean_documents": sum(found.documents for found in seen.values()),
         }
         return self._derivation("topics", TOPICS_VERSION, details)

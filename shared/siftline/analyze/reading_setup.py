@@ -34,7 +34,7 @@ class PaidEmbedder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class ReadingSetup:
     """A reader, the version of the vectors that are kept, and where they go.
 
     ``keeper`` makes the vectors that are kept, where the reader's own model is not the one that does: topics, summary
@@ -48,7 +48,7 @@ class Desk:
 
     @classmethod
     def of(cls, reader: Reader, index: VectorIndex) -> Self:
-        """Return a desk whose reader's own vectors are kept."""
+        """Return a setup whose reader's own vectors are kept."""
         return cls(Version(reader.model_version, "", 1, reader.dimensions), reader, index)
 
     def kept(self, article: Article, reading: Reading, payment: Payment) -> tuple[Reading, NDArray[np.float32] | None]:

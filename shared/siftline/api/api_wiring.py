@@ -17,7 +17,7 @@ from siftline.api.clusters.clusters import ClusterRoutes
 from siftline.api.entities.entities import EntityRoutes
 from siftline.api.feed.atom_routes import AtomRoutes
 from siftline.api.feed.feed import FeedRoutes
-from siftline.api.feed.feed_service import FeedDesk
+from siftline.api.feed.feed_service import FeedService
 from siftline.api.feed.feed_token_routes import FeedTokenRoutes
 from siftline.api.http.authorize import Authorizer
 from siftline.api.http.document import DocumentRoutes
@@ -80,7 +80,7 @@ def http_api(parts: Parts, settings: ApiSettings) -> HttpApi:
         ScoreRule(settings.score_freshness_weight, settings.score_half_life_h * 3_600),
         max_attempts=max_attempts,
     )
-    desk = FeedDesk(parts.database, scores.rule)
+    feeds = FeedService(parts.database, scores.rule)
     outside = settings.public_url.rstrip("/")
     wrong_tokens = WrongTokens(parts.log, parts.clock)
     limit = RequestLimit(parts.database, parts.clock, per_minute=settings.requests_per_minute)
@@ -101,8 +101,8 @@ def http_api(parts: Parts, settings: ApiSettings) -> HttpApi:
             at_most=settings.saved_items_per_user,
         ),
         ItemRoutes(parts.database, scores),
-        FeedRoutes(desk),
-        AtomRoutes(parts.database, desk, outside, wrong_tokens, limit),
+        FeedRoutes(feeds),
+        AtomRoutes(parts.database, feeds, outside, wrong_tokens, limit),
         FeedTokenRoutes(parts.database, outside),
         WalkRoutes(parts.database, hand_out, max_attempts=max_attempts),
         SourceRoutes(

@@ -9,7 +9,6 @@ from typing import Any
 from siftline.brief.channel import Parcel, UnansweredError
 from siftline.kit.clock import Clock
 from siftline.kit.errors import PermanentError
-from siftline.net.http import HttpClient
 from siftline.net.http_errors import (
     HttpTransientError,
     InvalidResponseError,
@@ -19,7 +18,8 @@ from siftline.net.http_errors import (
     TooLargeError,
     TooManyRedirectsError,
 )
-from siftline.net.http_typed import typed, typed_origin
+from siftline.net.http_model import Http, Requester
+from siftline.net.http_typed import typed_origin
 
 ANSWER_MAX_BYTES = 64 * 1024
 """More than this of an answer is not read; the status alone counts."""
@@ -34,7 +34,7 @@ class WebhookGoneError(PermanentError):
 class WebhookChannel:
     """Posts editions. The client must follow no redirect and ask once (``brief_wiring``)."""
 
-    def __init__(self, http: HttpClient, clock: Clock) -> None:
+    def __init__(self, http: Http, clock: Clock) -> None:
         self._http = http
         self._clock = clock
 
@@ -50,8 +50,10 @@ class WebhookChannel:
         }
         try:
             # Whoever made the briefing typed it; loopback is open to webhooks by a setting of their own.
-            with typed(typed_origin(parcel.destination)):
-                self._http.post(parcel.destination, body=body, headers=headers, max_bytes=ANSWER_MAX_BYTES)
+            requester = Requester(typed_origin=typed_origin(parcel.destination))
+            self._http.post(
+                parcel.destination, body=body, requester=requester, headers=headers, max_bytes=ANSWER_MAX_BYTES
+            )
         except (TooLargeError, InvalidResponseError):
             return  # a 2xx whose body nobody asked for
         except TooManyRedirectsError as error:

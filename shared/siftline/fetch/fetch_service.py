@@ -27,7 +27,7 @@ from siftline.kit.errors import PermanentError, SiftlineError, TransientError
 from siftline.kit.log import logger
 from siftline.net.blocks import named_refusal
 from siftline.net.http_errors import StatusRefusedError, StatusTransientError
-from siftline.net.http_typed import typed
+from siftline.net.http_model import Requester
 from siftline.net.pacing import Pacing
 from siftline.settings.functions import FetchSettings
 
@@ -107,7 +107,7 @@ class FetchSource:
 
     def _poll(self, job: ClaimedJob, source: Source, fetcher: SourceFetcher) -> Done:
         now = self._clock.now()
-        fetched = self._fetch(source, fetcher, now)
+        fetched = self._fetch(source, fetcher, job.requester(source.typed_origin), now)
         if isinstance(fetched, Found):
             return self._found(job, source, fetched.url)
         if isinstance(fetched, Again):
@@ -119,15 +119,17 @@ class FetchSource:
         _told(polled, fetched.response.status, {"unchanged": why})
         return Done(lambda connection: health_store.polled(connection, polled), result={"unchanged": why})
 
-    def _fetch(self, source: Source, fetcher: SourceFetcher, now: datetime) -> Fetched | Found | Again:
+    def _fetch(
+        self, source: Source, fetcher: SourceFetcher, requester: Requester, now: datetime
+    ) -> Fetched | Found | Again:
         """Ask in the host's pace.
 
         Raises ``HostBusyError`` besides what the fetcher raises, and ``BlockedBySiteError`` for a check for robots.
         """
         url = source.polled_url
         try:
-            with typed(source.typed_origin), self._pace.asking(url, who=source.id):
-                fetched = fetcher.fetch(source, validators(source, now))
+            with self._pace.asking(url, requester) as admitted:
+                fetched = fetcher.fetch(source, validators(source, now), admitted)
         except (TransientError, StatusRefusedError) as error:
             if isinstance(error, TransientError):
                 self._pace.told(url, error)

@@ -6,11 +6,12 @@ deletes: the bucket's own lifecycle rule does, after as many days as whoever run
 """
 
 import hashlib
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from siftline.ingest.page_child import PageReader
 from siftline.kit.errors import SiftlineError
 from siftline.kit.log import logger
 from siftline.kit.metrics import COUNT, emit
@@ -23,18 +24,10 @@ _CONTENT_ENCODING = "gzip"
 _log = logger("ingest")
 
 
-class Reader(Protocol):
-    """Prepares pages (``siftline.ingest.page_child.PageReader``)."""
-
-    def archived(self, body: bytes, content_type: str) -> bytes:
-        """Return a page's bytes for the archive. Raises ``PermanentError`` and ``TransientError``."""
-        ...
-
-
 class PageArchive:
     """Keeps pages in a bucket."""
 
-    def __init__(self, client: "S3Client", bucket: str, reader: Reader) -> None:
+    def __init__(self, client: "S3Client", bucket: str, reader: PageReader) -> None:
         self._client = client
         self._bucket = bucket
         self._reader = reader

@@ -7,7 +7,6 @@ carries no HTML reader.
 import hashlib
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from siftline.contracts import JobType, Priority
 from siftline.ingest import ingest_store, unreadable_store
@@ -16,7 +15,7 @@ from siftline.ingest.duplicates.signature import SIGNATURE_VERSION
 from siftline.ingest.media import media_store
 from siftline.ingest.media.media import RETRY_S, Media, TranscriptState, Words, text_with_words
 from siftline.ingest.page_errors import ContentGoneError, EmptyContentError, UnsupportedContentTypeError
-from siftline.ingest.reading import Reading
+from siftline.ingest.reading import ContentReading, Reading
 from siftline.ingest.saving import SavedItem, ensure_content, save_url, subject_of
 from siftline.ingest.texts import analysis_after, write_text
 from siftline.jobs import jobs_store as jobs
@@ -28,7 +27,6 @@ from siftline.kit.log import logger
 from siftline.net.blocks import BlockedBySiteError
 from siftline.net.hosts import own_url
 from siftline.net.http_errors import StatusRefusedError
-from siftline.net.http_typed import typed
 from siftline.text.instants import Claimed, settled
 
 __all__ = ["IngestContent", "SavedItem", "ensure_content", "save_url", "subject_of"]
@@ -39,18 +37,6 @@ _OWN_ATTEMPTS = 2
 _SOON_S = 60.0
 """A transcript's server that did not answer is asked again after this."""
 _log = logger("ingest")
-
-
-class ContentReader(Protocol):
-    """Reads contents (``siftline.ingest.reading.ContentReading``)."""
-
-    def read(self, content: ingest_store.StoredContent) -> Reading:
-        """Return what there is of a content. Raises ``TransientError`` and ``PermanentError``."""
-        ...
-
-    def stand_in(self, content: ingest_store.StoredContent, error: SiftlineError) -> Reading:
-        """Return what its feed told of a content whose page cannot be had. Raises ``error`` where that is nothing."""
-        ...
 
 
 class IngestContent:
@@ -66,7 +52,7 @@ class IngestContent:
     def __init__(
         self,
         database: Database,
-        reader: ContentReader,
+        reader: ContentReading,
         *,
         analysis_enabled: bool,
         clock: Clock,
@@ -86,8 +72,7 @@ class IngestContent:
             known = media_store.load_words(connection, job.subject_id) if content and content.media else None
         if content is None:
             raise ContentGoneError("The item was deleted before it could be read.")
-        with typed(content.typed_origin):
-            reading = self._read(job, replace(content, url=own_url(content.url, content.url_key)))
+        reading = self._read(job, replace(content, url=own_url(content.url, content.url_key)))
         if reading.keeps and reading.missed is not None:
             return self._kept(job, content, reading.missed)
         # What was got before is not given up because it is not to be had today; what was paid for is not paid again.
@@ -136,7 +121,7 @@ class IngestContent:
     def _read(self, job: ClaimedJob, content: ingest_store.StoredContent) -> Reading:
         """Read a content; what its feed told stands in for a page that cannot be had at the last try either."""
         try:
-            return self._reader.read(content)
+            return self._reader.read(content, job.requester(content.typed_origin))
         except NotTriedError:
             raise
         except TransientError as error:

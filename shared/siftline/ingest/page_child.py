@@ -18,7 +18,7 @@ _ARCHIVED = "siftline.ingest.page.charset:archived_page"
 
 
 class PageReader:
-    """Reads pages and feed entries (``siftline.ingest.ingest_service.Reader``). Thread-safe."""
+    """Reads pages and feed entries. Thread-safe."""
 
     def __init__(self, *, page_read_s: float, memory_bytes: int) -> None:
         self._page_read_s = page_read_s

@@ -3,22 +3,23 @@
 What reads strangers' bytes is handed in (``siftline.ingest.page_child``), and so is what fetches them.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Protocol
-from uuid import UUID
 
+from siftline.ingest.archive import PageArchive
 from siftline.ingest.ingest_store import StoredContent
 from siftline.ingest.media.media import Media, TranscriptState, Words, file_page, is_named, played
 from siftline.ingest.media.transcripts import Transcripts
 from siftline.ingest.media.youtube import Video, video_id
+from siftline.ingest.page_child import PageReader
 from siftline.ingest.page_errors import A_FEED, EmptyContentError, UnsupportedContentTypeError, VideoUnavailableError
 from siftline.ingest.readings import MEDIA_TYPES, EntryText, Page
 from siftline.kit.errors import PermanentError, SiftlineError
 from siftline.kit.log import logger
 from siftline.net.blocks import PageWithheldError, named_refusal
 from siftline.net.http_errors import StatusRefusedError, StatusTransientError, UnsupportedMediaTypeError
+from siftline.net.http_model import Http, Requester
 from siftline.net.pacing import Pacing
 from siftline.net.recordings import KINDS, VIDEO
 from siftline.net.sites import speaks_for
@@ -44,58 +45,6 @@ _YOUTUBE = "YouTube"
 _log = logger("ingest")
 
 
-class Response(Protocol):
-    """What answered (``siftline.net.http.Response``)."""
-
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
-        ...
-
-    @property
-    def url(self) -> str:
-        """The address that answered, after redirects."""
-        ...
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers, by name in any case."""
-        ...
-
-    @property
-    def body(self) -> bytes:
-        """The decoded body."""
-        ...
-
-
-class Http(Protocol):
-    """Fetches a page (``siftline.net.http.HttpClient``)."""
-
-    def get(self, url: str, *, max_bytes: int, accept: str, media_types: Collection[str]) -> Response:
-        """Return the whole answer. Raises ``TransientError`` and ``PermanentError``."""
-        ...
-
-
-class Reader(Protocol):
-    """Reads HTML (``siftline.ingest.page_child.PageReader``)."""
-
-    def page(self, body: bytes, content_type: str, url: str) -> Page:
-        """Return what a page holds. Raises ``PermanentError``."""
-        ...
-
-    def entry(self, entry_html: str | None) -> EntryText:
-        """Return what a feed brought of an article."""
-        ...
-
-
-class Archive(Protocol):
-    """Keeps raw pages (``siftline.ingest.archive.PageArchive``)."""
-
-    def keep(self, content_id: UUID, body: bytes, content_type: str) -> bool:
-        """Keep one; never raises."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What reading a content came to. ``media`` and ``words`` are those of a video or audio."""
@@ -118,11 +67,11 @@ class ContentReading:
     def __init__(
         self,
         http: Http,
-        reader: Reader,
+        reader: PageReader,
         transcripts: Transcripts,
         pace: Pacing,
         *,
-        archive: Archive | None = None,
+        archive: PageArchive | None = None,
     ) -> None:
         self._http = http
         self._reader = reader
@@ -130,18 +79,18 @@ class ContentReading:
         self._pace = pace
         self._archive = archive
 
-    def read(self, content: StoredContent) -> Reading:
+    def read(self, content: StoredContent, requester: Requester) -> Reading:
         """Return what there is of a content. Raises ``TransientError`` and ``PermanentError``."""
         media = Media.of(content.media)
         id_ = video_id(content.url)
         if id_ is not None:
-            return self._watch(content, id_)
-        reading = self._article(content, media)
+            return self._watch(content, id_, requester)
+        reading = self._article(content, media, requester)
         kind = content.kind if content.kind in KINDS else reading.page.kind
         if kind not in KINDS:
             return reading
         reading = replace(reading, page=replace(reading.page, kind=kind))
-        return self._listen(content, reading, media or reading.media or Media())
+        return self._listen(content, reading, media or reading.media or Media(), requester)
 
     def stand_in(self, content: StoredContent, error: SiftlineError) -> Reading:
         """Return what a content's feed told of it in the place of a page that cannot be had.
@@ -165,7 +114,7 @@ class ContentReading:
             return entry
         return EntryText(content.description, len(content.description.split()))
 
-    def _article(self, content: StoredContent, media: Media | None) -> Reading:
+    def _article(self, content: StoredContent, media: Media | None, requester: Requester) -> Reading:
         entry = self._told(content)
         # What a feed tells of another site's page stands in for that page and never goes before it.
         elsewhere = content.url_key.startswith("entry:") and content.kind != NOTE and media is None
@@ -178,7 +127,7 @@ class ContentReading:
             page = file_page(content.url, content.kind, title=content.title)  # a file without a page
             return Reading(replace(page, text=entry.text, word_count=entry.word_count))
         try:
-            reading = self._fetch(content)
+            reading = self._fetch(content, requester)
         except PermanentError as error:
             return self.stand_in(content, error)
         more = extent(entry.text) >= ENTRY_USABLE_CHARS and len(entry.text) > 2 * len(reading.page.text)
@@ -187,12 +136,14 @@ class ContentReading:
             return replace(reading, page=replace(reading.page, text=entry.text, word_count=entry.word_count))
         return reading
 
-    def _fetch(self, content: StoredContent) -> Reading:
+    def _fetch(self, content: StoredContent, requester: Requester) -> Reading:
         url = content.url
         media_types = MEDIA_TYPES - _UNNAMED if is_named(url) else MEDIA_TYPES
         try:
-            with self._pace.asking(url, who=content.id):
-                response = self._http.get(url, max_bytes=PAGE_MAX_BYTES, accept=_ACCEPT, media_types=media_types)
+            with self._pace.asking(url, requester) as admitted:
+                response = self._http.get(
+                    url, requester=admitted, max_bytes=PAGE_MAX_BYTES, accept=_ACCEPT, media_types=media_types
+                )
         except UnsupportedMediaTypeError as error:
             kind = played(error.media_type, url)
             if kind is not None:
@@ -217,7 +168,7 @@ class ContentReading:
         keys = [key for key in dict.fromkeys(map(canonical_url, names)) if key != canonical_url(url)]
         return Reading(page, response.status, page.notice_code, url_keys=keys)
 
-    def _listen(self, content: StoredContent, reading: Reading, media: Media) -> Reading:
+    def _listen(self, content: StoredContent, reading: Reading, media: Media, requester: Requester) -> Reading:
         """Add the words of a page's video or audio, and what is known of its file."""
         page = reading.page
         media = replace(media, url=media.url or page.media_url, tracks=page.tracks)
@@ -226,12 +177,12 @@ class ContentReading:
             words = self._transcripts.of_page(page.transcript, language=language, source=content.url)
             if words.text:
                 return replace(reading, media=media, words=words)
-        words = self._transcripts.of_tracks(media, language=language, who=content.id)
+        words = self._transcripts.of_tracks(media, requester, language=language)
         return replace(reading, media=media, words=words)
 
-    def _watch(self, content: StoredContent, id_: str) -> Reading:
+    def _watch(self, content: StoredContent, id_: str, requester: Requester) -> Reading:
         """Read a video of YouTube's: its captions, and what it says of itself."""
-        words, video = self._transcripts.of_youtube(id_, who=content.id)
+        words, video = self._transcripts.of_youtube(id_, requester)
         if words.state is TranscriptState.PRIVATE and not (video.title or content.title):
             raise VideoUnavailableError(
                 "The video is not available on YouTube: it is private, removed or does not exist."

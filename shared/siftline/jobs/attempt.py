@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from siftline.contracts import BACKGROUND_OF, JobType, Queue
+from siftline.contracts import JobType, Queue
 from siftline.jobs import breakers_store, jobs_store, lease_store, outbox_store, subjects_store
 from siftline.jobs.job_model import DEFER_MAX_S, ClaimedJob, Done, NewJob, Processor
 from siftline.jobs.lease_store import Ended
@@ -22,7 +22,6 @@ from siftline.kit.ids import new_id
 from siftline.kit.lines import line
 from siftline.kit.log import logger
 from siftline.kit.metrics import COUNT, MILLISECONDS, emit
-from siftline.net.lanes import in_lane
 from siftline.settings.functions import JobSettings
 
 MISCONFIGURED_S = 300
@@ -45,7 +44,7 @@ _FOR_PEOPLE = frozenset(
 )
 # What a user is told of a fault of the set-up, whose detail (a path, an address) is for operators.
 _SET_UP_WRONGLY = "A required service ({}) is misconfigured. The operator has been notified."
-_HELD_UP = "A required service ({}) is unavailable ({}). We retry automatically."
+_BREAKER_OPEN = "A required service ({}) is unavailable ({}). We retry automatically."
 # A far side that asks for a moment again and again gets ever more: at least this share of how long it has asked so far.
 _WIDENING_RATIO = 0.25
 
@@ -69,15 +68,15 @@ class Claim:
         return frozenset(standing.provider for standing in self.standings if standing.probing)
 
     @property
-    def held_up_by(self) -> breakers_store.Standing | None:
+    def blocked_by(self) -> breakers_store.Standing | None:
         """The breaker that keeps the job from being tried at all, the longest one first."""
         closed = [standing for standing in self.standings if not standing.probing]
         return max(closed, key=lambda standing: standing.wait_s, default=None)
 
 
-def held_up(standing: breakers_store.Standing) -> BreakerOpenError:
+def breaker_open(standing: breakers_store.Standing) -> BreakerOpenError:
     """Return what keeps a job from being tried while a breaker is open."""
-    detail = _HELD_UP.format(standing.provider, standing.error_code)
+    detail = _BREAKER_OPEN.format(standing.provider, standing.error_code)
     return BreakerOpenError(detail, retry_after_s=standing.wait_s)
 
 
@@ -162,12 +161,11 @@ class Attempts:
     def _try(self, claim: Claim, started: float) -> Sequence[UUID]:
         """Do the work, commit its outcome, and return the jobs to publish."""
         job = claim.job
-        if claim.held_up_by is not None:
-            return self._failed_try(claim, held_up(claim.held_up_by), self._since(started))
+        if claim.blocked_by is not None:
+            return self._failed_try(claim, breaker_open(claim.blocked_by), self._since(started))
         try:
             with (
-                self._tenants.place(job),
-                in_lane(job.queue.value, first=job.queue in BACKGROUND_OF),
+                self._tenants.slot(job),
                 self._heartbeat.hold(lambda: self._renew(job), every_s=self._settings.job_lease_s / 3),
             ):
                 done = self._processors[job.job_type].process(job)

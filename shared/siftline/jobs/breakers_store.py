@@ -60,12 +60,12 @@ returning extract(epoch from open_until - now())::float8
 # Those that wait for another provider's breaker are put off again, at no cost. One that somebody has in hand at this
 # moment is tried when it is due: whoever closes a breaker holds other rows, for which that somebody may be waiting.
 _GO_ON = f"""
-with held_up as (
+with deferred as (
   select id from jobs
   where state = 'pending' and waits_for = 'breaker_open' and due_at > now() and {known("jobs")}
   order by {ordered()} for no key update skip locked)
 update jobs set due_at = now(), published_at = null, publish_count = 0, updated_at = now()
-from held_up where jobs.id = held_up.id
+from deferred where jobs.id = deferred.id
 """  # noqa: S608  -- constants of ours
 
 _CLOSE = """

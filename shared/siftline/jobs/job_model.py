@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from siftline.contracts import JobType, Queue
+from siftline.contracts import BACKGROUND_OF, JobType, Queue
 from siftline.kit.db import Connection
 from siftline.kit.errors import SiftlineError
+from siftline.net.http_model import Requester
 
 DEFER_MAX_S = 172_800
 """A job that is put off for longer in all, by Retry-After or a breaker, fails with the reason: two days."""
@@ -65,6 +66,11 @@ class ClaimedJob:
     lease_token: UUID
     lease_until: datetime
     deferred_since: datetime | None
+
+    def requester(self, typed_origin: str | None) -> Requester:
+        """Return on whose behalf hosts are asked; ``typed_origin`` is the subject's."""
+        first = self.queue in BACKGROUND_OF
+        return Requester(id=self.subject_id, queue=self.queue.value, first=first, typed_origin=typed_origin)
 
 
 def _no_write(_: Connection) -> None:

@@ -69,19 +69,19 @@ select queue, group_key, count(*)::int as jobs
 from unnest(%(queues)b::text[], %(groups)b::text[]) as asked (queue, group_key)
 cross join lateral (
   select from jobs where jobs.queue = asked.queue and jobs.group_key = asked.group_key and state = 'pending'
-  limit %(lane_max)s) as waiting
+  limit %(most)s) as waiting
 group by queue, group_key
 """
 
 # In the order of ``_HOLD``, which the caller's own statement holds them in.
 _HASTEN = f"""
 with live as (
-  select id, queue, %(lanes)s::jsonb ->> job_type as lane from jobs
+  select id, queue, %(queues)s::jsonb ->> job_type as foreground from jobs
   where subject_id = any(%(subjects)b::uuid[]) and job_type = any(%(types)s) and state in ('pending', 'processing')
     and priority < %(priority)s
   order by {ordered()} for no key update)
-update jobs set priority = %(priority)s, queue = live.lane, group_key = %(group_key)s,
-  published_at = case when live.queue = live.lane then published_at end, updated_at = now(),
+update jobs set priority = %(priority)s, queue = live.foreground, group_key = %(group_key)s,
+  published_at = case when live.queue = live.foreground then published_at end, updated_at = now(),
   due_at = case when waits_for in ('host_busy', 'tenant_busy') then least(due_at, now()) else due_at end
 from live where jobs.id = live.id
 """  # noqa: S608  -- constants of ours
@@ -156,8 +156,8 @@ select id, job_type, subject_id from redriven
 """  # noqa: S608  -- constants of ours
 # A job of the same subject that was committed in the very moment between is seen by the next look.
 _REDRIVE_TRIES = 5
-LANE_MAX = 10
-"""So many jobs of a kind may wait in a person's own lane; what they ask for beyond goes with their background work.
+FOREGROUND_MAX = 10
+"""So many jobs of one person may wait in a foreground queue; what they ask for beyond goes with their background work.
 
 What they wait for is the first ones, and everybody else who waits stands behind no more than so many of theirs.
 """
@@ -178,11 +178,11 @@ def enqueue(
 
     One live job a (job type, subject): a processing one is marked to run again for who asked; a pending one takes the
     higher priority, and with it the queue and tenant of who asked more urgently, so that a person's save does not wait
-    behind a feed's flood. Of what is read for one person no more than ``LANE_MAX`` wait in the lane of who waits.
+    behind a feed's flood. Of what is read for one person no more than ``FOREGROUND_MAX`` wait in a foreground queue.
     """
     if not jobs:
         return []
-    distinct = list(_laned(connection, {(job.job_type, job.subject_id): job for job in jobs}.values()))
+    distinct = list(_bounded(connection, {(job.job_type, job.subject_id): job for job in jobs}.values()))
     made = [new_id() for _ in distinct]
     ids: list[UUID] = []
     with connection.cursor(row_factory=scalar_row) as cursor:
@@ -210,25 +210,25 @@ def enqueue(
     return ids
 
 
-def _laned(connection: Connection, jobs: Collection[NewJob]) -> Iterator[NewJob]:
-    """Yield the jobs, those for which a person's lane has no room left as what was asked for beside it."""
-    asked = sorted({(lane.value, job.group_key) for job in jobs if (lane := _lane(job)) is not None})
+def _bounded(connection: Connection, jobs: Collection[NewJob]) -> Iterator[NewJob]:
+    """Yield the jobs, those for which a person has no room left in a foreground queue as background work."""
+    asked = sorted({(queue.value, job.group_key) for job in jobs if (queue := _foreground(job)) is not None})
     waiting = Counter[tuple[str, str]]()
     if asked:
-        values = {"queues": [one[0] for one in asked], "groups": [one[1] for one in asked], "lane_max": LANE_MAX}
+        values = {"queues": [one[0] for one in asked], "groups": [one[1] for one in asked], "most": FOREGROUND_MAX}
         waiting.update({(row[0], row[1]): row[2] for row in connection.execute(_WAITING, values).fetchall()})
     for job in jobs:
-        lane = _lane(job)
-        if lane is None:
+        queue = _foreground(job)
+        if queue is None:
             yield job
             continue
-        waiting[lane.value, job.group_key] += 1
-        full = waiting[lane.value, job.group_key] > LANE_MAX
+        waiting[queue.value, job.group_key] += 1
+        full = waiting[queue.value, job.group_key] > FOREGROUND_MAX
         yield replace(job, priority=Priority.SAVED_MANY) if full else job
 
 
-def _lane(job: NewJob) -> Queue | None:
-    """Return the lane that a reading takes by its urgency; ``None`` where it takes none."""
+def _foreground(job: NewJob) -> Queue | None:
+    """Return the foreground queue that a reading goes to by its urgency; ``None`` where it goes to none."""
     if job.queue is not None or job.job_type not in _READING or job.priority < Priority.SAVED:
         return None
     return queue_of(job.job_type, job.priority)
@@ -299,7 +299,7 @@ def live(connection: Connection, subject_ids: Sequence[UUID], job_type: JobType)
 
 
 def hasten(connection: Connection, subject_ids: Sequence[UUID], group_key: str) -> None:
-    """Let whatever reads these contents go on in the lane of a person who waits for them now, and in their name.
+    """Let whatever reads these contents go on in the foreground for a person who waits for them now, and in their name.
 
     What is in work is left alone; all that comes of it goes on there. What was handed out elsewhere has to be handed
     out again: its message is refused once the job was claimed. The caller holds these jobs (``hold``).
@@ -309,7 +309,7 @@ def hasten(connection: Connection, subject_ids: Sequence[UUID], group_key: str) 
     values = {
         "subjects": list(subject_ids),
         "types": [one.value for one in _READING],
-        "lanes": Jsonb({one.value: queue_of(one, Priority.SAVED).value for one in _READING}),
+        "queues": Jsonb({one.value: queue_of(one, Priority.SAVED).value for one in _READING}),
         "priority": Priority.SAVED,
         "group_key": group_key,
     }

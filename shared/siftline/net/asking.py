@@ -1,23 +1,22 @@
-"""One request and what it becomes by redirects and repeats: each takes a turn of its host, and a place there.
+"""One request and what it becomes by redirects and repeats: each takes a turn of its host, and a slot.
 
-A place is one of the few that the hosts of one owner have for the requests of a queue (``siftline.net.places_store``):
+A slot is one of the few requests that a queue may have at one owner's hosts at once (``siftline.net.slots_store``):
 taken with the first turn by one statement, kept to the end, given back then.
 """
 
 import time
 from collections.abc import Callable
 from typing import NoReturn
-from uuid import UUID
 
 from siftline.kit.db import Database, settled
 from siftline.kit.errors import NotTriedError, TransientError
 from siftline.kit.ids import new_id
 from siftline.kit.log import logger
-from siftline.net import pacing_store, places_store
+from siftline.net import pacing_store, slots_store
 from siftline.net.hosts import owner
-from siftline.net.lanes import first, lane
-from siftline.net.pacing_store import Bucket, Taken, Turn
-from siftline.net.places_store import Place
+from siftline.net.http_model import Requester
+from siftline.net.pacing_store import Bucket, Reservation, Taken
+from siftline.net.slots_store import Slot
 from siftline.settings.functions import PacingSettings
 
 _log = logger("pacing")
@@ -31,25 +30,25 @@ class HostBusyError(NotTriedError):
 
 
 class Asking:
-    """Asks on behalf of ``who``; ``bucket_of`` says what is paced together with an address, if anything."""
+    """Asks on behalf of a requester; ``bucket_of`` says what is paced together with an address, if anything."""
 
     def __init__(
         self,
         database: Database,
         settings: PacingSettings,
         bucket_of: Callable[[str], Bucket | None],
-        who: UUID,
+        requester: Requester,
         *,
         wait_s: float,
-        places: bool = True,
+        takes_slots: bool = True,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._database = database
         self._settings = settings
         self._wait_s = wait_s
         self._bucket_of = bucket_of
-        self._who = who
-        self._token = new_id() if places else None
+        self._requester = requester
+        self._token = new_id() if takes_slots else None
         self._sleep = sleep
         self._asked: set[str] = set()
         self._held: set[str] = set()
@@ -59,7 +58,7 @@ class Asking:
         bucket = self._bucket_of(url)
         if bucket is None:
             return
-        left_s = self._placed(bucket).left_s
+        left_s = self._take_with_slot(bucket).left_s
         if left_s is None:
             self._stand_in_line(bucket)
         self._go(bucket, left_s)
@@ -69,7 +68,7 @@ class Asking:
         bucket = self._bucket_of(url)
         if bucket is None:
             return
-        left_s = self._placed(bucket).left_s
+        left_s = self._take_with_slot(bucket).left_s
         if left_s is None:
             left_s = self._owed(bucket)
         if left_s is None:
@@ -87,14 +86,14 @@ class Asking:
         return left_s is not None
 
     def end(self) -> None:
-        """Give the places back. Where the database is away they come back by themselves, after their lease."""
+        """Give the slots back. Where the database is away they come back by themselves, after their lease."""
         if not self._held or self._token is None:
             return
         held, token, asked = sorted(self._held), self._token, bool(self._asked)
         try:
             settled(
                 self._database,
-                lambda connection: places_store.give_back(connection, held, token, asked=asked),
+                lambda connection: slots_store.give_back(connection, held, token, asked=asked),
                 single=True,
             )
         except TransientError as error:
@@ -105,57 +104,64 @@ class Asking:
         if left_s > 0:
             self._sleep(min(left_s, self._wait_s))
 
-    def _placed(self, bucket: Bucket) -> Taken:
-        """Take a turn, if there is one, at a place. Raises ``HostBusyError`` where there is no place."""
+    def _take_with_slot(self, bucket: Bucket) -> Taken:
+        """Take a slot and, if there is one, a turn. Raises ``HostBusyError`` where there is no slot."""
         taken = self._take(bucket)
-        place = self._place(bucket)
-        if taken.placed or place is None:
+        slot = self._slot(bucket)
+        if taken.has_slot or slot is None:
             return taken
-        wait = settled(self._database, lambda connection: places_store.stand_in_line(connection, place, self._who))
-        raise HostBusyError(_full(place), retry_after_s=wait.wait_s)
+        wait = settled(
+            self._database, lambda connection: slots_store.stand_in_line(connection, slot, self._requester.id)
+        )
+        raise HostBusyError(_full(slot), retry_after_s=wait.wait_s)
 
     def _take(self, bucket: Bucket) -> Taken:
-        place = self._place(bucket)
+        slot = self._slot(bucket)
         taken = settled(
             self._database,
             lambda connection: pacing_store.take(
-                connection, bucket, self._who, wait_s=self._wait_s, place=place, first=first()
+                connection, bucket, self._requester.id, wait_s=self._wait_s, slot=slot, first=self._requester.first
             ),
             single=True,
         )
-        if place is not None and taken.placed:
-            self._held.add(place.scope)
+        if slot is not None and taken.has_slot:
+            self._held.add(slot.scope)
         return taken
 
     def _owed(self, bucket: Bucket) -> float | None:
         known = bucket.scope in self._asked
         return settled(
             self._database,
-            lambda connection: pacing_store.owe(connection, bucket, self._who, wait_s=self._wait_s, known=known),
+            lambda connection: pacing_store.owe(
+                connection, bucket, self._requester.id, wait_s=self._wait_s, known=known
+            ),
         )
 
-    def _place(self, bucket: Bucket) -> Place | None:
+    def _slot(self, bucket: Bucket) -> Slot | None:
         if self._token is None:
             return None
         name = owner(bucket.domains[0])
-        scope = f"{name} {lane()}"
-        return Place(scope, name, self._settings.host_at_once, self._settings.host_lease_s, self._token, first())
+        scope, first = f"{name} {self._requester.queue}", self._requester.first
+        return Slot(scope, name, self._settings.host_at_once, self._settings.host_lease_s, self._token, first)
 
     def _stand_in_line(self, bucket: Bucket) -> NoReturn:
-        turn = settled(
-            self._database, lambda connection: pacing_store.stand_in_line(connection, bucket, self._who, first=first())
+        reservation = settled(
+            self._database,
+            lambda connection: pacing_store.stand_in_line(
+                connection, bucket, self._requester.id, first=self._requester.first
+            ),
         )
-        raise HostBusyError(_busy(bucket, turn), retry_after_s=turn.wait_s)
+        raise HostBusyError(_busy(bucket, reservation), retry_after_s=reservation.wait_s)
 
 
-def _full(place: Place) -> str:
-    already = "A request" if place.at_once == 1 else f"{place.at_once} requests"
-    waiting = "is" if place.at_once == 1 else "are"
-    return f"{already} to {place.owner} {waiting} already in progress; this one waits its turn."
+def _full(slot: Slot) -> str:
+    already = "A request" if slot.at_once == 1 else f"{slot.at_once} requests"
+    waiting = "is" if slot.at_once == 1 else "are"
+    return f"{already} to {slot.owner} {waiting} already in progress; this one waits its turn."
 
 
-def _busy(bucket: Bucket, turn: Turn) -> str:
-    if turn.reason is not None:
-        return f"Requests to {bucket.scope} are paused: {turn.reason}."
-    every = f"{turn.interval_s:.0f} s" if turn.interval_s >= 2 else f"{turn.interval_s:.1f} s"
+def _busy(bucket: Bucket, reservation: Reservation) -> str:
+    if reservation.reason is not None:
+        return f"Requests to {bucket.scope} are paused: {reservation.reason}."
+    every = f"{reservation.interval_s:.0f} s" if reservation.interval_s >= 2 else f"{reservation.interval_s:.1f} s"
     return f"Requests to {bucket.scope} are limited to one every {every}; this one waits its turn."

@@ -3,9 +3,9 @@
 http and https only; each hop's name is resolved once, its address checked against the deny list and the connection
 pinned to it (``siftline.net.http_network``); loopback only where the setting allows it and a person typed that very
 origin (``siftline.net.http_typed``); at most five redirects; one deadline for the whole request, retries and
-redirects included, each of which takes a turn where a pace is kept (``siftline.net.http_turns``); a cap on decoded
-bytes; cookies for the redirects of one request (``siftline.net.http_cookies``). No proxy and no other part of the
-environment is read.
+redirects included, each of which takes a turn where a pace is kept (``siftline.net.asking``); a cap on decoded bytes;
+cookies for the redirects of one request (``siftline.net.http_cookies``). No proxy and no other part of the environment
+is read.
 """
 
 import contextlib
@@ -22,7 +22,6 @@ import tenacity
 
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.errors import SiftlineError
-from siftline.net import http_turns
 from siftline.net.http_askers import Resolver, resolve
 from siftline.net.http_body import decoded, read_body
 from siftline.net.http_cookies import Cookies
@@ -36,9 +35,8 @@ from siftline.net.http_errors import (
     status_error,
 )
 from siftline.net.http_headers import is_text, media_type, request_headers
-from siftline.net.http_model import HttpLimits, Outgoing, Response, redirected
+from siftline.net.http_model import HttpLimits, Outgoing, Requester, Response, redirected
 from siftline.net.http_network import PinnedBackend
-from siftline.net.http_typed import is_typed
 from siftline.net.urls import InvalidUrlError, validate_url
 from siftline.settings.functions import HttpSettings
 
@@ -97,6 +95,7 @@ class HttpClient:
         self,
         url: str,
         *,
+        requester: Requester | None = None,
         headers: Mapping[str, str] | None = None,
         max_bytes: int = MAX_BYTES,
         accept: str = "*/*",
@@ -104,6 +103,7 @@ class HttpClient:
     ) -> Response:
         """Fetch ``url``, following redirects, and return the whole answer: 2xx or 304.
 
+        Without a ``requester`` no pace is kept and loopback is closed.
         ``accept`` is the Accept header to send; ``media_types``, when given, are the only media types whose body is
         downloaded (an answer that names none is let through). Raises the leaves of ``siftline.net.http_errors`` and
         ``siftline.net.urls``: ``PermanentError`` where every try would end alike, else ``TransientError``, with
@@ -112,13 +112,15 @@ class HttpClient:
         concerns others too (``siftline.net.pacing``).
         """
         sent = request_headers(headers or {}, accept=accept, user_agent=self._user_agent)
-        return self._tried(url, Outgoing("GET", sent, max_bytes, media_types), self._limits.retries)
+        request = Outgoing("GET", requester or Requester(), sent, max_bytes, media_types)
+        return self._tried(url, request, self._limits.retries)
 
     def post(
         self,
         url: str,
         *,
         body: bytes,
+        requester: Requester | None = None,
         headers: Mapping[str, str] | None = None,
         max_bytes: int = MAX_BYTES,
         accept: str = "*/*",
@@ -133,7 +135,7 @@ class HttpClient:
         ``RedirectRefusedError`` is raised: what the body says was meant for the first address.
         """
         sent = request_headers(headers or {}, accept=accept, user_agent=self._user_agent, length=len(body))
-        request = Outgoing("POST", sent, max_bytes, media_types, body)
+        request = Outgoing("POST", requester or Requester(), sent, max_bytes, media_types, body)
         return self._tried(url, request, self._limits.retries if repeatable else 0)
 
     def close(self) -> None:
@@ -145,14 +147,14 @@ class HttpClient:
     def _tried(self, url: str, request: Outgoing, retries: int) -> Response:
         """Make a request, and make it again where that may help, all within one deadline."""
         until_s = self._clock.monotonic() + self._limits.total_s
-        turns = http_turns.current()
+        limiter = request.requester.rate_limiter
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_worth_retrying),
             wait=self._wait_s,
             stop=lambda state: (
                 state.attempt_number > retries
                 or self._clock.monotonic() + state.upcoming_sleep >= until_s
-                or (turns is not None and not turns.again(url))
+                or (limiter is not None and not limiter.again(url))
             ),
             sleep=self._sleep,
             reraise=True,
@@ -167,7 +169,7 @@ class HttpClient:
 
     def _follow(self, url: str, request: Outgoing) -> Response:
         """Make one try: the request and its redirects."""
-        current, turns = validate_url(url), http_turns.current()
+        current, limiter = validate_url(url), request.requester.rate_limiter
         cookies = Cookies()
         redirects: list[tuple[int, str]] = []
         while True:
@@ -184,8 +186,8 @@ class HttpClient:
                 raise TooManyRedirectsError(f"The address redirects more than {self._limits.redirects} times.")
             current = _joined(current, location)
             request = redirected(request, status, same_origin=urlsplit(current)[:2] == parts[:2])
-            if turns is not None:
-                turns.onward(current)
+            if limiter is not None:
+                limiter.onward(current)
             redirects.append((status, current))
 
     @contextlib.contextmanager
@@ -199,7 +201,7 @@ class HttpClient:
             "write": self._limits.read_s,
             "pool": self._limits.total_s,
         }
-        pool = self._typed_pool if is_typed(parts.geturl()) else self._pool
+        pool = self._typed_pool if request.requester.typed(parts.geturl()) else self._pool
         try:
             with pool.stream(
                 request.method,

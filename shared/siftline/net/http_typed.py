@@ -1,20 +1,17 @@
 """Where an address comes from, as far as it matters: which origin (scheme, host, port) a person typed.
 
 Loopback is reached there alone, and only where the setting allows it. Who works off what a person asked for says which
-origin they typed; the client looks here at each address it is about to ask, a redirect's too. What a feed, a page, a
-redirect or a provider's answer names is an origin that nobody typed, unless it is that very one.
+origin they typed (``siftline.net.http_model.Requester``); the client compares it with each address it is about to ask,
+a redirect's too. What a feed, a page, a redirect or a provider's answer names is an origin that nobody typed, unless it
+is that very one.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from urllib.parse import urlsplit
 
 from siftline.net.ip_addresses import literal_address, name_refusal, refusal
 from siftline.net.urls import origin_of
 
 LOOPBACK = "loopback"
-_typed: ContextVar[str | None] = ContextVar("typed", default=None)
 
 
 def typed_origin(url: str) -> str | None:
@@ -30,19 +27,3 @@ def typed_origin(url: str) -> str | None:
         return None
     reason = name_refusal(host) if address is None else refusal(address)
     return origin_of(url) if reason == LOOPBACK else None
-
-
-@contextmanager
-def typed(origin: str | None) -> Iterator[None]:
-    """Let the requests made within be those of a person who typed this origin; ``None``: of one who typed none."""
-    before = _typed.set(origin)
-    try:
-        yield
-    finally:
-        _typed.reset(before)
-
-
-def is_typed(url: str) -> bool:
-    """Return whether the request that is being made is one's who typed this address's origin."""
-    origin = _typed.get()
-    return origin is not None and origin == origin_of(url)

@@ -5,7 +5,7 @@ from datetime import timedelta
 from siftline.kit.db import nearest
 
 # Who did not come back so long after their turn has gone away; until then they are let through before those behind.
-TURN_KEPT = timedelta(hours=1)
+RESERVATION_KEPT = timedelta(hours=1)
 # Who stands first has come so much earlier than all others, in the line's own time.
 FIRST = timedelta(days=36_500)
 # Those who came no later than this stand in the same part of the line.

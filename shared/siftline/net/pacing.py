@@ -4,7 +4,7 @@ Every host has its own pace; the domains of ``host_per_minute`` are paced with a
 the host's pace slower and leaves its whole registrable domain alone for as long as it asks; a 503 concerns the one
 address that was asked for, whose own job waits, and so nothing is kept of it here.
 
-Requests of one queue to what one owner runs have a few places between them, so that a server that never answers holds a
+Requests of one queue to what one owner runs have a few slots between them, so that a server that never answers holds a
 few workers and no more; a job that finds none free is put off as one that waits for its turn.
 """
 
@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
@@ -24,7 +25,7 @@ from siftline.net import pacing_store
 from siftline.net.asking import Asking, HostBusyError
 from siftline.net.hosts import domains, host_of, is_loopback, registrable_domain
 from siftline.net.http_errors import RETRY_AFTER_MAX_S, StatusTransientError, http_date
-from siftline.net.http_turns import in_turn
+from siftline.net.http_model import Requester
 from siftline.net.pacing_store import Bucket
 from siftline.settings.functions import PacingSettings
 
@@ -50,8 +51,8 @@ _log = logger("pacing")
 class Pacing(Protocol):
     """What a room asks of a pace."""
 
-    def asking(self, url: str, *, who: UUID) -> AbstractContextManager[None]:
-        """Wait for the turn, or raise ``HostBusyError``; within, redirects and repeats take turns as well."""
+    def asking(self, url: str, requester: Requester) -> AbstractContextManager[Requester]:
+        """Wait for the turn, or raise ``HostBusyError``; who is handed back takes turns for redirects and repeats."""
         ...
 
     def told(self, url: str, error: TransientError) -> None:
@@ -91,33 +92,38 @@ class Pace:
         self._wait_s = wait_s
         self._interval_max_s = interval_max_s
 
-    def admit(self, url: str, *, who: UUID) -> None:
+    def admit(self, url: str, requester: Requester) -> None:
         """Return when the host of ``url`` may be asked; a turn that is a moment away is waited for here.
 
-        Raises ``HostBusyError`` where it is further away: it is then kept for ``who`` (a source, a content), who comes
-        back at that time and asks again. No place is taken.
+        Raises ``HostBusyError`` where it is further away: it is then kept for the requester, who comes back at that
+        time and asks again. No slot is taken.
         """
-        self._asking(who, places=False).begin(url)
+        self._asking(requester, takes_slots=False).begin(url)
 
     @contextmanager
-    def asking(self, url: str, *, who: UUID) -> Iterator[None]:
-        """Admit ``who``, and let each request that is made within take a turn of the host it goes to, and a place.
+    def asking(self, url: str, requester: Requester) -> Iterator[Requester]:
+        """Admit a requester, and hand them back as one whose requests each take a turn of their host, and a slot.
 
         A redirect waits for its turn as ``admit`` does. Who came to the front of the line of where it leads, or was
         let through to the same host before, does not stand in line anew, or would never arrive: those behind wait
-        longer instead. A request is made once more only if it has a turn at once. Places are given back at the end.
+        longer instead. A request is made once more only if it has a turn at once. Slots are given back at the end.
         """
-        asking = self._asking(who)
+        asking = self._asking(requester)
         try:
             asking.begin(url)
-            with in_turn(asking):
-                yield
+            yield replace(requester, rate_limiter=asking)
         finally:
             asking.end()
 
-    def _asking(self, who: UUID, *, places: bool = True) -> Asking:
+    def _asking(self, requester: Requester, *, takes_slots: bool = True) -> Asking:
         return Asking(
-            self._database, self._settings, self._bucket, who, wait_s=self._wait_s, places=places, sleep=self._sleep
+            self._database,
+            self._settings,
+            self._bucket,
+            requester,
+            wait_s=self._wait_s,
+            takes_slots=takes_slots,
+            sleep=self._sleep,
         )
 
     def told(self, url: str, error: TransientError) -> None:
@@ -181,10 +187,10 @@ class Pace:
                 pacing_store.block(
                     connection, bucket.scope, wait_s=REFUSED_S, reason="it lets only some requests through"
                 )
-            turn = pacing_store.stand_in_line(connection, bucket, who)
-        _log.info("host_paces", host=bucket.domains[0], scope=bucket.scope, wait_s=turn.wait_s)
+            reservation = pacing_store.stand_in_line(connection, bucket, who)
+        _log.info("host_paces", host=bucket.domains[0], scope=bucket.scope, wait_s=reservation.wait_s)
         detail = f"{bucket.scope} refused this request but answers others; we retry automatically."
-        return HostBusyError(detail, retry_after_s=max(turn.wait_s, 1.0))
+        return HostBusyError(detail, retry_after_s=max(reservation.wait_s, 1.0))
 
     def _bucket(self, url: str) -> Bucket | None:
         """Return what is paced together with ``url``, however its host is spelled; ``None`` if nothing is."""

@@ -13,8 +13,8 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 
 from siftline.kit.db import Connection, nearest
-from siftline.net.lines_store import TURN_KEPT, ahead, lead, lock, standing
-from siftline.net.places_store import HAS_PLACE, NO_PLACE, TAKING, Place
+from siftline.net.lines_store import RESERVATION_KEPT, ahead, lead, lock, standing
+from siftline.net.slots_store import HAS_SLOT, NO_SLOT, TAKING, Slot
 
 # A pace that was refused is not tried again for a day, and what lies a little above it is kept to.
 _REFUSED_KEPT = timedelta(days=1)
@@ -43,7 +43,7 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Reservation:
     """When somebody may ask, and why not now."""
 
     wait_s: float
@@ -55,10 +55,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What came of asking: the seconds until the turn, ``None`` for none; and whether there was a place."""
+    """What came of asking: the seconds until the turn, ``None`` for none; and whether there was a slot."""
 
     left_s: float | None
-    placed: bool
+    has_slot: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +81,14 @@ _DUE = f"{_AHEAD} and t.turn_at < greatest(now(), {_FREE_AT}) + {_INTERVAL} * in
 
 _TURN_AT = f"{_FREE_AT} + ({_DUE}) * {_INTERVAL} * interval '1 second'"
 
-# Who may ask now or within the wait takes the turn, and a place where one is wanted, by this one statement. A place
-# that was taken in vain, as there was no turn, is given back by who took it.
+# Who may ask now or within the wait takes the turn, and a slot where one is wanted, by this one statement. A slot that
+# was taken in vain, as there was no turn, is given back by who took it.
 _TAKE = f"""
 with {TAKING},
 taken as (
   insert into fetch_hosts as h (scope, next_at, asked_at, updated_at)
   select %(scope)s, now() + %(interval_s)s * interval '1 second', now(), now()
-  where set_config('synchronous_commit', 'off', true) is not null and {HAS_PLACE}
+  where set_config('synchronous_commit', 'off', true) is not null and {HAS_SLOT}
     and not exists (select from ({_BLOCKED}) as blocked (until) where until > now() + %(wait)s)
   on conflict (scope) do update set
     asked_at = greatest(now(), {_TURN_AT}),
@@ -100,7 +100,7 @@ taken as (
   where {_TURN_AT} <= now() + %(wait)s
   returning asked_at),
 gone as (delete from fetch_turns where scope = %(scope)s and who = %(who)s and exists (select from taken))
-select (select extract(epoch from asked_at - now())::float8 from taken) as left_s, {HAS_PLACE} as placed
+select (select extract(epoch from asked_at - now())::float8 from taken) as left_s, {HAS_SLOT} as has_slot
 """  # noqa: S608  -- constants of ours
 
 _LOCK = lock("%(scope)s")
@@ -175,9 +175,9 @@ delete from fetch_hosts using old where fetch_hosts.scope = old.scope
 
 
 def take(
-    connection: Connection, bucket: Bucket, who: UUID, *, wait_s: float, place: Place | None = None, first: bool = False
+    connection: Connection, bucket: Bucket, who: UUID, *, wait_s: float, slot: Slot | None = None, first: bool = False
 ) -> Taken:
-    """Take the next turn if it comes within ``wait_s``, and with it the ``place``, if one is asked for.
+    """Take the next turn if it comes within ``wait_s``, and with it the ``slot``, if one is asked for.
 
     Who is ``first`` waits for nobody but others who are.
     """
@@ -186,7 +186,7 @@ def take(
         "narrower": _NARROWER_RATIO,
         "above": _ABOVE_REFUSED_RATIO,
         "refused_kept": _REFUSED_KEPT,
-        **(NO_PLACE if place is None else place.values()),
+        **(NO_SLOT if slot is None else slot.values()),
     }
     with connection.cursor(row_factory=class_row(Taken)) as cursor:
         [taken] = cursor.execute(_TAKE, values).fetchall()
@@ -204,16 +204,16 @@ def owe(connection: Connection, bucket: Bucket, who: UUID, *, wait_s: float, kno
     return left_s
 
 
-def stand_in_line(connection: Connection, bucket: Bucket, who: UUID, *, first: bool = False) -> Turn:
+def stand_in_line(connection: Connection, bucket: Bucket, who: UUID, *, first: bool = False) -> Reservation:
     """Keep a turn behind those who wait already, in the caller's transaction, and say when it comes.
 
     Who is ``first`` stands before all others.
     """
     values = _values(bucket, who, first=first)
     connection.execute(_LOCK, values)
-    with connection.cursor(row_factory=class_row(Turn)) as cursor:
-        [turn] = cursor.execute(_STAND_IN_LINE, values).fetchall()
-    return turn
+    with connection.cursor(row_factory=class_row(Reservation)) as cursor:
+        [reservation] = cursor.execute(_STAND_IN_LINE, values).fetchall()
+    return reservation
 
 
 def learn(connection: Connection, bucket: Bucket, *, interval_max_s: float) -> None:
@@ -281,6 +281,6 @@ def _values(bucket: Bucket, who: UUID, *, first: bool = False) -> dict[str, Any]
         "who": who,
         "interval_s": bucket.interval_s,
         "burst_s": (bucket.burst - 1) * bucket.interval_s,
-        "turn_kept": TURN_KEPT,
+        "turn_kept": RESERVATION_KEPT,
         "lead": lead(first=first),
     }

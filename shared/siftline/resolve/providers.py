@@ -9,8 +9,8 @@ from pydantic import BaseModel, ValidationError
 
 from siftline.kit.errors import ConfigurationError, NotTriedError, TransientError
 from siftline.net.http_errors import StatusRefusedError
-from siftline.net.http_model import Response
-from siftline.net.http_typed import typed, typed_origin
+from siftline.net.http_model import Http, Requester
+from siftline.net.http_typed import typed_origin
 from siftline.resolve.temporary import Candidate, Temporary
 from siftline.text.names import normalise
 
@@ -71,14 +71,6 @@ class Provider(Protocol):
         ...
 
 
-class Client(Protocol):
-    """The part of ``siftline.net.http.HttpClient`` that is used here."""
-
-    def get(self, url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int, accept: str) -> Response:
-        """Return the whole answer."""
-        ...
-
-
 class Budget(Protocol):
     """Counts how often a provider is asked."""
 
@@ -90,7 +82,7 @@ class Budget(Protocol):
 class Asking:
     """Asks one provider's HTTP API, within its budget."""
 
-    def __init__(self, client: Client, budget: Budget, provider: str, refused: type[ProviderRefusedError]) -> None:
+    def __init__(self, client: Http, budget: Budget, provider: str, refused: type[ProviderRefusedError]) -> None:
         self._client = client
         self._budget = budget
         self._provider = provider
@@ -104,8 +96,8 @@ class Asking:
         """
         self._budget.take(self._provider)
         try:
-            with typed(typed_origin(url)):  # whoever runs this says where a provider is asked
-                answer = self._client.get(url, max_bytes=_MAX_BYTES, accept=accept)
+            requester = Requester(typed_origin=typed_origin(url))  # whoever runs this says where a provider is asked
+            answer = self._client.get(url, requester=requester, max_bytes=_MAX_BYTES, accept=accept)
         except StatusRefusedError as error:
             if error.status in _REFUSED:
                 raise self._refused(f"{self._provider} answered {error.status}: access denied.") from error

@@ -1,7 +1,7 @@
 """What a person waits for goes first on one machine: all queues' threads share its processors.
 
 Queues have threads of their own, so that none waits for another's; but a background backlog keeps every processor busy.
-So background work is not begun while a message of a person's lane is in work, for ``yield_s`` at most: somebody who
+So background work is not begun while a message of a foreground queue is in work, for ``yield_s`` at most: somebody who
 saves without end slows the rest down and does not stop it.
 """
 

@@ -11,10 +11,9 @@ import pytest
 
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
-from siftline.net import http_turns, pacing_store
+from siftline.net import pacing_store
 from siftline.net.http_errors import Refusal, StatusTransientError, status_error
-from siftline.net.http_turns import Turns
-from siftline.net.lanes import in_lane
+from siftline.net.http_model import RateLimiter, Requester
 from siftline.net.pacing import INTERVAL_MAX_S, HostBusyError, Pace
 from siftline.settings.functions import PacingSettings
 from tests.simulated_time import START, SimulatedTime
@@ -31,10 +30,10 @@ class Asking:
     pace: Pace
     time: SimulatedTime
 
-    def wait_s(self, url: str = URL, who: UUID | None = None) -> float:
+    def wait_s(self, url: str = URL, who: UUID | None = None, *, first: bool = False) -> float:
         """Ask once; returns the seconds until the turn, 0 for who was let through."""
         try:
-            self.pace.admit(url, who=who or new_id())
+            self.pace.admit(url, Requester(id=who or new_id(), first=first))
         except HostBusyError as error:
             return round(error.retry_after_s or 0.0, 3)
         return 0.0
@@ -71,10 +70,9 @@ def refusal(headers: Mapping[str, str] | None = None, status: int = 429) -> Stat
     return error
 
 
-def turns() -> Turns:
-    given = http_turns.current()
-    assert given is not None
-    return given
+def limiter(admitted: Requester) -> RateLimiter:
+    assert admitted.rate_limiter is not None
+    return admitted.rate_limiter
 
 
 def learned(database: Database) -> list[tuple[str, float]]:
@@ -187,9 +185,9 @@ class TestOneRequestAsMany:
     def onward(self, ask: Asking, who: UUID, *urls: str) -> float:
         """Be redirected through these; returns the seconds until the turn that is missing."""
         try:
-            with ask.pace.asking("https://asked.example/", who=who):
+            with ask.pace.asking("https://asked.example/", Requester(id=who)) as admitted:
                 for url in urls:
-                    turns().onward(url)
+                    limiter(admitted).onward(url)
         except HostBusyError as error:
             return round(error.retry_after_s or 0.0, 3)
         return 0.0
@@ -224,8 +222,8 @@ class TestOneRequestAsMany:
 
     def test_nothing_is_asked_again_without_a_turn(self, asking: Callable[..., Asking]) -> None:
         ask = asking(host_burst=2)
-        with ask.pace.asking(URL, who=new_id()):
-            assert [turns().again(URL) for _ in range(3)] == [True, False, False]
+        with ask.pace.asking(URL, Requester()) as admitted:
+            assert [limiter(admitted).again(URL) for _ in range(3)] == [True, False, False]
         assert ask.wait_s() == 10
 
 
@@ -329,12 +327,12 @@ class TestRefusals:
 
     def test_the_reason_is_told(self, asking: Callable[..., Asking]) -> None:
         ask = asking()
-        ask.pace.admit(URL, who=new_id())
+        ask.pace.admit(URL, Requester())
         with pytest.raises(HostBusyError, match="limited to one every 10 s; this one waits its turn"):
-            ask.pace.admit(URL, who=new_id())
+            ask.pace.admit(URL, Requester())
         ask.pace.told(URL, refusal())
         with pytest.raises(HostBusyError, match="paused: it answered 429"):
-            ask.pace.admit(URL, who=new_id())
+            ask.pace.admit(URL, Requester())
 
 
 class TestLearning:
@@ -401,41 +399,34 @@ class TestWhatAPersonWaitsFor:
         line = asking()
         assert [line.wait_s() for _ in range(20)] == [0, *range(10, 200, 10)]
         saver = new_id()
-        with in_lane("content-processing", first=True):
-            assert line.wait_s(who=saver) == 10
+        assert line.wait_s(who=saver, first=True) == 10
         line.time.move_to(line.time.now() + timedelta(seconds=10))
         assert line.wait_s() > 0  # who is in no hurry does not take the turn
-        with in_lane("content-processing", first=True):
-            assert line.wait_s(who=saver) == 0
+        assert line.wait_s(who=saver, first=True) == 0
 
     def test_several_stand_in_the_order_in_which_they_came(self, asking: Callable[..., Asking]) -> None:
         line = asking()
         for _ in range(10):
             line.wait_s()
-        with in_lane("content-processing", first=True):
-            assert [line.wait_s() for _ in range(3)] == [10, 20, 30]
+        assert [line.wait_s(first=True) for _ in range(3)] == [10, 20, 30]
 
     def test_who_stood_in_line_stands_first_once_a_person_waits_for_it(self, asking: Callable[..., Asking]) -> None:
         line, page = asking(), new_id()
         for _ in range(10):
             line.wait_s()
         assert line.wait_s(who=page) == 100
-        with in_lane("content-processing", first=True):
-            assert line.wait_s(who=page) == 10
+        assert line.wait_s(who=page, first=True) == 10
 
     def test_the_rest_of_the_line_comes_through_one_by_one_behind_them(self, asking: Callable[..., Asking]) -> None:
         line = asking()
-        with in_lane("content-processing", first=True):
-            savers = [new_id() for _ in range(2)]
-            line.wait_s()
-            waits = [line.wait_s(who=one) for one in savers]
+        savers = [new_id() for _ in range(2)]
+        line.wait_s(first=True)
+        waits = [line.wait_s(who=one, first=True) for one in savers]
         assert waits == [10, 20]
         line.time.move_to(line.time.now() + timedelta(seconds=10))
-        with in_lane("content-processing", first=True):
-            assert line.wait_s(who=savers[0]) == 0
+        assert line.wait_s(who=savers[0], first=True) == 0
         line.time.move_to(line.time.now() + timedelta(seconds=10))
-        with in_lane("content-processing", first=True):
-            assert line.wait_s(who=savers[1]) == 0
+        assert line.wait_s(who=savers[1], first=True) == 0
         line.time.move_to(line.time.now() + timedelta(seconds=10))
         let_through, _ = line.all(5)
         assert let_through == [0, 10, 20, 30, 40]

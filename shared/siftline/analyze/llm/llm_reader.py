@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 from uuid import UUID
 
-from siftline.analyze.article_reader import Article, Derivation, Reading, Tongue
+from siftline.analyze.article_reader import Article, ArticleLanguage, Derivation, Reading
 from siftline.analyze.entities.mentions import Kind, Mention
 from siftline.analyze.llm import llm_store
 from siftline.analyze.llm.llm_asking import Asking, Context
@@ -110,7 +110,7 @@ class LlmReader:
         self._rule = rule
 
     def improve(
-        self, job: ClaimedJob, content_id: UUID, article: Article, tongue: Tongue, reading: Reading
+        self, job: ClaimedJob, content_id: UUID, article: Article, language: ArticleLanguage, reading: Reading
     ) -> Improved:
         """Return the reading with what the model says in place of what it says better, or as it is.
 
@@ -118,14 +118,14 @@ class LlmReader:
         """
         if not self._wanted(reading):
             return Improved(reading)
-        language = self._rule.summary_language or tongue.language
+        summary_language = self._rule.summary_language or language.code
         title, text = visible(article.title)[:500], visible(article.text)[: self._rule.input_chars]
-        question = Question(title, text, language, self._described(tongue.language), self._rule.limits)
+        question = Question(title, text, summary_language, self._described(language.code), self._rule.limits)
         asked = Asked(content_id, question.sha256(), prompt_version(), self._asking.model_id)
         with self._database.transaction() as connection:
             kept = llm_store.kept_reply(connection, asked)
         if kept is None:
-            context = Context(question, _ranking(reading), tongue.language, self._detector.detect)
+            context = Context(question, _ranking(reading), language.code, self._detector.detect)
             kept = self._asking.ask(job, asked, context)
             if kept.reason == TEXT_REFUSED:  # it would be so again
                 with self._database.transaction() as connection:

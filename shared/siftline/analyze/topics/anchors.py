@@ -42,7 +42,7 @@ class Anchors:
     """Whether the mean was made from news in this very language."""
 
 
-class Shelf:
+class AnchorCache:
     """Anchors by language, made when first asked for; kept in ``folders()``: read in order, written to the last."""
 
     def __init__(

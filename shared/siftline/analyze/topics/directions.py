@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siftline.analyze import analyze_store
-from siftline.analyze.topics.anchors import ANY, Shelf
+from siftline.analyze.topics.anchors import ANY, AnchorCache
 from siftline.analyze.topics.topic_means import mean_vector
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
@@ -29,7 +29,7 @@ class Directions:
         self,
         database: Database,
         embedder: Embedder,
-        shelf: Shelf,
+        anchor_cache: AnchorCache,
         clock: Clock,
         *,
         kept: tuple[str, int] | None = None,
@@ -37,7 +37,7 @@ class Directions:
         """Read phrases with ``embedder``; ``kept``: version and dimensions of the vectors that are kept, if others."""
         self._database = database
         self._embedder = embedder
-        self._shelf = shelf
+        self._anchors = anchor_cache
         self._clock = clock
         self._kept = kept
         self._means: dict[str, tuple[float, Vector]] = {}
@@ -61,7 +61,7 @@ class Directions:
         if kept is None or self._clock.monotonic() - kept[0] > _MEANS_S:
             with self._database.transaction() as connection:
                 seen = analyze_store.seen(connection, self._embedder.model_version, group)
-            mean = mean_vector(self._shelf.of(language), self._shelf.topics, seen)
+            mean = mean_vector(self._anchors.of(language), self._anchors.topics, seen)
             kept = self._means[group] = (self._clock.monotonic(), mean)
         return kept[1]
 
@@ -73,10 +73,10 @@ class Directions:
         best: a phrase is too short to tell its language by. Raises ``UnusableVectorError``.
         """
         if text not in self._phrases:
-            anchors = self._shelf.of(None)
+            anchors = self._anchors.of(None)
             rest = self._embedder.embed_passage(text) - anchors.term_mean
             direction = (rest / max(float(np.linalg.norm(rest)), 1e-9)).astype(np.float32)
-            cosines = dict(zip(self._shelf.topics, (anchors.directions @ direction).tolist(), strict=True))
+            cosines = dict(zip(self._anchors.topics, (anchors.directions @ direction).tolist(), strict=True))
             if len(self._phrases) >= _PHRASES_MAX:
                 self._phrases.clear()
             told = direction if self._kept is None else np.zeros(self._kept[1], dtype=np.float32)

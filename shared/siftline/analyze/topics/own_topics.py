@@ -15,7 +15,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from siftline.analyze.topics.anchors import ANY, Shelf, unit
+from siftline.analyze.topics.anchors import ANY, AnchorCache, unit
 from siftline.analyze.topics.topic_list import Label, terms_of
 from siftline.analyze.topics.topic_means import MeanRule, PullRule, Seen, mean_vector, read_directions
 from siftline.analyze.topics.topic_scoring import Calibration, Topic, TopicRule
@@ -73,11 +73,13 @@ def label_of(topic: Mapping[str, Any]) -> Label:
 
 
 class OwnTopics:
-    """Makes own topics' vectors and compares contents with them, beside one shelf of default topics."""
+    """Makes own topics' vectors and compares contents with them, beside one set of default topics."""
 
-    def __init__(self, embedder: Embedder, shelf: Shelf, rule: TopicRule, means: MeanRule, pull: PullRule) -> None:
+    def __init__(
+        self, embedder: Embedder, anchor_cache: AnchorCache, rule: TopicRule, means: MeanRule, pull: PullRule
+    ) -> None:
         self._embedder = embedder
-        self._shelf = shelf
+        self._anchors = anchor_cache
         self._rule = rule
         self._means = means
         self._pulled = pull
@@ -100,7 +102,7 @@ class OwnTopics:
     @property
     def default_topics(self) -> tuple[str, ...]:
         """The default topics' ids."""
-        return self._shelf.topics
+        return self._anchors.topics
 
     def parts(self, label: Label) -> list[Part]:
         """Return what of a topic has a vector."""
@@ -114,7 +116,7 @@ class OwnTopics:
         """Return the vector of one part of a topic; takes some milliseconds a term or example."""
         if part.lang == EXAMPLES:
             return self._pull(label)
-        common = self._shelf.of(part.lang).term_mean
+        common = self._anchors.of(part.lang).term_mean
         terms = np.array([self._embedder.embed_passage(term) for term in label.terms[part.lang]])
         centred: Vector = unit(terms - common).mean(axis=0).astype(np.float32)
         return centred
@@ -134,10 +136,10 @@ class OwnTopics:
         """
         if not own and only is None:
             return [()] * len(vectors)
-        anchors = self._shelf.of(language)
-        mean = mean_vector(anchors, self._shelf.topics, seen, self._means)
-        drawn = read_directions(anchors, mean, self._shelf.topics, seen, self._pulled)
-        directions = dict(zip(self._shelf.topics, drawn, strict=True))
+        anchors = self._anchors.of(language)
+        mean = mean_vector(anchors, self._anchors.topics, seen, self._means)
+        drawn = read_directions(anchors, mean, self._anchors.topics, seen, self._pulled)
+        directions = dict(zip(self._anchors.topics, drawn, strict=True))
         directions |= {topic: _direction(parts, language) for topic, parts in own.items()}
         topics = [topic for topic in directions if only is None or topic in only]
         if not topics:
@@ -158,18 +160,20 @@ class OwnTopics:
     def _calibration(self, own: Vectors) -> Calibration:
         calibration = self._rule.calibration
         offsets = {topic: offset for topic, offset in calibration.offsets.items() if topic not in own}
-        return replace(calibration, offsets=offsets | dict.fromkeys(own.keys() - set(self._shelf.topics), _OWN_OFFSET))
+        return replace(
+            calibration, offsets=offsets | dict.fromkeys(own.keys() - set(self._anchors.topics), _OWN_OFFSET)
+        )
 
     def _pull(self, label: Label) -> Vector:
         pull = np.zeros(self._embedder.dimensions, dtype=np.float32)
         for language, texts in label.examples.items():
-            mean = self._shelf.of(language).news_mean
+            mean = self._anchors.of(language).news_mean
             pull += unit(np.array([self._embedder.embed_passage(text) for text in texts]) - mean).sum(axis=0)
         return unit(pull)
 
     def _digest(self, language: str, made_of: Sequence[Any]) -> str:
-        known = language if language in self._shelf.languages else ANY
-        whole = [_RECIPE, self.model_version, self._shelf.digest(known), made_of]
+        known = language if language in self._anchors.languages else ANY
+        whole = [_RECIPE, self.model_version, self._anchors.digest(known), made_of]
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -21,7 +21,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from siftline.api.briefings.edition_links import for_reader, link_of
 from siftline.api.feed import feed_tokens_store as store
 from siftline.api.feed.atom import MEDIA_TYPE, Entry, Head, Related, document, entries_xml
-from siftline.api.feed.feed_service import FeedDesk, Shown
+from siftline.api.feed.feed_service import FeedService, Shown
 from siftline.api.feed.feed_token_routes import PATHS, FeedKind, address
 from siftline.api.feed.feed_tokens_store import EditionRow, FeedHolder
 from siftline.api.http.bearer import is_feed_token, token_sha256
@@ -81,13 +81,13 @@ class AtomRoutes:
     def __init__(
         self,
         database: Database,
-        desk: FeedDesk,
+        feeds: FeedService,
         public_url: str,
         wrong_tokens: WrongTokens,
         limit: RequestLimit | None = None,
     ) -> None:
         self._database = database
-        self._desk = desk
+        self._feeds = feeds
         self._public_url = public_url
         self._wrong_tokens = wrong_tokens
         self._limit = limit
@@ -125,7 +125,7 @@ class AtomRoutes:
             if folder is None:
                 raise not_found("feed")
         listed = Listed(unread=True, folder_id=folder_id)
-        stretch = self._desk.first(holder.user_id, listed, _ENTRIES_MAX, keep=False)
+        stretch = self._feeds.first(holder.user_id, listed, _ENTRIES_MAX, keep=False)
         entries = [_story(shown) for shown in stretch.shown]
         return self._answer(holder, FeedKind.FEED, str(token), entries, known, folder)
 

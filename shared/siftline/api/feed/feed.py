@@ -6,7 +6,7 @@ from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from siftline.api.feed.feed_models import Feed
-from siftline.api.feed.feed_service import FeedDesk, Stretch
+from siftline.api.feed.feed_service import FeedService, Stretch
 from siftline.api.feed.feed_views import feed_item_of
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.filters import ByEntity, ByFolder, BySince, BySource, ByStarred, ByTag, ByTopic, ByUntil
@@ -18,8 +18,8 @@ from siftline.api.items.listing_store import Listed
 class FeedRoutes:
     """``/v1/feed``."""
 
-    def __init__(self, desk: FeedDesk) -> None:
-        self._desk = desk
+    def __init__(self, feeds: FeedService) -> None:
+        self._feeds = feeds
 
     def router(self) -> Router:
         """Return the route."""
@@ -53,11 +53,11 @@ class FeedRoutes:
         after = decode_order(next)
         if after is None:
             filters = Listed(topic, tag, source_id, folder_id, since, until, None if all else True, starred)
-            return self._page(self._desk.first(caller.user_id, filters, limit, entity=entity), limit)
-        stretch = self._desk.following(caller.user_id, after.order_id, after.place, limit)
+            return self._page(self._feeds.first(caller.user_id, filters, limit, entity=entity), limit)
+        stretch = self._feeds.following(caller.user_id, after.order_id, after.place, limit)
         return self._page(stretch, after.place + limit)
 
     def _page(self, stretch: Stretch, following: int) -> Feed:
-        items = [feed_item_of(shown, stretch.freshness, self._desk.factor(shown.place.nth)) for shown in stretch.shown]
+        items = [feed_item_of(shown, stretch.freshness, self._feeds.factor(shown.place.nth)) for shown in stretch.shown]
         after = None if stretch.order_id is None else OrderCursor(stretch.order_id, following).encode()
         return Feed(at=stretch.freshness.at, items=items, next=after)

@@ -53,7 +53,7 @@ class Stretch:
     """What ``following`` takes for the places behind; ``None`` if there are none."""
 
 
-class FeedDesk:
+class FeedService:
     """Gives users their feeds."""
 
     def __init__(self, database: Database, scores: ScoreRule) -> None:

@@ -2,15 +2,15 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
-from siftline.fetch.feed.feeds import Feed, NotAFeedError
-from siftline.fetch.feed.identity import Identified
+from siftline.fetch.feed.feeds import NotAFeedError
 from siftline.fetch.kinds.feed_locations import is_page
-from siftline.fetch.kinds.fetcher import Fetched, Http, unmodified
+from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.fetcher import Fetched, unmodified
 from siftline.fetch.poll.health_store import Source
 from siftline.kit.clock import Clock
-from siftline.net.http import Response
+from siftline.net.http_model import Http, Requester, Response
 
 ACCEPT = (
     "application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9, "
@@ -30,31 +30,21 @@ class PageInsteadError(NotAFeedError):
         self.at = response.url
 
 
-class Reader(Protocol):
-    """Parses feeds."""
-
-    def read(self, body: bytes, *, url: str, content_type: str = "") -> Feed:
-        """Return what a feed says."""
-        ...
-
-    def read_identified(self, body: bytes, *, url: str, content_type: str = "") -> tuple[Feed, list[Identified]]:
-        """Return what a feed says, and its entries identified."""
-        ...
-
-
 class FeedFetcher:
     """Asks for a feed and reads it, unless it is the same as at the last poll."""
 
     tells_pace: ClassVar[bool] = False
 
-    def __init__(self, http: Http, reader: Reader, clock: Clock) -> None:
+    def __init__(self, http: Http, reader: FeedReader, clock: Clock) -> None:
         self._http = http
         self._reader = reader
         self._clock = clock
 
-    def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched:
+    def fetch(self, source: Source, validators: Mapping[str, str], requester: Requester) -> Fetched:
         """Return the feed. Raises the errors of the HTTP client and of the feed reader, and ``PageInsteadError``."""
-        response = self._http.get(source.polled_url, headers=validators, max_bytes=FEED_MAX_BYTES, accept=ACCEPT)
+        response = self._http.get(
+            source.polled_url, requester=requester, headers=validators, max_bytes=FEED_MAX_BYTES, accept=ACCEPT
+        )
         if response.status == 304:
             return unmodified(response, validators, self._clock)
         body_sha256 = hashlib.sha256(response.body).digest()

@@ -8,8 +8,8 @@ from siftline.fetch.feed.feeds import Feed
 from siftline.fetch.feed.identity import Identified
 from siftline.fetch.poll.health_store import Source
 from siftline.kit.clock import Clock
-from siftline.net.http import Response
 from siftline.net.http_errors import StatusRefusedError, StatusTransientError, status_error
+from siftline.net.http_model import Requester, Response
 
 _FORBIDDEN, _UNAVAILABLE = 403, 503
 
@@ -57,19 +57,11 @@ class SourceFetcher(Protocol):
     tells_pace: ClassVar[bool]
     """Whether it tells the pace itself whom the host answers and refuses, as it asks in forms that differ in that."""
 
-    def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched | Found | Again:
+    def fetch(self, source: Source, validators: Mapping[str, str], requester: Requester) -> Fetched | Found | Again:
         """Ask at ``source.polled_url`` under these conditional headers, if any, and read the answer.
 
         Raises the errors of the HTTP client and of the readers.
         """
-        ...
-
-
-class Http(Protocol):
-    """The part of the HTTP client that a fetcher uses."""
-
-    def get(self, url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int, accept: str) -> Response:
-        """Fetch an address."""
         ...
 
 

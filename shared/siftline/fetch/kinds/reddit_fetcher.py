@@ -8,19 +8,20 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import ClassVar, Protocol
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 from siftline.fetch.feed.feeds import Feed
 from siftline.fetch.kinds.feed_fetcher import FEED_MAX_BYTES
-from siftline.fetch.kinds.fetcher import Again, Fetched, Http, may_mean_pace, unmodified
+from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.fetcher import Again, Fetched, may_mean_pace, unmodified
 from siftline.fetch.kinds.reddit import NotAListingError, from_atom
 from siftline.fetch.poll.health_store import Source
 from siftline.kit.clock import Clock
 from siftline.kit.errors import PermanentError
-from siftline.net.http import Response
 from siftline.net.http_errors import StatusRefusedError, StatusTransientError
-from siftline.net.http_typed import typed, typed_origin
+from siftline.net.http_model import Http, Requester, Response
+from siftline.net.http_typed import typed_origin
 from siftline.net.pacing import Pacing
 from siftline.net.reddit_address import Listing, listing_of
 
@@ -51,18 +52,6 @@ class RedditRefusedError(PermanentError):
     code = "subreddit_not_found"
 
 
-class Reader(Protocol):
-    """Parses feeds and listings."""
-
-    def read(self, body: bytes, *, url: str, content_type: str = "") -> Feed:
-        """Return what a feed says."""
-        ...
-
-    def posts(self, body: bytes, *, listing: Listing) -> Feed:
-        """Return the posts of a JSON listing."""
-        ...
-
-
 class RedditFetcher:
     """Asks Reddit for a listing. ``form`` is ``json``, ``atom`` or, for both in turn, ``auto``.
 
@@ -74,7 +63,7 @@ class RedditFetcher:
     def __init__(
         self,
         http: Http,
-        reader: Reader,
+        reader: FeedReader,
         pace: Pacing,
         clock: Clock,
         *,
@@ -88,7 +77,7 @@ class RedditFetcher:
         self._base_url = base_url.rstrip("/")
         self._form = form
 
-    def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched | Again:
+    def fetch(self, source: Source, validators: Mapping[str, str], requester: Requester) -> Fetched | Again:
         """Return the posts, or that Atom has to be asked for.
 
         Raises the errors of the HTTP client and of the readers, ``RedditRefusedError`` and ``NotAListingError``.
@@ -96,12 +85,14 @@ class RedditFetcher:
         listing = listing_of(source.url)
         if listing is None:
             raise NotAListingError("The address is neither a subreddit nor a Reddit user.")
+        # Whoever runs this says where Reddit is asked.
+        requester = replace(requester, typed_origin=typed_origin(self._base_url))
         until = _time(source.options.get(_ATOM_UNTIL))
         if self._form == "atom" or (self._form == "auto" and until is not None and self._clock.now() < until):
-            return self._atom(source, listing, validators)
+            return self._atom(source, listing, validators, requester)
         try:
             # What was asked for as Atom has validators that mean nothing here.
-            return self._json(source, listing, {} if until else validators)
+            return self._json(source, listing, {} if until else validators, requester)
         except (NotAListingError, StatusRefusedError) as error:
             refused = isinstance(error, NotAListingError) or error.status == 403
             if self._form != "auto" or not refused:
@@ -109,16 +100,16 @@ class RedditFetcher:
             again = self._clock.now() + timedelta(seconds=ATOM_S)
             return Again({**source.options, _ATOM_UNTIL: again.isoformat()})
 
-    def _json(self, source: Source, listing: Listing, validators: Mapping[str, str]) -> Fetched:
-        response = self._get(source, listing, f"{listing.path}.json", "raw_json=1&", validators, _JSON)
+    def _json(self, source: Source, listing: Listing, validators: Mapping[str, str], requester: Requester) -> Fetched:
+        response = self._get(requester, listing, f"{listing.path}.json", "raw_json=1&", validators, _JSON)
         kept = {name: value for name, value in source.options.items() if name != _ATOM_UNTIL}
         fetched = self._fetched(
             source, response, validators, lambda: self._reader.posts(response.body, listing=listing)
         )
         return fetched if kept == source.options else replace(fetched, options=kept)
 
-    def _atom(self, source: Source, listing: Listing, validators: Mapping[str, str]) -> Fetched:
-        response = self._get(source, listing, f"{listing.path}/.rss", "", validators, _ATOM)
+    def _atom(self, source: Source, listing: Listing, validators: Mapping[str, str], requester: Requester) -> Fetched:
+        response = self._get(requester, listing, f"{listing.path}/.rss", "", validators, _ATOM)
         content_type = response.headers.get("content-type", "")
 
         def read() -> Feed:
@@ -137,24 +128,25 @@ class RedditFetcher:
         return Fetched(response, feed, body_sha256)
 
     def _get(
-        self, source: Source, listing: Listing, path: str, more: str, validators: Mapping[str, str], accept: str
+        self, requester: Requester, listing: Listing, path: str, more: str, validators: Mapping[str, str], accept: str
     ) -> Response:
         query = f"{more}limit={LIMIT}" + (f"&{listing.query}" if listing.query else "")
         url = f"{self._base_url}{path}?{query}"
         try:
-            with typed(typed_origin(self._base_url)):  # whoever runs this says where Reddit is asked
-                response = self._http.get(url, headers=validators, max_bytes=FEED_MAX_BYTES, accept=accept)
+            response = self._http.get(
+                url, requester=requester, headers=validators, max_bytes=FEED_MAX_BYTES, accept=accept
+            )
         except StatusRefusedError as error:
             reason = _reason(error)
             if reason is not None:
                 raise _refused(listing, reason) from error
-            self._raise_pace(source, listing, error, accept)
+            self._raise_pace(requester, listing, error, accept)
             raise
         except StatusTransientError as error:
             error.answer = replace(error.answer, url=self._as_reddit(error.answer.url, listing))
-            self._raise_pace(source, listing, error, accept)
+            self._raise_pace(requester, listing, error, accept)
             raise
-        self._pace.answered(listing.url, who=source.id, form=_FORMS[accept])
+        self._pace.answered(listing.url, who=requester.id, form=_FORMS[accept])
         if urlsplit(response.url).path.startswith("/subreddits/search"):
             raise _refused(listing, "not_found")
         # Where Reddit leads on its own site is no new address of the source.
@@ -162,10 +154,10 @@ class RedditFetcher:
         return replace(response, url=answered, requested_url=listing.url, redirects=())
 
     def _raise_pace(
-        self, source: Source, listing: Listing, error: StatusRefusedError | StatusTransientError, accept: str
+        self, requester: Requester, listing: Listing, error: StatusRefusedError | StatusTransientError, accept: str
     ) -> None:
         """Raise ``HostBusyError`` where a refusal means Reddit's pace."""
-        busy = self._pace.refused(listing.url, who=source.id, form=_FORMS[accept]) if may_mean_pace(error) else None
+        busy = self._pace.refused(listing.url, who=requester.id, form=_FORMS[accept]) if may_mean_pace(error) else None
         if busy is not None:
             raise busy from error
 

@@ -5,26 +5,28 @@ as the source's ``feed_url``; when that is gone the page is asked once more.
 """
 
 from collections.abc import Mapping
-from typing import ClassVar, Protocol
+from dataclasses import dataclass
+from typing import ClassVar
 
 from siftline.fetch.feed.feeds import NotAFeedError
-from siftline.fetch.kinds.feed_fetcher import ACCEPT, FEED_MAX_BYTES, FeedFetcher, PageInsteadError, Reader
+from siftline.fetch.kinds.feed_fetcher import ACCEPT, FEED_MAX_BYTES, FeedFetcher, PageInsteadError
 from siftline.fetch.kinds.feed_locations import (
-    Discovered,
     NoFeedFoundError,
     SeveralFeedsError,
     guesses,
     is_page,
     known_feed,
 )
-from siftline.fetch.kinds.fetcher import Fetched, Found, Http
+from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.fetcher import Fetched, Found
+from siftline.fetch.kinds.page_reader import PageReader
 from siftline.fetch.poll.health_store import Source
 from siftline.fetch.poll.redirects import strayed
 from siftline.kit.clock import Clock
 from siftline.kit.errors import NotTriedError, PermanentError, TransientError
 from siftline.net.blocks import BLOCKED, BlockedBySiteError, is_block
-from siftline.net.http import Response
 from siftline.net.http_errors import StatusRefusedError, StatusTransientError
+from siftline.net.http_model import Http, Requester, Response
 from siftline.net.pacing import Pacing
 from siftline.net.urls import canonical_url
 
@@ -44,12 +46,11 @@ class SearchInterruptedError(TransientError):
     code = "search_interrupted"
 
 
-class Pages(Protocol):
-    """Reads pages."""
-
-    def feeds(self, body: bytes, *, url: str, content_type: str = "") -> Discovered:
-        """Return the feeds that a page names."""
-        ...
+@dataclass(frozen=True, slots=True)
+class _Poll:
+    source: Source
+    requester: Requester
+    until_s: float
 
 
 class SiteFetcher:
@@ -64,8 +65,8 @@ class SiteFetcher:
         self,
         feeds: FeedFetcher,
         searching: Http,
-        reader: Reader,
-        pages: Pages,
+        reader: FeedReader,
+        pages: PageReader,
         pace: Pacing,
         clock: Clock,
     ) -> None:
@@ -76,80 +77,81 @@ class SiteFetcher:
         self._pace = pace
         self._clock = clock
 
-    def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched | Found:
+    def fetch(self, source: Source, validators: Mapping[str, str], requester: Requester) -> Fetched | Found:
         """Return the feed, or where it is.
 
         Raises the errors of the HTTP client and of the readers, ``SeveralFeedsError``, ``NoFeedFoundError`` and
         ``BlockedBySiteError``; of a source that had a feed before what was wrong with that.
         """
-        until_s = self._clock.monotonic() + SEARCH_S
+        poll = _Poll(source, requester, self._clock.monotonic() + SEARCH_S)
         known = None if source.feed_url else known_feed(source.url)
         if known is not None:
             return Found(known)
         try:
-            return self._feeds.fetch(source, validators)
+            return self._feeds.fetch(source, validators, requester)
         except PageInsteadError as error:
             if strayed(source, error):
                 raise  # what stands there now is another's page: the feed is where it had moved to
             if source.feed_url is None:
-                return self._of_page(source, error, until_s)
-            return self._again(source, error, until_s)
+                return self._of_page(poll, error)
+            return self._again(poll, error)
         except (NotAFeedError, StatusRefusedError) as error:
             refused = isinstance(error, StatusRefusedError) and error.status not in _GONE
             if source.feed_url is None or refused or strayed(source, error):
                 raise
-            return self._again(source, error, until_s)
+            return self._again(poll, error)
 
-    def _of_page(self, source: Source, error: PageInsteadError, until_s: float) -> Found:
+    def _of_page(self, poll: _Poll, error: PageInsteadError) -> Found:
         try:
-            return Found(self._feed_of(source, error.response, until_s))
+            return Found(self._feed_of(poll, error.response))
         except (SeveralFeedsError, NoFeedFoundError):
             if is_block(error.response.body.decode("utf-8", "replace"), error.response.headers):
                 raise BlockedBySiteError(BLOCKED) from None
-            if source.imported_at is None:
+            if poll.source.imported_at is None:
                 raise
             raise error from None  # it was a feed before, and may be one again
 
-    def _again(self, source: Source, error: PermanentError, until_s: float) -> Found:
+    def _again(self, poll: _Poll, error: PermanentError) -> Found:
         """Ask the page once more for its feed, now that the one it had named is gone. Raises ``error`` in vain."""
-        if self._clock.monotonic() >= until_s:
+        if self._clock.monotonic() >= poll.until_s:
             raise error
         try:
-            response = self._get(source, source.url)
+            response = self._get(poll, poll.source.url)
             if is_page(response.body, response.content_type):
-                return Found(self._feed_of(source, response, until_s))
+                return Found(self._feed_of(poll, response))
             if self._holds_feed(response):
-                return Found(source.url)
+                return Found(poll.source.url)
         except PermanentError as vain:
             raise error from vain
         raise error
 
-    def _feed_of(self, source: Source, response: Response, until_s: float) -> str:
+    def _feed_of(self, poll: _Poll, response: Response) -> str:
         """Return the feed of a page, which is another one than the source had before."""
+        source = poll.source
         content_type = response.headers.get("content-type", "")
         discovered = self._pages.feeds(response.body, url=response.url, content_type=content_type)
         first = discovered.candidates[0].url if discovered.clear else None
         if first is not None and (source.feed_url is None or canonical_url(first) != canonical_url(source.feed_url)):
-            if discovered.announced or self._try(source, first, until_s):
+            if discovered.announced or self._try(poll, first):
                 return first
         elif len(discovered.candidates) > 1:
             raise SeveralFeedsError(discovered.candidates)
-        guessed = self._guessed(source, response.url, until_s) if source.imported_at is None else None
+        guessed = self._guessed(poll, response.url) if source.imported_at is None else None
         if guessed is not None:
             return guessed
         if discovered.announced and not discovered.clear:
             raise SeveralFeedsError(discovered.candidates)
         raise NoFeedFoundError
 
-    def _guessed(self, source: Source, page_url: str, until_s: float) -> str | None:
-        return next((url for url in guesses(page_url, GUESSES_MAX) if self._try(source, url, until_s)), None)
+    def _guessed(self, poll: _Poll, page_url: str) -> str | None:
+        return next((url for url in guesses(page_url, GUESSES_MAX) if self._try(poll, url)), None)
 
-    def _try(self, source: Source, url: str, until_s: float) -> bool:
+    def _try(self, poll: _Poll, url: str) -> bool:
         """Return whether there is a feed; raises where the server, or its pace, asks for patience."""
-        if self._clock.monotonic() >= until_s:
+        if self._clock.monotonic() >= poll.until_s:
             return False
         try:
-            return self._holds_feed(self._get(source, url))
+            return self._holds_feed(self._get(poll, url))
         except PermanentError:
             return False
         except TransientError as error:
@@ -164,13 +166,13 @@ class SiteFetcher:
         self._reader.read(response.body, url=response.url, content_type=response.headers.get("content-type", ""))
         return True
 
-    def _get(self, source: Source, url: str) -> Response:
+    def _get(self, poll: _Poll, url: str) -> Response:
         """Ask in the host's pace, as for every request.
 
         A search has no turn of its own to wait for: it would begin with the page, and wait again, for ever.
         """
         try:
-            with self._pace.asking(url, who=source.id):
-                return self._searching.get(url, max_bytes=FEED_MAX_BYTES, accept=ACCEPT)
+            with self._pace.asking(url, poll.requester) as admitted:
+                return self._searching.get(url, requester=admitted, max_bytes=FEED_MAX_BYTES, accept=ACCEPT)
         except NotTriedError as error:
             raise SearchInterruptedError(error.detail) from error

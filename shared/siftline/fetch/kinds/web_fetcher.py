@@ -2,24 +2,17 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
-from siftline.fetch.feed.feeds import Feed
-from siftline.fetch.kinds.fetcher import Fetched, Http, unmodified
+from siftline.fetch.kinds.fetcher import Fetched, unmodified
+from siftline.fetch.kinds.page_reader import PageReader
 from siftline.fetch.poll.health_store import Source
 from siftline.kit.clock import Clock
+from siftline.net.http_model import Http, Requester
 
 _ACCEPT = "text/html, application/xhtml+xml;q=0.9, */*;q=0.1"
 PAGE_MAX_BYTES = 5_000_000
 """A larger page of links is not read: it would be parsed whole."""
-
-
-class Pages(Protocol):
-    """Reads pages."""
-
-    def links(self, body: bytes, *, url: str, content_type: str = "", selector: str | None = None) -> Feed:
-        """Return the articles that a page links to."""
-        ...
 
 
 class WebFetcher:
@@ -27,17 +20,19 @@ class WebFetcher:
 
     tells_pace: ClassVar[bool] = False
 
-    def __init__(self, http: Http, pages: Pages, clock: Clock) -> None:
+    def __init__(self, http: Http, pages: PageReader, clock: Clock) -> None:
         self._http = http
         self._pages = pages
         self._clock = clock
 
-    def fetch(self, source: Source, validators: Mapping[str, str]) -> Fetched:
+    def fetch(self, source: Source, validators: Mapping[str, str], requester: Requester) -> Fetched:
         """Return the links as a feed.
 
         Raises the errors of the HTTP client and of the page reader, ``NoLinksFoundError`` and ``InvalidSelectorError``.
         """
-        response = self._http.get(source.polled_url, headers=validators, max_bytes=PAGE_MAX_BYTES, accept=_ACCEPT)
+        response = self._http.get(
+            source.polled_url, requester=requester, headers=validators, max_bytes=PAGE_MAX_BYTES, accept=_ACCEPT
+        )
         if response.status == 304:
             return unmodified(response, validators, self._clock)
         feed = self._pages.links(

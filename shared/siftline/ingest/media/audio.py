@@ -1,28 +1,17 @@
 """Fetches the sound of a video or audio, as an audio model takes it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 from urllib.parse import urlsplit
-from uuid import UUID
 
 from siftline.ingest.media.media import Media, TranscriptState
 from siftline.ingest.media.transcription import MEDIA_TYPES
 from siftline.kit.errors import PermanentError
-from siftline.net.http import Response
 from siftline.net.http_errors import StatusTransientError, TooLargeError
+from siftline.net.http_model import Http, Requester
 from siftline.net.pacing import Pacing
 
 _ACCEPT = "audio/*, video/mp4;q=0.5, */*;q=0.1"
 _ENDINGS = {"mp3", "mp4", "mpeg", "mpga", "m4a", "wav", "ogg", "oga", "flac", "webm"}
-
-
-class Http(Protocol):
-    """Fetches a file (``siftline.net.http.HttpClient``)."""
-
-    def get(self, url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int, accept: str) -> Response:
-        """Return the whole answer. Raises ``TransientError`` and ``PermanentError``."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +30,13 @@ class AudioFiles:
         self._pace = pace
         self._max_bytes = max_bytes
 
-    def fetch(self, media: Media, *, who: UUID) -> Audio | TranscriptState:
+    def fetch(self, media: Media, requester: Requester) -> Audio | TranscriptState:
         """Return the file, or the state that says why it cannot be had. Raises ``TransientError``."""
         if media.url is None:
             return TranscriptState.NONE
         try:
-            with self._pace.asking(media.url, who=who):
-                answer = self._http.get(media.url, max_bytes=self._max_bytes, accept=_ACCEPT)
+            with self._pace.asking(media.url, requester) as admitted:
+                answer = self._http.get(media.url, requester=admitted, max_bytes=self._max_bytes, accept=_ACCEPT)
         except StatusTransientError as error:
             self._pace.told(media.url, error)
             raise

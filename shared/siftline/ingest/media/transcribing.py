@@ -31,7 +31,7 @@ from siftline.kit.log import logger
 from siftline.models import spending_store
 from siftline.models.paid_call import NotAskedError, PaidCalls
 from siftline.models.spending_store import Caps
-from siftline.net.http_typed import typed
+from siftline.net.http_model import Requester
 
 FLOOR_BPS = 32_000
 """Bits a second at which the length of a file is guessed, to set its cost aside: low, so that it is rather too much."""
@@ -107,8 +107,7 @@ class TranscribeContent:
         media = Media.of(content.media) or Media()
         if media.state in GOT:
             return Done(result={"transcript": media.state})
-        with typed(content.typed_origin):
-            found = self._found(job, content, media)
+        found = self._found(job, content, media)
         words = found.words
         state = words.state.value if words.state is not None else None
         _log.info("transcript_looked_for", content_id=str(content.id), job_id=str(job.id), transcript_state=state)
@@ -131,19 +130,20 @@ class TranscribeContent:
             media_store.write_state(connection, job.subject_id, error.state)
 
     def _found(self, job: ClaimedJob, content: StoredMedia, media: Media) -> _Found:
-        found = _Found(self._written(job, content, media))
+        requester = job.requester(content.typed_origin)
+        found = _Found(self._written(job, content, media, requester))
         if found.words.text or self._model is None or media.url is None:
             return found
-        generated = self._generated(job, content, media, self._model)
+        generated = self._generated(job, content, media, requester, self._model)
         return found if generated.words.state is TranscriptState.NONE and not generated.settle else generated
 
-    def _written(self, job: ClaimedJob, content: StoredMedia, media: Media) -> Words:
+    def _written(self, job: ClaimedJob, content: StoredMedia, media: Media, requester: Requester) -> Words:
         """Look where the words stand in writing; raises as long as it is worth asking again."""
         id_ = video_id(content.url)
         if id_ is not None:
-            words, _ = self._transcripts.of_youtube(id_, who=content.id, facts=False)
+            words, _ = self._transcripts.of_youtube(id_, requester, facts=False)
         else:
-            words = self._transcripts.of_tracks(media, language=content.lang, who=content.id)
+            words = self._transcripts.of_tracks(media, requester, language=content.lang)
         if not words.later:
             return words
         if words.state is None:
@@ -160,11 +160,13 @@ class TranscribeContent:
             )
         return words
 
-    def _generated(self, job: ClaimedJob, content: StoredMedia, media: Media, model: AudioModel) -> _Found:
+    def _generated(
+        self, job: ClaimedJob, content: StoredMedia, media: Media, requester: Requester, model: AudioModel
+    ) -> _Found:
         """Have the words made of the sound, within the limits of size, length and money."""
         if media.duration_s is not None and media.duration_s > self._costs.max_s:
             return _Found(Words(TranscriptState.TOO_LONG))
-        audio = self._files.fetch(media, who=content.id)
+        audio = self._files.fetch(media, requester)
         if isinstance(audio, TranscriptState):
             return _Found(Words(audio))
         seconds = max(media.duration_s or 0.0, len(audio.body) * 8 / FLOOR_BPS)

@@ -9,16 +9,15 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
-from uuid import UUID
 
 from siftline.ingest.media.media import Media, TranscriptState, Words
-from siftline.ingest.media.youtube import CAPTIONS_MAX_BYTES, HOME, Video
-from siftline.ingest.readings import EntryText, Track
+from siftline.ingest.media.youtube import CAPTIONS_MAX_BYTES, HOME, Video, YouTube
+from siftline.ingest.page_child import PageReader
+from siftline.ingest.readings import Track
 from siftline.kit.clock import Clock
 from siftline.kit.errors import PermanentError, TransientError
-from siftline.net.http import Response
 from siftline.net.http_errors import StatusRefusedError, StatusTransientError
+from siftline.net.http_model import Http, Requester
 from siftline.net.pacing import Pacing
 
 _ACCEPT = "text/vtt, application/ttml+xml, application/x-subrip, application/json, text/plain, text/html, */*;q=0.1"
@@ -33,30 +32,6 @@ _FORMS = ("vtt", "srt", "subrip", "ttml", "xml", "json", "html", "plain")
 """Parts of media types, best first: those that say when something is said tell paragraphs apart."""
 
 
-class Http(Protocol):
-    """Fetches a track (``siftline.net.http.HttpClient``)."""
-
-    def get(self, url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int, accept: str) -> Response:
-        """Return the whole answer. Raises ``TransientError`` and ``PermanentError``."""
-        ...
-
-
-class Reader(Protocol):
-    """Reads caption files (``siftline.ingest.page_child.PageReader``)."""
-
-    def captions(self, body: bytes, content_type: str) -> EntryText:
-        """Return the words of a caption file. Raises ``PermanentError`` and ``TransientError``."""
-        ...
-
-
-class VideoSource(Protocol):
-    """Knows videos by their id (``siftline.ingest.media.youtube.YouTube``)."""
-
-    def video(self, id_: str, *, facts: bool = True) -> Video:
-        """Return what can be had of a video."""
-        ...
-
-
 class Transcripts:
     """Looks for the words of videos and audio. Thread-safe.
 
@@ -66,8 +41,8 @@ class Transcripts:
     def __init__(
         self,
         http: Http,
-        reader: Reader,
-        youtube: VideoSource,
+        reader: PageReader,
+        youtube: YouTube,
         pace: Pacing,
         *,
         clock: Clock,
@@ -80,10 +55,10 @@ class Transcripts:
         self._media_s = media_s
         self._clock = clock
 
-    def of_tracks(self, media: Media, *, language: str | None, who: UUID) -> Words:
+    def of_tracks(self, media: Media, requester: Requester, *, language: str | None) -> Words:
         """Return the words of the first of the tracks that has any: of the page's, then of the feed's.
 
-        ``language`` is the content's own, ``who`` the content: each host is asked when its turn comes.
+        ``language`` is the content's own; each host is asked when its turn comes.
         """
         until_s = self._clock.monotonic() + self._media_s
         outcome = Words(TranscriptState.NONE)
@@ -92,16 +67,16 @@ class Transcripts:
         for track, state in tried[:_TRACKS_TRIED_MAX]:
             if self._clock.monotonic() >= until_s:
                 return Words(None, source=track.url)
-            words = self._track(track, state, who)
+            words = self._track(track, state, requester)
             if words.text:
                 return words
             outcome = words if words.later else outcome
         return outcome
 
-    def of_youtube(self, id_: str, *, who: UUID, facts: bool = True) -> tuple[Words, Video]:
+    def of_youtube(self, id_: str, requester: Requester, *, facts: bool = True) -> tuple[Words, Video]:
         """Return the words of a video, and what else is known of it. Raises ``HostBusyError``."""
-        with self._pace.asking(HOME, who=who):
-            video = self._youtube.video(id_, facts=facts)
+        with self._pace.asking(HOME, requester) as admitted:
+            video = self._youtube.video(id_, admitted, facts=facts)
         if video.refusal is not None:
             self._pace.told(HOME, video.refusal)
         words = video.words
@@ -132,10 +107,10 @@ class Transcripts:
             return replace(found, state=TranscriptState.NONE)
         return replace(found, text=read.text, word_count=read.word_count)
 
-    def _track(self, track: Track, state: TranscriptState, who: UUID) -> Words:
+    def _track(self, track: Track, state: TranscriptState, requester: Requester) -> Words:
         try:
-            with self._pace.asking(track.url, who=who):
-                answer = self._http.get(track.url, max_bytes=CAPTIONS_MAX_BYTES, accept=_ACCEPT)
+            with self._pace.asking(track.url, requester) as admitted:
+                answer = self._http.get(track.url, requester=admitted, max_bytes=CAPTIONS_MAX_BYTES, accept=_ACCEPT)
             named = answer.headers.get("content-type", "") or track.media_type or ""
             return self._read(answer.body, named, Words(state, language=track.language, source=track.url))
         except (StatusRefusedError, StatusTransientError) as error:

@@ -7,15 +7,15 @@ itself is not for us (``private``). The library's error classes say which.
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from siftline.ingest.media.media import TranscriptState, Words
 from siftline.kit.errors import PermanentError, SiftlineError, TransientError
-from siftline.net.http import Response
 from siftline.net.http_errors import StatusTransientError
+from siftline.net.http_model import Http, Requester, Response
 
 if TYPE_CHECKING:
     from youtube_transcript_api import Transcript
@@ -31,20 +31,6 @@ _FOLDERS = frozenset({"shorts", "live", "embed", "v"})
 _OEMBED_MAX_BYTES = 65_536
 CAPTIONS_MAX_BYTES = 5_000_000
 """A larger caption file, or answer of YouTube's, is not read: hours of speech have less."""
-
-
-class Http(Protocol):
-    """Asks YouTube (``siftline.net.http.HttpClient``)."""
-
-    def get(self, url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int) -> Response:
-        """Return the whole answer."""
-        ...
-
-    def post(
-        self, url: str, *, body: bytes, headers: Mapping[str, str] | None = None, max_bytes: int, repeatable: bool
-    ) -> Response:
-        """Return the whole answer to a body that was sent."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +83,7 @@ class YouTube:
     def __init__(self, http: Http) -> None:
         self._http = http
 
-    def video(self, id_: str, *, facts: bool = True) -> Video:
+    def video(self, id_: str, requester: Requester, *, facts: bool = True) -> Video:
         """Return what can be had of a video; with ``facts`` its title and channel are asked for where captions fail.
 
         Never raises for what YouTube or the network does: ``words.state`` says what came of it.
@@ -105,7 +91,7 @@ class YouTube:
         # Loaded with the first video, as the library itself: few contents are one.
         from siftline.ingest.media.youtube_session import SafeAdapter  # noqa: PLC0415 - as said
 
-        adapter = SafeAdapter(self._http, max_bytes=CAPTIONS_MAX_BYTES)
+        adapter = SafeAdapter(self._http, requester, max_bytes=CAPTIONS_MAX_BYTES)
         try:
             words, segments = self._captions(id_, adapter)
         except TransientError as error:
@@ -115,7 +101,7 @@ class YouTube:
         told = adapter.facts.get("videoDetails")
         details = told if isinstance(told, dict) else {}
         if facts and not details.get("title"):
-            details = {**details, **self._oembed(id_)}
+            details = {**details, **self._oembed(id_, requester)}
         return Video(
             words,
             segments,
@@ -149,9 +135,10 @@ class YouTube:
         segments = tuple(Segment(one.text, one.start, one.start + one.duration) for one in shown)
         return Words(TranscriptState.YOUTUBE, language=track.language_code, source=WATCH.format(id_)), segments
 
-    def _oembed(self, id_: str) -> dict[str, Any]:
+    def _oembed(self, id_: str, requester: Requester) -> dict[str, Any]:
         try:
-            answer = self._http.get(_OEMBED.format(quote(WATCH.format(id_), safe="")), max_bytes=_OEMBED_MAX_BYTES)
+            url = _OEMBED.format(quote(WATCH.format(id_), safe=""))
+            answer = self._http.get(url, requester=requester, max_bytes=_OEMBED_MAX_BYTES)
             told = json.loads(answer.body)
         except (SiftlineError, ValueError):
             return {}

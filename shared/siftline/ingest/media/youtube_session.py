@@ -6,17 +6,14 @@ of it is resolved once, checked and pinned as all that goes out (``siftline.net.
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import requests  # noqa: TID251  -- youtube-transcript-api takes no other client; no connection is opened by requests
 from requests.adapters import BaseAdapter  # noqa: TID251  -- as above
 from requests.structures import CaseInsensitiveDict  # noqa: TID251  -- as above
 
-from siftline.net.http import Response
 from siftline.net.http_errors import StatusRefusedError, StatusTransientError
-
-if TYPE_CHECKING:
-    from siftline.ingest.media.youtube import Http
+from siftline.net.http_model import Http, Requester, Response
 
 _OURS = frozenset({"accept", "accept-encoding", "connection", "content-length", "host", "user-agent"})
 
@@ -27,9 +24,10 @@ class SafeAdapter(BaseAdapter):
     A status that the client raises for becomes an answer of that status; its other errors pass through to the caller.
     """
 
-    def __init__(self, http: "Http", *, max_bytes: int) -> None:
+    def __init__(self, http: Http, requester: Requester, *, max_bytes: int) -> None:
         super().__init__()
         self._http = http
+        self._requester = requester
         self._max_bytes = max_bytes
         self.page: Response | None = None
         """The newest answer that is a page."""
@@ -48,9 +46,16 @@ class SafeAdapter(BaseAdapter):
             if request.method == "POST":
                 body = request.body
                 raw = body.encode() if isinstance(body, str) else body if isinstance(body, bytes) else b""
-                answer = self._http.post(url, body=raw, headers=headers, max_bytes=self._max_bytes, repeatable=True)
+                answer = self._http.post(
+                    url,
+                    body=raw,
+                    requester=self._requester,
+                    headers=headers,
+                    max_bytes=self._max_bytes,
+                    repeatable=True,
+                )
             else:
-                answer = self._http.get(url, headers=headers, max_bytes=self._max_bytes)
+                answer = self._http.get(url, requester=self._requester, headers=headers, max_bytes=self._max_bytes)
         except (StatusRefusedError, StatusTransientError) as error:
             self.refusal = error if isinstance(error, StatusTransientError) else None
             return self._answered(request, error.status, error.answer.headers, error.answer.body_start, url)

@@ -1,4 +1,4 @@
-"""The places that one owner's hosts have for requests in work, in a real database under simulated time."""
+"""The concurrency slots that one owner's hosts have for requests in work, in a real database under simulated time."""
 
 import threading
 import time as real
@@ -6,14 +6,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
-from uuid import UUID
 
 import pytest
 
 from siftline.kit.db import Database, DatabaseUnavailableError
 from siftline.kit.ids import new_id
-from siftline.net import http_turns
-from siftline.net.lanes import in_lane
+from siftline.net.http_model import RateLimiter, Requester
 from siftline.net.pacing import HostBusyError, Pace
 from siftline.settings.functions import PacingSettings
 from tests.polling import rows
@@ -28,10 +26,10 @@ def pace(time: SimulatedTime, database: Database) -> Callable[..., Pace]:
     return lambda **settings: Pace(database, PacingSettings(**{**FAST, **settings}), time, time.sleep, wait_s=0.0)
 
 
-def wait_s(pace: Pace, url: str = URL, who: UUID | None = None) -> float:
+def wait_s(pace: Pace, url: str = URL, requester: Requester | None = None) -> float:
     """Ask, and be answered at once; returns the seconds until the turn, 0 for who was let through."""
     try:
-        with pace.asking(url, who=who or new_id()):
+        with pace.asking(url, requester or Requester()):
             return 0.0
     except HostBusyError as error:
         return round(error.retry_after_s or 0.0, 3)
@@ -39,16 +37,19 @@ def wait_s(pace: Pace, url: str = URL, who: UUID | None = None) -> float:
 
 def redirected(pace: Pace, url: str, target: str) -> None:
     """Ask, and be sent on."""
-    with pace.asking(url, who=new_id()):
-        turns = http_turns.current()
-        assert turns is not None
-        turns.onward(target)
+    with pace.asking(url, Requester()) as admitted:
+        limiter(admitted).onward(target)
 
 
-def holding(stack: ExitStack, pace: Pace, *urls: str) -> None:
+def limiter(admitted: Requester) -> RateLimiter:
+    assert admitted.rate_limiter is not None
+    return admitted.rate_limiter
+
+
+def holding(stack: ExitStack, pace: Pace, *urls: str, queue: str = "any") -> None:
     """Ask, and wait for answers until the stack is left."""
     for url in urls:
-        stack.enter_context(pace.asking(url, who=new_id()))
+        stack.enter_context(pace.asking(url, Requester(queue=queue)))
 
 
 class TestCap:
@@ -70,14 +71,13 @@ class TestCap:
             assert wait_s(pace(), "https://[2606:4700::3]/") > 0
             assert wait_s(pace(), "https://[2606:4700:0:1::3]/") == 0
 
-    def test_work_of_each_queue_has_places_of_its_own(self, pace: Callable[..., Pace]) -> None:
+    def test_work_of_each_queue_has_slots_of_its_own(self, pace: Callable[..., Pace]) -> None:
         with ExitStack() as stack:
             for queue in ("content-background", "content-processing", "fetch"):
-                with in_lane(queue):
-                    holding(stack, pace(), URL, URL)
-                    assert wait_s(pace()) > 0
+                holding(stack, pace(), URL, URL, queue=queue)
+                assert wait_s(pace(), requester=Requester(queue=queue)) > 0
 
-    def test_never_more_under_sixteen_threads_than_there_are_places(self, pace: Callable[..., Pace]) -> None:
+    def test_never_more_under_sixteen_threads_than_there_are_slots(self, pace: Callable[..., Pace]) -> None:
         lock, in_work, most, let_through = threading.Lock(), 0, 0, 0
         asker = pace(host_at_once=3)
 
@@ -85,7 +85,7 @@ class TestCap:
             nonlocal in_work, most, let_through
             for turn in range(30):
                 try:
-                    with asker.asking(f"https://{number}.{turn}.example.org/", who=new_id()):
+                    with asker.asking(f"https://{number}.{turn}.example.org/", Requester()):
                         with lock:
                             in_work += 1
                             let_through += 1
@@ -101,20 +101,18 @@ class TestCap:
         assert 0 < most <= 3  # how many meet is the scheduler's; more must not
         assert let_through > 3
 
-    def test_who_holds_a_place_keeps_it_for_redirects_and_repeats(self, pace: Callable[..., Pace]) -> None:
+    def test_who_holds_a_slot_keeps_it_for_redirects_and_repeats(self, pace: Callable[..., Pace]) -> None:
         with ExitStack() as stack:
             holding(stack, pace(), URL)
-            holding(stack, pace(), URL)
-            turns = http_turns.current()
-            assert turns is not None
-            turns.onward("https://www.example.org/moved")
-            assert turns.again(URL)
-            turns.onward("https://other.example/")
+            given = limiter(stack.enter_context(pace().asking(URL, Requester())))
+            given.onward("https://www.example.org/moved")
+            assert given.again(URL)
+            given.onward("https://other.example/")
             holding(stack, pace(), "https://other.example/")
             assert wait_s(pace(), "https://other.example/") > 0
         assert [wait_s(pace()), wait_s(pace(), "https://other.example/")] == [0, 0]
 
-    def test_a_redirect_to_a_host_without_a_place_is_put_off_and_gives_back_what_it_has(
+    def test_a_redirect_to_a_host_without_a_slot_is_put_off_and_gives_back_what_it_has(
         self, pace: Callable[..., Pace]
     ) -> None:
         asker = pace(host_at_once=1)
@@ -124,24 +122,24 @@ class TestCap:
                 redirected(asker, "https://short.example/", URL)
             assert wait_s(asker, "https://short.example/") == 0
 
-    def test_who_has_a_place_and_no_turn_gives_it_back(self, pace: Callable[..., Pace], database: Database) -> None:
+    def test_who_has_a_slot_and_no_turn_gives_it_back(self, pace: Callable[..., Pace], database: Database) -> None:
         asker = pace(host_requests_per_s=0.1, host_burst=1)
         assert [wait_s(asker), wait_s(asker)] == [0, 10]
         assert rows(database, "select scope from fetch_hosts where in_work <> '{}'") == []
 
 
 class TestLease:
-    def test_a_killed_workers_place_comes_back_after_its_lease(
+    def test_a_killed_workers_slot_comes_back_after_its_lease(
         self, pace: Callable[..., Pace], time: SimulatedTime
     ) -> None:
         asker = pace(host_at_once=1, host_lease_s=60.0)
-        killed = asker.asking(URL, who=new_id())
+        killed = asker.asking(URL, Requester())
         killed.__enter__()  # and never left
         assert wait_s(asker) > 0
         time.sleep(61)
         assert wait_s(asker) == 0
 
-    def test_who_outlives_the_lease_takes_nobodys_place_by_ending(
+    def test_who_outlives_the_lease_takes_nobodys_slot_by_ending(
         self, pace: Callable[..., Pace], time: SimulatedTime
     ) -> None:
         asker = pace(host_at_once=1, host_lease_s=60.0)
@@ -153,11 +151,11 @@ class TestLease:
                 late.close()
                 assert wait_s(asker) > 0
 
-    def test_a_place_that_cannot_be_given_back_costs_the_work_nothing(
+    def test_a_slot_that_cannot_be_given_back_costs_the_work_nothing(
         self, pace: Callable[..., Pace], time: SimulatedTime, database: Database
     ) -> None:
         away = Away(database)
-        with Pace(away, PacingSettings(host_at_once=1), time, time.sleep, wait_s=0.0).asking(URL, who=new_id()):
+        with Pace(away, PacingSettings(host_at_once=1), time, time.sleep, wait_s=0.0).asking(URL, Requester()):
             away.is_away = True
         assert wait_s(pace(host_at_once=1)) > 0
         time.sleep(121)
@@ -165,7 +163,7 @@ class TestLease:
 
 
 class TestLine:
-    def test_those_who_wait_come_back_one_by_one_as_places_are_expected_to_become_free(
+    def test_those_who_wait_come_back_one_by_one_as_slots_are_expected_to_become_free(
         self, pace: Callable[..., Pace], time: SimulatedTime
     ) -> None:
         asker = pace()
@@ -177,18 +175,18 @@ class TestLine:
             time.sleep(10)
             assert [wait_s(asker) for _ in range(5)] == [20, 35, 50, 65, 80]
 
-    def test_a_newcomer_does_not_take_the_place_of_who_is_about_to_come(
+    def test_a_newcomer_does_not_take_the_slot_of_who_is_about_to_come(
         self, pace: Callable[..., Pace], time: SimulatedTime
     ) -> None:
-        asker, first = pace(host_at_once=1), new_id()
+        asker, first = pace(host_at_once=1), Requester()
         with ExitStack() as stack:
             holding(stack, asker, URL)
             time.sleep(4)
-            soon = wait_s(asker, who=first)
+            soon = wait_s(asker, requester=first)
             assert soon == 2
         assert wait_s(asker) > soon
         time.sleep(soon)
-        assert wait_s(asker, who=first) == 0
+        assert wait_s(asker, requester=first) == 0
 
     def test_everybody_is_let_through_in_the_end_and_is_sent_away_a_few_times_at_most(
         self, pace: Callable[..., Pace], time: SimulatedTime
@@ -219,7 +217,7 @@ def work_off(pace: Pace, time: SimulatedTime, *, jobs: int, takes_s: float) -> t
         time.sleep(max(at - time.monotonic(), 0))
         stack = ExitStack()
         try:
-            stack.enter_context(pace.asking(URL, who=who))
+            stack.enter_context(pace.asking(URL, Requester(id=who)))
         except HostBusyError as error:
             sent_away += 1
             due.append((time.monotonic() + float(int((error.retry_after_s or 0.0) + 0.999)), number, who))
