@@ -7,7 +7,6 @@ from typing import Literal
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from psycopg.errors import UniqueViolation
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,7 +15,7 @@ from siftline.api.http.auth import CurrentCaller, lacking, unauthorized
 from siftline.api.http.callers import Caller, Scope
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.http.problems import Fault, conflict, faulty
-from siftline.api.http.routing import BODY_PROBLEMS, answer, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, Resource, answer, route
 from siftline.api.http.shapes import Asked, Changes, Name, Page
 from siftline.api.items.scores import Scores
 from siftline.jobs import deletions
@@ -118,52 +117,33 @@ class Deleting(BaseModel):
     )
 
 
-class MeRoutes:
+class MeRoutes(Resource):
     """``/v1/me``."""
 
     def __init__(self, database: Database, scores: Scores) -> None:
         self._database = database
         self._scores = scores
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.get(
-            "/v1/me",
-            summary="Get your account",
-            operation_id="getMe",
-            responses=responses((200, Me, "Your account")),
-            tags=["me"],
-        )(self.show)
-        router.patch(
-            "/v1/me",
-            summary="Update your account",
-            operation_id="updateMe",
-            responses=responses((200, Me, "Your updated account"), problems=(*BODY_PROBLEMS, 409)),
-            tags=["me"],
-        )(self.change)
-        router.delete(
-            "/v1/me",
-            summary="Delete your account and everything only you have",
-            operation_id="deleteMe",
-            status_code=202,
-            responses=responses((202, Deleting, "Your account is being deleted"), problems=BODY_PROBLEMS),
-            tags=["me"],
-        )(self.delete)
-        router.get(
-            "/v1/me/credits",
-            summary="List your credit ledger",
-            operation_id="listCredits",
-            responses=responses((200, CreditEntries, "A page of the ledger")),
-            tags=["me"],
-        )(self.ledger)
-        return router
-
+    @route(
+        "GET /v1/me",
+        (200, Me, "Your account"),
+        summary="Get your account",
+        operation_id="getMe",
+        tag="me",
+    )
     def show(self, caller: CurrentCaller) -> Me:
         """Show the caller."""
         with self._database.transaction() as connection:
             return self._view(connection, caller)
 
+    @route(
+        "PATCH /v1/me",
+        (200, Me, "Your updated account"),
+        summary="Update your account",
+        operation_id="updateMe",
+        tag="me",
+        problems=(*BODY_PROBLEMS, 409),
+    )
     def change(self, body: ChangeMe, caller: CurrentCaller) -> Me:
         """Change the caller."""
         changes = body.model_dump(include=body.model_fields_set)
@@ -180,6 +160,14 @@ class MeRoutes:
         self._scores.hand_out(scoring)
         return shown
 
+    @route(
+        "DELETE /v1/me",
+        (202, Deleting, "Your account is being deleted"),
+        summary="Delete your account and everything only you have",
+        operation_id="deleteMe",
+        tag="me",
+        problems=BODY_PROBLEMS,
+    )
     def delete(self, body: DeleteMe, caller: CurrentCaller) -> Response[Deleting]:
         """Delete the caller, who says their name to show that they mean it, by a token that may read and write."""
         if Scope.READ not in caller.scopes:
@@ -191,6 +179,13 @@ class MeRoutes:
             deletions.begin(connection, caller.user_id)
         return answer(202, Deleting())
 
+    @route(
+        "GET /v1/me/credits",
+        (200, CreditEntries, "A page of the ledger"),
+        summary="List your credit ledger",
+        operation_id="listCredits",
+        tag="me",
+    )
     def ledger(
         self,
         caller: CurrentCaller,

@@ -5,7 +5,6 @@ from dataclasses import asdict
 from datetime import date, timedelta
 from typing import Annotated, Any
 
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, BeforeValidator, Field
 
@@ -13,7 +12,7 @@ from siftline.api.account import usage_store
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.callers import Scope
 from siftline.api.http.problems import Fault, faulty
-from siftline.api.http.routing import new_router, responses
+from siftline.api.http.routing import Resource, route
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
 
@@ -71,25 +70,20 @@ class Spent(BaseModel):
     analyses: list[CreditsSpent]
 
 
-class UsageRoutes:
+class UsageRoutes(Resource):
     """``/v1/usage``."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.get(
-            "/v1/usage",
-            summary="Get your usage",
-            operation_id="getUsage",
-            responses=responses((200, Spent, "Money and credits")),
-            tags=["me"],
-        )(self.show)
-        return router
-
+    @route(
+        "GET /v1/usage",
+        (200, Spent, "Money and credits"),
+        summary="Get your usage",
+        operation_id="getUsage",
+        tag="me",
+    )
     def show(self, caller: CurrentCaller, since: Since = None, until: Until = None) -> Spent:
         """Show what was spent for the caller; with the scope ``ops``, for everybody."""
         last = until or self._clock.now().date()

@@ -6,7 +6,6 @@ from datetime import datetime
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from pydantic import BaseModel, Field
 
 from siftline.api.clusters import clusters_store
@@ -15,7 +14,7 @@ from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.hand_out import HandOut
 from siftline.api.http.paging import DEFAULT_LIMIT, Limit, Next, decode_rank, encode_rank
 from siftline.api.http.problems import not_found
-from siftline.api.http.routing import BODY_PROBLEMS, answer, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, Resource, answer, route
 from siftline.api.http.shapes import NothingAsked, Page
 from siftline.contracts import JobType, Priority
 from siftline.jobs import jobs_store as jobs
@@ -115,7 +114,7 @@ class Recompute(BaseModel):
     job_id: UUID = Field(examples=[_ID])
 
 
-class ClusterRoutes:
+class ClusterRoutes(Resource):
     """``/v1/clusters``."""
 
     def __init__(self, database: Database, hand_out: HandOut, *, max_attempts: int) -> None:
@@ -123,46 +122,13 @@ class ClusterRoutes:
         self._hand_out = hand_out
         self._max_attempts = max_attempts
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.get(
-            "/v1/clusters",
-            summary="List your clusters",
-            operation_id="listClusters",
-            responses=responses((200, Clusters, "A page of the list")),
-            tags=["clusters"],
-        )(self.browse)
-        router.get(
-            "/v1/clusters/map",
-            summary="Get the map of your clusters",
-            operation_id="getClusterMap",
-            responses=responses((200, Map, "The map")),
-            tags=["clusters"],
-        )(self.show_map)
-        router.get(
-            "/v1/clusters/map.svg",
-            summary="Draw the map of your clusters (SVG)",
-            operation_id="drawClusterMap",
-            responses=responses((200, "image/svg+xml", "The map as SVG, for light and dark backgrounds")),
-            tags=["clusters"],
-        )(self.draw_map)
-        router.get(
-            "/v1/clusters/<cluster_id>",
-            summary="Get a cluster and its items",
-            operation_id="getCluster",
-            responses=responses((200, ClusterDetail, "The cluster"), problems=(404,)),
-            tags=["clusters"],
-        )(self.show)
-        router.post(
-            "/v1/clusters/recompute",
-            summary="Regroup your items now",
-            operation_id="recomputeClusters",
-            responses=responses((202, Recompute, "Your items will be regrouped"), problems=BODY_PROBLEMS),
-            tags=["clusters"],
-        )(self.recompute)
-        return router
-
+    @route(
+        "GET /v1/clusters",
+        (200, Clusters, "A page of the list"),
+        summary="List your clusters",
+        operation_id="listClusters",
+        tag="clusters",
+    )
     def browse(
         self,
         caller: CurrentCaller,
@@ -181,27 +147,13 @@ class ClusterRoutes:
             run=Grouping(**asdict(run)) if run else None,
         )
 
-    def show(
-        self,
-        cluster_id: UUID,
-        caller: CurrentCaller,
-        *,
-        limit: Limit = DEFAULT_LIMIT,
-        next: Next = None,  # noqa: A002  # the parameter's name in the API
-    ) -> ClusterDetail:
-        """Show one cluster."""
-        with self._database.transaction() as connection:
-            cluster = clusters_store.find_cluster(connection, caller.user_id, cluster_id)
-            if cluster is None:
-                raise not_found("cluster")
-            rows = clusters_store.members(connection, caller.user_id, cluster_id, decode_rank(next), limit + 1)
-        shown = rows[:limit]
-        return ClusterDetail(
-            **asdict(cluster),
-            items=[Member(**asdict(row)) for row in shown],
-            next=encode_rank(shown[-1].distance, shown[-1].content_id) if len(rows) > limit else None,
-        )
-
+    @route(
+        "GET /v1/clusters/map",
+        (200, Map, "The map"),
+        summary="Get the map of your clusters",
+        operation_id="getClusterMap",
+        tag="clusters",
+    )
     def show_map(self, caller: CurrentCaller) -> Map:
         """Show the map in numbers."""
         with self._database.transaction() as connection:
@@ -224,6 +176,13 @@ class ClusterRoutes:
             run=Grouping(**asdict(run)) if run else None,
         )
 
+    @route(
+        "GET /v1/clusters/map.svg",
+        (200, "image/svg+xml", "The map as SVG, for light and dark backgrounds"),
+        summary="Draw the map of your clusters (SVG)",
+        operation_id="drawClusterMap",
+        tag="clusters",
+    )
     def draw_map(self, caller: CurrentCaller) -> Response[str]:
         """Draw the map."""
         with self._database.transaction() as connection:
@@ -235,6 +194,43 @@ class ClusterRoutes:
             headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"},
         )
 
+    @route(
+        "GET /v1/clusters/<cluster_id>",
+        (200, ClusterDetail, "The cluster"),
+        summary="Get a cluster and its items",
+        operation_id="getCluster",
+        tag="clusters",
+        problems=(404,),
+    )
+    def show(
+        self,
+        cluster_id: UUID,
+        caller: CurrentCaller,
+        *,
+        limit: Limit = DEFAULT_LIMIT,
+        next: Next = None,  # noqa: A002  # the parameter's name in the API
+    ) -> ClusterDetail:
+        """Show one cluster."""
+        with self._database.transaction() as connection:
+            cluster = clusters_store.find_cluster(connection, caller.user_id, cluster_id)
+            if cluster is None:
+                raise not_found("cluster")
+            rows = clusters_store.members(connection, caller.user_id, cluster_id, decode_rank(next), limit + 1)
+        shown = rows[:limit]
+        return ClusterDetail(
+            **asdict(cluster),
+            items=[Member(**asdict(row)) for row in shown],
+            next=encode_rank(shown[-1].distance, shown[-1].content_id) if len(rows) > limit else None,
+        )
+
+    @route(
+        "POST /v1/clusters/recompute",
+        (202, Recompute, "Your items will be regrouped"),
+        summary="Regroup your items now",
+        operation_id="recomputeClusters",
+        tag="clusters",
+        problems=BODY_PROBLEMS,
+    )
     def recompute(
         self,
         caller: CurrentCaller,

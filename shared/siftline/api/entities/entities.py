@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
 
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field
 
@@ -15,7 +14,7 @@ from siftline.api.entities.held_entities_store import EntityRow
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, decode_rank, encode_rank, page
 from siftline.api.http.problems import not_found
-from siftline.api.http.routing import new_router, responses
+from siftline.api.http.routing import Resource, route
 from siftline.api.http.shapes import Cause, Page
 from siftline.kit.db import Database
 
@@ -77,31 +76,19 @@ class EntityDetail(Page):
     items: list[Naming]
 
 
-class EntityRoutes:
+class EntityRoutes(Resource):
     """``/v1/entities``."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.get(
-            "/v1/entities",
-            summary="List the entities in your items",
-            operation_id="listEntities",
-            responses=responses((200, Entities, "A page of the list")),
-            tags=["entities"],
-        )(self.browse)
-        router.get(
-            "/v1/entities/<entity_id>",
-            summary="Get an entity and the items that mention it",
-            operation_id="getEntity",
-            responses=responses((200, EntityDetail, "The entity"), problems=(404,)),
-            tags=["entities"],
-        )(self.show)
-        return router
-
+    @route(
+        "GET /v1/entities",
+        (200, Entities, "A page of the list"),
+        summary="List the entities in your items",
+        operation_id="listEntities",
+        tag="entities",
+    )
     def browse(
         self,
         caller: CurrentCaller,
@@ -121,6 +108,14 @@ class EntityRoutes:
             next=encode_rank(shown[-1].items, shown[-1].id) if len(rows) > limit else None,
         )
 
+    @route(
+        "GET /v1/entities/<entity_id>",
+        (200, EntityDetail, "The entity"),
+        summary="Get an entity and the items that mention it",
+        operation_id="getEntity",
+        tag="entities",
+        problems=(404,),
+    )
     def show(
         self,
         entity_id: str,

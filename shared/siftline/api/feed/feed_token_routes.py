@@ -5,7 +5,6 @@ from enum import StrEnum
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from pydantic import BaseModel, ConfigDict, Field
 
 from siftline.api.account.lineage_store import hold_parent
@@ -15,7 +14,7 @@ from siftline.api.http.bearer import new_feed_token, token_sha256
 from siftline.api.http.callers import Scope
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.http.problems import conflict, not_found
-from siftline.api.http.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, Resource, answer, route
 from siftline.api.http.shapes import Asked, Name, Page
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
@@ -30,9 +29,6 @@ class FeedKind(StrEnum):
 
     FEED = "feed"
     EDITIONS = "editions"
-
-
-PATHS = {FeedKind.FEED: "/v1/feed.atom", FeedKind.EDITIONS: "/v1/editions.atom"}
 
 
 class MakeFeedToken(Asked):
@@ -72,45 +68,25 @@ class FeedTokens(Page):
 
 def address(public_url: str, kind: FeedKind, token: str) -> str:
     """Return where a feed is read with a token."""
-    return f"{public_url}{PATHS[kind]}?token={token}"
+    return f"{public_url}/v1/{kind}.atom?token={token}"
 
 
-class FeedTokenRoutes:
+class FeedTokenRoutes(Resource):
     """``/v1/feed-tokens``."""
 
     def __init__(self, database: Database, public_url: str) -> None:
         self._database = database
         self._public_url = public_url
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.post(
-            "/v1/feed-tokens",
-            summary="Create a feed token",
-            operation_id="createFeedToken",
-            status_code=201,
-            responses=responses(
-                (201, MadeFeedToken, "Created"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}
-            ),
-            tags=["feed"],
-        )(self.make)
-        router.get(
-            "/v1/feed-tokens",
-            summary="List your feed tokens",
-            operation_id="listFeedTokens",
-            responses=responses((200, FeedTokens, "A page of the list")),
-            tags=["feed"],
-        )(self.browse)
-        router.delete(
-            "/v1/feed-tokens/<feed_token_id>",
-            summary="Revoke a feed token",
-            operation_id="revokeFeedToken",
-            responses=responses(NO_CONTENT, problems=(404,)),
-            tags=["feed"],
-        )(self.revoke)
-        return router
-
+    @route(
+        "POST /v1/feed-tokens",
+        (201, MadeFeedToken, "Created"),
+        summary="Create a feed token",
+        operation_id="createFeedToken",
+        tag="feed",
+        problems=(*BODY_PROBLEMS, 409),
+        located=True,
+    )
     def make(self, body: MakeFeedToken, caller: CurrentCaller) -> Response[MadeFeedToken]:
         """Make a feed token. It reads, so who makes it must be allowed to, and it ends with the token that asks."""
         if Scope.READ not in caller.scopes:
@@ -136,6 +112,13 @@ class FeedTokenRoutes:
         made = MadeFeedToken(**_view(row).model_dump(), token=token, urls=urls)
         return answer(201, made, location=f"/v1/feed-tokens/{row.id}")
 
+    @route(
+        "GET /v1/feed-tokens",
+        (200, FeedTokens, "A page of the list"),
+        summary="List your feed tokens",
+        operation_id="listFeedTokens",
+        tag="feed",
+    )
     def browse(
         self,
         caller: CurrentCaller,
@@ -148,6 +131,14 @@ class FeedTokenRoutes:
         shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id))
         return FeedTokens(items=[_view(row) for row in shown], next=following)
 
+    @route(
+        "DELETE /v1/feed-tokens/<feed_token_id>",
+        NO_CONTENT,
+        summary="Revoke a feed token",
+        operation_id="revokeFeedToken",
+        tag="feed",
+        problems=(404,),
+    )
     def revoke(self, feed_token_id: UUID, caller: CurrentCaller) -> Response[None]:
         """Revoke one of the caller's feed tokens: its addresses answer 404 at once."""
         with self._database.transaction() as connection:

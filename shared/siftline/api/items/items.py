@@ -4,7 +4,6 @@ from typing import Annotated
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from siftline.api.entities import held_entities_store
@@ -22,7 +21,7 @@ from siftline.api.http.filters import (
 )
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, RankCursor, decode, decode_ranked, page
 from siftline.api.http.problems import not_found
-from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, Resource, route
 from siftline.api.items import details_store, items_store, listing_store
 from siftline.api.items.item_models import ChangeItem, ItemDetail, Items, Status
 from siftline.api.items.item_views import detail_of, item_of
@@ -37,47 +36,20 @@ from siftline.kit.db import Connection, Database
 _READ_BY = (JobType.INGEST_CONTENT, JobType.ANALYZE_CONTENT, JobType.TRANSCRIBE_CONTENT)
 
 
-class ItemRoutes:
+class ItemRoutes(Resource):
     """``/v1/items``, but for saving."""
 
     def __init__(self, database: Database, scores: Scores) -> None:
         self._database = database
         self._scores = scores
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        one = "/v1/items/<item_id>"
-        router.get(
-            "/v1/items",
-            summary="List your items",
-            operation_id="listItems",
-            responses=responses((200, Items, "A page of the list")),
-            tags=["items"],
-        )(self.browse)
-        router.get(
-            one,
-            summary="Get an item",
-            operation_id="getItem",
-            responses=responses((200, ItemDetail, "The item"), problems=(404,)),
-            tags=["items"],
-        )(self.show)
-        router.patch(
-            one,
-            summary="Update an item",
-            operation_id="updateItem",
-            responses=responses((200, ItemDetail, "The updated item"), problems=(*BODY_PROBLEMS, 404)),
-            tags=["items"],
-        )(self.change)
-        router.delete(
-            one,
-            summary="Delete an item",
-            operation_id="deleteItem",
-            responses=responses(NO_CONTENT, problems=(404,)),
-            tags=["items"],
-        )(self.delete)
-        return router
-
+    @route(
+        "GET /v1/items",
+        (200, Items, "A page of the list"),
+        summary="List your items",
+        operation_id="listItems",
+        tag="items",
+    )
     def browse(
         self,
         caller: CurrentCaller,
@@ -111,11 +83,27 @@ class ItemRoutes:
         shown, following = page(rows, limit, lambda row: Cursor(row.sort_at, row.id))
         return Items(items=[item_of(row) for row in shown], next=following)
 
+    @route(
+        "GET /v1/items/<item_id>",
+        (200, ItemDetail, "The item"),
+        summary="Get an item",
+        operation_id="getItem",
+        tag="items",
+        problems=(404,),
+    )
     def show(self, item_id: UUID, caller: CurrentCaller) -> ItemDetail:
         """Show one item."""
         with self._database.transaction() as connection:
             return self._detail(connection, caller.user_id, item_id)
 
+    @route(
+        "PATCH /v1/items/<item_id>",
+        (200, ItemDetail, "The updated item"),
+        summary="Update an item",
+        operation_id="updateItem",
+        tag="items",
+        problems=(*BODY_PROBLEMS, 404),
+    )
     def change(self, item_id: UUID, body: ChangeItem, caller: CurrentCaller) -> ItemDetail:
         """Change what is personal about an item."""
         with self._database.transaction() as connection:
@@ -131,6 +119,14 @@ class ItemRoutes:
         self._scores.hand_out(scoring)
         return shown
 
+    @route(
+        "DELETE /v1/items/<item_id>",
+        NO_CONTENT,
+        summary="Delete an item",
+        operation_id="deleteItem",
+        tag="items",
+        problems=(404,),
+    )
     def delete(self, item_id: UUID, caller: CurrentCaller) -> Response[None]:
         """Remove an item from the caller, and its page where nobody else holds it."""
         with self._database.transaction() as connection:

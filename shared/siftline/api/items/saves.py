@@ -7,7 +7,6 @@ from typing import Annotated, Any, Protocol
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Header
 from pydantic import ValidationError
 
@@ -17,7 +16,7 @@ from siftline.api.http.destinations import check_destination
 from siftline.api.http.hand_out import HandOut
 from siftline.api.http.problems import ProblemError, conflict, fault_of
 from siftline.api.http.request_checks import UnstorableEntry
-from siftline.api.http.routing import BODY_PROBLEMS, LOCATION, answer, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, Resource, answer, route
 from siftline.api.http.shapes import Cause
 from siftline.api.items import details_store, items_store
 from siftline.api.items.item_models import BatchAnswer, BatchAnswers, SavedItem, SaveItem, SaveItems, Status
@@ -72,7 +71,10 @@ class SaveUrls(Protocol):
         ...
 
 
-class SaveRoutes:
+_SAVED = (202, SavedItem, "Saved; it will be processed"), (200, SavedItem, "You already have this page")
+
+
+class SaveRoutes(Resource):
     """``POST /v1/items`` and ``POST /v1/items/batch``."""
 
     def __init__(
@@ -85,26 +87,15 @@ class SaveRoutes:
         self._allow_loopback = allow_loopback
         self._at_most = at_most
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        saved = (202, SavedItem, "Saved; it will be processed"), (200, SavedItem, "You already have this page")
-        router.post(
-            "/v1/items",
-            summary="Save a page",
-            operation_id="saveItem",
-            responses=responses(*saved, problems=(*BODY_PROBLEMS, 409), headers={200: LOCATION, 202: LOCATION}),
-            tags=["items"],
-        )(self.save)
-        router.post(
-            "/v1/items/batch",
-            summary="Save up to 500 pages",
-            operation_id="saveItems",
-            responses=responses((200, BatchAnswers, "One result per entry"), problems=BODY_PROBLEMS),
-            tags=["items"],
-        )(self.save_batch)
-        return router
-
+    @route(
+        "POST /v1/items",
+        *_SAVED,
+        summary="Save a page",
+        operation_id="saveItem",
+        tag="items",
+        problems=(*BODY_PROBLEMS, 409),
+        located=True,
+    )
     def save(self, body: SaveItem, caller: CurrentCaller, idempotency_key: _KeyHeader = None) -> Response[SavedItem]:
         """Save a page: nothing is fetched here."""
         url = check_destination(body.url, allow_loopback=self._allow_loopback)
@@ -126,6 +117,14 @@ class SaveRoutes:
         self._hand_out(waiting)
         return answer(202 if created else 200, saved, location=f"/v1/items/{saved.id}")
 
+    @route(
+        "POST /v1/items/batch",
+        (200, BatchAnswers, "One result per entry"),
+        summary="Save up to 500 pages",
+        operation_id="saveItems",
+        tag="items",
+        problems=BODY_PROBLEMS,
+    )
     def save_batch(self, body: SaveItems, caller: CurrentCaller, idempotency_key: _KeyHeader = None) -> BatchAnswers:
         """Save many pages in one transaction; what is wrong with one is found before and costs the others nothing.
 

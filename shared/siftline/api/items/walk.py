@@ -3,13 +3,12 @@
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 
 from siftline.api.account import me_store
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.hand_out import HandOut
 from siftline.api.http.problems import ProblemError, conflict, not_found
-from siftline.api.http.routing import BODY_PROBLEMS, LOCATION, answer, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, Resource, answer, route
 from siftline.api.items import details_store, items_store
 from siftline.api.items.item_models import Reprocess, ReprocessFrom, SavedItem, Status, Step, Timeline
 from siftline.api.items.item_views import error_of, notice_of, undated_of
@@ -21,7 +20,7 @@ from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Database
 
 
-class WalkRoutes:
+class WalkRoutes(Resource):
     """``/v1/items/{item_id}/timeline`` and ``/reprocess``."""
 
     def __init__(self, database: Database, hand_out: HandOut, *, max_attempts: int) -> None:
@@ -29,29 +28,14 @@ class WalkRoutes:
         self._hand_out = hand_out
         self._max_attempts = max_attempts
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.get(
-            "/v1/items/<item_id>/timeline",
-            summary="Get an item's timeline",
-            operation_id="getItemTimeline",
-            responses=responses((200, Timeline, "The timeline"), problems=(404,)),
-            tags=["items"],
-        )(self.timeline)
-        router.post(
-            "/v1/items/<item_id>/reprocess",
-            summary="Reprocess an item",
-            operation_id="reprocessItem",
-            responses=responses(
-                (202, SavedItem, "It will be processed again"),
-                problems=(*BODY_PROBLEMS, 402, 404, 409),
-                headers={202: LOCATION},
-            ),
-            tags=["items"],
-        )(self.reprocess)
-        return router
-
+    @route(
+        "GET /v1/items/<item_id>/timeline",
+        (200, Timeline, "The timeline"),
+        summary="Get an item's timeline",
+        operation_id="getItemTimeline",
+        tag="items",
+        problems=(404,),
+    )
     def timeline(self, item_id: UUID, caller: CurrentCaller) -> Timeline:
         """Show every step, oldest first, and what is waited for now."""
         with self._database.transaction() as connection:
@@ -83,6 +67,15 @@ class WalkRoutes:
             ],
         )
 
+    @route(
+        "POST /v1/items/<item_id>/reprocess",
+        (202, SavedItem, "It will be processed again"),
+        summary="Reprocess an item",
+        operation_id="reprocessItem",
+        tag="items",
+        problems=(*BODY_PROBLEMS, 402, 404, 409),
+        located=True,
+    )
     def reprocess(self, item_id: UUID, caller: CurrentCaller, body: Reprocess | None = None) -> Response[SavedItem]:
         """Queue the page for another reading; one that waits is tried now, one under way is followed by another.
 

@@ -7,11 +7,10 @@ from datetime import datetime
 from typing import Annotated, Protocol
 from uuid import UUID
 
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field
 
-from siftline.api.http.routing import new_router, responses
+from siftline.api.http.routing import Resource, route
 from siftline.api.http.shapes import Page
 from siftline.contracts import JobType, Queue
 from siftline.jobs import set_aside_store
@@ -133,39 +132,20 @@ class QueueStats(BaseModel):
     failed: int
 
 
-class OpsRoutes:
+class OpsRoutes(Resource):
     """``/v1/ops`` and ``/admin``."""
 
     def __init__(self, database: Database, depths: Depths) -> None:
         self._database = database
         self._depths = depths
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.get(
-            "/v1/ops/queues",
-            summary="Get the state of queues and jobs",
-            operation_id="getQueues",
-            responses=responses((200, QueuesView, "Queues and jobs")),
-            tags=["operations"],
-        )(self.queues)
-        router.get(
-            "/v1/ops/set-aside",
-            summary="List rows that jobs set aside",
-            operation_id="listSetAside",
-            responses=responses((200, SetAsideList, "Counts by reason, and the newest rows")),
-            tags=["operations"],
-        )(self.set_aside)
-        router.get(
-            "/admin/queue-stats",
-            summary="Count analysis jobs by state",
-            operation_id="getQueueStats",
-            responses=responses((200, QueueStats, "Analysis jobs by state")),
-            tags=["operations"],
-        )(self.queue_stats)
-        return router
-
+    @route(
+        "GET /v1/ops/queues",
+        (200, QueuesView, "Queues and jobs"),
+        summary="Get the state of queues and jobs",
+        operation_id="getQueues",
+        tag="operations",
+    )
     def queues(self) -> QueuesView:
         """Show queues and jobs."""
         rows = self._counts()
@@ -184,6 +164,13 @@ class OpsRoutes:
             duplicates=self._duplicates(),
         )
 
+    @route(
+        "GET /v1/ops/set-aside",
+        (200, SetAsideList, "Counts by reason, and the newest rows"),
+        summary="List rows that jobs set aside",
+        operation_id="listSetAside",
+        tag="operations",
+    )
     def set_aside(self, limit: Annotated[int, Query(ge=1, le=200)] = 50) -> SetAsideList:
         """Show what jobs set aside."""
         with self._database.transaction() as connection:
@@ -206,6 +193,13 @@ class OpsRoutes:
             ],
         )
 
+    @route(
+        "GET /admin/queue-stats",
+        (200, QueueStats, "Analysis jobs by state"),
+        summary="Count analysis jobs by state",
+        operation_id="getQueueStats",
+        tag="operations",
+    )
     def queue_stats(self) -> QueueStats:
         """Count the analysis jobs."""
         found = _jobs(JobType.ANALYZE_CONTENT, self._counts())
