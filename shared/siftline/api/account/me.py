@@ -1,8 +1,6 @@
 """The caller: time zone, interests and credits."""
 
-from dataclasses import asdict
 from datetime import datetime
-from enum import StrEnum
 from typing import Literal
 from uuid import UUID
 
@@ -11,6 +9,7 @@ from psycopg.errors import UniqueViolation
 from pydantic import BaseModel, ConfigDict, Field
 
 from siftline.api.account import me_store
+from siftline.api.account.me_store import CreditEntry, Usage
 from siftline.api.http.auth import CurrentCaller, lacking, unauthorized
 from siftline.api.http.callers import Caller, Scope
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
@@ -20,14 +19,6 @@ from siftline.api.http.shapes import Asked, Changes, Name, Page
 from siftline.api.items.scores import Scores
 from siftline.jobs import deletions
 from siftline.kit.db import Connection, Database
-
-
-class Usage(BaseModel):
-    """Usage in the last 30 days."""
-
-    analyses: int = Field(description="Analyses done for you, paid or free")
-    spent: int = Field(description="Credits spent on them")
-    reserved: int = Field(description="Credits reserved by running analyses; returned if they fail")
 
 
 class Me(BaseModel):
@@ -41,43 +32,6 @@ class Me(BaseModel):
     usage: Usage
     scopes: list[Scope] = Field(description="Scopes of the token in use")
     created_at: datetime
-
-
-class EntryKind(StrEnum):
-    """Type of a ledger entry."""
-
-    GRANT = "grant"
-    ANALYSIS = "analysis"
-    REPEAT = "repeat"
-    REPROCESS = "reprocess"
-
-
-class EntryState(StrEnum):
-    """State of a ledger entry."""
-
-    RESERVED = "reserved"
-    SETTLED = "settled"
-    RELEASED = "released"
-
-
-class CreditEntry(BaseModel):
-    """An entry in your credit ledger."""
-
-    id: UUID
-    kind: EntryKind = Field(
-        description="`grant`: given by an operator; `analysis`: of a page's text; `repeat`: an analysis already paid "
-        "for, free; `reprocess`: requested by you"
-    )
-    amount: int = Field(
-        description="Change in credits; your balance is the sum without `released` entries", examples=[-1]
-    )
-    state: EntryState = Field(description="`reserved` while running, `released` if it failed")
-    item_id: UUID | None = Field(description="Your item, while you have it")
-    content_id: UUID | None
-    content_version: int | None = Field(description="Version of the page's text; increases when the text changes")
-    job_id: UUID | None
-    created_at: datetime
-    settled_at: datetime | None = Field(description="When it was settled or released")
 
 
 class CreditEntries(Page):
@@ -196,7 +150,7 @@ class MeRoutes(Resource):
         with self._database.transaction() as connection:
             rows = me_store.ledger(connection, caller.user_id, decode(next), limit + 1)
         shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id))
-        return CreditEntries(items=[CreditEntry(**asdict(row)) for row in shown], next=following)
+        return CreditEntries(items=shown, next=following)
 
     @staticmethod
     def _view(connection: Connection, caller: Caller) -> Me:
@@ -209,7 +163,7 @@ class MeRoutes(Resource):
             time_zone=row.time_zone,
             interests=row.interests,
             credits=row.credits,
-            usage=Usage(**asdict(me_store.usage(connection, caller.user_id))),
+            usage=me_store.usage(connection, caller.user_id),
             scopes=sorted(caller.scopes),
             created_at=row.created_at,
         )

@@ -1,15 +1,15 @@
 """The tokens resource: making, listing and revoking one's own access tokens."""
 
-from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from siftline.api.account import tokens_store
 from siftline.api.account.lineage_store import hold_parent, revoke_line
 from siftline.api.account.tokens import issue
+from siftline.api.account.tokens_store import Token
 from siftline.api.http.auth import CurrentCaller, lacking, unauthorized
 from siftline.api.http.callers import Scope
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, Time, decode, page
@@ -33,17 +33,6 @@ class MakeToken(Asked):
         default=None,
         description="Expiry, no later than that of the token used for this request; null: the same as that token's",
     )
-
-
-class Token(BaseModel):
-    """A token without its secret."""
-
-    id: UUID
-    name: str = Field(examples=["laptop"])
-    scopes: list[Scope]
-    created_at: datetime
-    expires_at: datetime | None
-    revoked_at: datetime | None
 
 
 class MadeToken(Token):
@@ -98,7 +87,7 @@ class TokenRoutes(Resource):
                 min((end for end in (body.expires_at, parent.expires_at) if end is not None), default=None),
                 made_by=parent.id,
             )
-        return answer(201, MadeToken(**_view(row).model_dump(), token=token), location=f"/v1/tokens/{row.id}")
+        return answer(201, MadeToken(**dict(row), token=token), location=f"/v1/tokens/{row.id}")
 
     @route(
         "GET /v1/tokens",
@@ -117,7 +106,7 @@ class TokenRoutes(Resource):
         with self._database.transaction() as connection:
             rows = tokens_store.list_tokens(connection, caller.user_id, decode(next), limit + 1)
         shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id))
-        return Tokens(items=[_view(row) for row in shown], next=following)
+        return Tokens(items=shown, next=following)
 
     @route(
         "DELETE /v1/tokens/<token_id>",
@@ -133,7 +122,3 @@ class TokenRoutes(Resource):
             if not revoke_line(connection, caller.user_id, token_id):
                 raise not_found("token")
         return Response(status_code=204)
-
-
-def _view(row: tokens_store.TokenRow) -> Token:
-    return Token.model_validate(row, from_attributes=True)

@@ -1,7 +1,6 @@
 """What was spent: money and credits, by day and model."""
 
 import re
-from dataclasses import asdict
 from datetime import date, timedelta
 from typing import Annotated, Any
 
@@ -9,6 +8,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, BeforeValidator, Field
 
 from siftline.api.account import usage_store
+from siftline.api.account.usage_store import CreditsSpent, MoneySpent
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.callers import Scope
 from siftline.api.http.problems import Fault, faulty
@@ -18,8 +18,6 @@ from siftline.kit.db import Database
 
 _DAYS = 30
 _DAYS_MAX = 366
-_MICRO = 1_000_000
-
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
@@ -32,30 +30,6 @@ def _written(day: Any) -> Any:
 Day = Annotated[date, BeforeValidator(_written)]
 Since = Annotated[Day | None, Query(description="First day (UTC); default: 30 days before `until`")]
 Until = Annotated[Day | None, Query(description="Last day (UTC); default: today")]
-
-
-class MoneySpent(BaseModel):
-    """What one model cost on one day."""
-
-    day: date
-    kind: str = Field(description="`llm`, `embedding` or `transcription`", examples=["llm"])
-    model: str = Field(description="Empty for calls made before models were recorded", examples=["gpt-4.1-mini"])
-    calls: int = Field(description="Calls that cost or may have cost something")
-    unsettled: int = Field(
-        description="Calls among them whose answer is pending or was lost; counted at their maximum cost"
-    )
-    rejected: int = Field(description="Calls that were refused or not answered and cost nothing")
-    tokens_in: int
-    tokens_out: int
-    usd: float = Field(examples=[0.0132])
-
-
-class CreditsSpent(BaseModel):
-    """The analyses of one day."""
-
-    day: date
-    analyses: int
-    credits: int = Field(description="Credits spent, or reserved while running")
 
 
 class Spent(BaseModel):
@@ -100,13 +74,8 @@ class UsageRoutes(Resource):
             since=first,
             until=last,
             everybody=everybody,
-            usd=sum(row.micro_usd for row in money) / _MICRO,
+            usd=round(sum(row.usd for row in money), 6),
             credits=sum(row.credits for row in taken),
-            money=[_shown(row) for row in money],
-            analyses=[CreditsSpent(**asdict(row)) for row in taken],
+            money=money,
+            analyses=taken,
         )
-
-
-def _shown(row: usage_store.MoneyRow) -> MoneySpent:
-    fields = asdict(row)
-    return MoneySpent(usd=fields.pop("micro_usd") / _MICRO, **fields)

@@ -4,15 +4,14 @@ Who owns an address says so by ``/v1/mail-addresses/confirm/{token}``, which onl
 question and changes nothing: mail scanners follow links.
 """
 
-from dataclasses import asdict
-from datetime import datetime
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from siftline.api.briefings import caller_mail_addresses_store as store
 from siftline.api.briefings.briefing_models import WrittenMailAddress
+from siftline.api.briefings.caller_mail_addresses_store import MailAddress
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.hand_out import HandOut
 from siftline.api.http.link_pages import page, unknown_link
@@ -31,16 +30,6 @@ class NewMailAddress(Asked):
     """An email address to add; its owner is asked to confirm it."""
 
     address: WrittenMailAddress = Field(examples=["reader@example.org"])
-
-
-class MailAddress(BaseModel):
-    """An email address you added."""
-
-    id: UUID
-    address: str = Field(examples=["reader@example.org"])
-    asked_at: datetime | None = Field(description="When its owner was last asked to confirm it; at most once a day")
-    confirmed_at: datetime | None = Field(description="When its owner confirmed it; nothing is sent to it before")
-    suppressed: str | None = Field(description="`bounced` or `complained`: nothing is sent to it any more")
 
 
 class MailAddresses(Page):
@@ -68,7 +57,7 @@ class MailAddressRoutes(Resource):
         """List the caller's addresses."""
         with self._database.transaction() as connection:
             rows = store.list_addresses(connection, caller.user_id)
-        return MailAddresses(items=[MailAddress(**asdict(row)) for row in rows])
+        return MailAddresses(items=rows)
 
     @route(
         "POST /v1/mail-addresses",
@@ -94,7 +83,7 @@ class MailAddressRoutes(Resource):
             rows = store.list_addresses(connection, caller.user_id)
         self._hand_out(job_ids)
         [row] = [row for row in rows if row.id == address_id]
-        return answer(202, MailAddress(**asdict(row)))
+        return answer(202, row)
 
     @route(
         "DELETE /v1/mail-addresses/<address_id>",

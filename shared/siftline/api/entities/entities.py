@@ -1,16 +1,13 @@
 """The entities resource: whom the caller's items name, by canonical or temporary id."""
 
-from dataclasses import asdict
-from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
-from uuid import UUID
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field
 
 from siftline.api.entities import held_entities_store
-from siftline.api.entities.held_entities_store import EntityRow
+from siftline.api.entities.held_entities_store import EntityRow, Naming
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, decode_rank, encode_rank, page
 from siftline.api.http.problems import not_found
@@ -18,7 +15,6 @@ from siftline.api.http.routing import Resource, route
 from siftline.api.http.shapes import Cause, Page
 from siftline.kit.db import Database
 
-_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 _REASONS = {
     "ambiguous": "Several organisations have this name.",
     "unknown_to_providers": "No provider knows this name.",
@@ -54,18 +50,6 @@ class Entities(Page):
     """A page of entities, most frequent first."""
 
     items: list[Entity]
-
-
-class Naming(BaseModel):
-    """An item that mentions an entity."""
-
-    id: UUID = Field(examples=[_ID])
-    content_id: UUID = Field(examples=[_ID])
-    title: str | None
-    url: str = Field(examples=["https://example.org/story"])
-    lang: str | None = Field(description="ISO 639-1", examples=["en"])
-    sort_at: datetime
-    mentions: int = Field(description="Number of mentions")
 
 
 class EntityDetail(Page):
@@ -135,12 +119,18 @@ class EntityRoutes(Resource):
             names = held_entities_store.aliases(connection, found.id)
             rows = held_entities_store.naming(connection, caller.user_id, found.id, place, limit + 1)
         shown, following = page(rows, limit, lambda row: Cursor(row.place_at, row.id))
-        return EntityDetail(
-            entity=_entity(found), aliases=names, items=[Naming(**asdict(row)) for row in shown], next=following
-        )
+        return EntityDetail(entity=_entity(found), aliases=names, items=shown, next=following)
 
 
 def _entity(row: EntityRow) -> Entity:
     reason = None if row.reason is None else Cause(code=row.reason, detail=_REASONS.get(row.reason, _ANY_REASON))
-    values = asdict(row) | {"id": row.canonical_id or row.temporary_id, "reason": reason}
-    return Entity.model_validate(values)
+    return Entity(
+        id=row.canonical_id or row.temporary_id,
+        kind=EntityKind(row.kind),
+        name=row.name,
+        temporary_id=row.temporary_id,
+        canonical_id=row.canonical_id,
+        provider=row.provider,
+        reason=reason,
+        items=row.items,
+    )

@@ -21,8 +21,8 @@ from siftline.api.briefings.edition_links import for_reader, link_of
 from siftline.api.feed import feed_tokens_store as store
 from siftline.api.feed.atom import MEDIA_TYPE, Entry, Head, Related, document, entries_xml
 from siftline.api.feed.feed_service import FeedDesk, Shown
-from siftline.api.feed.feed_token_routes import FeedKind, address
-from siftline.api.feed.feed_tokens_store import EditionRow, FeedHolder
+from siftline.api.feed.feed_token_routes import address
+from siftline.api.feed.feed_tokens_store import EditionRow, FeedHolder, FeedKind
 from siftline.api.http.bearer import is_feed_token, token_sha256
 from siftline.api.http.filters import ByFolder
 from siftline.api.http.limits import RequestLimit
@@ -31,7 +31,7 @@ from siftline.api.http.routing import Resource, route
 from siftline.api.http.wrong_tokens import WrongTokens, source_ip_of
 from siftline.api.items.listing_store import Listed
 from siftline.api.sources import folders_store
-from siftline.api.sources.folders_store import FolderRow
+from siftline.api.sources.folder_models import Folder
 from siftline.kit.db import Database
 from siftline.kit.zones import zone
 from siftline.net.http_errors import http_date
@@ -153,7 +153,7 @@ class AtomRoutes(Resource):
         token: str,
         entries: Sequence[Entry],
         known: Conditions,
-        folder: FolderRow | None = None,
+        folder: Folder | None = None,
     ) -> Response[str | None]:
         state = _state(kind, folder.id if folder else None)
         place = address(self._public_url, kind, token)

@@ -1,14 +1,13 @@
 """The feed tokens resource: addresses under which a feed reader follows one's feed or editions, and nothing else."""
 
-from datetime import datetime
-from enum import StrEnum
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from siftline.api.account.lineage_store import hold_parent
 from siftline.api.feed import feed_tokens_store as store
+from siftline.api.feed.feed_tokens_store import FeedKind, FeedToken
 from siftline.api.http.auth import CurrentCaller, lacking, unauthorized
 from siftline.api.http.bearer import new_feed_token, token_sha256
 from siftline.api.http.callers import Scope
@@ -24,13 +23,6 @@ FEED_TOKENS_MAX = 50
 _ADDRESS = "https://news.example.org/v1/feed.atom?token=sf_…"
 
 
-class FeedKind(StrEnum):
-    """Which feed a token opens."""
-
-    FEED = "feed"
-    EDITIONS = "editions"
-
-
 class MakeFeedToken(Asked):
     """A new feed token."""
 
@@ -38,17 +30,6 @@ class MakeFeedToken(Asked):
 
     name: Name = Field(description="What the token is for", examples=["reader on the phone"])
     kind: FeedKind | None = Field(default=None, description="Which feed it opens; null for both")
-
-
-class FeedToken(BaseModel):
-    """A feed token without its secret."""
-
-    id: UUID
-    name: str = Field(examples=["reader on the phone"])
-    kind: FeedKind | None = Field(description="Which feed it opens; null for both")
-    created_at: datetime
-    expires_at: datetime | None = Field(description="Expiry of the token that created it; null: never")
-    revoked_at: datetime | None
 
 
 class MadeFeedToken(FeedToken):
@@ -109,7 +90,7 @@ class FeedTokenRoutes(Resource):
                 sha256=token_sha256(token),
             )
         urls = {kind: address(self._public_url, kind, token) for kind in FeedKind if body.kind in {None, kind}}
-        made = MadeFeedToken(**_view(row).model_dump(), token=token, urls=urls)
+        made = MadeFeedToken(**dict(row), token=token, urls=urls)
         return answer(201, made, location=f"/v1/feed-tokens/{row.id}")
 
     @route(
@@ -129,7 +110,7 @@ class FeedTokenRoutes(Resource):
         with self._database.transaction() as connection:
             rows = store.list_tokens(connection, caller.user_id, decode(next), limit + 1)
         shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id))
-        return FeedTokens(items=[_view(row) for row in shown], next=following)
+        return FeedTokens(items=shown, next=following)
 
     @route(
         "DELETE /v1/feed-tokens/<feed_token_id>",
@@ -145,7 +126,3 @@ class FeedTokenRoutes(Resource):
             if not store.revoke(connection, caller.user_id, feed_token_id):
                 raise not_found("feed token")
         return Response(status_code=204)
-
-
-def _view(row: store.FeedTokenRow) -> FeedToken:
-    return FeedToken.model_validate(row, from_attributes=True)

@@ -1,7 +1,5 @@
 """Places of the feed as the API shows them."""
 
-from dataclasses import asdict
-
 from siftline.api.feed.feed_models import Diversity, FeedItem, Folded, Story
 from siftline.api.feed.feed_service import Shown
 from siftline.api.items.item_models import Topic
@@ -27,7 +25,7 @@ def feed_item_of(shown: Shown, freshness: Freshness, factor: float) -> FeedItem:
             "story": Story(
                 id=shown.story_id,
                 size=shown.size,
-                folded=[Folded.model_validate(asdict(one)) for one in shown.folded],
+                folded=[Folded.model_validate(one, from_attributes=True) for one in shown.folded],
             ),
         }
     )

@@ -4,9 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from siftline.api.entities.held_entities_store import NamedRow
 from siftline.api.http.shapes import Cause, Waiting
-from siftline.api.items.details_store import DerivationRow, DuplicateRow, RecordingRow, VectorRow
+from siftline.api.items.details_store import RecordingRow
 from siftline.api.items.item_models import Derivation, Duplicate, Item, ItemDetail, Named, Recording, Transcript, Vector
 from siftline.api.items.items_store import Freshness, ItemRow
 from siftline.api.items.scores import reasons_of
@@ -45,10 +44,10 @@ def detail_of(
     row: ItemRow,
     *,
     waiting: Waiting | None,
-    duplicates: Sequence[DuplicateRow],
-    derivations: Sequence[DerivationRow],
-    named: Sequence[NamedRow],
-    vector: VectorRow | None,
+    duplicates: Sequence[Duplicate],
+    derivations: Sequence[Derivation],
+    named: Sequence[Named],
+    vector: Vector | None,
     recording: RecordingRow | None,
     freshness: Freshness,
 ) -> ItemDetail:
@@ -58,10 +57,10 @@ def detail_of(
         | {
             **_wait(waiting),
             "reasons": reasons_of(row, freshness),
-            "duplicates": [Duplicate(**asdict(one)) for one in duplicates],
-            "entities": [_named(one) for one in named],
-            "derivations": [Derivation(**asdict(one)) for one in derivations],
-            "vector": Vector(**asdict(vector)) if vector else None,
+            "duplicates": duplicates,
+            "entities": named,
+            "derivations": derivations,
+            "vector": vector,
             "recording": _recording(recording) if recording else None,
         }
     )
@@ -91,10 +90,6 @@ def reading_minutes(word_count: int | None, lang: str | None) -> int | None:
     if not word_count:
         return None
     return math.ceil(word_count / _CHARACTERS_PER_MINUTE.get(lang or "", _WORDS_PER_MINUTE))
-
-
-def _named(row: NamedRow) -> Named:
-    return Named(id=row.canonical_id or row.temporary_id, kind=row.kind, name=row.name, mentions=row.mentions)
 
 
 def _wait(waiting: Waiting | None) -> dict[str, object]:

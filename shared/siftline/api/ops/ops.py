@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Protocol
 from uuid import UUID
@@ -177,7 +176,7 @@ class OpsRoutes(Resource):
             counted = set_aside_store.counts(connection)
             rows = set_aside_store.newest(connection, limit=limit)
         return SetAsideList(
-            counts=[SetAsideCount(**asdict(one)) for one in counted],
+            counts=[SetAsideCount.model_validate(one, from_attributes=True) for one in counted],
             items=[
                 SetAsideView(
                     job_type=row.job_type,
@@ -213,12 +212,14 @@ class OpsRoutes(Resource):
 
     def _unknown(self) -> list[UnknownJobsView]:
         with self._database.transaction() as connection:
-            return [UnknownJobsView(**asdict(one)) for one in unknown(connection)]
+            return [UnknownJobsView.model_validate(one, from_attributes=True) for one in unknown(connection)]
 
     def _duplicates(self) -> DuplicatesView:
         with self._database.transaction() as connection:
             found = duplicates(connection)
-        return DuplicatesView(**asdict(found), ratio=round(found.ratio, 4))
+        return DuplicatesView(
+            contents=found.contents, exact=found.exact, near=found.near, url=found.url, ratio=round(found.ratio, 4)
+        )
 
     def _breakers(self) -> list[BreakerView]:
         with self._database.transaction() as connection:

@@ -1,6 +1,5 @@
 """The folders resource: one's own groups of the sources that one follows."""
 
-from dataclasses import asdict
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
@@ -54,7 +53,7 @@ class FolderRoutes(Resource):
         """List the caller's folders."""
         with self._database.transaction() as connection:
             rows = store.list_folders(connection, caller.user_id)
-        return Folders(items=[Folder(**asdict(row)) for row in rows])
+        return Folders(items=rows)
 
     @route(
         "GET /v1/folders/<folder_id>",
@@ -104,10 +103,10 @@ class FolderRoutes(Resource):
 
 
 def _found(connection: Connection, user_id: UUID, folder_id: UUID) -> Folder:
-    row = store.find_folder(connection, user_id, folder_id)
-    if row is None:
+    folder = store.find_folder(connection, user_id, folder_id)
+    if folder is None:
         raise not_found("folder")
-    return Folder(**asdict(row))
+    return folder
 
 
 def _exists() -> ProblemError:

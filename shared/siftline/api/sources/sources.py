@@ -5,7 +5,6 @@ change; what touches everybody (switching it off) only its sole subscriber, or a
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Annotated
 from uuid import UUID
 
@@ -261,10 +260,7 @@ class SourceRoutes(Resource):
 
     def _fetch(self, connection: Connection, caller: Caller, source_id: UUID) -> list[UUID]:
         """Enqueue a poll of a source that was taken, due now where a retry waited."""
-        followed = store.find_followed(connection, source_id, caller.user_id)
-        if followed is None:
-            raise not_found("source")
-        job_ids = self._following.fetch(connection, [followed], caller.user_id, priority=Priority.SAVED)
+        job_ids = self._following.fetch(connection, [source_id], caller.user_id, priority=Priority.SAVED)
         jobs.try_now(connection, [source_id], JobType.FETCH_SOURCE)
         return job_ids
 
@@ -294,16 +290,14 @@ def source_of(row: SourceRow, poll: LiveJobRow | None) -> Source:
     One that is switched off is not asked at all, and its reason says why.
     """
     waiting = waiting_of(poll)
-    shown = asdict(row) | {
-        "last_error": error_of(row.last_error_code, row.last_error_detail),
-        "waiting_until": waiting.until if waiting else None,
-        "waiting_reason": waiting.reason if waiting else None,
-    }
-    if row.health == Health.INACTIVE:
-        shown["next_fetch_at"] = None
+    row.last_error = error_of(row.last_error_code, row.last_error_detail)
+    if waiting is not None:
+        row.waiting_until, row.waiting_reason = waiting.until, waiting.reason
+    if row.health is Health.INACTIVE:
+        row.next_fetch_at = None
     elif poll is not None and waiting is not None:
-        shown |= {"next_fetch_at": poll.next_at, "next_fetch_reason": why_then(poll, waiting)}
-    return Source.model_validate(shown)
+        row.next_fetch_at, row.next_fetch_reason = poll.next_at, why_then(poll, waiting)
+    return row
 
 
 def _check_limits(least: int | None, most: int | None) -> None:
