@@ -2,8 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
@@ -21,6 +20,7 @@ from siftline.api.http.shapes import Cause
 from siftline.api.items import details_store, items_store
 from siftline.api.items.item_models import BatchAnswer, BatchAnswers, SavedItem, SaveItem, SaveItems, Status
 from siftline.api.items.waits import put_off
+from siftline.ingest import saving
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError
 
@@ -28,61 +28,15 @@ _KeyHeader = Annotated[
     str | None,
     Header(alias="Idempotency-Key", pattern=r"^[\x21-\x7e]{1,255}$", description="Makes retries of this request safe"),
 ]
-
-
-class Saved(Protocol):
-    """What saving a URL gave (``siftline.ingest.saving.SavedItem``)."""
-
-    @property
-    def item_id(self) -> UUID:
-        """The user's item."""
-        ...
-
-    @property
-    def content_id(self) -> UUID:
-        """The page behind it."""
-        ...
-
-    @property
-    def status(self) -> str:
-        """How far reading has come."""
-        ...
-
-    @property
-    def created(self) -> bool:
-        """Whether the item is new."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page to be saved, its address checked."""
-
-    url: str
-    tags: list[str]
-    note: str | None
-
-
-class SaveUrls(Protocol):
-    """Writes contents, items and jobs in the caller's transaction (``siftline.ingest.saving.save_urls``)."""
-
-    def __call__(self, connection: Connection, user_id: UUID, wishes: Sequence[Page]) -> Sequence[Saved]:
-        """Save pages for a user; returns one answer each, in their order."""
-        ...
-
-
 _SAVED = (202, SavedItem, "Saved; it will be processed"), (200, SavedItem, "You already have this page")
 
 
 class SaveRoutes(Resource):
     """``POST /v1/items`` and ``POST /v1/items/batch``."""
 
-    def __init__(
-        self, database: Database, save_urls: SaveUrls, hand_out: HandOut, *, allow_loopback: bool, at_most: int
-    ) -> None:
+    def __init__(self, database: Database, hand_out: HandOut, *, allow_loopback: bool, at_most: int) -> None:
         """``at_most``: so many pages a user may save by hand."""
         self._database = database
-        self._save_urls = save_urls
         self._hand_out = hand_out
         self._allow_loopback = allow_loopback
         self._at_most = at_most
@@ -104,7 +58,7 @@ class SaveRoutes(Resource):
             saved, created = self._replayed(connection, caller.user_id, idempotency_key, digest), False
             if saved is None:
                 callers_store.hold(connection, caller.user_id, "saved_items")
-                [fresh] = self._save_urls(connection, caller.user_id, [Page(url, body.tags, body.note)])
+                [fresh] = saving.save_urls(connection, caller.user_id, [saving.Page(url, body.tags, body.note)])
                 saved, created = _shown(fresh), fresh.created
                 if created and self._room(connection, caller.user_id) < 0:
                     raise conflict("too_many_items", self._full())
@@ -131,14 +85,15 @@ class SaveRoutes(Resource):
         A repeated request with the same key saves again only what was deleted since.
         """
         checked = [self._checked(entry) for entry in body.items]
-        pages = [page for page in checked if isinstance(page, Page)]
+        pages = [page for page in checked if isinstance(page, saving.Page)]
+        # By their repr: a page's class and fields keep their names, or keys used before a release are refused after it.
         digest = hashlib.sha256(b"batch\0" + repr(checked).encode("utf-8", "surrogatepass")).digest()
         with self._database.transaction() as connection:
             known = self._batch_before(connection, caller.user_id, idempotency_key, digest, len(pages))
             lacking = [page for page, before in zip(pages, known, strict=True) if before is None]
             lacking, beyond = self._within_room(connection, caller.user_id, lacking)
             full = BatchAnswer(status_code=409, error=Cause(code="too_many_items", detail=self._full()))
-            fresh = iter([*map(_accepted, self._save_urls(connection, caller.user_id, lacking)), *[full] * beyond])
+            fresh = iter([*map(_accepted, saving.save_urls(connection, caller.user_id, lacking)), *[full] * beyond])
             answers = [next(fresh) if before is None else _held(before) for before in known]
             saved = [one.item for one in answers if one.item]
             if idempotency_key is not None and saved and not beyond:
@@ -156,7 +111,9 @@ class SaveRoutes(Resource):
     def _room(self, connection: Connection, user_id: UUID) -> int:
         return self._at_most - items_store.count_saved(connection, user_id, limit=self._at_most + 1)
 
-    def _within_room(self, connection: Connection, user_id: UUID, pages: Sequence[Page]) -> tuple[list[Page], int]:
+    def _within_room(
+        self, connection: Connection, user_id: UUID, pages: Sequence[saving.Page]
+    ) -> tuple[list[saving.Page], int]:
         """Return the first of these pages, as many as the user may still save, and how many others there are."""
         callers_store.hold(connection, user_id, "saved_items")
         room = max(self._room(connection, user_id), 0)
@@ -187,7 +144,7 @@ class SaveRoutes(Resource):
         row = items_store.find_item(connection, user_id, known.item_id)
         return None if row is None else SavedItem(id=row.id, content_id=row.content_id, status=Status(row.status))
 
-    def _checked(self, raw: Any) -> Page | BatchAnswer:
+    def _checked(self, raw: Any) -> saving.Page | BatchAnswer:
         """Return a page that can be saved, or the answer to an entry that is none."""
         if isinstance(raw, UnstorableEntry):
             cause = Cause(code="unstorable_text", detail=f"{raw.pointer}: {raw.detail}")
@@ -195,7 +152,7 @@ class SaveRoutes(Resource):
         try:
             entry = SaveItem.model_validate(raw)
             url = check_destination(entry.url, allow_loopback=self._allow_loopback)
-            return Page(url, entry.tags, entry.note)
+            return saving.Page(url, entry.tags, entry.note)
         except ValidationError as error:
             first = error.errors(include_input=False)[0]
             fault = fault_of({**first, "loc": ("body", *first["loc"])}, SaveItem)
@@ -210,11 +167,11 @@ def _held(row: items_store.StatusRow) -> BatchAnswer:
     return BatchAnswer(status_code=200, item=item)
 
 
-def _accepted(saved: Saved) -> BatchAnswer:
+def _accepted(saved: saving.SavedItem) -> BatchAnswer:
     return BatchAnswer(status_code=202 if saved.created else 200, item=_shown(saved))
 
 
-def _shown(saved: Saved) -> SavedItem:
+def _shown(saved: saving.SavedItem) -> SavedItem:
     return SavedItem(id=saved.item_id, content_id=saved.content_id, status=Status(saved.status))
 
 
