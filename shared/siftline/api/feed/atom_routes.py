@@ -210,9 +210,9 @@ def _story(shown: Shown) -> Entry:
         url=row.url,
         author=row.author or row.site,
         updated_at=shown.newest_at,
-        published_at=row.shown_sort_at,
+        published_at=row.sort_at,
         summary=row.summary,
-        topics=[topic["topic"] for topic in (row.topics if row.topics is not None else row.granular_topics) or []],
+        topics=[topic.topic for topic in (row.topics if row.topics is not None else row.granular_topics) or []],
         related=[Related(one.url, f"{one.site}: {one.title or one.url}") for one in shown.folded],
     )
 

@@ -1,6 +1,6 @@
 """The items resource: listing, showing, changing and removing what one holds."""
 
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
@@ -22,12 +22,13 @@ from siftline.api.http.filters import (
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, RankCursor, decode, decode_ranked, page
 from siftline.api.http.problems import not_found
 from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, Resource, route
+from siftline.api.http.shapes import Waiting
 from siftline.api.items import details_store, items_store, listing_store
-from siftline.api.items.item_models import ChangeItem, ItemDetail, Items, Status
-from siftline.api.items.item_views import detail_of, item_of
+from siftline.api.items.details_store import RecordingRow
+from siftline.api.items.item_models import ChangeItem, ItemDetail, Items, Recording, Status, Transcript
 from siftline.api.items.items_store import ItemRow
 from siftline.api.items.listing_store import UNRANKED, Listed
-from siftline.api.items.scores import Scores
+from siftline.api.items.scores import Scores, reasons_of
 from siftline.api.items.waits import waiting_of
 from siftline.contracts import JobType
 from siftline.jobs import jobs_store as jobs
@@ -80,8 +81,8 @@ class ItemRoutes(Resource):
                 return self._best(connection, caller.user_id, filters, decode_ranked(next), limit)
             freshness = self._scores.freshness(connection)
             rows = listing_store.list_items(connection, caller.user_id, filters, freshness, decode(next), limit + 1)
-        shown, following = page(rows, limit, lambda row: Cursor(row.sort_at, row.id))
-        return Items(items=[item_of(row) for row in shown], next=following)
+        shown, following = page(rows, limit, lambda row: Cursor(row.place_at, row.id))
+        return Items(items=shown, next=following)
 
     @route(
         "GET /v1/items/<item_id>",
@@ -150,23 +151,48 @@ class ItemRoutes(Resource):
         rows = listing_store.best_items(connection, user_id, filters, freshness, after, limit + 1)
 
         def place(row: ItemRow) -> RankCursor:
-            return RankCursor(freshness.at, UNRANKED if row.score is None else row.score, row.id)
+            return RankCursor(freshness.at, UNRANKED if row.exact_score is None else row.exact_score, row.id)
 
         shown, following = page(rows, limit, place)
-        return Items(items=[item_of(row) for row in shown], next=following)
+        return Items(items=shown, next=following)
 
     def _detail(self, connection: Connection, user_id: UUID, item_id: UUID) -> ItemDetail:
         freshness = self._scores.freshness(connection)
         row = items_store.find_item(connection, user_id, item_id, freshness)
         if row is None:
             raise not_found("item")
-        return detail_of(
-            row,
-            freshness=freshness,
-            waiting=waiting_of(details_store.live_job(connection, row.content_id), notice_code=row.notice_code),
+        waiting = waiting_of(details_store.live_job(connection, row.content_id), notice_code=row.notice_code)
+        recording = details_store.recording(connection, row.content_id)
+        return ItemDetail(
+            **dict(row),
+            **_wait(waiting),
+            reasons=reasons_of(row, freshness),
             duplicates=details_store.duplicates(connection, user_id, row.content_id),
+            entities=held_entities_store.named_by(connection, row.content_id),
             derivations=details_store.derivations(connection, row.content_id, since=row.created_at),
-            named=held_entities_store.named_by(connection, row.content_id),
             vector=details_store.vector(connection, row.content_id),
-            recording=details_store.recording(connection, row.content_id),
+            recording=_recording(recording) if recording else None,
         )
+
+
+def _wait(waiting: Waiting | None) -> dict[str, Any]:
+    """Return what an item waits for, without what is behind its reading: the timeline tells that."""
+    if waiting is not None and waiting.code == "in_work":
+        return {"waiting_until": None, "waiting_reason": "It is being processed now."}
+    return {"waiting_until": waiting and waiting.until, "waiting_reason": waiting and waiting.reason}
+
+
+def _recording(row: RecordingRow) -> Recording:
+    media = row.media
+    transcript = Transcript(
+        state=media.get("transcript_state"),
+        source=media.get("transcript_source"),
+        language=media.get("transcript_language"),
+        next_try_at=row.next_try_at,
+    )
+    return Recording(
+        url=media.get("url"),
+        media_type=media.get("media_type"),
+        duration_s=media.get("duration_s"),
+        transcript=transcript,
+    )

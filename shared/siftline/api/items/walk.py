@@ -11,7 +11,7 @@ from siftline.api.http.problems import ProblemError, conflict, not_found
 from siftline.api.http.routing import BODY_PROBLEMS, Resource, answer, route
 from siftline.api.items import details_store, items_store
 from siftline.api.items.item_models import Reprocess, ReprocessFrom, SavedItem, Status, Step, Timeline
-from siftline.api.items.item_views import error_of, notice_of, undated_of
+from siftline.api.items.item_words import error_of
 from siftline.api.items.waits import put_off, waiting_of
 from siftline.contracts import JobType, Priority
 from siftline.jobs import jobs_store as jobs
@@ -46,11 +46,11 @@ class WalkRoutes(Resource):
             steps = details_store.steps(connection, row.content_id, since=row.created_at)
         return Timeline(
             id=row.id,
-            status=Status(row.status),
+            status=row.status,
             waiting=waiting_of(job, notice_code=row.notice_code),
-            notice=notice_of(row.shown_notice_code),
-            undated=undated_of(row),
-            error=error_of(row.error_code, row.error_detail),
+            notice=row.notice,
+            undated=row.undated,
+            error=row.error,
             steps=[
                 Step(
                     at=step.at,
@@ -103,7 +103,7 @@ class WalkRoutes(Resource):
             later = put_off(details_store.live_job(connection, held.content_id))
             row = items_store.find_item(connection, caller.user_id, item_id)
         self._hand_out(job_ids)
-        status = Status(row.status) if row is not None else Status.PENDING
+        status = row.status if row is not None else Status.PENDING
         saved = SavedItem(id=item_id, content_id=held.content_id, status=status, waiting=later)
         return answer(202, saved, location=f"/v1/items/{item_id}")
 

@@ -19,7 +19,7 @@ from siftline.api.http.problems import Fault, conflict, faulty, not_found
 from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, Resource, answer, route
 from siftline.api.items import details_store
 from siftline.api.items.details_store import LiveJobRow
-from siftline.api.items.item_views import error_of
+from siftline.api.items.item_words import error_of
 from siftline.api.items.waits import waiting_of, why_then
 from siftline.api.sources import folders_store, following_store
 from siftline.api.sources import sources_store as store
