@@ -11,7 +11,6 @@ from uuid import UUID
 from siftline.api.api_wiring import Parts, http_api
 from siftline.api.http.resolver import HttpApi
 from siftline.contracts import Queue
-from siftline.ingest.saving import save_urls
 from siftline.jobs.dead_letters import DeadLetterQueues
 from siftline.jobs.publish import Publisher, Sender
 from siftline.jobs.queues import Depth
@@ -132,7 +131,6 @@ class World:
             dead_letter_queues=dead_letter_queues or NoDeadLetters(),
             publisher=Publisher(database, sender or self.sender, JobSettings()),
             clock=self.clock,
-            save_urls=save_urls,
             check_vectors=self._check_vectors,
             log=logger("api"),
         )

@@ -7,7 +7,6 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from siftline.api.api_wiring import open_api
 from siftline.api.http.resolver import HttpApi
-from siftline.ingest.saving import save_urls
 from siftline.kit.log import logger
 from siftline.settings.functions import ApiSettings
 
@@ -15,7 +14,7 @@ from siftline.settings.functions import ApiSettings
 @cache
 def build() -> HttpApi:
     """Put the parts together, once a warm environment."""
-    return open_api(ApiSettings(), save_urls, logger("api"))
+    return open_api(ApiSettings(), logger("api"))
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:

@@ -22,7 +22,7 @@ ORDER = (
     ROOMS,
 )
 # The services of other rooms that a room calls by their plain names.
-CALLED = {"api": {"reprocess"}, "schedule": {"reprocess"}}
+CALLED = {"api": {"ingest", "reprocess"}, "schedule": {"reprocess"}}
 ALLOWED = {
     part: {below for parts in ORDER[:place] for below in parts} | CALLED.get(part, set())
     for place, parts in enumerate(ORDER)

@@ -19,7 +19,7 @@ NOTHING = cast("Any", None)  # routes are only listed here, never run
 
 
 def _api() -> HttpApi:
-    parts = Parts(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, logger("house"))
+    parts = Parts(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, logger("house"))
     return http_api(parts, api_settings())
 
 

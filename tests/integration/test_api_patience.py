@@ -10,7 +10,6 @@ import pytest
 from infra.local.aws import CREDENTIALS, REGION
 from siftline.api.api_wiring import open_api
 from siftline.contracts import Queue
-from siftline.ingest.saving import save_urls
 from siftline.kit.aws import sqs_client
 from siftline.kit.db import Database, open_database
 from siftline.kit.log import logger
@@ -74,7 +73,7 @@ def user_of(silent: SilentServer, database: Database, database_url: str) -> Iter
     def make(sqs_timeout_s: float) -> ApiClient:
         sqs_client.cache_clear()
         with environment({**CREDENTIALS, **names, **rest, "AWS_DEFAULT_REGION": REGION}):
-            api = open_api(ApiSettings(), save_urls, logger("api"), sqs_timeout_s=sqs_timeout_s)
+            api = open_api(ApiSettings(), logger("api"), sqs_timeout_s=sqs_timeout_s)
             clients.append(sqs_client(sqs_timeout_s))
         with database.transaction() as connection:
             user_id = make_user(connection)

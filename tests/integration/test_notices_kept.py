@@ -150,7 +150,8 @@ def test_what_a_page_keeps_back_is_still_said_once_its_credit_has_come(works: Wo
     with works.database.transaction() as connection:
         item = items_store.find_item(connection, holder["user_id"], item_id)
     assert item is not None
-    assert (item.shown_notice_code, item.notice_code) == ("paywalled", "no_credit")
+    assert item.notice is not None
+    assert (item.notice.code, item.notice_code) == ("paywalled", "no_credit")
     with works.database.transaction() as connection:
         grant(connection, holder["user_id"], 1)
     assert resume_waiting(works.database, limit=10, max_attempts=4) == 1

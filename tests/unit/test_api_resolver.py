@@ -9,14 +9,13 @@ from uuid import UUID
 
 import pytest
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel
 
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.problems import not_found
 from siftline.api.http.resolver import HttpApi
-from siftline.api.http.routing import new_router
+from siftline.api.http.routing import Resource, route
 from siftline.api.http.shapes import Asked
 from siftline.kit.db import ConflictError, DatabaseUnavailableError
 from siftline.kit.errors import PermanentError, TransientError
@@ -36,7 +35,7 @@ class Shown(BaseModel):
     user_id: UUID
 
 
-class Words:
+class Words(Resource):
     """Echoes words; fails as it is told."""
 
     def __init__(self) -> None:
@@ -44,15 +43,8 @@ class Words:
         self.breaks: list[Exception] = []
         self.meet: Callable[[], object] = lambda: None
 
-    def router(self) -> Router:
-        router = new_router()
-        router.post("/v1/words")(self.echo)
-        router.post("/v1/words/batch")(self.echo)
-        router.get("/v1/words/<word_id>")(self.one)
-        router.patch("/v1/words/<word_id>")(self.one)
-        router.get("/v1/wrong")(self.wrong)
-        return router
-
+    @route("POST /v1/words")
+    @route("POST /v1/words/batch")
     def echo(self, body: Word, caller: CurrentCaller) -> Shown:
         self.meet()
         if self.breaks:
@@ -61,9 +53,12 @@ class Words:
             raise self.error
         return Shown(text=body.text, user_id=caller.user_id)
 
+    @route("GET /v1/words/<word_id>")
+    @route("PATCH /v1/words/<word_id>")
     def one(self, word_id: UUID, caller: CurrentCaller, count: Annotated[int, Query(ge=1)] = 1) -> Response[Shown]:
         return Response(200, "application/json", Shown(text=f"{word_id} {count}", user_id=caller.user_id))
 
+    @route("GET /v1/wrong")
     def wrong(self) -> Shown:
         return {"secret": "inner"}
 
@@ -151,12 +146,8 @@ class Strict(Asked):
     many: "list[Strict] | None" = None
 
 
-class StrictRoute:
-    def router(self) -> Router:
-        router = new_router()
-        router.post("/v1/strict")(self.take)
-        return router
-
+class StrictRoute(Resource):
+    @route("POST /v1/strict")
     def take(self, body: Strict, caller: CurrentCaller) -> Shown:
         return Shown(text=body.text, user_id=caller.user_id)
 

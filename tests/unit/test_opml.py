@@ -1,32 +1,25 @@
 """Lists of subscriptions, as other readers write them and as we do."""
 
-from dataclasses import dataclass, field
-
 import pytest
 
 from siftline.api.http.problems import ProblemError
+from siftline.api.sources.folder_models import FolderName
 from siftline.api.sources.opml import Outline, read, write
+from siftline.api.sources.source_models import Source
+from siftline.kit.ids import new_id
 
 FEED = "https://site.example/feed"
 
 
-@dataclass(frozen=True)
-class Source:
-    kind: str = "rss"
-    url: str = FEED
-    feed_url: str | None = None
-    site_url: str | None = None
-    title: str | None = "Site"
-    folders: list[dict[str, str]] = field(default_factory=list)
-    topics: list[str] = field(default_factory=list)
-    selector: str | None = None
-    own_refresh_minutes: int | None = None
-    own_refresh_min_minutes: int | None = None
-    own_refresh_max_minutes: int | None = None
+def source(**given: object) -> Source:
+    told: dict[str, object] = dict.fromkeys(Source.model_fields)
+    return Source.model_construct(
+        **told | {"kind": "rss", "url": FEED, "title": "Site", "folders": [], "topics": []} | given
+    )
 
 
-def named(*names: str) -> list[dict[str, str]]:
-    return [{"name": name} for name in names]
+def named(*names: str) -> list[FolderName]:
+    return [FolderName(id=new_id(), name=name) for name in names]
 
 
 def opml(body: str, head: str = '<?xml version="1.0" encoding="UTF-8"?>') -> bytes:
@@ -296,14 +289,14 @@ class TestLimits:
 class TestWriting:
     def test_it_reads_back_as_it_was(self) -> None:
         sources = [
-            Source(title='A & "B" <c>\n', folders=named("News", "R&D, all/most"), topics=["Sea", "R&D, all/most"]),
-            Source(url="https://x.example/", feed_url="https://x.example/feed", site_url="https://x.example/"),
-            Source(kind="web", url="https://y.example/", selector="main > a[href^='/'], h2 a", folders=named("News")),
-            Source(
+            source(title='A & "B" <c>\n', folders=named("News", "R&D, all/most"), topics=["Sea", "R&D, all/most"]),
+            source(url="https://x.example/", feed_url="https://x.example/feed", site_url="https://x.example/"),
+            source(kind="web", url="https://y.example/", selector="main > a[href^='/'], h2 a", folders=named("News")),
+            source(
                 kind="reddit", url="https://www.reddit.com/r/python/top/?t=week", title="r/Python", topics=["Z", "R&D"]
             ),
-            Source(url="https://z.example/feed", folders=named("Z"), own_refresh_minutes=30),
-            Source(
+            source(url="https://z.example/feed", folders=named("Z"), own_refresh_minutes=30),
+            source(
                 url="https://w.example/feed",
                 folders=named("Z"),
                 own_refresh_min_minutes=60,
@@ -324,17 +317,17 @@ class TestWriting:
         ]
 
     def test_other_readers_find_a_feed_wherever_there_is_one(self) -> None:
-        found = Source(url="https://x.example/", feed_url="https://x.example/feed")
+        found = source(url="https://x.example/", feed_url="https://x.example/feed")
         assert 'xmlUrl="https://x.example/feed"' in write([found], title="x")
-        page = write([Source(kind="web", url="https://y.example/")], title="x")
+        page = write([source(kind="web", url="https://y.example/")], title="x")
         assert 'htmlUrl="https://y.example/"' in page
         assert "xmlUrl" not in page
 
     def test_other_readers_find_topics_as_categories(self) -> None:
-        text = write([Source(topics=["News", "R&D"]), Source(topics=["Either/or"])], title="x")
+        text = write([source(topics=["News", "R&D"]), source(topics=["Either/or"])], title="x")
         assert 'category="News,R&amp;D"' in text
         assert text.count("siftline:topics=") == 1
 
     def test_what_xml_cannot_say_is_left_out(self) -> None:
-        text = write([Source(title="a\x01b\ufffe", folders=named("f\x0b"), topics=["t\x0b"])], title="<&>")
+        text = write([source(title="a\x01b\ufffe", folders=named("f\x0b"), topics=["t\x0b"])], title="<&>")
         assert [outline.title for outline in read(text.encode(), encoding=None, most=9).outlines] == ["ab"]

@@ -21,13 +21,13 @@ from siftline.api.feed.feed_service import FeedService
 from siftline.api.feed.feed_token_routes import FeedTokenRoutes
 from siftline.api.http.authorize import Authorizer
 from siftline.api.http.document import DocumentRoutes
-from siftline.api.http.hand_out import HandOut, Publisher
+from siftline.api.http.hand_out import HandOut
 from siftline.api.http.limits import RequestLimit
 from siftline.api.http.resolver import HttpApi
 from siftline.api.http.routing import Resource
 from siftline.api.http.wrong_tokens import WrongTokens
 from siftline.api.items.items import ItemRoutes
-from siftline.api.items.saves import SaveRoutes, SaveUrls
+from siftline.api.items.saves import SaveRoutes
 from siftline.api.items.scores import ScoreRule, Scores
 from siftline.api.items.walk import WalkRoutes
 from siftline.api.ops.dead_letter_routes import DeadLetterRoutes
@@ -44,6 +44,7 @@ from siftline.contracts import Queue
 from siftline.jobs.dead_letter_queues import SqsDeadLetters
 from siftline.jobs.dead_letters import DeadLetterQueues, DeadLetters
 from siftline.jobs.jobs_wiring import producer
+from siftline.jobs.publish import Publisher
 from siftline.kit.aws import sqs_client
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
@@ -66,7 +67,6 @@ class Parts:
     dead_letter_queues: DeadLetterQueues
     publisher: Publisher
     clock: Clock
-    save_urls: SaveUrls
     check_vectors: Callable[[], object]
     log: Logger
 
@@ -95,7 +95,6 @@ def http_api(parts: Parts, settings: ApiSettings) -> HttpApi:
     resources: list[Resource] = [
         SaveRoutes(
             parts.database,
-            parts.save_urls,
             hand_out,
             allow_loopback=allow_loopback,
             at_most=settings.saved_items_per_user,
@@ -149,9 +148,7 @@ def http_api(parts: Parts, settings: ApiSettings) -> HttpApi:
     )
 
 
-def open_api(
-    settings: ApiSettings, save_urls: SaveUrls, log: Logger, *, sqs_timeout_s: float = SQS_TIMEOUT_S
-) -> HttpApi:
+def open_api(settings: ApiSettings, log: Logger, *, sqs_timeout_s: float = SQS_TIMEOUT_S) -> HttpApi:
     """Return the API of the ``api`` function."""
     made = producer(settings, sqs_timeout_s=sqs_timeout_s)
     parts = Parts(
@@ -162,7 +159,6 @@ def open_api(
         ),
         publisher=made.publisher,
         clock=made.clock,
-        save_urls=save_urls,
         check_vectors=lambda: check_answers(settings.qdrant_url),
         log=log,
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
 from siftline.contracts import IngestContent, JobType, Message, Priority, TranscribeContent
@@ -29,33 +28,18 @@ class SavedItem:
     created: bool
 
 
-class Wish(Protocol):
-    """A page that a user wants to keep, and how."""
-
-    @property
-    def url(self) -> str:
-        """Its address, in any spelling."""
-        ...
-
-    @property
-    def tags(self) -> Sequence[str]:
-        """The user's own tags."""
-        ...
-
-    @property
-    def note(self) -> str | None:
-        """The user's own note."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
-class _Page:
+class Page:
+    """A page that a user wants to keep."""
+
     url: str
+    """In any spelling."""
     tags: Sequence[str] = ()
+    """The user's own."""
     note: str | None = None
 
 
-def save_urls(connection: Connection, user_id: UUID, wishes: Sequence[Wish]) -> list[SavedItem]:
+def save_urls(connection: Connection, user_id: UUID, wishes: Sequence[Page]) -> list[SavedItem]:
     """Save pages for a user in the caller's transaction: contents, items and, unless read already, their jobs.
 
     One page is one content, whatever the spelling of its address, and one item a user, who keeps their own spelling;
@@ -101,7 +85,7 @@ def save_url(
     connection: Connection, user_id: UUID, url: str, tags: Sequence[str] = (), note: str | None = None
 ) -> SavedItem:
     """Save one page, as ``save_urls`` does."""
-    return save_urls(connection, user_id, [_Page(url, tags, note)])[0]
+    return save_urls(connection, user_id, [Page(url, tags, note)])[0]
 
 
 def ensure_content(connection: Connection, content_id: UUID, url: str) -> UUID:

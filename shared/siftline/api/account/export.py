@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from pydantic import BaseModel, Field
 
 from siftline.api.account import export_store as store
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.paging import DEFAULT_LIMIT, Limit, Next, SectionCursor, decode_section
-from siftline.api.http.routing import new_router, responses
+from siftline.api.http.routing import Resource, route
 from siftline.api.http.shapes import Page
 from siftline.kit.db import Database
 
@@ -30,24 +29,19 @@ class Export(Page):
     items: list[ExportRecord]
 
 
-class ExportRoutes:
+class ExportRoutes(Resource):
     """``/v1/export``."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def router(self) -> Router:
-        """Return the route."""
-        router = new_router()
-        router.get(
-            "/v1/export",
-            summary="Export all your data, page by page",
-            operation_id="exportAll",
-            responses=responses((200, Export, "A page of the export")),
-            tags=["me"],
-        )(self.browse)
-        return router
-
+    @route(
+        "GET /v1/export",
+        (200, Export, "A page of the export"),
+        summary="Export all your data, page by page",
+        operation_id="exportAll",
+        tag="me",
+    )
     def browse(
         self,
         caller: CurrentCaller,

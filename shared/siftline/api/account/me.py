@@ -1,34 +1,24 @@
 """The caller: time zone, interests and credits."""
 
-from dataclasses import asdict
 from datetime import datetime
-from enum import StrEnum
 from typing import Literal
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from psycopg.errors import UniqueViolation
 from pydantic import BaseModel, ConfigDict, Field
 
 from siftline.api.account import me_store
+from siftline.api.account.me_store import CreditEntry, Usage
 from siftline.api.http.auth import CurrentCaller, lacking, unauthorized
 from siftline.api.http.callers import Caller, Scope
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.http.problems import Fault, conflict, faulty
-from siftline.api.http.routing import BODY_PROBLEMS, answer, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, Resource, answer, route
 from siftline.api.http.shapes import Asked, Changes, Name, Page
 from siftline.api.items.scores import Scores
 from siftline.jobs import deletions
 from siftline.kit.db import Connection, Database
-
-
-class Usage(BaseModel):
-    """Usage in the last 30 days."""
-
-    analyses: int = Field(description="Analyses done for you, paid or free")
-    spent: int = Field(description="Credits spent on them")
-    reserved: int = Field(description="Credits reserved by running analyses; returned if they fail")
 
 
 class Me(BaseModel):
@@ -42,43 +32,6 @@ class Me(BaseModel):
     usage: Usage
     scopes: list[Scope] = Field(description="Scopes of the token in use")
     created_at: datetime
-
-
-class EntryKind(StrEnum):
-    """Type of a ledger entry."""
-
-    GRANT = "grant"
-    ANALYSIS = "analysis"
-    REPEAT = "repeat"
-    REPROCESS = "reprocess"
-
-
-class EntryState(StrEnum):
-    """State of a ledger entry."""
-
-    RESERVED = "reserved"
-    SETTLED = "settled"
-    RELEASED = "released"
-
-
-class CreditEntry(BaseModel):
-    """An entry in your credit ledger."""
-
-    id: UUID
-    kind: EntryKind = Field(
-        description="`grant`: given by an operator; `analysis`: of a page's text; `repeat`: an analysis already paid "
-        "for, free; `reprocess`: requested by you"
-    )
-    amount: int = Field(
-        description="Change in credits; your balance is the sum without `released` entries", examples=[-1]
-    )
-    state: EntryState = Field(description="`reserved` while running, `released` if it failed")
-    item_id: UUID | None = Field(description="Your item, while you have it")
-    content_id: UUID | None
-    content_version: int | None = Field(description="Version of the page's text; increases when the text changes")
-    job_id: UUID | None
-    created_at: datetime
-    settled_at: datetime | None = Field(description="When it was settled or released")
 
 
 class CreditEntries(Page):
@@ -118,52 +71,33 @@ class Deleting(BaseModel):
     )
 
 
-class MeRoutes:
+class MeRoutes(Resource):
     """``/v1/me``."""
 
     def __init__(self, database: Database, scores: Scores) -> None:
         self._database = database
         self._scores = scores
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.get(
-            "/v1/me",
-            summary="Get your account",
-            operation_id="getMe",
-            responses=responses((200, Me, "Your account")),
-            tags=["me"],
-        )(self.show)
-        router.patch(
-            "/v1/me",
-            summary="Update your account",
-            operation_id="updateMe",
-            responses=responses((200, Me, "Your updated account"), problems=(*BODY_PROBLEMS, 409)),
-            tags=["me"],
-        )(self.change)
-        router.delete(
-            "/v1/me",
-            summary="Delete your account and everything only you have",
-            operation_id="deleteMe",
-            status_code=202,
-            responses=responses((202, Deleting, "Your account is being deleted"), problems=BODY_PROBLEMS),
-            tags=["me"],
-        )(self.delete)
-        router.get(
-            "/v1/me/credits",
-            summary="List your credit ledger",
-            operation_id="listCredits",
-            responses=responses((200, CreditEntries, "A page of the ledger")),
-            tags=["me"],
-        )(self.ledger)
-        return router
-
+    @route(
+        "GET /v1/me",
+        (200, Me, "Your account"),
+        summary="Get your account",
+        operation_id="getMe",
+        tag="me",
+    )
     def show(self, caller: CurrentCaller) -> Me:
         """Show the caller."""
         with self._database.transaction() as connection:
             return self._view(connection, caller)
 
+    @route(
+        "PATCH /v1/me",
+        (200, Me, "Your updated account"),
+        summary="Update your account",
+        operation_id="updateMe",
+        tag="me",
+        problems=(*BODY_PROBLEMS, 409),
+    )
     def change(self, body: ChangeMe, caller: CurrentCaller) -> Me:
         """Change the caller."""
         changes = body.model_dump(include=body.model_fields_set)
@@ -180,6 +114,14 @@ class MeRoutes:
         self._scores.hand_out(scoring)
         return shown
 
+    @route(
+        "DELETE /v1/me",
+        (202, Deleting, "Your account is being deleted"),
+        summary="Delete your account and everything only you have",
+        operation_id="deleteMe",
+        tag="me",
+        problems=BODY_PROBLEMS,
+    )
     def delete(self, body: DeleteMe, caller: CurrentCaller) -> Response[Deleting]:
         """Delete the caller, who says their name to show that they mean it, by a token that may read and write."""
         if Scope.READ not in caller.scopes:
@@ -191,6 +133,13 @@ class MeRoutes:
             deletions.begin(connection, caller.user_id)
         return answer(202, Deleting())
 
+    @route(
+        "GET /v1/me/credits",
+        (200, CreditEntries, "A page of the ledger"),
+        summary="List your credit ledger",
+        operation_id="listCredits",
+        tag="me",
+    )
     def ledger(
         self,
         caller: CurrentCaller,
@@ -201,7 +150,7 @@ class MeRoutes:
         with self._database.transaction() as connection:
             rows = me_store.ledger(connection, caller.user_id, decode(next), limit + 1)
         shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id))
-        return CreditEntries(items=[CreditEntry(**asdict(row)) for row in shown], next=following)
+        return CreditEntries(items=shown, next=following)
 
     @staticmethod
     def _view(connection: Connection, caller: Caller) -> Me:
@@ -214,7 +163,7 @@ class MeRoutes:
             time_zone=row.time_zone,
             interests=row.interests,
             credits=row.credits,
-            usage=Usage(**asdict(me_store.usage(connection, caller.user_id))),
+            usage=me_store.usage(connection, caller.user_id),
             scopes=sorted(caller.scopes),
             created_at=row.created_at,
         )

@@ -1,12 +1,14 @@
-"""The caller's own row and ledger in PostgreSQL."""
+"""The caller's own row and ledger in PostgreSQL, as the API shows them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row
+from pydantic import BaseModel, Field
 
 from siftline.api.http.paging import Cursor
 from siftline.kit.db import Connection
@@ -24,29 +26,49 @@ class UserRow:
     credits: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class UsageRow:
-    """What a user's ledger says of the last 30 days."""
+class Usage(BaseModel):
+    """Usage in the last 30 days."""
 
-    analyses: int
-    spent: int
-    reserved: int
+    analyses: int = Field(description="Analyses done for you, paid or free")
+    spent: int = Field(description="Credits spent on them")
+    reserved: int = Field(description="Credits reserved by running analyses; returned if they fail")
 
 
-@dataclass(frozen=True, slots=True)
-class EntryRow:
-    """One line of a user's ledger; the item is there while they hold it."""
+class EntryKind(StrEnum):
+    """Type of a ledger entry."""
+
+    GRANT = "grant"
+    ANALYSIS = "analysis"
+    REPEAT = "repeat"
+    REPROCESS = "reprocess"
+
+
+class EntryState(StrEnum):
+    """State of a ledger entry."""
+
+    RESERVED = "reserved"
+    SETTLED = "settled"
+    RELEASED = "released"
+
+
+class CreditEntry(BaseModel):
+    """An entry in your credit ledger."""
 
     id: UUID
-    kind: str
-    amount: int
-    state: str
-    item_id: UUID | None
+    kind: EntryKind = Field(
+        description="`grant`: given by an operator; `analysis`: of a page's text; `repeat`: an analysis already paid "
+        "for, free; `reprocess`: requested by you"
+    )
+    amount: int = Field(
+        description="Change in credits; your balance is the sum without `released` entries", examples=[-1]
+    )
+    state: EntryState = Field(description="`reserved` while running, `released` if it failed")
+    item_id: UUID | None = Field(description="Your item, while you have it")
     content_id: UUID | None
-    content_version: int | None
+    content_version: int | None = Field(description="Version of the page's text; increases when the text changes")
     job_id: UUID | None
     created_at: datetime
-    settled_at: datetime | None
+    settled_at: datetime | None = Field(description="When it was settled or released")
 
 
 _FIND = "select id, name, time_zone, interests, created_at, credits from users where id = %(id)s"
@@ -93,14 +115,14 @@ def change_user(connection: Connection, user_id: UUID, changes: Mapping[str, Any
     connection.execute(_CHANGE, {"id": user_id} | {name: changes.get(name) for name in fields})
 
 
-def usage(connection: Connection, user_id: UUID) -> UsageRow:
+def usage(connection: Connection, user_id: UUID) -> Usage:
     """Return what a user had analysed in the last 30 days, and what is reserved for them now."""
-    with connection.cursor(row_factory=class_row(UsageRow)) as cursor:
+    with connection.cursor(row_factory=class_row(Usage)) as cursor:
         [row] = cursor.execute(_USAGE, {"user_id": user_id}).fetchall()
     return row
 
 
-def ledger(connection: Connection, user_id: UUID, after: Cursor | None, limit: int) -> list[EntryRow]:
+def ledger(connection: Connection, user_id: UUID, after: Cursor | None, limit: int) -> list[CreditEntry]:
     """Return a user's own ledger, newest first, at most ``limit`` lines, beginning behind ``after``."""
     values = {
         "user_id": user_id,
@@ -108,7 +130,7 @@ def ledger(connection: Connection, user_id: UUID, after: Cursor | None, limit: i
         "after_id": after.id if after else None,
         "limit": limit,
     }
-    with connection.cursor(row_factory=class_row(EntryRow)) as cursor:
+    with connection.cursor(row_factory=class_row(CreditEntry)) as cursor:
         return cursor.execute(_LEDGER, values).fetchall()
 
 

@@ -1,21 +1,20 @@
 """The tokens resource: making, listing and revoking one's own access tokens."""
 
-from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from siftline.api.account import tokens_store
 from siftline.api.account.lineage_store import hold_parent, revoke_line
 from siftline.api.account.tokens import issue
+from siftline.api.account.tokens_store import Token
 from siftline.api.http.auth import CurrentCaller, lacking, unauthorized
 from siftline.api.http.callers import Scope
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, Time, decode, page
 from siftline.api.http.problems import Fault, conflict, faulty, not_found
-from siftline.api.http.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, Resource, answer, route
 from siftline.api.http.shapes import Asked, Name, Page
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
@@ -36,17 +35,6 @@ class MakeToken(Asked):
     )
 
 
-class Token(BaseModel):
-    """A token without its secret."""
-
-    id: UUID
-    name: str = Field(examples=["laptop"])
-    scopes: list[Scope]
-    created_at: datetime
-    expires_at: datetime | None
-    revoked_at: datetime | None
-
-
 class MadeToken(Token):
     """A new token with its secret."""
 
@@ -59,7 +47,7 @@ class Tokens(Page):
     items: list[Token]
 
 
-class TokenRoutes:
+class TokenRoutes(Resource):
     """``/v1/tokens``."""
 
     def __init__(self, database: Database, clock: Clock, *, at_most: int) -> None:
@@ -68,33 +56,15 @@ class TokenRoutes:
         self._clock = clock
         self._at_most = at_most
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.post(
-            "/v1/tokens",
-            summary="Create an access token",
-            operation_id="createToken",
-            status_code=201,
-            responses=responses((201, MadeToken, "Created"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}),
-            tags=["tokens"],
-        )(self.make)
-        router.get(
-            "/v1/tokens",
-            summary="List your access tokens",
-            operation_id="listTokens",
-            responses=responses((200, Tokens, "A page of the list")),
-            tags=["tokens"],
-        )(self.browse)
-        router.delete(
-            "/v1/tokens/<token_id>",
-            summary="Revoke an access token",
-            operation_id="revokeToken",
-            responses=responses(NO_CONTENT, problems=(404,)),
-            tags=["tokens"],
-        )(self.revoke)
-        return router
-
+    @route(
+        "POST /v1/tokens",
+        (201, MadeToken, "Created"),
+        summary="Create an access token",
+        operation_id="createToken",
+        tag="tokens",
+        problems=(*BODY_PROBLEMS, 409),
+        located=True,
+    )
     def make(self, body: MakeToken, caller: CurrentCaller) -> Response[MadeToken]:
         """Make a token that allows no more than the caller's own, ends no later, and with it."""
         for scope in sorted(set(body.scopes) - caller.scopes):
@@ -117,8 +87,15 @@ class TokenRoutes:
                 min((end for end in (body.expires_at, parent.expires_at) if end is not None), default=None),
                 made_by=parent.id,
             )
-        return answer(201, MadeToken(**_view(row).model_dump(), token=token), location=f"/v1/tokens/{row.id}")
+        return answer(201, MadeToken(**dict(row), token=token), location=f"/v1/tokens/{row.id}")
 
+    @route(
+        "GET /v1/tokens",
+        (200, Tokens, "A page of the list"),
+        summary="List your access tokens",
+        operation_id="listTokens",
+        tag="tokens",
+    )
     def browse(
         self,
         caller: CurrentCaller,
@@ -129,15 +106,19 @@ class TokenRoutes:
         with self._database.transaction() as connection:
             rows = tokens_store.list_tokens(connection, caller.user_id, decode(next), limit + 1)
         shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id))
-        return Tokens(items=[_view(row) for row in shown], next=following)
+        return Tokens(items=shown, next=following)
 
+    @route(
+        "DELETE /v1/tokens/<token_id>",
+        NO_CONTENT,
+        summary="Revoke an access token",
+        operation_id="revokeToken",
+        tag="tokens",
+        problems=(404,),
+    )
     def revoke(self, token_id: UUID, caller: CurrentCaller) -> Response[None]:
         """Revoke one of the caller's tokens, and all that it made."""
         with self._database.transaction() as connection:
             if not revoke_line(connection, caller.user_id, token_id):
                 raise not_found("token")
         return Response(status_code=204)
-
-
-def _view(row: tokens_store.TokenRow) -> Token:
-    return Token.model_validate(row, from_attributes=True)

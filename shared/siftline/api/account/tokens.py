@@ -7,7 +7,7 @@ from uuid import UUID
 from psycopg.errors import UniqueViolation
 
 from siftline.api.account import tokens_store
-from siftline.api.account.tokens_store import TokenRow
+from siftline.api.account.tokens_store import Token
 from siftline.api.http.bearer import new_token, token_sha256
 from siftline.api.http.callers import Scope
 from siftline.kit.db import Connection
@@ -54,7 +54,7 @@ def issue(
     expires_at: datetime | None,
     *,
     made_by: UUID | None = None,
-) -> tuple[str, TokenRow]:
+) -> tuple[str, Token]:
     """Make a token for a user and return it with its row; ``made_by`` is the token that makes it, if one does."""
     token = new_token()
     row = tokens_store.add_token(

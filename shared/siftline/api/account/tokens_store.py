@@ -1,24 +1,24 @@
 """Users and their access tokens in PostgreSQL. Of a token only its SHA-256 is kept."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from psycopg.rows import class_row
+from pydantic import BaseModel, Field
 
 from siftline.api.http import callers_store
+from siftline.api.http.callers import Scope
 from siftline.api.http.paging import Cursor
 from siftline.kit.db import Connection
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRow:
+class Token(BaseModel):
     """A token without its secret."""
 
     id: UUID
-    name: str
-    scopes: list[str]
+    name: str = Field(examples=["laptop"])
+    scopes: list[Scope]
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
@@ -73,7 +73,7 @@ def add_token(
     scopes: Sequence[str],
     expires_at: datetime | None,
     made_by: UUID | None = None,
-) -> TokenRow:
+) -> Token:
     """Insert a token."""
     values = {
         "id": token_id,
@@ -84,12 +84,12 @@ def add_token(
         "expires_at": expires_at,
         "made_by": made_by,
     }
-    with connection.cursor(row_factory=class_row(TokenRow)) as cursor:
+    with connection.cursor(row_factory=class_row(Token)) as cursor:
         [row] = cursor.execute(_ADD, values).fetchall()
     return row
 
 
-def list_tokens(connection: Connection, user_id: UUID, after: Cursor | None, limit: int) -> list[TokenRow]:
+def list_tokens(connection: Connection, user_id: UUID, after: Cursor | None, limit: int) -> list[Token]:
     """Return a user's tokens, newest first, at most ``limit``, beginning behind ``after``."""
     values = {
         "user_id": user_id,
@@ -97,7 +97,7 @@ def list_tokens(connection: Connection, user_id: UUID, after: Cursor | None, lim
         "after_id": after.id if after else None,
         "limit": limit,
     }
-    with connection.cursor(row_factory=class_row(TokenRow)) as cursor:
+    with connection.cursor(row_factory=class_row(Token)) as cursor:
         return cursor.execute(_LIST, values).fetchall()
 
 

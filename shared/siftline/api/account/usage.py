@@ -1,26 +1,23 @@
 """What was spent: money and credits, by day and model."""
 
 import re
-from dataclasses import asdict
 from datetime import date, timedelta
 from typing import Annotated, Any
 
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, BeforeValidator, Field
 
 from siftline.api.account import usage_store
+from siftline.api.account.usage_store import CreditsSpent, MoneySpent
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.callers import Scope
 from siftline.api.http.problems import Fault, faulty
-from siftline.api.http.routing import new_router, responses
+from siftline.api.http.routing import Resource, route
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
 
 _DAYS = 30
 _DAYS_MAX = 366
-_MICRO = 1_000_000
-
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
@@ -35,30 +32,6 @@ Since = Annotated[Day | None, Query(description="First day (UTC); default: 30 da
 Until = Annotated[Day | None, Query(description="Last day (UTC); default: today")]
 
 
-class MoneySpent(BaseModel):
-    """What one model cost on one day."""
-
-    day: date
-    kind: str = Field(description="`llm`, `embedding` or `transcription`", examples=["llm"])
-    model: str = Field(description="Empty for calls made before models were recorded", examples=["gpt-4.1-mini"])
-    calls: int = Field(description="Calls that cost or may have cost something")
-    unsettled: int = Field(
-        description="Calls among them whose answer is pending or was lost; counted at their maximum cost"
-    )
-    rejected: int = Field(description="Calls that were refused or not answered and cost nothing")
-    tokens_in: int
-    tokens_out: int
-    usd: float = Field(examples=[0.0132])
-
-
-class CreditsSpent(BaseModel):
-    """The analyses of one day."""
-
-    day: date
-    analyses: int
-    credits: int = Field(description="Credits spent, or reserved while running")
-
-
 class Spent(BaseModel):
     """Money and credits spent in a period."""
 
@@ -71,25 +44,20 @@ class Spent(BaseModel):
     analyses: list[CreditsSpent]
 
 
-class UsageRoutes:
+class UsageRoutes(Resource):
     """``/v1/usage``."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.get(
-            "/v1/usage",
-            summary="Get your usage",
-            operation_id="getUsage",
-            responses=responses((200, Spent, "Money and credits")),
-            tags=["me"],
-        )(self.show)
-        return router
-
+    @route(
+        "GET /v1/usage",
+        (200, Spent, "Money and credits"),
+        summary="Get your usage",
+        operation_id="getUsage",
+        tag="me",
+    )
     def show(self, caller: CurrentCaller, since: Since = None, until: Until = None) -> Spent:
         """Show what was spent for the caller; with the scope ``ops``, for everybody."""
         last = until or self._clock.now().date()
@@ -106,13 +74,8 @@ class UsageRoutes:
             since=first,
             until=last,
             everybody=everybody,
-            usd=sum(row.micro_usd for row in money) / _MICRO,
+            usd=round(sum(row.usd for row in money), 6),
             credits=sum(row.credits for row in taken),
-            money=[_shown(row) for row in money],
-            analyses=[CreditsSpent(**asdict(row)) for row in taken],
+            money=money,
+            analyses=taken,
         )
-
-
-def _shown(row: usage_store.MoneyRow) -> MoneySpent:
-    fields = asdict(row)
-    return MoneySpent(usd=fields.pop("micro_usd") / _MICRO, **fields)

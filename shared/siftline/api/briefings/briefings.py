@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 
 from siftline.api.briefings import briefings_store as store
 from siftline.api.briefings.briefing_models import (
@@ -29,7 +28,7 @@ from siftline.api.http.callers import Caller
 from siftline.api.http.destinations import check_webhook
 from siftline.api.http.hand_out import HandOut
 from siftline.api.http.problems import Fault, conflict, faulty, not_found
-from siftline.api.http.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, Resource, answer, route
 from siftline.api.http.shapes import Cause
 from siftline.api.items.scores import Scores
 from siftline.contracts import JobType, Priority
@@ -45,7 +44,7 @@ BRIEFINGS_MAX = 50
 _STATES = {"pending": BriefingStatus.QUEUED, "processing": BriefingStatus.PROCESSING}
 
 
-class BriefingRoutes:
+class BriefingRoutes(Resource):
     """``/v1/briefings``."""
 
     def __init__(
@@ -57,56 +56,15 @@ class BriefingRoutes:
         self._allow_loopback = allow_loopback
         self._max_attempts = max_attempts
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        tags, one = ["briefings"], "/v1/briefings/<briefing_id>"
-        router.post(
-            "/v1/briefings",
-            summary="Create a briefing",
-            operation_id="createBriefing",
-            responses=responses(
-                (201, MadeBriefing, "Created"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}
-            ),
-            tags=tags,
-        )(self.make)
-        router.get(
-            "/v1/briefings",
-            summary="List your briefings",
-            operation_id="listBriefings",
-            responses=responses((200, Briefings, "All your briefings")),
-            tags=tags,
-        )(self.browse)
-        router.get(
-            one,
-            summary="Get a briefing",
-            operation_id="getBriefing",
-            responses=responses((200, Briefing, "The briefing"), problems=(404,)),
-            tags=tags,
-        )(self.show)
-        router.patch(
-            one,
-            summary="Update a briefing",
-            operation_id="updateBriefing",
-            responses=responses((200, MadeBriefing, "The updated briefing"), problems=(*BODY_PROBLEMS, 404)),
-            tags=tags,
-        )(self.change)
-        router.delete(
-            one,
-            summary="Delete a briefing and its editions",
-            operation_id="deleteBriefing",
-            responses=responses(NO_CONTENT, problems=(404,)),
-            tags=tags,
-        )(self.delete)
-        router.post(
-            f"{one}/run",
-            summary="Create an edition now",
-            operation_id="runBriefing",
-            responses=responses((202, EditionRequest, "It will be created"), problems=(404, 409)),
-            tags=tags,
-        )(self.run)
-        return router
-
+    @route(
+        "POST /v1/briefings",
+        (201, MadeBriefing, "Created"),
+        summary="Create a briefing",
+        operation_id="createBriefing",
+        tag="briefings",
+        problems=(*BODY_PROBLEMS, 409),
+        located=True,
+    )
     def make(self, body: NewBriefing, caller: CurrentCaller) -> Response[MadeBriefing]:
         """Make a briefing; its first edition is the next one due."""
         delivery = self._checked(body.delivery, "#/delivery/destination")
@@ -127,16 +85,39 @@ class BriefingRoutes:
         shown = MadeBriefing(**made.model_dump(), signing_key=delivery["signing_key"])
         return answer(201, shown, location=f"/v1/briefings/{made.id}")
 
+    @route(
+        "GET /v1/briefings",
+        (200, Briefings, "All your briefings"),
+        summary="List your briefings",
+        operation_id="listBriefings",
+        tag="briefings",
+    )
     def browse(self, caller: CurrentCaller) -> Briefings:
         """List the caller's briefings."""
         with self._database.transaction() as connection:
             return Briefings(items=[_shown(row) for row in store.list_briefings(connection, caller.user_id)])
 
+    @route(
+        "GET /v1/briefings/<briefing_id>",
+        (200, Briefing, "The briefing"),
+        summary="Get a briefing",
+        operation_id="getBriefing",
+        tag="briefings",
+        problems=(404,),
+    )
     def show(self, briefing_id: UUID, caller: CurrentCaller) -> Briefing:
         """Show one briefing."""
         with self._database.transaction() as connection:
             return self._find(connection, caller, briefing_id)
 
+    @route(
+        "PATCH /v1/briefings/<briefing_id>",
+        (200, MadeBriefing, "The updated briefing"),
+        summary="Update a briefing",
+        operation_id="updateBriefing",
+        tag="briefings",
+        problems=(*BODY_PROBLEMS, 404),
+    )
     def change(self, briefing_id: UUID, body: ChangeBriefing, caller: CurrentCaller) -> MadeBriefing:
         """Change a briefing. A new time begins with the next edition due by it."""
         changes: dict[str, Any] = body.model_dump(include=body.model_fields_set - {"delivery"})
@@ -153,6 +134,14 @@ class BriefingRoutes:
         self._hand_out(job_ids)
         return MadeBriefing(**changed.model_dump(), signing_key=changes.get("signing_key"))
 
+    @route(
+        "DELETE /v1/briefings/<briefing_id>",
+        NO_CONTENT,
+        summary="Delete a briefing and its editions",
+        operation_id="deleteBriefing",
+        tag="briefings",
+        problems=(404,),
+    )
     def delete(self, briefing_id: UUID, caller: CurrentCaller) -> Response[None]:
         """Delete a briefing with its editions; what is under way for it is called off."""
         with self._database.transaction() as connection:
@@ -164,6 +153,14 @@ class BriefingRoutes:
             jobs.cancel(connection, subjects)
         return Response(status_code=204)
 
+    @route(
+        "POST /v1/briefings/<briefing_id>/run",
+        (202, EditionRequest, "It will be created"),
+        summary="Create an edition now",
+        operation_id="runBriefing",
+        tag="briefings",
+        problems=(404, 409),
+    )
     def run(self, briefing_id: UUID, caller: CurrentCaller) -> Response[EditionRequest]:
         """Queue an edition of what came in since the last one."""
         job = NewJob(JobType.RUN_BRIEFING, briefing_id, f"user:{caller.user_id}", priority=Priority.SAVED, asked=True)

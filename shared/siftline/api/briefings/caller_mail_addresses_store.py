@@ -5,6 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
+from pydantic import BaseModel, Field
 
 from siftline.kit.db import Connection
 
@@ -20,15 +21,14 @@ update mail_addresses set confirmed_at = coalesce(confirmed_at, now()) where tok
 """
 
 
-@dataclass(frozen=True, slots=True)
-class AddressRow:
-    """One of a user's addresses."""
+class MailAddress(BaseModel):
+    """An email address you added."""
 
     id: UUID
-    address: str
-    asked_at: datetime | None
-    confirmed_at: datetime | None
-    suppressed: str | None
+    address: str = Field(examples=["reader@example.org"])
+    asked_at: datetime | None = Field(description="When its owner was last asked to confirm it; at most once a day")
+    confirmed_at: datetime | None = Field(description="When its owner confirmed it; nothing is sent to it before")
+    suppressed: str | None = Field(description="`bounced` or `complained`: nothing is sent to it any more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class AskedAddress:
     confirmed: bool
 
 
-def list_addresses(connection: Connection, user_id: UUID) -> list[AddressRow]:
+def list_addresses(connection: Connection, user_id: UUID) -> list[MailAddress]:
     """Return all of a user's addresses, by address."""
-    with connection.cursor(row_factory=class_row(AddressRow)) as cursor:
+    with connection.cursor(row_factory=class_row(MailAddress)) as cursor:
         return cursor.execute(_LIST, {"user_id": user_id}).fetchall()
 
 

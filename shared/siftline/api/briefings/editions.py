@@ -4,7 +4,6 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Header, Query
 
 from siftline.api.briefings import briefings_store as store
@@ -15,7 +14,7 @@ from siftline.api.http.callers import Caller
 from siftline.api.http.link_pages import unknown_link
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.http.problems import not_found
-from siftline.api.http.routing import answer, new_router, responses
+from siftline.api.http.routing import Resource, answer, route
 from siftline.api.http.shapes import Cause
 from siftline.kit.db import Database
 
@@ -26,39 +25,20 @@ _PAGE_POLICY = (
 _FORMS = {"text/html": "html", "text/plain": "plain", "application/json": "document", "*/*": "document"}
 
 
-class EditionRoutes:
+class EditionRoutes(Resource):
     """``/v1/editions``, and the pages that mails and feeds link to; every link of ours begins with ``public_url``."""
 
     def __init__(self, database: Database, public_url: str) -> None:
         self._database = database
         self._public_url = public_url
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.get(
-            "/v1/editions",
-            summary="List your editions",
-            operation_id="listEditions",
-            responses=responses((200, Editions, "A page of the list")),
-            tags=["briefings"],
-        )(self.browse)
-        router.get(
-            "/v1/editions/<edition_id>",
-            summary="Get an edition (JSON, HTML or plain text)",
-            operation_id="getEdition",
-            responses=responses(
-                (200, EditionDetail, "The edition"),
-                (200, "text/html", "The edition as a web page"),
-                (200, "text/plain", "The edition as plain text"),
-                problems=(404,),
-            ),
-            tags=["briefings"],
-        )(self.show)
-        router.get("/v1/read/<token>", include_in_schema=False)(self.read)
-        router.head("/v1/read/<token>", include_in_schema=False)(self.read)
-        return router
-
+    @route(
+        "GET /v1/editions",
+        (200, Editions, "A page of the list"),
+        summary="List your editions",
+        operation_id="listEditions",
+        tag="briefings",
+    )
     def browse(
         self,
         caller: CurrentCaller,
@@ -73,6 +53,16 @@ class EditionRoutes:
         shown, following = page(rows, limit, lambda row: Cursor(row.made_at, row.id))
         return Editions(items=[Edition(**self._fields(row, caller)) for row in shown], next=following)
 
+    @route(
+        "GET /v1/editions/<edition_id>",
+        (200, EditionDetail, "The edition"),
+        (200, "text/html", "The edition as a web page"),
+        (200, "text/plain", "The edition as plain text"),
+        summary="Get an edition (JSON, HTML or plain text)",
+        operation_id="getEdition",
+        tag="briefings",
+        problems=(404,),
+    )
     def show(
         self,
         edition_id: UUID,
@@ -95,6 +85,8 @@ class EditionRoutes:
         headers = {"Content-Security-Policy": _PAGE_POLICY, "Vary": "Accept"}
         return Response(200, content_type=f"{media_type}; charset=utf-8", body=body, headers=headers)
 
+    @route("GET /v1/read/<token>")
+    @route("HEAD /v1/read/<token>")
     def read(self, token: str) -> Response[str]:
         """Show an edition's page to whoever followed its link."""
         html = self._page(token)

@@ -4,21 +4,19 @@ Who owns an address says so by ``/v1/mail-addresses/confirm/{token}``, which onl
 question and changes nothing: mail scanners follow links.
 """
 
-from dataclasses import asdict
-from datetime import datetime
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from siftline.api.briefings import caller_mail_addresses_store as store
 from siftline.api.briefings.briefing_models import WrittenMailAddress
+from siftline.api.briefings.caller_mail_addresses_store import MailAddress
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.hand_out import HandOut
 from siftline.api.http.link_pages import page, unknown_link
 from siftline.api.http.problems import Fault, conflict, faulty, not_found
-from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, answer, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, Resource, answer, route
 from siftline.api.http.shapes import Asked, Page
 from siftline.catalog.mail_address_store import ADDRESSES_MAX, ensure
 from siftline.contracts import JobType, Priority
@@ -34,23 +32,13 @@ class NewMailAddress(Asked):
     address: WrittenMailAddress = Field(examples=["reader@example.org"])
 
 
-class MailAddress(BaseModel):
-    """An email address you added."""
-
-    id: UUID
-    address: str = Field(examples=["reader@example.org"])
-    asked_at: datetime | None = Field(description="When its owner was last asked to confirm it; at most once a day")
-    confirmed_at: datetime | None = Field(description="When its owner confirmed it; nothing is sent to it before")
-    suppressed: str | None = Field(description="`bounced` or `complained`: nothing is sent to it any more")
-
-
 class MailAddresses(Page):
     """All your email addresses, sorted."""
 
     items: list[MailAddress]
 
 
-class MailAddressRoutes:
+class MailAddressRoutes(Resource):
     """``/v1/mail-addresses``. The pages behind links from mails are for people: not in the API's description."""
 
     def __init__(self, database: Database, hand_out: HandOut, *, max_attempts: int) -> None:
@@ -58,44 +46,27 @@ class MailAddressRoutes:
         self._hand_out = hand_out
         self._max_attempts = max_attempts
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.get(
-            "/v1/mail-addresses",
-            summary="List your email addresses",
-            operation_id="listMailAddresses",
-            responses=responses((200, MailAddresses, "All your email addresses")),
-            tags=["briefings"],
-        )(self.browse)
-        router.post(
-            "/v1/mail-addresses",
-            summary="Add an email address",
-            operation_id="addMailAddress",
-            responses=responses(
-                (202, MailAddress, "Its owner will be asked to confirm it, unless that happened recently"),
-                problems=(409, *BODY_PROBLEMS),
-            ),
-            tags=["briefings"],
-        )(self.ask)
-        router.delete(
-            "/v1/mail-addresses/<address_id>",
-            summary="Delete an email address",
-            operation_id="deleteMailAddress",
-            responses=responses(NO_CONTENT, problems=(404,)),
-            tags=["briefings"],
-        )(self.delete)
-        router.get("/v1/mail-addresses/confirm/<token>", include_in_schema=False)(self.show)
-        router.head("/v1/mail-addresses/confirm/<token>", include_in_schema=False)(self.show)
-        router.post("/v1/mail-addresses/confirm/<token>", include_in_schema=False)(self.confirm)
-        return router
-
+    @route(
+        "GET /v1/mail-addresses",
+        (200, MailAddresses, "All your email addresses"),
+        summary="List your email addresses",
+        operation_id="listMailAddresses",
+        tag="briefings",
+    )
     def browse(self, caller: CurrentCaller) -> MailAddresses:
         """List the caller's addresses."""
         with self._database.transaction() as connection:
             rows = store.list_addresses(connection, caller.user_id)
-        return MailAddresses(items=[MailAddress(**asdict(row)) for row in rows])
+        return MailAddresses(items=rows)
 
+    @route(
+        "POST /v1/mail-addresses",
+        (202, MailAddress, "Its owner will be asked to confirm it, unless that happened recently"),
+        summary="Add an email address",
+        operation_id="addMailAddress",
+        tag="briefings",
+        problems=(409, *BODY_PROBLEMS),
+    )
     def ask(self, body: NewMailAddress, caller: CurrentCaller) -> Response[MailAddress]:
         """Write an address down and have its owner asked."""
         try:
@@ -112,8 +83,16 @@ class MailAddressRoutes:
             rows = store.list_addresses(connection, caller.user_id)
         self._hand_out(job_ids)
         [row] = [row for row in rows if row.id == address_id]
-        return answer(202, MailAddress(**asdict(row)))
+        return answer(202, row)
 
+    @route(
+        "DELETE /v1/mail-addresses/<address_id>",
+        NO_CONTENT,
+        summary="Delete an email address",
+        operation_id="deleteMailAddress",
+        tag="briefings",
+        problems=(404,),
+    )
     def delete(self, address_id: UUID, caller: CurrentCaller) -> Response[None]:
         """Delete an address. That its owner was asked stays known for its day: they are not asked twice by that."""
         with self._database.transaction() as connection:
@@ -125,6 +104,8 @@ class MailAddressRoutes:
             jobs.cancel(connection, [address_id])
         return Response(status_code=204)
 
+    @route("GET /v1/mail-addresses/confirm/<token>")
+    @route("HEAD /v1/mail-addresses/confirm/<token>")
     def show(self, token: str) -> Response[str]:
         """Ask, with a button."""
         with self._database.transaction() as connection:
@@ -136,6 +117,7 @@ class MailAddressRoutes:
         question = f"The briefings you requested will be sent to {found.address}. Every email has a link to stop it."
         return page("Receive briefings by email?", [question], button="Yes, send them")
 
+    @route("POST /v1/mail-addresses/confirm/<token>")
     def confirm(self, token: str) -> Response[str]:
         """Take the owner's word; once more changes nothing and is answered alike."""
         with self._database.transaction() as connection:

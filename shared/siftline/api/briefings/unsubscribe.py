@@ -4,28 +4,21 @@ Mail scanners follow links; so a GET changes nothing.
 """
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 
 from siftline.api.briefings import briefings_store as store
 from siftline.api.http.link_pages import page, unknown_link
-from siftline.api.http.routing import new_router
+from siftline.api.http.routing import Resource, route
 from siftline.kit.db import Database
 
 
-class UnsubscribeRoutes:
+class UnsubscribeRoutes(Resource):
     """``/v1/unsubscribe/{token}``. Pages for people and mail programs: not in the API's description."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.get("/v1/unsubscribe/<token>", include_in_schema=False)(self.show)
-        router.head("/v1/unsubscribe/<token>", include_in_schema=False)(self.show)
-        router.post("/v1/unsubscribe/<token>", include_in_schema=False)(self.stop)
-        return router
-
+    @route("GET /v1/unsubscribe/<token>")
+    @route("HEAD /v1/unsubscribe/<token>")
     def show(self, token: str) -> Response[str]:
         """Show what would be stopped, and the button that does it."""
         with self._database.transaction() as connection:
@@ -40,6 +33,7 @@ class UnsubscribeRoutes:
             button="Stop",
         )
 
+    @route("POST /v1/unsubscribe/<token>")
     def stop(self, token: str) -> Response[str]:
         """Stop a briefing's delivery; once more changes nothing and is answered alike."""
         with self._database.transaction() as connection:

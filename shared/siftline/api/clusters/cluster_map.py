@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from uuid import UUID
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from siftline.api.clusters.clusters_store import MapCluster, MapPoint
+from siftline.api.clusters.clusters_store import MappedCluster, PointRow
 
 _PLOT, _LEGEND, _TOP, _PAD, _LINE = 640, 330, 76, 24, 25
 _LISTED = 22
@@ -34,7 +34,7 @@ _SHAPES = (
 )
 
 
-def draw(clusters: Sequence[MapCluster], points: Sequence[MapPoint]) -> bytes:
+def draw(clusters: Sequence[MappedCluster], points: Sequence[PointRow]) -> bytes:
     """Return the map as SVG; ``clusters`` the largest first. Items that were not placed are left out."""
     listed = clusters[:_LISTED]
     height = max(_TOP + _PLOT + _PAD, _TOP + _LINE * (len(listed) + 2) + _PAD)
@@ -63,10 +63,12 @@ def draw(clusters: Sequence[MapCluster], points: Sequence[MapPoint]) -> bytes:
     return bytes(tostring(root, encoding="utf-8", xml_declaration=True))
 
 
-def _plot(root: Element, clusters: Sequence[MapCluster], points: Sequence[MapPoint], shapes: dict[UUID, str]) -> None:
+def _plot(
+    root: Element, clusters: Sequence[MappedCluster], points: Sequence[PointRow], shapes: dict[UUID, str]
+) -> None:
     colours = {cluster.id: cluster.colour for cluster in clusters}
     radius = max(2.2, min(6.0, 95.0 / max(1.0, len(points) ** 0.5)))
-    by_cluster: dict[UUID, list[MapPoint]] = {}
+    by_cluster: dict[UUID, list[PointRow]] = {}
     for point in points:
         by_cluster.setdefault(point.cluster_id, []).append(point)
     for cluster_id, members in by_cluster.items():
@@ -93,7 +95,7 @@ def _plot(root: Element, clusters: Sequence[MapCluster], points: Sequence[MapPoi
 
 
 def _legend(
-    root: Element, clusters: Sequence[MapCluster], listed: Sequence[MapCluster], shapes: dict[UUID, str]
+    root: Element, clusters: Sequence[MappedCluster], listed: Sequence[MappedCluster], shapes: dict[UUID, str]
 ) -> None:
     left = _PAD + _PLOT + _PAD
     for row, cluster in enumerate(listed):
@@ -111,7 +113,7 @@ def _legend(
         _text(root, left + 48, _TOP + _LINE * len(listed) + 14, f"and {rest} more", 13, **{"class": "faint"})
 
 
-def _shapes(clusters: Sequence[MapCluster]) -> dict[UUID, str]:
+def _shapes(clusters: Sequence[MappedCluster]) -> dict[UUID, str]:
     """Return each cluster's shape: the oldest of a colour is round, and so it stays."""
     met: Counter[str] = Counter()
     shapes = {}
@@ -126,13 +128,13 @@ def _place(x: float, y: float) -> tuple[float, float]:
     return _PAD + half + inner * x, _TOP + half - inner * y
 
 
-def _counted(clusters: Sequence[MapCluster], points: Sequence[MapPoint]) -> str:
+def _counted(clusters: Sequence[MappedCluster], points: Sequence[PointRow]) -> str:
     if not clusters:
         return "No clusters yet."
     return f"{_number(len(points), 'item')} in {_number(len(clusters), 'cluster')}. Similar items are close together."
 
 
-def _described(clusters: Sequence[MapCluster], points: Sequence[MapPoint]) -> str:
+def _described(clusters: Sequence[MappedCluster], points: Sequence[PointRow]) -> str:
     named = "; ".join(f"{cluster.label}, {_number(cluster.size, 'item')}" for cluster in clusters[:_LISTED])
     return f"{_counted(clusters, points)}{' Largest: ' + named + '.' if named else ''}"
 

@@ -1,21 +1,18 @@
 """The clusters resource: what one holds, grouped into stories, and grouping it now."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from datetime import datetime
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from pydantic import BaseModel, Field
 
 from siftline.api.clusters import clusters_store
 from siftline.api.clusters.cluster_map import draw
+from siftline.api.clusters.clusters_store import Cluster, Grouping, MappedCluster, Member, Point, PointRow
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.hand_out import HandOut
 from siftline.api.http.paging import DEFAULT_LIMIT, Limit, Next, decode_rank, encode_rank
 from siftline.api.http.problems import not_found
-from siftline.api.http.routing import BODY_PROBLEMS, answer, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, Resource, answer, route
 from siftline.api.http.shapes import NothingAsked, Page
 from siftline.contracts import JobType, Priority
 from siftline.jobs import jobs_store as jobs
@@ -27,30 +24,6 @@ _MAP_POINTS = 5_000
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 
 
-class Cluster(BaseModel):
-    """A group of related items. Its id is stable between runs, and so is its label while the group holds together."""
-
-    id: UUID = Field(examples=[_ID])
-    label: str = Field(examples=["interest rates · central bank"])
-    named_by: str | None = Field(
-        description="Language model and prompt version that produced the label; null: made from key phrases",
-        examples=["gpt-4.1-mini/prompt-1"],
-    )
-    keywords: list[str] = Field(description="Key phrases, most distinctive first")
-    size: int = Field(description="Number of items")
-    colour: str = Field(description="Colour on the map; stays with the id", examples=["#0072B2"])
-    first_seen_at: datetime
-    updated_at: datetime
-
-
-class Grouping(BaseModel):
-    """The latest grouping."""
-
-    made_at: datetime = Field(description="Later items are not grouped yet")
-    contents: int = Field(description="Number of items considered")
-    unclustered: int = Field(description="Number of these that belong to no cluster")
-
-
 class Clusters(Page):
     """A page of clusters, largest first."""
 
@@ -58,45 +31,11 @@ class Clusters(Page):
     run: Grouping | None = Field(description="The latest grouping; null before the first")
 
 
-class Member(BaseModel):
-    """An item of a cluster."""
-
-    id: UUID = Field(examples=[_ID])
-    content_id: UUID = Field(examples=[_ID])
-    title: str | None
-    url: str = Field(examples=["https://example.org/story"])
-    lang: str | None = Field(description="ISO 639-1", examples=["en"])
-    summary: str | None
-    published_at: datetime | None = Field(description="As stated by the page")
-    source_id: UUID | None = Field(description="The source that delivered it")
-    distance: float = Field(description="Cosine distance from the cluster's centre, 0 to 2")
-
-
 class ClusterDetail(Cluster):
     """A cluster with a page of its items, most central first."""
 
     items: list[Member]
     next: str | None
-
-
-class MappedCluster(BaseModel):
-    """A cluster on the map."""
-
-    id: UUID = Field(examples=[_ID])
-    label: str = Field(examples=["interest rates · central bank"])
-    size: int = Field(description="Number of items")
-    colour: str = Field(examples=["#0072B2"])
-
-
-class Point(BaseModel):
-    """An item on the map."""
-
-    item_id: UUID = Field(examples=[_ID])
-    cluster_id: UUID = Field(examples=[_ID])
-    title: str | None
-    x: float = Field(ge=-1, le=1)
-    y: float = Field(ge=-1, le=1, description="Upwards")
-    colour: str = Field(description="Colour of its cluster", examples=["#0072B2"])
 
 
 class Map(BaseModel):
@@ -115,7 +54,7 @@ class Recompute(BaseModel):
     job_id: UUID = Field(examples=[_ID])
 
 
-class ClusterRoutes:
+class ClusterRoutes(Resource):
     """``/v1/clusters``."""
 
     def __init__(self, database: Database, hand_out: HandOut, *, max_attempts: int) -> None:
@@ -123,46 +62,13 @@ class ClusterRoutes:
         self._hand_out = hand_out
         self._max_attempts = max_attempts
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.get(
-            "/v1/clusters",
-            summary="List your clusters",
-            operation_id="listClusters",
-            responses=responses((200, Clusters, "A page of the list")),
-            tags=["clusters"],
-        )(self.browse)
-        router.get(
-            "/v1/clusters/map",
-            summary="Get the map of your clusters",
-            operation_id="getClusterMap",
-            responses=responses((200, Map, "The map")),
-            tags=["clusters"],
-        )(self.show_map)
-        router.get(
-            "/v1/clusters/map.svg",
-            summary="Draw the map of your clusters (SVG)",
-            operation_id="drawClusterMap",
-            responses=responses((200, "image/svg+xml", "The map as SVG, for light and dark backgrounds")),
-            tags=["clusters"],
-        )(self.draw_map)
-        router.get(
-            "/v1/clusters/<cluster_id>",
-            summary="Get a cluster and its items",
-            operation_id="getCluster",
-            responses=responses((200, ClusterDetail, "The cluster"), problems=(404,)),
-            tags=["clusters"],
-        )(self.show)
-        router.post(
-            "/v1/clusters/recompute",
-            summary="Regroup your items now",
-            operation_id="recomputeClusters",
-            responses=responses((202, Recompute, "Your items will be regrouped"), problems=BODY_PROBLEMS),
-            tags=["clusters"],
-        )(self.recompute)
-        return router
-
+    @route(
+        "GET /v1/clusters",
+        (200, Clusters, "A page of the list"),
+        summary="List your clusters",
+        operation_id="listClusters",
+        tag="clusters",
+    )
     def browse(
         self,
         caller: CurrentCaller,
@@ -176,11 +82,51 @@ class ClusterRoutes:
             run = clusters_store.last_run(connection, caller.user_id)
         shown = rows[:limit]
         return Clusters(
-            items=[Cluster(**asdict(row)) for row in shown],
+            items=shown,
             next=encode_rank(shown[-1].grouped_size, shown[-1].id) if len(rows) > limit else None,
-            run=Grouping(**asdict(run)) if run else None,
+            run=run,
         )
 
+    @route(
+        "GET /v1/clusters/map",
+        (200, Map, "The map"),
+        summary="Get the map of your clusters",
+        operation_id="getClusterMap",
+        tag="clusters",
+    )
+    def show_map(self, caller: CurrentCaller) -> Map:
+        """Show the map in numbers."""
+        with self._database.transaction() as connection:
+            clusters, points = _mapped(connection, caller.user_id)
+            run = clusters_store.last_run(connection, caller.user_id)
+        return Map(clusters=clusters, points=points, run=run)
+
+    @route(
+        "GET /v1/clusters/map.svg",
+        (200, "image/svg+xml", "The map as SVG, for light and dark backgrounds"),
+        summary="Draw the map of your clusters (SVG)",
+        operation_id="drawClusterMap",
+        tag="clusters",
+    )
+    def draw_map(self, caller: CurrentCaller) -> Response[str]:
+        """Draw the map."""
+        with self._database.transaction() as connection:
+            clusters, points = _mapped(connection, caller.user_id)
+        return Response(
+            status_code=200,
+            content_type="image/svg+xml; charset=utf-8",
+            body=draw(clusters, points).decode(),
+            headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"},
+        )
+
+    @route(
+        "GET /v1/clusters/<cluster_id>",
+        (200, ClusterDetail, "The cluster"),
+        summary="Get a cluster and its items",
+        operation_id="getCluster",
+        tag="clusters",
+        problems=(404,),
+    )
     def show(
         self,
         cluster_id: UUID,
@@ -197,44 +143,19 @@ class ClusterRoutes:
             rows = clusters_store.members(connection, caller.user_id, cluster_id, decode_rank(next), limit + 1)
         shown = rows[:limit]
         return ClusterDetail(
-            **asdict(cluster),
-            items=[Member(**asdict(row)) for row in shown],
+            **dict(cluster),
+            items=shown,
             next=encode_rank(shown[-1].distance, shown[-1].content_id) if len(rows) > limit else None,
         )
 
-    def show_map(self, caller: CurrentCaller) -> Map:
-        """Show the map in numbers."""
-        with self._database.transaction() as connection:
-            clusters, points = _mapped(connection, caller.user_id)
-            run = clusters_store.last_run(connection, caller.user_id)
-        colours = {cluster.id: cluster.colour for cluster in clusters}
-        return Map(
-            clusters=[MappedCluster(**asdict(cluster)) for cluster in clusters],
-            points=[
-                Point(
-                    item_id=point.item_id,
-                    cluster_id=point.cluster_id,
-                    title=point.title,
-                    x=point.x,
-                    y=point.y,
-                    colour=colours[point.cluster_id],
-                )
-                for point in points
-            ],
-            run=Grouping(**asdict(run)) if run else None,
-        )
-
-    def draw_map(self, caller: CurrentCaller) -> Response[str]:
-        """Draw the map."""
-        with self._database.transaction() as connection:
-            clusters, points = _mapped(connection, caller.user_id)
-        return Response(
-            status_code=200,
-            content_type="image/svg+xml; charset=utf-8",
-            body=draw(clusters, points).decode(),
-            headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"},
-        )
-
+    @route(
+        "POST /v1/clusters/recompute",
+        (202, Recompute, "Your items will be regrouped"),
+        summary="Regroup your items now",
+        operation_id="recomputeClusters",
+        tag="clusters",
+        problems=BODY_PROBLEMS,
+    )
     def recompute(
         self,
         caller: CurrentCaller,
@@ -253,9 +174,7 @@ class ClusterRoutes:
         return answer(202, Recompute(job_id=job_ids[0]))
 
 
-def _mapped(
-    connection: Connection, user_id: UUID
-) -> tuple[Sequence[clusters_store.MapCluster], Sequence[clusters_store.MapPoint]]:
+def _mapped(connection: Connection, user_id: UUID) -> tuple[list[MappedCluster], list[PointRow]]:
     """Return the largest clusters, and where the most central items of each lie."""
     clusters = clusters_store.map_clusters(connection, user_id, _MAP_CLUSTERS)
     return clusters, clusters_store.map_points(connection, user_id, [cluster.id for cluster in clusters], _MAP_POINTS)

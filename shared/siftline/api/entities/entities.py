@@ -1,25 +1,20 @@
 """The entities resource: whom the caller's items name, by canonical or temporary id."""
 
-from dataclasses import asdict
-from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
-from uuid import UUID
 
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field
 
 from siftline.api.entities import held_entities_store
-from siftline.api.entities.held_entities_store import EntityRow
+from siftline.api.entities.held_entities_store import EntityRow, Naming
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, decode_rank, encode_rank, page
 from siftline.api.http.problems import not_found
-from siftline.api.http.routing import new_router, responses
+from siftline.api.http.routing import Resource, route
 from siftline.api.http.shapes import Cause, Page
 from siftline.kit.db import Database
 
-_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 _REASONS = {
     "ambiguous": "Several organisations have this name.",
     "unknown_to_providers": "No provider knows this name.",
@@ -57,18 +52,6 @@ class Entities(Page):
     items: list[Entity]
 
 
-class Naming(BaseModel):
-    """An item that mentions an entity."""
-
-    id: UUID = Field(examples=[_ID])
-    content_id: UUID = Field(examples=[_ID])
-    title: str | None
-    url: str = Field(examples=["https://example.org/story"])
-    lang: str | None = Field(description="ISO 639-1", examples=["en"])
-    sort_at: datetime
-    mentions: int = Field(description="Number of mentions")
-
-
 class EntityDetail(Page):
     """An entity, its names and a page of your items that mention it, newest first."""
 
@@ -77,31 +60,19 @@ class EntityDetail(Page):
     items: list[Naming]
 
 
-class EntityRoutes:
+class EntityRoutes(Resource):
     """``/v1/entities``."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.get(
-            "/v1/entities",
-            summary="List the entities in your items",
-            operation_id="listEntities",
-            responses=responses((200, Entities, "A page of the list")),
-            tags=["entities"],
-        )(self.browse)
-        router.get(
-            "/v1/entities/<entity_id>",
-            summary="Get an entity and the items that mention it",
-            operation_id="getEntity",
-            responses=responses((200, EntityDetail, "The entity"), problems=(404,)),
-            tags=["entities"],
-        )(self.show)
-        return router
-
+    @route(
+        "GET /v1/entities",
+        (200, Entities, "A page of the list"),
+        summary="List the entities in your items",
+        operation_id="listEntities",
+        tag="entities",
+    )
     def browse(
         self,
         caller: CurrentCaller,
@@ -121,6 +92,14 @@ class EntityRoutes:
             next=encode_rank(shown[-1].items, shown[-1].id) if len(rows) > limit else None,
         )
 
+    @route(
+        "GET /v1/entities/<entity_id>",
+        (200, EntityDetail, "The entity"),
+        summary="Get an entity and the items that mention it",
+        operation_id="getEntity",
+        tag="entities",
+        problems=(404,),
+    )
     def show(
         self,
         entity_id: str,
@@ -140,12 +119,18 @@ class EntityRoutes:
             names = held_entities_store.aliases(connection, found.id)
             rows = held_entities_store.naming(connection, caller.user_id, found.id, place, limit + 1)
         shown, following = page(rows, limit, lambda row: Cursor(row.place_at, row.id))
-        return EntityDetail(
-            entity=_entity(found), aliases=names, items=[Naming(**asdict(row)) for row in shown], next=following
-        )
+        return EntityDetail(entity=_entity(found), aliases=names, items=shown, next=following)
 
 
 def _entity(row: EntityRow) -> Entity:
     reason = None if row.reason is None else Cause(code=row.reason, detail=_REASONS.get(row.reason, _ANY_REASON))
-    values = asdict(row) | {"id": row.canonical_id or row.temporary_id, "reason": reason}
-    return Entity.model_validate(values)
+    return Entity(
+        id=row.canonical_id or row.temporary_id,
+        kind=EntityKind(row.kind),
+        name=row.name,
+        temporary_id=row.temporary_id,
+        canonical_id=row.canonical_id,
+        provider=row.provider,
+        reason=reason,
+        items=row.items,
+    )

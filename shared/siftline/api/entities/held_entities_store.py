@@ -6,8 +6,12 @@ from datetime import datetime
 from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
+from pydantic import BaseModel, Field
 
+from siftline.api.items.item_models import Named
 from siftline.kit.db import Connection
+
+_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,31 +28,22 @@ class EntityRow:
     items: int
 
 
-@dataclass(frozen=True, slots=True)
-class NamedRow:
-    """An entity as one content names it."""
+class Naming(BaseModel):
+    """An item that mentions an entity."""
 
-    kind: str
-    name: str
-    temporary_id: str
-    canonical_id: str | None
-    mentions: int
-
-
-@dataclass(frozen=True, slots=True)
-class NamingRow:
-    """An item of the caller's that names an entity."""
-
-    id: UUID
-    content_id: UUID
+    id: UUID = Field(examples=[_ID])
+    content_id: UUID = Field(examples=[_ID])
     title: str | None
-    url: str
-    lang: str | None
+    url: str = Field(examples=["https://example.org/story"])
+    lang: str | None = Field(description="ISO 639-1", examples=["en"])
     sort_at: datetime
-    """As the user may know it."""
+    mentions: int = Field(description="Number of mentions")
+
+
+class NamingRow(Naming):
+    """An item that mentions an entity, with the time by which the list is sorted."""
+
     place_at: datetime
-    """By which the list is sorted."""
-    mentions: int
 
 
 _LIST = """
@@ -82,7 +77,7 @@ where ce.entity_id = %(id)s
 order by c.sort_at desc, i.id desc limit %(limit)s
 """
 _NAMED = """
-select e.kind, e.name, e.temporary_id, e.canonical_id, ce.mentions
+select coalesce(e.canonical_id, e.temporary_id) as id, e.kind, e.name, ce.mentions
 from content_entities ce join entities e on e.id = ce.entity_id
 where ce.content_id = %(content_id)s order by ce.mentions desc, e.name, e.id
 """
@@ -126,7 +121,7 @@ def naming(
         return cursor.execute(_NAMING, values).fetchall()
 
 
-def named_by(connection: Connection, content_id: UUID) -> Sequence[NamedRow]:
+def named_by(connection: Connection, content_id: UUID) -> Sequence[Named]:
     """Return whom a content names, the most often named first."""
-    with connection.cursor(row_factory=class_row(NamedRow)) as cursor:
+    with connection.cursor(row_factory=class_row(Named)) as cursor:
         return cursor.execute(_NAMED, {"content_id": content_id}).fetchall()

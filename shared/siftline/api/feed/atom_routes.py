@@ -14,7 +14,6 @@ from typing import Annotated, Any
 from uuid import UUID, uuid5
 
 from aws_lambda_powertools.event_handler import Request, Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.depends import Depends
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
@@ -22,17 +21,17 @@ from siftline.api.briefings.edition_links import for_reader, link_of
 from siftline.api.feed import feed_tokens_store as store
 from siftline.api.feed.atom import MEDIA_TYPE, Entry, Head, Related, document, entries_xml
 from siftline.api.feed.feed_service import FeedService, Shown
-from siftline.api.feed.feed_token_routes import PATHS, FeedKind, address
-from siftline.api.feed.feed_tokens_store import EditionRow, FeedHolder
+from siftline.api.feed.feed_token_routes import address
+from siftline.api.feed.feed_tokens_store import EditionRow, FeedHolder, FeedKind
 from siftline.api.http.bearer import is_feed_token, token_sha256
 from siftline.api.http.filters import ByFolder
 from siftline.api.http.limits import RequestLimit
 from siftline.api.http.problems import not_found
-from siftline.api.http.routing import new_router, responses
+from siftline.api.http.routing import Resource, route
 from siftline.api.http.wrong_tokens import WrongTokens, source_ip_of
 from siftline.api.items.listing_store import Listed
 from siftline.api.sources import folders_store
-from siftline.api.sources.folders_store import FolderRow
+from siftline.api.sources.folder_models import Folder
 from siftline.kit.db import Database
 from siftline.kit.zones import zone
 from siftline.net.http_errors import http_date
@@ -73,9 +72,10 @@ def _conditions_of(request: Request) -> Conditions:
 
 Token = Annotated[str | None, Query(description="A feed token from `POST /v1/feed-tokens`")]
 Known = Annotated[Conditions, Depends(_conditions_of)]
+_ATOM = (200, "application/atom+xml", "The feed"), (304, None, "Not modified")
 
 
-class AtomRoutes:
+class AtomRoutes(Resource):
     """``/v1/feed.atom`` and ``/v1/editions.atom``; every link of ours begins with ``public_url``."""
 
     def __init__(
@@ -92,29 +92,16 @@ class AtomRoutes:
         self._wrong_tokens = wrong_tokens
         self._limit = limit
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        for kind, operation_id, summary, handler in (
-            (FeedKind.FEED, "getFeedAtom", "Read your ranked feed in a feed reader (Atom)", self.feed),
-            (FeedKind.EDITIONS, "getEditionsAtom", "Read your editions in a feed reader (Atom)", self.editions),
-        ):
-            router.get(
-                PATHS[kind],
-                summary=summary,
-                operation_id=operation_id,
-                responses=responses(
-                    (200, "application/atom+xml", "The feed"),
-                    (304, None, "Not modified"),
-                    problems=(404,),
-                    unguarded=True,
-                ),
-                tags=["feed"],
-                compress=True,
-            )(handler)
-            router.head(PATHS[kind], include_in_schema=False)(handler)
-        return router
-
+    @route(
+        "GET /v1/feed.atom",
+        *_ATOM,
+        summary="Read your ranked feed in a feed reader (Atom)",
+        operation_id="getFeedAtom",
+        tag="feed",
+        problems=(404,),
+        compress=True,
+    )
+    @route("HEAD /v1/feed.atom")
     def feed(self, known: Known, token: Token = None, folder_id: ByFolder = None) -> Response[str | None]:
         """Return the first places of the ranked feed of what is unread, all of it or what a folder brings."""
         holder = self._holder(token, FeedKind.FEED, known.source_ip, folder_id)
@@ -129,6 +116,16 @@ class AtomRoutes:
         entries = [_story(shown) for shown in stretch.shown]
         return self._answer(holder, FeedKind.FEED, str(token), entries, known, folder)
 
+    @route(
+        "GET /v1/editions.atom",
+        *_ATOM,
+        summary="Read your editions in a feed reader (Atom)",
+        operation_id="getEditionsAtom",
+        tag="feed",
+        problems=(404,),
+        compress=True,
+    )
+    @route("HEAD /v1/editions.atom")
     def editions(self, known: Known, token: Token = None) -> Response[str | None]:
         """Return the newest editions, as they were frozen."""
         holder = self._holder(token, FeedKind.EDITIONS, known.source_ip)
@@ -156,7 +153,7 @@ class AtomRoutes:
         token: str,
         entries: Sequence[Entry],
         known: Conditions,
-        folder: FolderRow | None = None,
+        folder: Folder | None = None,
     ) -> Response[str | None]:
         state = _state(kind, folder.id if folder else None)
         place = address(self._public_url, kind, token)
@@ -213,9 +210,9 @@ def _story(shown: Shown) -> Entry:
         url=row.url,
         author=row.author or row.site,
         updated_at=shown.newest_at,
-        published_at=row.shown_sort_at,
+        published_at=row.sort_at,
         summary=row.summary,
-        topics=[topic["topic"] for topic in (row.topics if row.topics is not None else row.granular_topics) or []],
+        topics=[topic.topic for topic in (row.topics if row.topics is not None else row.granular_topics) or []],
         related=[Related(one.url, f"{one.site}: {one.title or one.url}") for one in shown.folded],
     )
 

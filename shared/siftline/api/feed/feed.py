@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from siftline.api.feed.feed_models import Feed
@@ -11,28 +10,24 @@ from siftline.api.feed.feed_views import feed_item_of
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.filters import ByEntity, ByFolder, BySince, BySource, ByStarred, ByTag, ByTopic, ByUntil
 from siftline.api.http.paging import DEFAULT_LIMIT, Limit, Next, OrderCursor, decode_order
-from siftline.api.http.routing import new_router, responses
+from siftline.api.http.routing import Resource, route
 from siftline.api.items.listing_store import Listed
 
 
-class FeedRoutes:
+class FeedRoutes(Resource):
     """``/v1/feed``."""
 
     def __init__(self, feeds: FeedService) -> None:
         self._feeds = feeds
 
-    def router(self) -> Router:
-        """Return the route."""
-        router = new_router()
-        router.get(
-            "/v1/feed",
-            summary="List your ranked feed",
-            operation_id="getFeed",
-            responses=responses((200, Feed, "A page of the feed"), problems=(410,)),
-            tags=["feed"],
-        )(self.browse)
-        return router
-
+    @route(
+        "GET /v1/feed",
+        (200, Feed, "A page of the feed"),
+        summary="List your ranked feed",
+        operation_id="getFeed",
+        tag="feed",
+        problems=(410,),
+    )
     def browse(
         self,
         caller: CurrentCaller,

@@ -6,8 +6,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from siftline.api.http.shapes import Page
-from siftline.api.items.item_models import Item, Topic
-from siftline.api.items.scores import Reason
+from siftline.api.items.item_models import Item, Reason, Topic
 
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 _TIME = "2026-11-27T12:00:00Z"

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from itertools import accumulate
-from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
 
+from siftline.api.feed.feed_models import Folded
 from siftline.api.feed.feed_order import Candidate, Key, Place
+from siftline.api.items.item_models import Topic
 from siftline.api.items.items_store import COLUMNS, Freshness, ItemRow
 from siftline.api.items.listing_store import ABOUT, HELD, NARROWED, Listed, narrowing
 from siftline.catalog.replaced_topics_store import ASKED_FOR, left_of
@@ -25,26 +26,18 @@ _PLACE = struct.Struct(">IfI")
 """Of each place: how many items stand in it and all places before it, its rank, and which of its source's it is."""
 
 
-@dataclass(frozen=True, slots=True)
 class FeedRow(ItemRow):
     """An item that leads a place."""
 
-    site: str = ""
-    granular_topics: list[dict[str, Any]] | None = None
+    site: str
+    granular_topics: list[Topic] | None
     """What its source mostly writes about."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemberRow:
+class MemberRow(Folded):
     """An item in a place, as it is shown under another one."""
 
-    id: UUID
     story_id: UUID | None
-    url: str
-    title: str | None
-    site: str
-    sort_at: datetime
-    read_at: datetime | None
     created_at: datetime
 
 

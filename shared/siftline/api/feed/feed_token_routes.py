@@ -1,21 +1,19 @@
 """The feed tokens resource: addresses under which a feed reader follows one's feed or editions, and nothing else."""
 
-from datetime import datetime
-from enum import StrEnum
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from siftline.api.account.lineage_store import hold_parent
 from siftline.api.feed import feed_tokens_store as store
+from siftline.api.feed.feed_tokens_store import FeedKind, FeedToken
 from siftline.api.http.auth import CurrentCaller, lacking, unauthorized
 from siftline.api.http.bearer import new_feed_token, token_sha256
 from siftline.api.http.callers import Scope
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.http.problems import conflict, not_found
-from siftline.api.http.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, Resource, answer, route
 from siftline.api.http.shapes import Asked, Name, Page
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
@@ -25,16 +23,6 @@ FEED_TOKENS_MAX = 50
 _ADDRESS = "https://news.example.org/v1/feed.atom?token=sf_…"
 
 
-class FeedKind(StrEnum):
-    """Which feed a token opens."""
-
-    FEED = "feed"
-    EDITIONS = "editions"
-
-
-PATHS = {FeedKind.FEED: "/v1/feed.atom", FeedKind.EDITIONS: "/v1/editions.atom"}
-
-
 class MakeFeedToken(Asked):
     """A new feed token."""
 
@@ -42,17 +30,6 @@ class MakeFeedToken(Asked):
 
     name: Name = Field(description="What the token is for", examples=["reader on the phone"])
     kind: FeedKind | None = Field(default=None, description="Which feed it opens; null for both")
-
-
-class FeedToken(BaseModel):
-    """A feed token without its secret."""
-
-    id: UUID
-    name: str = Field(examples=["reader on the phone"])
-    kind: FeedKind | None = Field(description="Which feed it opens; null for both")
-    created_at: datetime
-    expires_at: datetime | None = Field(description="Expiry of the token that created it; null: never")
-    revoked_at: datetime | None
 
 
 class MadeFeedToken(FeedToken):
@@ -72,45 +49,25 @@ class FeedTokens(Page):
 
 def address(public_url: str, kind: FeedKind, token: str) -> str:
     """Return where a feed is read with a token."""
-    return f"{public_url}{PATHS[kind]}?token={token}"
+    return f"{public_url}/v1/{kind}.atom?token={token}"
 
 
-class FeedTokenRoutes:
+class FeedTokenRoutes(Resource):
     """``/v1/feed-tokens``."""
 
     def __init__(self, database: Database, public_url: str) -> None:
         self._database = database
         self._public_url = public_url
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.post(
-            "/v1/feed-tokens",
-            summary="Create a feed token",
-            operation_id="createFeedToken",
-            status_code=201,
-            responses=responses(
-                (201, MadeFeedToken, "Created"), problems=(*BODY_PROBLEMS, 409), headers={201: LOCATION}
-            ),
-            tags=["feed"],
-        )(self.make)
-        router.get(
-            "/v1/feed-tokens",
-            summary="List your feed tokens",
-            operation_id="listFeedTokens",
-            responses=responses((200, FeedTokens, "A page of the list")),
-            tags=["feed"],
-        )(self.browse)
-        router.delete(
-            "/v1/feed-tokens/<feed_token_id>",
-            summary="Revoke a feed token",
-            operation_id="revokeFeedToken",
-            responses=responses(NO_CONTENT, problems=(404,)),
-            tags=["feed"],
-        )(self.revoke)
-        return router
-
+    @route(
+        "POST /v1/feed-tokens",
+        (201, MadeFeedToken, "Created"),
+        summary="Create a feed token",
+        operation_id="createFeedToken",
+        tag="feed",
+        problems=(*BODY_PROBLEMS, 409),
+        located=True,
+    )
     def make(self, body: MakeFeedToken, caller: CurrentCaller) -> Response[MadeFeedToken]:
         """Make a feed token. It reads, so who makes it must be allowed to, and it ends with the token that asks."""
         if Scope.READ not in caller.scopes:
@@ -133,9 +90,16 @@ class FeedTokenRoutes:
                 sha256=token_sha256(token),
             )
         urls = {kind: address(self._public_url, kind, token) for kind in FeedKind if body.kind in {None, kind}}
-        made = MadeFeedToken(**_view(row).model_dump(), token=token, urls=urls)
+        made = MadeFeedToken(**dict(row), token=token, urls=urls)
         return answer(201, made, location=f"/v1/feed-tokens/{row.id}")
 
+    @route(
+        "GET /v1/feed-tokens",
+        (200, FeedTokens, "A page of the list"),
+        summary="List your feed tokens",
+        operation_id="listFeedTokens",
+        tag="feed",
+    )
     def browse(
         self,
         caller: CurrentCaller,
@@ -146,15 +110,19 @@ class FeedTokenRoutes:
         with self._database.transaction() as connection:
             rows = store.list_tokens(connection, caller.user_id, decode(next), limit + 1)
         shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id))
-        return FeedTokens(items=[_view(row) for row in shown], next=following)
+        return FeedTokens(items=shown, next=following)
 
+    @route(
+        "DELETE /v1/feed-tokens/<feed_token_id>",
+        NO_CONTENT,
+        summary="Revoke a feed token",
+        operation_id="revokeFeedToken",
+        tag="feed",
+        problems=(404,),
+    )
     def revoke(self, feed_token_id: UUID, caller: CurrentCaller) -> Response[None]:
         """Revoke one of the caller's feed tokens: its addresses answer 404 at once."""
         with self._database.transaction() as connection:
             if not store.revoke(connection, caller.user_id, feed_token_id):
                 raise not_found("feed token")
         return Response(status_code=204)
-
-
-def _view(row: store.FeedTokenRow) -> FeedToken:
-    return FeedToken.model_validate(row, from_attributes=True)

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
+from pydantic import BaseModel, Field
 
 from siftline.api.account.lineage_store import Parent
 from siftline.api.http import callers_store
@@ -13,15 +15,21 @@ from siftline.api.http.paging import Cursor
 from siftline.kit.db import Connection
 
 
-@dataclass(frozen=True, slots=True)
-class FeedTokenRow:
-    """A feed token without its secret; ``kind`` is ``None`` for all feeds."""
+class FeedKind(StrEnum):
+    """Which feed a token opens."""
+
+    FEED = "feed"
+    EDITIONS = "editions"
+
+
+class FeedToken(BaseModel):
+    """A feed token without its secret."""
 
     id: UUID
-    name: str
-    kind: str | None
+    name: str = Field(examples=["reader on the phone"])
+    kind: FeedKind | None = Field(description="Which feed it opens; null for both")
     created_at: datetime
-    expires_at: datetime | None
+    expires_at: datetime | None = Field(description="Expiry of the token that created it; null: never")
     revoked_at: datetime | None
 
 
@@ -96,11 +104,11 @@ from editions where user_id = %(user_id)s order by made_at desc, id desc limit %
 
 def add(
     connection: Connection, token_id: UUID, user_id: UUID, parent: Parent, *, name: str, kind: str | None, sha256: bytes
-) -> FeedTokenRow:
+) -> FeedToken:
     """Insert a token that ends with ``parent``."""
     values = {"id": token_id, "user_id": user_id, "name": name, "kind": kind, "sha256": sha256}
     values |= {"expires_at": parent.expires_at, "made_by": parent.id}
-    with connection.cursor(row_factory=class_row(FeedTokenRow)) as cursor:
+    with connection.cursor(row_factory=class_row(FeedToken)) as cursor:
         [row] = cursor.execute(_ADD, values).fetchall()
     return row
 
@@ -112,10 +120,10 @@ def count_live(connection: Connection, user_id: UUID) -> int:
     return int(count)
 
 
-def list_tokens(connection: Connection, user_id: UUID, after: Cursor | None, limit: int) -> list[FeedTokenRow]:
+def list_tokens(connection: Connection, user_id: UUID, after: Cursor | None, limit: int) -> list[FeedToken]:
     """Return a user's feed tokens, newest first, at most ``limit``, beginning behind ``after``."""
     place = {"after_at": after.at if after else None, "after_id": after.id if after else None}
-    with connection.cursor(row_factory=class_row(FeedTokenRow)) as cursor:
+    with connection.cursor(row_factory=class_row(FeedToken)) as cursor:
         return cursor.execute(_LIST, {"user_id": user_id, "limit": limit, **place}).fetchall()
 
 

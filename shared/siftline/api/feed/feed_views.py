@@ -1,24 +1,20 @@
 """Places of the feed as the API shows them."""
 
-from dataclasses import asdict
-
-from siftline.api.feed.feed_models import Diversity, FeedItem, Folded, Story
+from siftline.api.feed.feed_models import Diversity, FeedItem, Story
 from siftline.api.feed.feed_service import Shown
-from siftline.api.items.item_models import Topic
-from siftline.api.items.item_views import fields_of
+from siftline.api.items.item_models import Reason, Topic
 from siftline.api.items.items_store import Freshness
-from siftline.api.items.scores import Reason, freshness_of, freshness_reason, reasons_of
+from siftline.api.items.scores import freshness_of, freshness_reason, reasons_of
 
 
 def feed_item_of(shown: Shown, freshness: Freshness, factor: float) -> FeedItem:
     """Return a place with its reasons; ``factor`` is what diversity has its score count."""
     row, nth = shown.lead, shown.place.nth
-    habits = [Topic(**habit) for habit in row.granular_topics or []] if row.topics is None else None
+    habits = row.granular_topics or [] if row.topics is None else None
     reasons = reasons_of(row, freshness) or _unscored(shown, freshness, factor, habits or [])
     return FeedItem.model_validate(
-        fields_of(row)
+        dict(row)
         | {
-            "site": row.site,
             "rank": round(shown.place.rank, 4),
             "reasons": reasons,
             "freshness": round(freshness_of(row, freshness), 4),
@@ -27,7 +23,7 @@ def feed_item_of(shown: Shown, freshness: Freshness, factor: float) -> FeedItem:
             "story": Story(
                 id=shown.story_id,
                 size=shown.size,
-                folded=[Folded.model_validate(asdict(one)) for one in shown.folded],
+                folded=shown.folded,
             ),
         }
     )

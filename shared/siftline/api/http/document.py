@@ -7,14 +7,13 @@ from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi import swagger_ui
 from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from siftline.api.http.auth import required_scope
 from siftline.api.http.problems import to_json
-from siftline.api.http.routing import Resource, answer, new_router, responses
+from siftline.api.http.routing import Resource, answer, route
 
 _TITLE = "Siftline API"
 _DESCRIPTION = """
@@ -50,50 +49,34 @@ _PAGE_POLICY = (
 )
 
 
-class DocumentRoutes:
+class DocumentRoutes(Resource):
     """``/v1/openapi.json`` and ``/docs``, about all given resources and themselves."""
 
     def __init__(self, resources: Sequence[Resource]) -> None:
         self._resources = resources
         self._document = cache(self._describe)
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.get(
-            "/v1/openapi.json",
-            summary="Get the OpenAPI 3.1 document",
-            operation_id="getOpenapi",
-            responses=responses((200, dict[str, Any], "The OpenAPI document"), unguarded=True),
-            tags=["documents"],
-            compress=True,
-        )(self.openapi)
-        router.get(
-            "/docs",
-            summary="Browse the API documentation",
-            operation_id="getDocs",
-            responses=responses((200, "text/html", "The documentation as a web page"), unguarded=True),
-            tags=["documents"],
-            compress=True,
-        )(self.page)
-        # What people and browsers also ask for; no part of the API, so not in its description.
-        router.get("/docs/", include_in_schema=False, compress=True)(self.page)
-        router.get("/", include_in_schema=False)(self.start)
-        router.get("/favicon.ico", include_in_schema=False)(self.icon)
-        return router
-
-    def start(self) -> Response[None]:
-        """Lead whoever comes to the bare address to the page."""
-        return Response(status_code=302, headers={"Location": "/docs"})
-
-    def icon(self) -> Response[None]:
-        """Have no icon, for a day."""
-        return Response(status_code=204, headers={"Cache-Control": "public, max-age=86400"})
-
+    @route(
+        "GET /v1/openapi.json",
+        (200, dict[str, Any], "The OpenAPI document"),
+        summary="Get the OpenAPI 3.1 document",
+        operation_id="getOpenapi",
+        tag="documents",
+        compress=True,
+    )
     def openapi(self) -> Response[Any]:
         """Return the document."""
         return answer(200, self._document())
 
+    @route(
+        "GET /docs",
+        (200, "text/html", "The documentation as a web page"),
+        summary="Browse the API documentation",
+        operation_id="getDocs",
+        tag="documents",
+        compress=True,
+    )
+    @route("GET /docs/", compress=True)  # what browsers ask for too, so not documented
     def page(
         self,
         format: Annotated[Literal["json"] | None, Query(include_in_schema=False)] = None,  # noqa: A002  # the page asks so
@@ -112,6 +95,16 @@ class DocumentRoutes:
         html = html.replace("<title>Swagger UI</title>", f"<title>{_TITLE}</title>", 1)
         headers = {"Content-Security-Policy": _PAGE_POLICY}
         return Response(status_code=200, content_type="text/html; charset=utf-8", body=html, headers=headers)
+
+    @route("GET /")
+    def start(self) -> Response[None]:
+        """Lead whoever comes to the bare address to the page."""
+        return Response(status_code=302, headers={"Location": "/docs"})
+
+    @route("GET /favicon.ico")
+    def icon(self) -> Response[None]:
+        """Have no icon, for a day."""
+        return Response(status_code=204, headers={"Cache-Control": "public, max-age=86400"})
 
     def _describe(self) -> dict[str, Any]:
         resolver = APIGatewayHttpResolver(enable_validation=True)

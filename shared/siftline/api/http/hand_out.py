@@ -1,20 +1,12 @@
 """Handing out jobs after the commit that made them."""
 
 from collections.abc import Sequence
-from typing import Protocol
 from uuid import UUID
 
 from aws_lambda_powertools import Logger
 
+from siftline.jobs.publish import Publisher
 from siftline.kit.errors import TransientError
-
-
-class Publisher(Protocol):
-    """Sends a message for each job that is due (``siftline.jobs.publish.Publisher``)."""
-
-    def publish(self, job_ids: Sequence[UUID]) -> int:
-        """Hand out committed jobs; returns how many."""
-        ...
 
 
 class HandOut:

@@ -1,19 +1,22 @@
-"""Routers, and how their routes are described in the OpenAPI document."""
+"""Routes: how methods are registered, and how they are described in the OpenAPI document."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.types import OpenAPIResponse
 
+from siftline.api.http.auth import required_scope
 from siftline.api.http.problems import PROBLEM_JSON, GatewayMessage, Problem, title
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+Answer = tuple[int, type[Any] | str | None, str]
 BODY_PROBLEMS = (400, 413, 415)
 """What a route that takes a body may answer."""
-LOCATION = {"Location": {"description": "Path of the new resource", "schema": {"type": "string"}}}
+_LOCATION = {"Location": {"description": "Path of the new resource", "schema": {"type": "string"}}}
 NO_CONTENT = (HTTPStatus.NO_CONTENT.value, None, "Done")
 _OF_THE_GATEWAY = frozenset({401, 403, 413, 429, 500, 503})
 """What API Gateway also answers by itself, before the application or in its place."""
@@ -26,17 +29,57 @@ _CHALLENGE = {
 _HEADERS = {401: _CHALLENGE, 403: _CHALLENGE, 429: _RETRY_AFTER, 503: _RETRY_AFTER}
 
 
-class Resource(Protocol):
-    """Some routes that belong together."""
+class Resource:
+    """Routes that belong together: the methods that ``route`` decorates."""
 
     def router(self) -> Router:
-        """Return the routes in a router of their own."""
-        ...
+        """Return the routes in a router of their own, in the order in which they are written."""
+        router = Router()  # type: ignore[no-untyped-call]  # Powertools left its constructor untyped
+        for name, handler in vars(type(self)).items():
+            for register in getattr(handler, "registers", ()):
+                register(router, getattr(self, name))
+        return router
 
 
-def new_router() -> Router:
-    """Return an empty router."""
-    return Router()  # type: ignore[no-untyped-call]  # Powertools left its constructor untyped
+def route(
+    method_and_path: str,
+    *answers: Answer,
+    summary: str | None = None,
+    operation_id: str | None = None,
+    tag: str | None = None,
+    problems: tuple[int, ...] = (),
+    located: bool = False,
+    compress: bool = False,
+) -> Callable[[F], F]:
+    """Make a method of a ``Resource`` answer a route (``GET /v1/feed``), for which a token needs ``required_scope``.
+
+    Each of ``answers`` has a status, the model of its JSON or else the media type of its text, and a description; a
+    status may come several times. The first one's status is that of what the method returns without one. ``problems``
+    are what else the route may end in: every route may answer 422, 429, 500 and 503, and every one that needs a scope
+    401 and 403 too. With ``located`` each of ``answers`` has a ``Location``. A route without answers is
+    no part of the OpenAPI document.
+    """
+    method, _, path = method_and_path.partition(" ")
+    guards = () if required_scope(method, path) is None else (401, 403)
+
+    def register(router: Router, handler: Callable[..., Any]) -> None:
+        router.route(
+            path,
+            method,
+            compress=compress,
+            summary=summary,
+            responses=_responses(answers, (*problems, *guards), located=located) if answers else None,
+            tags=[tag] if tag else None,
+            operation_id=operation_id,
+            include_in_schema=bool(answers),
+            status_code=answers[0][0] if answers else HTTPStatus.OK.value,
+        )(handler)
+
+    def decorated(handler: F) -> F:
+        vars(handler).setdefault("registers", []).insert(0, register)
+        return handler
+
+    return decorated
 
 
 def answer(status: int, body: T, *, location: str | None = None) -> Response[T]:
@@ -45,29 +88,18 @@ def answer(status: int, body: T, *, location: str | None = None) -> Response[T]:
     return Response(status_code=status, content_type="application/json", body=body, headers=headers)
 
 
-def responses(
-    *found: tuple[int, type[Any] | str | None, str],
-    problems: tuple[int, ...] = (),
-    headers: Mapping[int, dict[str, Any]] | None = None,
-    unguarded: bool = False,
-) -> dict[int, OpenAPIResponse]:
-    """Return a route's answers for the OpenAPI document: its own, and the problems it may end in.
-
-    Each of its own has a status, the model of its JSON or else the media type of its text, and a description; a status
-    may come several times. Every route may answer 422, 429, 500 and 503, and every route that is not ``unguarded`` 401
-    and 403 too.
-    """
+def _responses(answers: Sequence[Answer], problems: tuple[int, ...], *, located: bool) -> dict[int, OpenAPIResponse]:
+    """Return a route's answers and problems for the OpenAPI document, made anew: Powertools fills them in."""
     documented: dict[int, dict[str, Any]] = {}
-    for status, model, description in found:
+    for status, model, description in answers:
         shown = documented.setdefault(status, {"description": description})
         if isinstance(model, str):
             shown.setdefault("content", {})[model] = {"schema": {"type": "string"}}
         elif model is not None:
             shown.setdefault("content", {})["application/json"] = {"model": model}
-        if headers and status in headers:
-            shown["headers"] = headers[status]
-    guards = () if unguarded else (401, 403)
-    for status in sorted({*problems, *guards, 422, 429, 500, 503}):
+        if located:
+            shown["headers"] = _LOCATION
+    for status in sorted({*problems, 422, 429, 500, 503}):
         shown = documented.setdefault(status, {"description": title(status)})
         if status in _HEADERS:
             shown.setdefault("headers", _HEADERS[status])

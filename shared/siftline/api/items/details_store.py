@@ -11,36 +11,9 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
+from siftline.api.items.item_models import Derivation, Duplicate, Vector
 from siftline.contracts import JobType
 from siftline.kit.db import Connection
-
-
-@dataclass(frozen=True, slots=True)
-class DuplicateRow:
-    """Another item of the same user's in the same group of duplicates."""
-
-    id: UUID
-    url: str
-    title: str | None
-    original: bool
-
-
-@dataclass(frozen=True, slots=True)
-class DerivationRow:
-    """What made a derived value."""
-
-    kind: str
-    model_id: str
-    model_version: str
-    made_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class VectorRow:
-    """A vector's shape."""
-
-    model_version: str
-    dimensions: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,21 +126,21 @@ order by e.at, e.id limit 1000
 """
 
 
-def duplicates(connection: Connection, user_id: UUID, content_id: UUID) -> list[DuplicateRow]:
+def duplicates(connection: Connection, user_id: UUID, content_id: UUID) -> list[Duplicate]:
     """Return the same user's other items in the content's group of duplicates, newest first."""
-    with connection.cursor(row_factory=class_row(DuplicateRow)) as cursor:
+    with connection.cursor(row_factory=class_row(Duplicate)) as cursor:
         return cursor.execute(_DUPLICATES, {"user_id": user_id, "content_id": content_id}).fetchall()
 
 
-def derivations(connection: Connection, content_id: UUID, *, since: datetime) -> list[DerivationRow]:
+def derivations(connection: Connection, content_id: UUID, *, since: datetime) -> list[Derivation]:
     """Return what made the content's derived values; for who came at ``since``, nothing was made before."""
-    with connection.cursor(row_factory=class_row(DerivationRow)) as cursor:
+    with connection.cursor(row_factory=class_row(Derivation)) as cursor:
         return cursor.execute(_DERIVATIONS, {"content_id": content_id, "since": since}).fetchall()
 
 
-def vector(connection: Connection, content_id: UUID) -> VectorRow | None:
+def vector(connection: Connection, content_id: UUID) -> Vector | None:
     """Return the shape of the content's newest vector."""
-    with connection.cursor(row_factory=class_row(VectorRow)) as cursor:
+    with connection.cursor(row_factory=class_row(Vector)) as cursor:
         return cursor.execute(_VECTOR, {"content_id": content_id}).fetchone()
 
 

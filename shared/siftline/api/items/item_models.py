@@ -8,7 +8,6 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 
 from siftline.api.http.shapes import Asked, Cause, Changes, Label, Note, Page, Waiting
-from siftline.api.items.scores import Reason
 
 _ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 _TIME = "2026-03-02T09:30:00Z"
@@ -214,6 +213,22 @@ class Recording(BaseModel):
     media_type: str | None = Field(examples=["audio/mpeg"])
     duration_s: float | None = Field(description="Stated duration in seconds", examples=[1800])
     transcript: Transcript
+
+
+class Reason(BaseModel):
+    """One part of a score."""
+
+    code: str = Field(
+        description="`interest`, `history`, `topics`, `source` or `freshness`; more may be added", examples=["interest"]
+    )
+    detail: str = Field(
+        description="Human-readable explanation", examples=['Close to your interest "solar energy" (similarity 0.24).']
+    )
+    weight: float = Field(description="Its weight; all weights add up to 1", examples=[0.2975])
+    value: float = Field(description="From 0 to 1", examples=[0.97])
+    points: float = Field(
+        description="Its contribution: `weight` times `value`; the score is the sum", examples=[0.2886]
+    )
 
 
 class Named(BaseModel):

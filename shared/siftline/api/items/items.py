@@ -1,10 +1,9 @@
 """The items resource: listing, showing, changing and removing what one holds."""
 
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from siftline.api.entities import held_entities_store
@@ -22,13 +21,14 @@ from siftline.api.http.filters import (
 )
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, RankCursor, decode, decode_ranked, page
 from siftline.api.http.problems import not_found
-from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, Resource, route
+from siftline.api.http.shapes import Waiting
 from siftline.api.items import details_store, items_store, listing_store
-from siftline.api.items.item_models import ChangeItem, ItemDetail, Items, Status
-from siftline.api.items.item_views import detail_of, item_of
+from siftline.api.items.details_store import RecordingRow
+from siftline.api.items.item_models import ChangeItem, ItemDetail, Items, Recording, Status, Transcript
 from siftline.api.items.items_store import ItemRow
 from siftline.api.items.listing_store import UNRANKED, Listed
-from siftline.api.items.scores import Scores
+from siftline.api.items.scores import Scores, reasons_of
 from siftline.api.items.waits import waiting_of
 from siftline.contracts import JobType
 from siftline.jobs import jobs_store as jobs
@@ -37,47 +37,20 @@ from siftline.kit.db import Connection, Database
 _READ_BY = (JobType.INGEST_CONTENT, JobType.ANALYZE_CONTENT, JobType.TRANSCRIBE_CONTENT)
 
 
-class ItemRoutes:
+class ItemRoutes(Resource):
     """``/v1/items``, but for saving."""
 
     def __init__(self, database: Database, scores: Scores) -> None:
         self._database = database
         self._scores = scores
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        one = "/v1/items/<item_id>"
-        router.get(
-            "/v1/items",
-            summary="List your items",
-            operation_id="listItems",
-            responses=responses((200, Items, "A page of the list")),
-            tags=["items"],
-        )(self.browse)
-        router.get(
-            one,
-            summary="Get an item",
-            operation_id="getItem",
-            responses=responses((200, ItemDetail, "The item"), problems=(404,)),
-            tags=["items"],
-        )(self.show)
-        router.patch(
-            one,
-            summary="Update an item",
-            operation_id="updateItem",
-            responses=responses((200, ItemDetail, "The updated item"), problems=(*BODY_PROBLEMS, 404)),
-            tags=["items"],
-        )(self.change)
-        router.delete(
-            one,
-            summary="Delete an item",
-            operation_id="deleteItem",
-            responses=responses(NO_CONTENT, problems=(404,)),
-            tags=["items"],
-        )(self.delete)
-        return router
-
+    @route(
+        "GET /v1/items",
+        (200, Items, "A page of the list"),
+        summary="List your items",
+        operation_id="listItems",
+        tag="items",
+    )
     def browse(
         self,
         caller: CurrentCaller,
@@ -108,14 +81,30 @@ class ItemRoutes:
                 return self._best(connection, caller.user_id, filters, decode_ranked(next), limit)
             freshness = self._scores.freshness(connection)
             rows = listing_store.list_items(connection, caller.user_id, filters, freshness, decode(next), limit + 1)
-        shown, following = page(rows, limit, lambda row: Cursor(row.sort_at, row.id))
-        return Items(items=[item_of(row) for row in shown], next=following)
+        shown, following = page(rows, limit, lambda row: Cursor(row.place_at, row.id))
+        return Items(items=shown, next=following)
 
+    @route(
+        "GET /v1/items/<item_id>",
+        (200, ItemDetail, "The item"),
+        summary="Get an item",
+        operation_id="getItem",
+        tag="items",
+        problems=(404,),
+    )
     def show(self, item_id: UUID, caller: CurrentCaller) -> ItemDetail:
         """Show one item."""
         with self._database.transaction() as connection:
             return self._detail(connection, caller.user_id, item_id)
 
+    @route(
+        "PATCH /v1/items/<item_id>",
+        (200, ItemDetail, "The updated item"),
+        summary="Update an item",
+        operation_id="updateItem",
+        tag="items",
+        problems=(*BODY_PROBLEMS, 404),
+    )
     def change(self, item_id: UUID, body: ChangeItem, caller: CurrentCaller) -> ItemDetail:
         """Change what is personal about an item."""
         with self._database.transaction() as connection:
@@ -131,6 +120,14 @@ class ItemRoutes:
         self._scores.hand_out(scoring)
         return shown
 
+    @route(
+        "DELETE /v1/items/<item_id>",
+        NO_CONTENT,
+        summary="Delete an item",
+        operation_id="deleteItem",
+        tag="items",
+        problems=(404,),
+    )
     def delete(self, item_id: UUID, caller: CurrentCaller) -> Response[None]:
         """Remove an item from the caller, and its page where nobody else holds it."""
         with self._database.transaction() as connection:
@@ -154,23 +151,48 @@ class ItemRoutes:
         rows = listing_store.best_items(connection, user_id, filters, freshness, after, limit + 1)
 
         def place(row: ItemRow) -> RankCursor:
-            return RankCursor(freshness.at, UNRANKED if row.score is None else row.score, row.id)
+            return RankCursor(freshness.at, UNRANKED if row.exact_score is None else row.exact_score, row.id)
 
         shown, following = page(rows, limit, place)
-        return Items(items=[item_of(row) for row in shown], next=following)
+        return Items(items=shown, next=following)
 
     def _detail(self, connection: Connection, user_id: UUID, item_id: UUID) -> ItemDetail:
         freshness = self._scores.freshness(connection)
         row = items_store.find_item(connection, user_id, item_id, freshness)
         if row is None:
             raise not_found("item")
-        return detail_of(
-            row,
-            freshness=freshness,
-            waiting=waiting_of(details_store.live_job(connection, row.content_id), notice_code=row.notice_code),
+        waiting = waiting_of(details_store.live_job(connection, row.content_id), notice_code=row.notice_code)
+        recording = details_store.recording(connection, row.content_id)
+        return ItemDetail(
+            **dict(row),
+            **_wait(waiting),
+            reasons=reasons_of(row, freshness),
             duplicates=details_store.duplicates(connection, user_id, row.content_id),
+            entities=held_entities_store.named_by(connection, row.content_id),
             derivations=details_store.derivations(connection, row.content_id, since=row.created_at),
-            named=held_entities_store.named_by(connection, row.content_id),
             vector=details_store.vector(connection, row.content_id),
-            recording=details_store.recording(connection, row.content_id),
+            recording=_recording(recording) if recording else None,
         )
+
+
+def _wait(waiting: Waiting | None) -> dict[str, Any]:
+    """Return what an item waits for, without what is behind its reading: the timeline tells that."""
+    if waiting is not None and waiting.code == "in_work":
+        return {"waiting_until": None, "waiting_reason": "It is being processed now."}
+    return {"waiting_until": waiting and waiting.until, "waiting_reason": waiting and waiting.reason}
+
+
+def _recording(row: RecordingRow) -> Recording:
+    media = row.media
+    transcript = Transcript(
+        state=media.get("transcript_state"),
+        source=media.get("transcript_source"),
+        language=media.get("transcript_language"),
+        next_try_at=row.next_try_at,
+    )
+    return Recording(
+        url=media.get("url"),
+        media_type=media.get("media_type"),
+        duration_s=media.get("duration_s"),
+        transcript=transcript,
+    )

@@ -4,11 +4,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
+from pydantic import Field, model_validator
 
+from siftline.api.http.shapes import Cause
+from siftline.api.items.item_models import Item
+from siftline.api.items.item_words import error_of, notice_of, reading_minutes, undated_of
 from siftline.catalog.replaced_topics_store import left_of
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
@@ -21,64 +25,43 @@ update score_profiles set evidence = evidence + %(evidence)s where user_id = %(u
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ItemRow:
+class ItemRow(Item):
     """One item with its content; from ``description`` on, what is left empty in lists."""
 
-    id: UUID
-    content_id: UUID
-    url: str
-    status: str
-    title: str | None
-    author: str | None
-    site_name: str | None
-    image_url: str | None
-    kind: str
-    lang: str | None
-    word_count: int | None
-    published_at: datetime | None
+    place_at: datetime
+    """Where it stands in lists: by when anybody first held its page, if that does not say when it was published."""
+    exact_score: float | None
+    """By which lists are sorted: with freshness, in [0, 1]; ``None`` where it is not scored yet."""
     undated_code: str | None
     undated_claim: str | None
-    first_seen_at: datetime
-    """By this user."""
-    sort_at: datetime
-    """Where it stands in lists: by when anybody first held its page, if that does not say when it was published."""
-    summary: str | None
-    topics: list[dict[str, Any]] | None
-    """The shared ones; none where the user's set of its source takes their place."""
-    own_topics: list[dict[str, Any]] | None
-    """By the user's own sets; ``None`` where they have none, or nothing was compared yet."""
     content_tags: list[str]
-    own_tags: list[str]
-    note: str | None
-    source_id: UUID | None
-    saved: bool
-    read_at: datetime | None
-    starred_at: datetime | None
     notice_code: str | None
     reading_notice_code: str | None
     """What its reading said, where the notice says that it waits for credit."""
     error_code: str | None
     error_detail: str | None
-    created_at: datetime
-    updated_at: datetime
-    score: float | None
-    """With freshness, in [0, 1]; ``None`` where it is not scored yet."""
     description: str | None = None
     text: str | None = None
     relevance: float | None = None
     """The score without freshness."""
     score_reasons: list[dict[str, Any]] | None = None
+    reading_minutes: int | None = None
+    undated: Cause | None = None
+    tags: list[str] = Field(default=[])
+    score: float | None = None
+    notice: Cause | None = None
+    error: Cause | None = None
 
-    @property
-    def shown_sort_at(self) -> datetime:
-        """The earlier of when it was published and when this user got it: where it stands, as far as they may know."""
-        return self.first_seen_at if self.published_at is None else min(self.first_seen_at, self.published_at)
-
-    @property
-    def shown_notice_code(self) -> str | None:
-        """What limits its reading; that it waits for credit is told where that is what it waits for."""
-        return self.reading_notice_code or self.notice_code
+    @model_validator(mode="after")
+    def _in_words(self) -> Self:
+        self.reading_minutes = reading_minutes(self.word_count, self.lang)
+        self.undated = undated_of(self.undated_code, self.undated_claim)
+        self.tags = list(dict.fromkeys([*self.own_tags, *self.content_tags]))
+        self.score = None if self.exact_score is None else round(self.exact_score, 4)
+        # That it waits for credit is told where that is what it waits for.
+        self.notice = notice_of(self.reading_notice_code or self.notice_code)
+        self.error = error_of(self.error_code, self.error_detail)
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +101,13 @@ COLUMNS = f"""
 select i.id, i.content_id, coalesce(i.url, c.url) as url, c.status,
   coalesce(nullif(c.title, ''), i.told_title) as title, c.author, c.site_name, c.image_url, c.kind, c.lang,
   c.word_count, coalesce(c.published_at, i.told_at) as published_at, c.undated_code, c.undated_claim,
-  i.created_at as first_seen_at, c.sort_at, c.summary,
+  i.created_at as first_seen_at,
+  least(coalesce(c.published_at, i.told_at), i.created_at) as sort_at, c.sort_at as place_at, c.summary,
   case when r.replaces then '[]' else {left_of("c.topics")} end as topics,
   case when r.made_at is not null then r.topics end as own_topics, c.tags as content_tags, i.tags as own_tags, i.note,
   i.source_id, i.saved, i.read_at, i.starred_at, c.notice_code, c.reading_notice_code, c.error_code, c.error_detail,
   i.created_at, greatest(i.updated_at, c.updated_at) as updated_at,
-  item_rank(i.score, c.sort_at, %(at)s, %(freshness_weight)s, %(half_life_s)s) as score
+  item_rank(i.score, c.sort_at, %(at)s, %(freshness_weight)s, %(half_life_s)s) as exact_score
 """
 _ONE = f"""
 {COLUMNS}, c.description, c.text, i.score as relevance, i.score_reasons

@@ -2,12 +2,10 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Header
 from pydantic import ValidationError
 
@@ -17,11 +15,12 @@ from siftline.api.http.destinations import check_destination
 from siftline.api.http.hand_out import HandOut
 from siftline.api.http.problems import ProblemError, conflict, fault_of
 from siftline.api.http.request_checks import UnstorableEntry
-from siftline.api.http.routing import BODY_PROBLEMS, LOCATION, answer, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, Resource, answer, route
 from siftline.api.http.shapes import Cause
 from siftline.api.items import details_store, items_store
 from siftline.api.items.item_models import BatchAnswer, BatchAnswers, SavedItem, SaveItem, SaveItems, Status
 from siftline.api.items.waits import put_off
+from siftline.ingest import saving
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError
 
@@ -29,82 +28,28 @@ _KeyHeader = Annotated[
     str | None,
     Header(alias="Idempotency-Key", pattern=r"^[\x21-\x7e]{1,255}$", description="Makes retries of this request safe"),
 ]
+_SAVED = (202, SavedItem, "Saved; it will be processed"), (200, SavedItem, "You already have this page")
 
 
-class Saved(Protocol):
-    """What saving a URL gave (``siftline.ingest.saving.SavedItem``)."""
-
-    @property
-    def item_id(self) -> UUID:
-        """The user's item."""
-        ...
-
-    @property
-    def content_id(self) -> UUID:
-        """The page behind it."""
-        ...
-
-    @property
-    def status(self) -> str:
-        """How far reading has come."""
-        ...
-
-    @property
-    def created(self) -> bool:
-        """Whether the item is new."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page to be saved, its address checked."""
-
-    url: str
-    tags: list[str]
-    note: str | None
-
-
-class SaveUrls(Protocol):
-    """Writes contents, items and jobs in the caller's transaction (``siftline.ingest.saving.save_urls``)."""
-
-    def __call__(self, connection: Connection, user_id: UUID, wishes: Sequence[Page]) -> Sequence[Saved]:
-        """Save pages for a user; returns one answer each, in their order."""
-        ...
-
-
-class SaveRoutes:
+class SaveRoutes(Resource):
     """``POST /v1/items`` and ``POST /v1/items/batch``."""
 
-    def __init__(
-        self, database: Database, save_urls: SaveUrls, hand_out: HandOut, *, allow_loopback: bool, at_most: int
-    ) -> None:
+    def __init__(self, database: Database, hand_out: HandOut, *, allow_loopback: bool, at_most: int) -> None:
         """``at_most``: so many pages a user may save by hand."""
         self._database = database
-        self._save_urls = save_urls
         self._hand_out = hand_out
         self._allow_loopback = allow_loopback
         self._at_most = at_most
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        saved = (202, SavedItem, "Saved; it will be processed"), (200, SavedItem, "You already have this page")
-        router.post(
-            "/v1/items",
-            summary="Save a page",
-            operation_id="saveItem",
-            responses=responses(*saved, problems=(*BODY_PROBLEMS, 409), headers={200: LOCATION, 202: LOCATION}),
-            tags=["items"],
-        )(self.save)
-        router.post(
-            "/v1/items/batch",
-            summary="Save up to 500 pages",
-            operation_id="saveItems",
-            responses=responses((200, BatchAnswers, "One result per entry"), problems=BODY_PROBLEMS),
-            tags=["items"],
-        )(self.save_batch)
-        return router
-
+    @route(
+        "POST /v1/items",
+        *_SAVED,
+        summary="Save a page",
+        operation_id="saveItem",
+        tag="items",
+        problems=(*BODY_PROBLEMS, 409),
+        located=True,
+    )
     def save(self, body: SaveItem, caller: CurrentCaller, idempotency_key: _KeyHeader = None) -> Response[SavedItem]:
         """Save a page: nothing is fetched here."""
         url = check_destination(body.url, allow_loopback=self._allow_loopback)
@@ -113,7 +58,7 @@ class SaveRoutes:
             saved, created = self._replayed(connection, caller.user_id, idempotency_key, digest), False
             if saved is None:
                 callers_store.hold(connection, caller.user_id, "saved_items")
-                [fresh] = self._save_urls(connection, caller.user_id, [Page(url, body.tags, body.note)])
+                [fresh] = saving.save_urls(connection, caller.user_id, [saving.Page(url, body.tags, body.note)])
                 saved, created = _shown(fresh), fresh.created
                 if created and self._room(connection, caller.user_id) < 0:
                     raise conflict("too_many_items", self._full())
@@ -126,20 +71,29 @@ class SaveRoutes:
         self._hand_out(waiting)
         return answer(202 if created else 200, saved, location=f"/v1/items/{saved.id}")
 
+    @route(
+        "POST /v1/items/batch",
+        (200, BatchAnswers, "One result per entry"),
+        summary="Save up to 500 pages",
+        operation_id="saveItems",
+        tag="items",
+        problems=BODY_PROBLEMS,
+    )
     def save_batch(self, body: SaveItems, caller: CurrentCaller, idempotency_key: _KeyHeader = None) -> BatchAnswers:
         """Save many pages in one transaction; what is wrong with one is found before and costs the others nothing.
 
         A repeated request with the same key saves again only what was deleted since.
         """
         checked = [self._checked(entry) for entry in body.items]
-        pages = [page for page in checked if isinstance(page, Page)]
+        pages = [page for page in checked if isinstance(page, saving.Page)]
+        # By their repr: a page's class and fields keep their names, or keys used before a release are refused after it.
         digest = hashlib.sha256(b"batch\0" + repr(checked).encode("utf-8", "surrogatepass")).digest()
         with self._database.transaction() as connection:
             known = self._batch_before(connection, caller.user_id, idempotency_key, digest, len(pages))
             lacking = [page for page, before in zip(pages, known, strict=True) if before is None]
             lacking, beyond = self._within_room(connection, caller.user_id, lacking)
             full = BatchAnswer(status_code=409, error=Cause(code="too_many_items", detail=self._full()))
-            fresh = iter([*map(_accepted, self._save_urls(connection, caller.user_id, lacking)), *[full] * beyond])
+            fresh = iter([*map(_accepted, saving.save_urls(connection, caller.user_id, lacking)), *[full] * beyond])
             answers = [next(fresh) if before is None else _held(before) for before in known]
             saved = [one.item for one in answers if one.item]
             if idempotency_key is not None and saved and not beyond:
@@ -157,7 +111,9 @@ class SaveRoutes:
     def _room(self, connection: Connection, user_id: UUID) -> int:
         return self._at_most - items_store.count_saved(connection, user_id, limit=self._at_most + 1)
 
-    def _within_room(self, connection: Connection, user_id: UUID, pages: Sequence[Page]) -> tuple[list[Page], int]:
+    def _within_room(
+        self, connection: Connection, user_id: UUID, pages: Sequence[saving.Page]
+    ) -> tuple[list[saving.Page], int]:
         """Return the first of these pages, as many as the user may still save, and how many others there are."""
         callers_store.hold(connection, user_id, "saved_items")
         room = max(self._room(connection, user_id), 0)
@@ -188,7 +144,7 @@ class SaveRoutes:
         row = items_store.find_item(connection, user_id, known.item_id)
         return None if row is None else SavedItem(id=row.id, content_id=row.content_id, status=Status(row.status))
 
-    def _checked(self, raw: Any) -> Page | BatchAnswer:
+    def _checked(self, raw: Any) -> saving.Page | BatchAnswer:
         """Return a page that can be saved, or the answer to an entry that is none."""
         if isinstance(raw, UnstorableEntry):
             cause = Cause(code="unstorable_text", detail=f"{raw.pointer}: {raw.detail}")
@@ -196,7 +152,7 @@ class SaveRoutes:
         try:
             entry = SaveItem.model_validate(raw)
             url = check_destination(entry.url, allow_loopback=self._allow_loopback)
-            return Page(url, entry.tags, entry.note)
+            return saving.Page(url, entry.tags, entry.note)
         except ValidationError as error:
             first = error.errors(include_input=False)[0]
             fault = fault_of({**first, "loc": ("body", *first["loc"])}, SaveItem)
@@ -211,11 +167,11 @@ def _held(row: items_store.StatusRow) -> BatchAnswer:
     return BatchAnswer(status_code=200, item=item)
 
 
-def _accepted(saved: Saved) -> BatchAnswer:
+def _accepted(saved: saving.SavedItem) -> BatchAnswer:
     return BatchAnswer(status_code=202 if saved.created else 200, item=_shown(saved))
 
 
-def _shown(saved: Saved) -> SavedItem:
+def _shown(saved: saving.SavedItem) -> SavedItem:
     return SavedItem(id=saved.item_id, content_id=saved.content_id, status=Status(saved.status))
 
 

@@ -6,10 +6,9 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, Field
-
 from siftline.api.http.hand_out import HandOut
 from siftline.api.items import items_store
+from siftline.api.items.item_models import Reason
 from siftline.api.items.items_store import Freshness, ItemRow
 from siftline.contracts import JobType, Priority
 from siftline.jobs import jobs_store as jobs
@@ -18,22 +17,6 @@ from siftline.kit.db import Connection
 from siftline.text.score_words import age, sentence
 
 _DIGITS = 4
-
-
-class Reason(BaseModel):
-    """One part of a score."""
-
-    code: str = Field(
-        description="`interest`, `history`, `topics`, `source` or `freshness`; more may be added", examples=["interest"]
-    )
-    detail: str = Field(
-        description="Human-readable explanation", examples=['Close to your interest "solar energy" (similarity 0.24).']
-    )
-    weight: float = Field(description="Its weight; all weights add up to 1", examples=[0.2975])
-    value: float = Field(description="From 0 to 1", examples=[0.97])
-    points: float = Field(
-        description="Its contribution: `weight` times `value`; the score is the sum", examples=[0.2886]
-    )
 
 
 EVIDENCE_MIN = 1.0
@@ -117,7 +100,7 @@ def freshness_reason(row: ItemRow, freshness: Freshness) -> list[Reason]:
 
 
 def _age_s(row: ItemRow, freshness: Freshness) -> float:
-    return max((freshness.at - row.sort_at).total_seconds(), 0.0)
+    return max((freshness.at - row.place_at).total_seconds(), 0.0)
 
 
 def _reason(code: str, detail: str, weight: float, value: float) -> Reason:

@@ -4,7 +4,7 @@ import re
 
 from siftline.api.http.shapes import Waiting
 from siftline.api.items.details_store import LiveJobRow
-from siftline.api.items.item_views import notice_of
+from siftline.api.items.item_words import notice_of
 from siftline.jobs.credits_store import NO_CREDIT
 from siftline.jobs.jobs_store import ASKED_FOR
 

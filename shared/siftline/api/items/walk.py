@@ -3,16 +3,15 @@
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 
 from siftline.api.account import me_store
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.hand_out import HandOut
 from siftline.api.http.problems import ProblemError, conflict, not_found
-from siftline.api.http.routing import BODY_PROBLEMS, LOCATION, answer, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, Resource, answer, route
 from siftline.api.items import details_store, items_store
 from siftline.api.items.item_models import Reprocess, ReprocessFrom, SavedItem, Status, Step, Timeline
-from siftline.api.items.item_views import error_of, notice_of, undated_of
+from siftline.api.items.item_words import error_of
 from siftline.api.items.waits import put_off, waiting_of
 from siftline.contracts import JobType, Priority
 from siftline.jobs import jobs_store as jobs
@@ -21,7 +20,7 @@ from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Database
 
 
-class WalkRoutes:
+class WalkRoutes(Resource):
     """``/v1/items/{item_id}/timeline`` and ``/reprocess``."""
 
     def __init__(self, database: Database, hand_out: HandOut, *, max_attempts: int) -> None:
@@ -29,29 +28,14 @@ class WalkRoutes:
         self._hand_out = hand_out
         self._max_attempts = max_attempts
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.get(
-            "/v1/items/<item_id>/timeline",
-            summary="Get an item's timeline",
-            operation_id="getItemTimeline",
-            responses=responses((200, Timeline, "The timeline"), problems=(404,)),
-            tags=["items"],
-        )(self.timeline)
-        router.post(
-            "/v1/items/<item_id>/reprocess",
-            summary="Reprocess an item",
-            operation_id="reprocessItem",
-            responses=responses(
-                (202, SavedItem, "It will be processed again"),
-                problems=(*BODY_PROBLEMS, 402, 404, 409),
-                headers={202: LOCATION},
-            ),
-            tags=["items"],
-        )(self.reprocess)
-        return router
-
+    @route(
+        "GET /v1/items/<item_id>/timeline",
+        (200, Timeline, "The timeline"),
+        summary="Get an item's timeline",
+        operation_id="getItemTimeline",
+        tag="items",
+        problems=(404,),
+    )
     def timeline(self, item_id: UUID, caller: CurrentCaller) -> Timeline:
         """Show every step, oldest first, and what is waited for now."""
         with self._database.transaction() as connection:
@@ -62,11 +46,11 @@ class WalkRoutes:
             steps = details_store.steps(connection, row.content_id, since=row.created_at)
         return Timeline(
             id=row.id,
-            status=Status(row.status),
+            status=row.status,
             waiting=waiting_of(job, notice_code=row.notice_code),
-            notice=notice_of(row.shown_notice_code),
-            undated=undated_of(row),
-            error=error_of(row.error_code, row.error_detail),
+            notice=row.notice,
+            undated=row.undated,
+            error=row.error,
             steps=[
                 Step(
                     at=step.at,
@@ -83,6 +67,15 @@ class WalkRoutes:
             ],
         )
 
+    @route(
+        "POST /v1/items/<item_id>/reprocess",
+        (202, SavedItem, "It will be processed again"),
+        summary="Reprocess an item",
+        operation_id="reprocessItem",
+        tag="items",
+        problems=(*BODY_PROBLEMS, 402, 404, 409),
+        located=True,
+    )
     def reprocess(self, item_id: UUID, caller: CurrentCaller, body: Reprocess | None = None) -> Response[SavedItem]:
         """Queue the page for another reading; one that waits is tried now, one under way is followed by another.
 
@@ -110,7 +103,7 @@ class WalkRoutes:
             later = put_off(details_store.live_job(connection, held.content_id))
             row = items_store.find_item(connection, caller.user_id, item_id)
         self._hand_out(job_ids)
-        status = Status(row.status) if row is not None else Status.PENDING
+        status = row.status if row is not None else Status.PENDING
         saved = SavedItem(id=item_id, content_id=held.content_id, status=status, waiting=later)
         return answer(202, saved, location=f"/v1/items/{item_id}")
 

@@ -4,10 +4,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Annotated
 
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from siftline.api.http.routing import BODY_PROBLEMS, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, Resource, route
 from siftline.api.ops.dead_letter_models import (
     CauseCountView,
     DeadCauseView,
@@ -32,7 +31,7 @@ _PEEK_S = 8.0
 _BODY_CHARS = 500
 
 
-class DeadLetterRoutes:
+class DeadLetterRoutes(Resource):
     """``/v1/ops/dead-letters``."""
 
     def __init__(self, dead_letters: DeadLetters, depths: Depths, clock: Clock) -> None:
@@ -40,25 +39,13 @@ class DeadLetterRoutes:
         self._depths = depths
         self._clock = clock
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.get(
-            "/v1/ops/dead-letters",
-            summary="Report dead letters by cause",
-            operation_id="getDeadLetters",
-            responses=responses((200, DeadLettersView, "Parked jobs and malformed messages")),
-            tags=["operations"],
-        )(self.show)
-        router.post(
-            "/v1/ops/dead-letters/redrive",
-            summary="Redrive dead letters",
-            operation_id="redriveDeadLetters",
-            responses=responses((200, RedriveView, "The result of the redrive or dry run"), problems=BODY_PROBLEMS),
-            tags=["operations"],
-        )(self.redrive)
-        return router
-
+    @route(
+        "GET /v1/ops/dead-letters",
+        (200, DeadLettersView, "Parked jobs and malformed messages"),
+        summary="Report dead letters by cause",
+        operation_id="getDeadLetters",
+        tag="operations",
+    )
     def show(self, queue: Annotated[Queue | None, Query(description="Only this queue")] = None) -> DeadLettersView:
         """Show parked jobs from PostgreSQL, malformed messages from SQS."""
         causes, jobs = self._dead_letters.causes(queue)
@@ -84,6 +71,14 @@ class DeadLetterRoutes:
             not_all_seen=not_all_seen,
         )
 
+    @route(
+        "POST /v1/ops/dead-letters/redrive",
+        (200, RedriveView, "The result of the redrive or dry run"),
+        summary="Redrive dead letters",
+        operation_id="redriveDeadLetters",
+        tag="operations",
+        problems=BODY_PROBLEMS,
+    )
     def redrive(self, body: RedriveAsked) -> RedriveView:
         """Redrive, or count what would be."""
         order = Order(body.queue, body.error_code, body.limit)

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import Request, Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.depends import Depends
 from aws_lambda_powertools.event_handler.openapi.params import Header, Query
 from pydantic import BaseModel, Field
@@ -13,7 +12,7 @@ from pydantic import BaseModel, Field
 from siftline.api.http.auth import lacking, unauthorized
 from siftline.api.http.authorize import Authorizer
 from siftline.api.http.callers import Scope
-from siftline.api.http.routing import answer, new_router, responses
+from siftline.api.http.routing import Resource, answer, route
 from siftline.api.http.wrong_tokens import source_ip_of
 from siftline.kit.errors import SiftlineError
 
@@ -44,7 +43,7 @@ def _source_ip_of(request: Request) -> str:
     return source_ip_of(event.raw_event)
 
 
-class HealthRoutes:
+class HealthRoutes(Resource):
     """``/health``."""
 
     def __init__(self, authorizer: Authorizer, checks: Mapping[str, Check], log: Logger) -> None:
@@ -52,21 +51,16 @@ class HealthRoutes:
         self._checks = checks
         self._log = log
 
-    def router(self) -> Router:
-        """Return the route."""
-        router = new_router()
-        router.get(
-            "/health",
-            summary="Check health",
-            operation_id="getHealth",
-            responses=responses(
-                (200, HealthReport, "Healthy"), (503, HealthReport, "A part is unavailable"), problems=(401, 403)
-            ),
-            tags=["health"],
-        )(self.show)
-        router.head("/health", include_in_schema=False)(self.show)  # load balancers ask so; the gateway sends no body
-        return router
-
+    @route(
+        "GET /health",
+        (200, HealthReport, "Healthy"),
+        (503, HealthReport, "A part is unavailable"),
+        summary="Check health",
+        operation_id="getHealth",
+        tag="health",
+        problems=(401, 403),
+    )
+    @route("HEAD /health")  # load balancers ask so; the gateway sends no body
     def show(
         self,
         deep: Annotated[bool, Query(description="Check every part; requires a token with the scope ops")] = False,  # noqa: FBT002  # a query parameter

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Protocol
 from uuid import UUID
 
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field
 
-from siftline.api.http.routing import new_router, responses
+from siftline.api.http.routing import Resource, route
 from siftline.api.http.shapes import Page
 from siftline.contracts import JobType, Queue
 from siftline.jobs import set_aside_store
@@ -133,39 +131,20 @@ class QueueStats(BaseModel):
     failed: int
 
 
-class OpsRoutes:
+class OpsRoutes(Resource):
     """``/v1/ops`` and ``/admin``."""
 
     def __init__(self, database: Database, depths: Depths) -> None:
         self._database = database
         self._depths = depths
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.get(
-            "/v1/ops/queues",
-            summary="Get the state of queues and jobs",
-            operation_id="getQueues",
-            responses=responses((200, QueuesView, "Queues and jobs")),
-            tags=["operations"],
-        )(self.queues)
-        router.get(
-            "/v1/ops/set-aside",
-            summary="List rows that jobs set aside",
-            operation_id="listSetAside",
-            responses=responses((200, SetAsideList, "Counts by reason, and the newest rows")),
-            tags=["operations"],
-        )(self.set_aside)
-        router.get(
-            "/admin/queue-stats",
-            summary="Count analysis jobs by state",
-            operation_id="getQueueStats",
-            responses=responses((200, QueueStats, "Analysis jobs by state")),
-            tags=["operations"],
-        )(self.queue_stats)
-        return router
-
+    @route(
+        "GET /v1/ops/queues",
+        (200, QueuesView, "Queues and jobs"),
+        summary="Get the state of queues and jobs",
+        operation_id="getQueues",
+        tag="operations",
+    )
     def queues(self) -> QueuesView:
         """Show queues and jobs."""
         rows = self._counts()
@@ -184,13 +163,20 @@ class OpsRoutes:
             duplicates=self._duplicates(),
         )
 
+    @route(
+        "GET /v1/ops/set-aside",
+        (200, SetAsideList, "Counts by reason, and the newest rows"),
+        summary="List rows that jobs set aside",
+        operation_id="listSetAside",
+        tag="operations",
+    )
     def set_aside(self, limit: Annotated[int, Query(ge=1, le=200)] = 50) -> SetAsideList:
         """Show what jobs set aside."""
         with self._database.transaction() as connection:
             counted = set_aside_store.counts(connection)
             rows = set_aside_store.newest(connection, limit=limit)
         return SetAsideList(
-            counts=[SetAsideCount(**asdict(one)) for one in counted],
+            counts=[SetAsideCount.model_validate(one, from_attributes=True) for one in counted],
             items=[
                 SetAsideView(
                     job_type=row.job_type,
@@ -206,6 +192,13 @@ class OpsRoutes:
             ],
         )
 
+    @route(
+        "GET /admin/queue-stats",
+        (200, QueueStats, "Analysis jobs by state"),
+        summary="Count analysis jobs by state",
+        operation_id="getQueueStats",
+        tag="operations",
+    )
     def queue_stats(self) -> QueueStats:
         """Count the analysis jobs."""
         found = _jobs(JobType.ANALYZE_CONTENT, self._counts())
@@ -219,12 +212,14 @@ class OpsRoutes:
 
     def _unknown(self) -> list[UnknownJobsView]:
         with self._database.transaction() as connection:
-            return [UnknownJobsView(**asdict(one)) for one in unknown(connection)]
+            return [UnknownJobsView.model_validate(one, from_attributes=True) for one in unknown(connection)]
 
     def _duplicates(self) -> DuplicatesView:
         with self._database.transaction() as connection:
             found = duplicates(connection)
-        return DuplicatesView(**asdict(found), ratio=round(found.ratio, 4))
+        return DuplicatesView(
+            contents=found.contents, exact=found.exact, near=found.near, url=found.url, ratio=round(found.ratio, 4)
+        )
 
     def _breakers(self) -> list[BreakerView]:
         with self._database.transaction() as connection:

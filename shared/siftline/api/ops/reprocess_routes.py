@@ -4,12 +4,11 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from pydantic import BaseModel, Field, StrictBool, StrictInt, StringConstraints
 
 from siftline.api.http.paging import Time
 from siftline.api.http.problems import conflict
-from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, Resource, route
 from siftline.api.http.shapes import Asked
 from siftline.reprocess.reprocess import NotToldError, Plan, Reprocess, RunningError
 from siftline.reprocess.reprocess_store import Order, Run
@@ -76,38 +75,20 @@ class RunsView(BaseModel):
     run: RunView | None
 
 
-class ReprocessRoutes:
+class ReprocessRoutes(Resource):
     """``/v1/ops/reprocess``."""
 
     def __init__(self, reprocess: Reprocess) -> None:
         self._reprocess = reprocess
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router, place, tags = new_router(), "/v1/ops/reprocess", ["operations"]
-        router.post(
-            place,
-            summary="Reprocess outdated analyses",
-            operation_id="startReprocess",
-            responses=responses((200, PlanView, "The run, or the plan in a dry run"), problems=(*BODY_PROBLEMS, 409)),
-            tags=tags,
-        )(self.start)
-        router.get(
-            place,
-            summary="Get the progress of reprocessing",
-            operation_id="getReprocess",
-            responses=responses((200, RunsView, "The current or last run")),
-            tags=tags,
-        )(self.show)
-        router.delete(
-            place,
-            summary="Cancel reprocessing",
-            operation_id="cancelReprocess",
-            responses=responses(NO_CONTENT, problems=(409,)),
-            tags=tags,
-        )(self.cancel)
-        return router
-
+    @route(
+        "POST /v1/ops/reprocess",
+        (200, PlanView, "The run, or the plan in a dry run"),
+        summary="Reprocess outdated analyses",
+        operation_id="startReprocess",
+        tag="operations",
+        problems=(*BODY_PROBLEMS, 409),
+    )
     def start(self, body: ReprocessAsked) -> PlanView:
         """Begin a run, or plan it."""
         order = Order(body.kind, body.version, body.older_than, body.limit)
@@ -117,11 +98,26 @@ class ReprocessRoutes:
             raise conflict(error.error_code, error.detail) from error
         return _plan(plan, dry_run=body.dry_run)
 
+    @route(
+        "GET /v1/ops/reprocess",
+        (200, RunsView, "The current or last run"),
+        summary="Get the progress of reprocessing",
+        operation_id="getReprocess",
+        tag="operations",
+    )
     def show(self) -> RunsView:
         """Show the run."""
         run = self._reprocess.run()
         return RunsView(run=None if run is None else _run(run))
 
+    @route(
+        "DELETE /v1/ops/reprocess",
+        NO_CONTENT,
+        summary="Cancel reprocessing",
+        operation_id="cancelReprocess",
+        tag="operations",
+        problems=(409,),
+    )
     def cancel(self) -> Response[None]:
         """End the run."""
         if not self._reprocess.cancel():

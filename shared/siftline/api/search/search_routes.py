@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Annotated, Literal, Protocol
 from uuid import UUID
 
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field, StringConstraints
 
@@ -26,7 +25,7 @@ from siftline.api.http.filters import (
 )
 from siftline.api.http.paging import DEFAULT_LIMIT, Limit
 from siftline.api.http.problems import not_found
-from siftline.api.http.routing import new_router, responses
+from siftline.api.http.routing import Resource, route
 from siftline.api.http.shapes import Cause, Page
 from siftline.api.items.item_models import Topic
 
@@ -131,31 +130,19 @@ _TYPED = 'Search query; supports "a phrase", -excluded and this or that'
 _Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=QUERY_MAX_CHARS)]
 
 
-class SearchRoutes:
+class SearchRoutes(Resource):
     """``/v1/search`` and ``/v1/items/{item_id}/similar``; without a finder they are described, not answered."""
 
     def __init__(self, finder: Finder | None) -> None:
         self._maybe_finder = finder
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.get(
-            "/v1/search",
-            summary="Search your items",
-            operation_id="searchItems",
-            responses=responses((200, FoundItems, "Search results")),
-            tags=["search"],
-        )(self.search)
-        router.get(
-            "/v1/items/<item_id>/similar",
-            summary="List similar items",
-            operation_id="listSimilarItems",
-            responses=responses((200, FoundItems, "Search results"), problems=(404,)),
-            tags=["search"],
-        )(self.similar)
-        return router
-
+    @route(
+        "GET /v1/search",
+        (200, FoundItems, "Search results"),
+        summary="Search your items",
+        operation_id="searchItems",
+        tag="search",
+    )
     def search(
         self,
         q: Annotated[_Query, Query(description=_TYPED)],
@@ -178,6 +165,14 @@ class SearchRoutes:
         found = self._finder.search(caller.user_id, q, wanted, limit=limit)
         return FoundItems.model_validate(found, from_attributes=True)
 
+    @route(
+        "GET /v1/items/<item_id>/similar",
+        (200, FoundItems, "Search results"),
+        summary="List similar items",
+        operation_id="listSimilarItems",
+        tag="search",
+        problems=(404,),
+    )
     def similar(
         self,
         item_id: UUID,

@@ -5,25 +5,13 @@ are changed too go before it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
 
+from siftline.api.sources.folder_models import Folder
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
-
-
-@dataclass(frozen=True, slots=True)
-class FolderRow:
-    """A folder and how many sources are in it."""
-
-    id: UUID
-    name: str
-    sources: int
-    created_at: datetime
-
 
 _COLUMNS = """
 select f.id, f.name, (select count(*)::int from folder_sources s where s.folder_id = f.id) as sources, f.created_at
@@ -76,15 +64,15 @@ order by f.id, new.source_id for key share of b on conflict (folder_id, source_i
 """
 
 
-def list_folders(connection: Connection, user_id: UUID) -> list[FolderRow]:
+def list_folders(connection: Connection, user_id: UUID) -> list[Folder]:
     """Return a user's folders by name."""
-    with connection.cursor(row_factory=class_row(FolderRow)) as cursor:
+    with connection.cursor(row_factory=class_row(Folder)) as cursor:
         return cursor.execute(_LIST, {"user_id": user_id}).fetchall()
 
 
-def find_folder(connection: Connection, user_id: UUID, folder_id: UUID) -> FolderRow | None:
+def find_folder(connection: Connection, user_id: UUID, folder_id: UUID) -> Folder | None:
     """Return one of the user's folders."""
-    with connection.cursor(row_factory=class_row(FolderRow)) as cursor:
+    with connection.cursor(row_factory=class_row(Folder)) as cursor:
         return cursor.execute(_ONE, {"user_id": user_id, "id": folder_id}).fetchone()
 
 

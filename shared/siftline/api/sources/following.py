@@ -98,7 +98,7 @@ class Following:
     def fetch(
         self,
         connection: Connection,
-        sources: Sequence[store.Polled],
+        source_ids: Sequence[UUID],
         user_id: UUID,
         *,
         priority: int,
@@ -107,11 +107,11 @@ class Following:
         wanted = [
             NewJob(
                 job_type=JobType.FETCH_SOURCE,
-                subject_id=source.id,
+                subject_id=source_id,
                 group_key=user(user_id),
                 priority=priority,
             )
-            for source in sources
+            for source_id in source_ids
         ]
         return jobs.enqueue(connection, wanted, max_attempts=self._max_attempts)
 
@@ -134,7 +134,7 @@ class Following:
         if asleep:
             store.revive(connection, sorted(asleep), reason="followed again")
         due = [
-            source
+            source.id
             for source in new
             if source.id in incomplete
             or source.id in asleep

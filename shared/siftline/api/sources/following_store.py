@@ -7,7 +7,6 @@ keys, so that those who follow at once do so one after another, and none waits f
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 from uuid import UUID
 
 from psycopg.rows import class_row, kwargs_row, scalar_row
@@ -35,27 +34,12 @@ class Wish:
     """Counts where the source is new."""
 
 
-class Polled(Protocol):
-    """A source, as far as its poll needs it."""
-
-    @property
-    def id(self) -> UUID:
-        """Its id."""
-        ...
-
-    @property
-    def url(self) -> str:
-        """Where it is polled."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Found:
     """A source's row, held until the transaction ends."""
 
     id: UUID
     url_key: str
-    url: str
     status: str
     health: str
     imported: bool
@@ -86,8 +70,7 @@ _IDS = "select id from sources where url_key = any(%(keys)b::text[])"
 # The strong lock at once and nothing before it: it waits for a poll that is being written (whose entries hold the row
 # weakly and which will change it at its end), and a poll that comes later sees the new subscriber.
 _TAKE_BY_KEYS = """
-select id, url_key, coalesce(adopted_url, feed_url, url) as url, fetch_status as status, health,
-  imported_at is not null as imported
+select id, url_key, fetch_status as status, health, imported_at is not null as imported
 from sources where url_key = any(%(keys)b::text[]) order by url_key for update
 """
 

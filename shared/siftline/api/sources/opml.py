@@ -12,14 +12,14 @@ namespace.
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html.entities import html5
-from typing import Any, Protocol
 from xml.parsers import expat
 
 from siftline.api.feed.xml_writing import attributes, escaped
 from siftline.api.http.problems import ProblemError
+from siftline.api.sources.source_models import Source
 from siftline.kit.lines import line
 from siftline.text.charsets import codec
 
@@ -80,65 +80,6 @@ class Subscriptions:
     """Names of folders in which nothing is, in its order."""
 
 
-class Followed(Protocol):
-    """A source as its follower knows it."""
-
-    @property
-    def kind(self) -> str:
-        """``rss``, ``web`` or ``reddit``."""
-        ...
-
-    @property
-    def url(self) -> str:
-        """As it was given."""
-        ...
-
-    @property
-    def feed_url(self) -> str | None:
-        """The feed found there."""
-        ...
-
-    @property
-    def site_url(self) -> str | None:
-        """The page that the feed belongs to."""
-        ...
-
-    @property
-    def title(self) -> str | None:
-        """Its name."""
-        ...
-
-    @property
-    def topics(self) -> Sequence[str]:
-        """The follower's own."""
-        ...
-
-    @property
-    def folders(self) -> Sequence[Mapping[str, Any]]:
-        """The follower's own that it is in, each with its ``name``."""
-        ...
-
-    @property
-    def selector(self) -> str | None:
-        """Which links of a page are followed."""
-        ...
-
-    @property
-    def own_refresh_minutes(self) -> int | None:
-        """How often the follower wants it polled."""
-        ...
-
-    @property
-    def own_refresh_min_minutes(self) -> int | None:
-        """The follower's limits of it."""
-        ...
-
-    @property
-    def own_refresh_max_minutes(self) -> int | None:
-        """The other one."""
-        ...
-
-
 def read(body: bytes, *, encoding: str | None, most: int) -> Subscriptions:
     """Return the subscriptions of an OPML file; ``encoding`` goes before what the file itself says.
 
@@ -181,7 +122,7 @@ def _character(reference: re.Match[str]) -> str:
     return _ILLEGAL.sub("", chr(code)) if code <= 0x10FFFF else reference[0]
 
 
-def write(sources: Iterable[Followed], *, title: str, folder_names: Iterable[str] = ()) -> str:
+def write(sources: Iterable[Source], *, title: str, folder_names: Iterable[str] = ()) -> str:
     """Return OPML 2.0: what is in no folder first, then each folder with what is in it, in the order of the sources.
 
     Those of ``folder_names`` in which nothing is come last.
@@ -191,7 +132,7 @@ def write(sources: Iterable[Followed], *, title: str, folder_names: Iterable[str
     for source in sources:
         outline = _outline(source)
         for folder in source.folders:
-            folders.setdefault(folder["name"], []).append(f"  {outline}")
+            folders.setdefault(folder.name, []).append(f"  {outline}")
         if not source.folders:
             loose.append(outline)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<opml version="2.0" xmlns:siftline="{NAMESPACE}">']
@@ -368,7 +309,7 @@ def _no_opml(detail: str) -> ProblemError:
     return ProblemError(400, "invalid_opml", detail)
 
 
-def _outline(source: Followed) -> str:
+def _outline(source: Source) -> str:
     feed = source.feed_url or (None if source.kind == "web" else source.url)
     title = line(source.title or "") or source.url
     said = {

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Request, Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.depends import Depends
 from pydantic import BaseModel, Field
 
@@ -20,7 +19,7 @@ from siftline.api.http.callers import Caller
 from siftline.api.http.destinations import AddressRefusedError
 from siftline.api.http.hand_out import HandOut
 from siftline.api.http.problems import ProblemError, conflict
-from siftline.api.http.routing import BODY_PROBLEMS, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, Resource, route
 from siftline.api.http.shapes import Cause
 from siftline.api.sources import folders_store, opml, sources_store
 from siftline.api.sources.following import Followed, Following
@@ -101,7 +100,7 @@ def _upload_of(request: Request) -> Upload:
     return Upload(event.body or "", bool(event.is_base64_encoded), content_type)
 
 
-class OpmlRoutes:
+class OpmlRoutes(Resource):
     """``/v1/opml``."""
 
     def __init__(
@@ -121,25 +120,13 @@ class OpmlRoutes:
         self._folders_at_most = folders_at_most
         self._following = Following(max_attempts=max_attempts, at_most=at_most)
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        router.get(
-            "/v1/opml",
-            summary="Export your sources as OPML",
-            operation_id="exportOpml",
-            responses=responses((200, "text/x-opml", "OPML 2.0, with your folders")),
-            tags=["sources"],
-        )(self.export)
-        router.post(
-            "/v1/opml",
-            summary="Import an OPML file",
-            operation_id="importOpml",
-            responses=responses((200, OpmlAnswer, "The result for each outline"), problems=(*BODY_PROBLEMS, 409)),
-            tags=["sources"],
-        )(self.take_in)
-        return router
-
+    @route(
+        "GET /v1/opml",
+        (200, "text/x-opml", "OPML 2.0, with your folders"),
+        summary="Export your sources as OPML",
+        operation_id="exportOpml",
+        tag="sources",
+    )
     def export(self, caller: CurrentCaller) -> Response[str]:
         """Write what the caller follows, newest first."""
         with self._database.transaction() as connection:
@@ -152,6 +139,14 @@ class OpmlRoutes:
             headers={"Content-Disposition": 'attachment; filename="siftline.opml"'},
         )
 
+    @route(
+        "POST /v1/opml",
+        (200, OpmlAnswer, "The result for each outline"),
+        summary="Import an OPML file",
+        operation_id="importOpml",
+        tag="sources",
+        problems=(*BODY_PROBLEMS, 409),
+    )
     def take_in(self, upload: Annotated[Upload, Depends(_upload_of)], caller: CurrentCaller) -> OpmlAnswer:
         """Follow what a file names, in one transaction; what one follows already comes into its folders too."""
         body, encoding = self._bytes(upload)

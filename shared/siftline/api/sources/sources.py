@@ -5,12 +5,10 @@ change; what touches everybody (switching it off) only its sole subscriber, or a
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Annotated
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from siftline.api.http.auth import CurrentCaller
@@ -18,10 +16,10 @@ from siftline.api.http.callers import Caller, Scope
 from siftline.api.http.hand_out import HandOut
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.http.problems import Fault, conflict, faulty, not_found
-from siftline.api.http.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, Resource, answer, route
 from siftline.api.items import details_store
 from siftline.api.items.details_store import LiveJobRow
-from siftline.api.items.item_views import error_of
+from siftline.api.items.item_words import error_of
 from siftline.api.items.waits import waiting_of, why_then
 from siftline.api.sources import folders_store, following_store
 from siftline.api.sources import sources_store as store
@@ -45,9 +43,10 @@ from siftline.net.http_typed import typed_origin
 
 # How much of what a source has brought before a new subscriber gets at once.
 _BACKFILL = 100
+_FOLLOWED = (202, Subscribed, "Followed; it will be fetched"), (200, Subscribed, "You already follow it")
 
 
-class SourceRoutes:
+class SourceRoutes(Resource):
     """``/v1/sources``."""
 
     def __init__(
@@ -59,80 +58,15 @@ class SourceRoutes:
         self._allow_loopback = allow_loopback
         self._following = Following(max_attempts=max_attempts, at_most=at_most)
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        tags, one = ["sources"], "/v1/sources/<source_id>"
-        followed = (202, Subscribed, "Followed; it will be fetched"), (200, Subscribed, "You already follow it")
-        router.post(
-            "/v1/sources",
-            summary="Follow a source",
-            operation_id="followSource",
-            responses=responses(*followed, problems=(*BODY_PROBLEMS, 409), headers={200: LOCATION, 202: LOCATION}),
-            tags=tags,
-        )(self.subscribe)
-        router.get(
-            "/v1/sources",
-            summary="List your sources",
-            operation_id="listSources",
-            responses=responses((200, Sources, "A page of the list")),
-            tags=tags,
-        )(self.browse)
-        shown, there = (200, Source, "The updated source"), {404}
-        router.get(
-            one,
-            summary="Get a source",
-            operation_id="getSource",
-            responses=responses(shown, problems=(404,)),
-            tags=tags,
-        )(self.show)
-        router.patch(
-            one,
-            summary="Update a source",
-            operation_id="updateSource",
-            responses=responses(shown, problems=(*BODY_PROBLEMS, *there)),
-            tags=tags,
-        )(self.change)
-        router.delete(
-            one,
-            summary="Unfollow a source",
-            operation_id="unfollowSource",
-            responses=responses(NO_CONTENT, problems=(404,)),
-            tags=tags,
-        )(self.unsubscribe)
-        router.post(
-            f"{one}/choose",
-            summary="Choose one of the feeds found",
-            operation_id="chooseFeed",
-            responses=responses(*followed, problems=(*BODY_PROBLEMS, *there), headers={200: LOCATION, 202: LOCATION}),
-            tags=tags,
-        )(self.choose)
-        router.post(
-            f"{one}/refresh",
-            summary="Fetch a source now",
-            operation_id="refreshSource",
-            responses=responses(
-                (202, Source, "It will be fetched now, or at the time explained by `next_fetch_reason`"),
-                problems=(404, 409),
-            ),
-            tags=tags,
-        )(self.refresh)
-        router.post(
-            f"{one}/reset-health",
-            summary="Reset a source's health",
-            operation_id="resetSourceHealth",
-            responses=responses(shown, problems=(404,)),
-            tags=tags,
-        )(self.reset_health)
-        router.post(
-            f"{one}/deactivate",
-            summary="Deactivate a source",
-            operation_id="deactivateSource",
-            responses=responses(shown, problems=(404, 409)),
-            tags=tags,
-        )(self.deactivate)
-        return router
-
+    @route(
+        "POST /v1/sources",
+        *_FOLLOWED,
+        summary="Follow a source",
+        operation_id="followSource",
+        tag="sources",
+        problems=(*BODY_PROBLEMS, 409),
+        located=True,
+    )
     def subscribe(self, body: Subscribe, caller: CurrentCaller) -> Response[Subscribed]:
         """Follow a feed; what it has brought before for others is there at once."""
         _check_limits(body.refresh_min_minutes, body.refresh_max_minutes)
@@ -151,6 +85,89 @@ class SourceRoutes:
         self._hand_out(job_ids)
         return _followed(followed, row)
 
+    @route(
+        "GET /v1/sources",
+        (200, Sources, "A page of the list"),
+        summary="List your sources",
+        operation_id="listSources",
+        tag="sources",
+    )
+    def browse(
+        self,
+        caller: CurrentCaller,
+        *,
+        health: Annotated[Health | None, Query(description="Only sources with this health")] = None,
+        folder_id: Annotated[UUID | None, Query(description="Only sources in this folder")] = None,
+        limit: Limit = DEFAULT_LIMIT,
+        next: Next = None,  # noqa: A002  # the parameter's name in the API
+    ) -> Sources:
+        """List what the caller follows."""
+        with self._database.transaction() as connection:
+            rows = store.list_sources(
+                connection, caller.user_id, after=decode(next), limit=limit + 1, health=health, folder_id=folder_id
+            )
+            polls = details_store.live_polls(connection, [row.id for row in rows])
+        shown, following = page(rows, limit, lambda row: Cursor(row.subscribed_at, row.subscription_id))
+        return Sources(items=[source_of(row, polls.get(row.id)) for row in shown], next=following)
+
+    @route(
+        "GET /v1/sources/<source_id>",
+        (200, Source, "The updated source"),
+        summary="Get a source",
+        operation_id="getSource",
+        tag="sources",
+        problems=(404,),
+    )
+    def show(self, source_id: UUID, caller: CurrentCaller) -> Source:
+        """Show one source."""
+        with self._database.transaction() as connection:
+            return self._find(connection, caller, source_id)
+
+    @route(
+        "PATCH /v1/sources/<source_id>",
+        (200, Source, "The updated source"),
+        summary="Update a source",
+        operation_id="updateSource",
+        tag="sources",
+        problems=(*BODY_PROBLEMS, 404),
+    )
+    def change(self, source_id: UUID, body: ChangeSource, caller: CurrentCaller) -> Source:
+        """Change what is the caller's own."""
+        with self._database.transaction() as connection:
+            self._take(connection, caller, source_id)
+            changes = body.model_dump(include=body.model_fields_set - {"folder_ids"})
+            store.change_subscription(connection, caller.user_id, source_id, changes)
+            self._following.settle(connection, [source_id])
+            if "folder_ids" in body.model_fields_set:
+                _put(connection, caller, source_id, body.folder_ids)
+            changed = self._find(connection, caller, source_id)
+            _check_limits(changed.own_refresh_min_minutes, changed.own_refresh_max_minutes)
+        return changed
+
+    @route(
+        "DELETE /v1/sources/<source_id>",
+        NO_CONTENT,
+        summary="Unfollow a source",
+        operation_id="unfollowSource",
+        tag="sources",
+        problems=(404,),
+    )
+    def unsubscribe(self, source_id: UUID, caller: CurrentCaller) -> Response[None]:
+        """Follow it no longer; a source that nobody follows is kept, but not polled."""
+        with self._database.transaction() as connection:
+            taken = self._take(connection, caller, source_id)
+            self._following.leave(connection, caller.user_id, taken)
+        return Response(status_code=204)
+
+    @route(
+        "POST /v1/sources/<source_id>/choose",
+        *_FOLLOWED,
+        summary="Choose one of the feeds found",
+        operation_id="chooseFeed",
+        tag="sources",
+        problems=(*BODY_PROBLEMS, 404),
+        located=True,
+    )
     def choose(self, source_id: UUID, body: Choose, caller: CurrentCaller) -> Response[Subscribed]:
         """Follow one of the feeds that a site's page names in the site's place, with all wishes for it."""
         with self._database.transaction() as connection:
@@ -180,49 +197,14 @@ class SourceRoutes:
         self._hand_out(job_ids)
         return _followed(followed, row)
 
-    def browse(
-        self,
-        caller: CurrentCaller,
-        *,
-        health: Annotated[Health | None, Query(description="Only sources with this health")] = None,
-        folder_id: Annotated[UUID | None, Query(description="Only sources in this folder")] = None,
-        limit: Limit = DEFAULT_LIMIT,
-        next: Next = None,  # noqa: A002  # the parameter's name in the API
-    ) -> Sources:
-        """List what the caller follows."""
-        with self._database.transaction() as connection:
-            rows = store.list_sources(
-                connection, caller.user_id, after=decode(next), limit=limit + 1, health=health, folder_id=folder_id
-            )
-            polls = details_store.live_polls(connection, [row.id for row in rows])
-        shown, following = page(rows, limit, lambda row: Cursor(row.subscribed_at, row.subscription_id))
-        return Sources(items=[source_of(row, polls.get(row.id)) for row in shown], next=following)
-
-    def show(self, source_id: UUID, caller: CurrentCaller) -> Source:
-        """Show one source."""
-        with self._database.transaction() as connection:
-            return self._find(connection, caller, source_id)
-
-    def change(self, source_id: UUID, body: ChangeSource, caller: CurrentCaller) -> Source:
-        """Change what is the caller's own."""
-        with self._database.transaction() as connection:
-            self._take(connection, caller, source_id)
-            changes = body.model_dump(include=body.model_fields_set - {"folder_ids"})
-            store.change_subscription(connection, caller.user_id, source_id, changes)
-            self._following.settle(connection, [source_id])
-            if "folder_ids" in body.model_fields_set:
-                _put(connection, caller, source_id, body.folder_ids)
-            changed = self._find(connection, caller, source_id)
-            _check_limits(changed.own_refresh_min_minutes, changed.own_refresh_max_minutes)
-        return changed
-
-    def unsubscribe(self, source_id: UUID, caller: CurrentCaller) -> Response[None]:
-        """Follow it no longer; a source that nobody follows is kept, but not polled."""
-        with self._database.transaction() as connection:
-            taken = self._take(connection, caller, source_id)
-            self._following.leave(connection, caller.user_id, taken)
-        return Response(status_code=204)
-
+    @route(
+        "POST /v1/sources/<source_id>/refresh",
+        (202, Source, "It will be fetched now, or at the time explained by `next_fetch_reason`"),
+        summary="Fetch a source now",
+        operation_id="refreshSource",
+        tag="sources",
+        problems=(404, 409),
+    )
     def refresh(self, source_id: UUID, caller: CurrentCaller) -> Response[Source]:
         """Queue a fetch."""
         with self._database.transaction() as connection:
@@ -233,6 +215,14 @@ class SourceRoutes:
         self._hand_out(job_ids)
         return answer(202, source)
 
+    @route(
+        "POST /v1/sources/<source_id>/reset-health",
+        (200, Source, "The updated source"),
+        summary="Reset a source's health",
+        operation_id="resetSourceHealth",
+        tag="sources",
+        problems=(404,),
+    )
     def reset_health(self, source_id: UUID, caller: CurrentCaller) -> Source:
         """Forget failures and queue a fetch."""
         with self._database.transaction() as connection:
@@ -243,6 +233,14 @@ class SourceRoutes:
         self._hand_out(job_ids)
         return source
 
+    @route(
+        "POST /v1/sources/<source_id>/deactivate",
+        (200, Source, "The updated source"),
+        summary="Deactivate a source",
+        operation_id="deactivateSource",
+        tag="sources",
+        problems=(404, 409),
+    )
     def deactivate(self, source_id: UUID, caller: CurrentCaller) -> Source:
         """Poll it no more."""
         with self._database.transaction() as connection:
@@ -262,10 +260,7 @@ class SourceRoutes:
 
     def _fetch(self, connection: Connection, caller: Caller, source_id: UUID) -> list[UUID]:
         """Enqueue a poll of a source that was taken, due now where a retry waited."""
-        followed = store.find_followed(connection, source_id, caller.user_id)
-        if followed is None:
-            raise not_found("source")
-        job_ids = self._following.fetch(connection, [followed], caller.user_id, priority=Priority.SAVED)
+        job_ids = self._following.fetch(connection, [source_id], caller.user_id, priority=Priority.SAVED)
         jobs.try_now(connection, [source_id], JobType.FETCH_SOURCE)
         return job_ids
 
@@ -295,16 +290,14 @@ def source_of(row: SourceRow, poll: LiveJobRow | None) -> Source:
     One that is switched off is not asked at all, and its reason says why.
     """
     waiting = waiting_of(poll)
-    shown = asdict(row) | {
-        "last_error": error_of(row.last_error_code, row.last_error_detail),
-        "waiting_until": waiting.until if waiting else None,
-        "waiting_reason": waiting.reason if waiting else None,
-    }
-    if row.health == Health.INACTIVE:
-        shown["next_fetch_at"] = None
+    row.last_error = error_of(row.last_error_code, row.last_error_detail)
+    if waiting is not None:
+        row.waiting_until, row.waiting_reason = waiting.until, waiting.reason
+    if row.health is Health.INACTIVE:
+        row.next_fetch_at = None
     elif poll is not None and waiting is not None:
-        shown |= {"next_fetch_at": poll.next_at, "next_fetch_reason": why_then(poll, waiting)}
-    return Source.model_validate(shown)
+        row.next_fetch_at, row.next_fetch_reason = poll.next_at, why_then(poll, waiting)
+    return row
 
 
 def _check_limits(least: int | None, most: int | None) -> None:

@@ -14,42 +14,20 @@ from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
 from siftline.api.http.paging import Cursor
+from siftline.api.http.shapes import Cause
+from siftline.api.sources.source_models import Source
 from siftline.kit.db import Connection
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRow:
-    """A source as one subscriber sees it."""
+class SourceRow(Source):
+    """A source as one subscriber sees it, but for what its error and its live job say in words (``sources``)."""
 
     subscription_id: UUID
-    id: UUID
-    kind: str
-    url: str
-    selector: str | None
-    feed_url: str | None
-    candidates: list[dict[str, Any]]
-    resolved_url: str | None
-    site_url: str | None
-    title: str | None
-    topics: list[str]
-    folders: list[dict[str, Any]]
-    refresh_minutes: int
-    own_refresh_minutes: int | None
-    own_refresh_min_minutes: int | None
-    own_refresh_max_minutes: int | None
-    status: str
-    health: str
-    consecutive_failures: int
-    last_fetch_at: datetime | None
-    last_success_at: datetime | None
-    next_fetch_at: datetime
-    next_fetch_reason: str
     last_error_code: str | None
     last_error_detail: str | None
-    skipped_entries: int
-    imported_at: datetime | None
-    items: int
-    subscribed_at: datetime
+    last_error: Cause | None = None
+    waiting_until: datetime | None = None
+    waiting_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +35,17 @@ class Taken:
     """A source's row, as far as changing it needs it."""
 
     id: UUID
-    url: str
-    status: str
     health: str
-    imported: bool
     subscribers: int
 
 
-_FIND = """
-select s.id, coalesce(s.adopted_url, s.feed_url, s.url) as url, s.fetch_status as status, s.health,
-  s.imported_at is not null as imported,
-  (select count(*)::int from subscriptions b where b.source_id = s.id) as subscribers
-from sources s where s.id = %(source_id)s
-  and (%(user_id)s::uuid is null
-       or exists (select from subscriptions b where b.source_id = s.id and b.user_id = %(user_id)s))
+_TAKE = """
+select s.id, s.health, (select count(*)::int from subscriptions b where b.source_id = s.id) as subscribers
+from sources s
+where s.id = %(source_id)s and exists (
+  select from subscriptions b where b.source_id = s.id and b.user_id = %(user_id)s)
+for update of s
 """
-_TAKE = _FIND + " for update of s"
 
 _SUBSCRIPTION_CHANGE = """
 update subscriptions set
@@ -132,14 +105,8 @@ order by b.created_at desc, b.id desc
 """
 
 
-def find_followed(connection: Connection, source_id: UUID, user_id: UUID) -> Taken | None:
-    """Return a source that a user follows, without holding it."""
-    with connection.cursor(row_factory=class_row(Taken)) as cursor:
-        return cursor.execute(_FIND, {"source_id": source_id, "user_id": user_id}).fetchone()
-
-
-def take_source(connection: Connection, source_id: UUID, user_id: UUID | None = None) -> Taken | None:
-    """Hold a source's row; with a user, only one that they follow."""
+def take_source(connection: Connection, source_id: UUID, user_id: UUID) -> Taken | None:
+    """Hold the row of a source that a user follows."""
     with connection.cursor(row_factory=class_row(Taken)) as cursor:
         return cursor.execute(_TAKE, {"source_id": source_id, "user_id": user_id}).fetchone()
 

@@ -2,12 +2,10 @@
 
 from uuid import UUID
 
-from aws_lambda_powertools.event_handler.api_gateway import Router
-
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.hand_out import HandOut
 from siftline.api.http.problems import Fault, faulty, not_found
-from siftline.api.http.routing import BODY_PROBLEMS, new_router, responses
+from siftline.api.http.routing import BODY_PROBLEMS, Resource, route
 from siftline.api.http.shapes import Cause
 from siftline.api.sources import sources_store
 from siftline.api.topics import topics_store
@@ -28,7 +26,7 @@ from siftline.kit.db import Connection, Database
 from siftline.models import embedding_store
 
 
-class TopicRoutes:
+class TopicRoutes(Resource):
     """``/v1/topics`` and ``/v1/sources/{source_id}/topics``."""
 
     def __init__(self, database: Database, hand_out: HandOut, *, max_attempts: int) -> None:
@@ -36,47 +34,26 @@ class TopicRoutes:
         self._hand_out = hand_out
         self._max_attempts = max_attempts
 
-    def router(self) -> Router:
-        """Return the routes."""
-        router = new_router()
-        own, of_source = "/v1/topics", "/v1/sources/<source_id>/topics"
-        shown = (200, TopicsView, "The topics")
-        router.get(
-            own,
-            summary="Get the default topics and your own",
-            operation_id="getTopics",
-            responses=responses(shown),
-            tags=["topics"],
-        )(self.show)
-        router.put(
-            own,
-            summary="Replace your own topics",
-            operation_id="replaceTopics",
-            responses=responses(shown, problems=BODY_PROBLEMS),
-            tags=["topics"],
-        )(self.replace)
-        of_one = (200, SourceTopicsView, "The topics that apply to this source")
-        router.get(
-            of_source,
-            summary="Get the topics of a source",
-            operation_id="getSourceTopics",
-            responses=responses(of_one, problems=(404,)),
-            tags=["topics"],
-        )(self.show_source)
-        router.put(
-            of_source,
-            summary="Replace the topics of a source",
-            operation_id="replaceSourceTopics",
-            responses=responses(of_one, problems=(*BODY_PROBLEMS, 404)),
-            tags=["topics"],
-        )(self.replace_source)
-        return router
-
+    @route(
+        "GET /v1/topics",
+        (200, TopicsView, "The topics"),
+        summary="Get the default topics and your own",
+        operation_id="getTopics",
+        tag="topics",
+    )
     def show(self, caller: CurrentCaller) -> TopicsView:
         """Show the caller's topics."""
         with self._database.transaction() as connection:
             return self._view(connection, caller.user_id)
 
+    @route(
+        "PUT /v1/topics",
+        (200, TopicsView, "The topics"),
+        summary="Replace your own topics",
+        operation_id="replaceTopics",
+        tag="topics",
+        problems=BODY_PROBLEMS,
+    )
     def replace(self, body: ChangeTopics, caller: CurrentCaller) -> TopicsView:
         """Replace the caller's own topics."""
         faults = list(faults_of(body.topics))
@@ -89,12 +66,28 @@ class TopicRoutes:
         self._hand_out(job_ids)
         return view
 
+    @route(
+        "GET /v1/sources/<source_id>/topics",
+        (200, SourceTopicsView, "The topics that apply to this source"),
+        summary="Get the topics of a source",
+        operation_id="getSourceTopics",
+        tag="topics",
+        problems=(404,),
+    )
     def show_source(self, source_id: UUID, caller: CurrentCaller) -> SourceTopicsView:
         """Show what counts for a source that the caller follows."""
         with self._database.transaction() as connection:
             self._follows(connection, caller.user_id, source_id)
             return _source_view(connection, caller.user_id, source_id)
 
+    @route(
+        "PUT /v1/sources/<source_id>/topics",
+        (200, SourceTopicsView, "The topics that apply to this source"),
+        summary="Replace the topics of a source",
+        operation_id="replaceSourceTopics",
+        tag="topics",
+        problems=(*BODY_PROBLEMS, 404),
+    )
     def replace_source(self, source_id: UUID, body: ChangeSourceTopics, caller: CurrentCaller) -> SourceTopicsView:
         """Replace what counts for a source that the caller follows."""
         faults = list(faults_of(body.topics))
