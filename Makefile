@@ -129,7 +129,8 @@ invoke: $(VENV)/.local ## invoke one handler with one event: FUNCTION=schedule E
 
 # --- gates --------------------------------------------------------------------------------------------------------
 
-PYTEST := PYTHONPATH=shared:. $(BIN)/python -m pytest
+# What was compiled is kept, whatever the machine's own setting: each of many processes would compile all of it again.
+PYTEST := PYTHONDONTWRITEBYTECODE= PYTHONPATH=shared:. $(BIN)/python -m pytest
 # Three for two cores: many tests wait for something that another process does. In the order of tests/conftest.py.
 PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 

@@ -61,7 +61,8 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # The files that take longest begin first, so that none of them runs alone at the end.
-    items.sort(key=lambda item: not (item.get_closest_marker("slow") or item.path.parent.name in {"e2e", "faults"}))
+    first = {"e2e", "faults", "house"}
+    items.sort(key=lambda item: not (item.get_closest_marker("slow") or item.path.parent.name in first))
     for item in items:
         unit = item.path.is_relative_to(_TESTS / "unit")
         item.add_marker(pytest.mark.disable_socket if unit else pytest.mark.allow_hosts(["127.0.0.1", "::1"]))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.page_reader import PageReader as LinkReader
 from siftline.ingest.page_child import PageReader
 from siftline.kit.aws import sqs_client
 from siftline.kit.ids import new_id
@@ -35,14 +36,21 @@ def qdrant(tmp_path: Path) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def feed_reader() -> Iterator[FeedReader]:
-    """What reads feeds, with its child process."""
+    """What reads feeds, with its child process: the start of one costs as much as many tests, and it keeps nothing."""
     with FeedReader(timeout_s=120) as running:  # the machine may be busy with the other tests
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
+def link_reader() -> Iterator[LinkReader]:
+    """What reads which feeds and articles a page links, with its child process."""
+    with LinkReader(timeout_s=120) as running:  # as above
+        yield running
+
+
+@pytest.fixture(scope="session")
 def page_reader() -> Iterator[PageReader]:
     """What reads pages, with its child process."""
     with PageReader(page_read_s=60, memory_bytes=512 * 1024 * 1024) as running:  # as above

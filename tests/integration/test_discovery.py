@@ -18,12 +18,6 @@ from tests.servers import Answer, LoopbackServer, redirect, serving
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 
 
-@pytest.fixture(scope="module")
-def readers() -> Iterator[tuple[FeedReader, PageReader]]:
-    with FeedReader(timeout_s=120) as feeds, PageReader(timeout_s=120) as pages:
-        yield feeds, pages
-
-
 @pytest.fixture
 def server() -> Iterator[LoopbackServer]:
     with serving() as running:
@@ -31,9 +25,8 @@ def server() -> Iterator[LoopbackServer]:
 
 
 @pytest.fixture
-def poller(database: Database, readers: tuple[FeedReader, PageReader]) -> Poller:
-    feeds, pages = readers
-    return Poller(database, feeds, pages=pages)
+def poller(database: Database, feed_reader: FeedReader, link_reader: PageReader) -> Poller:
+    return Poller(database, feed_reader, pages=link_reader)
 
 
 def page(*links: tuple[str, str], body: str = "") -> Answer:

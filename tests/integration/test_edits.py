@@ -25,15 +25,9 @@ def http() -> Iterator[HttpClient]:
     client.close()
 
 
-@pytest.fixture(scope="module")
-def reader() -> Iterator[PageReader]:
-    with PageReader(page_read_s=60, memory_bytes=512 * 1024 * 1024) as running:  # the machine may be busy
-        yield running
-
-
 @pytest.fixture
-def works(database: Database, http: HttpClient, reader: PageReader) -> Works:
-    return Works(database, ingest_content(database, http, reader))
+def works(database: Database, http: HttpClient, page_reader: PageReader) -> Works:
+    return Works(database, ingest_content(database, http, page_reader))
 
 
 def told(text: str) -> str:

@@ -32,12 +32,6 @@ from tests.ticks import make_schedule
 INGEST, ANALYZE, SCORE = JobType.INGEST_CONTENT, JobType.ANALYZE_CONTENT, JobType.SCORE_USER
 
 
-@pytest.fixture(scope="module")
-def reader() -> Iterator[FeedReader]:
-    with FeedReader(timeout_s=120) as running:  # the machine may be busy with the other tests
-        yield running
-
-
 @pytest.fixture
 def server() -> Iterator[LoopbackServer]:
     with serving() as running:
@@ -108,11 +102,11 @@ def house(database: Database) -> House:
 
 
 def test_a_page_saved_beside_an_import_is_read_before_the_imports_rest(
-    house: House, server: LoopbackServer, reader: FeedReader
+    house: House, server: LoopbackServer, feed_reader: FeedReader
 ) -> None:
     """T35: it waited behind the import's texts, 145 s and more."""
     importer, saver = house.world.user(), house.world.user()
-    house.imports(importer, server, reader, feeds=6, entries=20)
+    house.imports(importer, server, feed_reader, feeds=6, entries=20)
     house.work(Queue.CONTENT_BACKGROUND, 30)
     assert len(house.sender.sent[Queue.ANALYSIS_BACKGROUND]) >= 30
     # WHEN another one saves a page, THEN nothing stands before it at any stage
@@ -128,7 +122,7 @@ def test_a_page_saved_beside_an_import_is_read_before_the_imports_rest(
 
 
 def test_what_a_person_imports_is_that_one_persons_at_every_stage_however_many_feeds_and_hosts(
-    house: House, server: LoopbackServer, reader: FeedReader
+    house: House, server: LoopbackServer, feed_reader: FeedReader
 ) -> None:
     importer, other = house.world.user(), house.world.user()
     outlines = "".join(f'<outline type="rss" xmlUrl="https://feed{at}.example/rss"/>' for at in range(200))
@@ -143,7 +137,7 @@ def test_what_a_person_imports_is_that_one_persons_at_every_stage_however_many_f
     assert other.post("/v1/sources", {"url": "https://lone.example/rss"}).status == 202
     assert [one.group for one in handed_out[share:]] == [user(other.user_id)]
     # AND what the feeds bring is one tenant's as well, to SQS the same
-    house.imports(importer, server, reader, feeds=3, entries=20)
+    house.imports(importer, server, feed_reader, feeds=3, entries=20)
     tenants = rows(house.database, "select distinct group_key from jobs where job_type = 'ingest_content'")
     assert [one["group_key"] for one in tenants] == [follower(importer.user_id)]
     brought = house.sender.sent[Queue.CONTENT_BACKGROUND]

@@ -18,12 +18,6 @@ from tests.servers import Answer, LoopbackServer, serving
 OLD = datetime.now(UTC) - timedelta(days=400)
 
 
-@pytest.fixture(scope="module")
-def reader() -> Iterator[FeedReader]:
-    with FeedReader(timeout_s=120) as running:  # the machine may be busy with the other tests
-        yield running
-
-
 @pytest.fixture
 def server() -> Iterator[LoopbackServer]:
     with serving() as running:
@@ -31,8 +25,8 @@ def server() -> Iterator[LoopbackServer]:
 
 
 @pytest.fixture
-def poller(database: Database, reader: FeedReader) -> Poller:
-    return Poller(database, reader)
+def poller(database: Database, feed_reader: FeedReader) -> Poller:
+    return Poller(database, feed_reader)
 
 
 def polled(poller: Poller, server: LoopbackServer, source_id: UUID, *polls: bytes) -> list[int]:

@@ -14,12 +14,6 @@ from tests.servers import Answer, LoopbackServer, redirect, serving
 OLD, BOTH = rss(item(0), item(1)), rss(item(0), item(1), item(2))
 
 
-@pytest.fixture(scope="module")
-def reader() -> Iterator[FeedReader]:
-    with FeedReader(timeout_s=120) as running:  # the machine may be busy with the other tests
-        yield running
-
-
 @pytest.fixture
 def server() -> Iterator[LoopbackServer]:
     with serving() as running:
@@ -33,8 +27,8 @@ def world(database: Database) -> World:
 
 
 @pytest.fixture
-def poller(database: Database, reader: FeedReader) -> Poller:
-    return Poller(database, reader)
+def poller(database: Database, feed_reader: FeedReader) -> Poller:
+    return Poller(database, feed_reader)
 
 
 def delete(user: ApiClient, title: str) -> None:
@@ -119,9 +113,9 @@ def test_another_feed_does_not_bring_it_back_but_saving_it_by_hand_does(
 
 @pytest.mark.parametrize(("first_import", "analysed"), [("skip", 0), ("all", 2)])
 def test_the_import_rule_holds_for_what_returns_from_the_first_poll(
-    world: World, server: LoopbackServer, reader: FeedReader, first_import: str, analysed: int
+    world: World, server: LoopbackServer, feed_reader: FeedReader, first_import: str, analysed: int
 ) -> None:
-    poller = Poller(world.database, reader, poll_settings(first_import=first_import))
+    poller = Poller(world.database, feed_reader, poll_settings(first_import=first_import))
     first, later = world.user(), world.user()
     source_id = follow(first, server)
     poller.poll(source_id)

@@ -142,12 +142,6 @@ def http() -> Iterator[HttpClient]:
     client.close()
 
 
-@pytest.fixture(scope="module")
-def reader() -> Iterator[PageReader]:
-    with PageReader(page_read_s=60, memory_bytes=512 * 1024 * 1024) as running:  # the machine may be busy
-        yield running
-
-
 @pytest.fixture
 def site() -> Iterator[LoopbackServer]:
     with serving() as server:
@@ -155,8 +149,8 @@ def site() -> Iterator[LoopbackServer]:
 
 
 @pytest.fixture
-def bench(database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader) -> Bench:
-    return Bench(database, site, http, reader)
+def bench(database: Database, site: LoopbackServer, http: HttpClient, page_reader: PageReader) -> Bench:
+    return Bench(database, site, http, page_reader)
 
 
 # --- A saved address
@@ -479,9 +473,9 @@ def test_edited_text_becomes_a_new_version_and_the_old_one_a_revision(bench: Ben
 
 
 def test_without_analysis_a_page_is_ready_when_it_is_read(
-    database: Database, site: LoopbackServer, http: HttpClient, reader: PageReader
+    database: Database, site: LoopbackServer, http: HttpClient, page_reader: PageReader
 ) -> None:
-    bench = Bench(database, site, http, reader, analysis=False)
+    bench = Bench(database, site, http, page_reader, analysis=False)
     site.answers["/a"] = page()
     row = bench.work(bench.save("/a").content_id)
     assert (row["status"], row["topics"]) == ("READY", None)

@@ -85,12 +85,6 @@ def http() -> Iterator[HttpClient]:
     client.close()
 
 
-@pytest.fixture(scope="module")
-def page_reader() -> Iterator[PageReader]:
-    with PageReader(page_read_s=60, memory_bytes=512 * 1024 * 1024) as running:  # the machine may be busy
-        yield running
-
-
 @pytest.fixture
 def site() -> Iterator[LoopbackServer]:
     with serving() as server:

@@ -17,12 +17,6 @@ ATOM = "/r/python/.rss?limit=100"
 PAGE = Answer(b"<html><title>Blocked</title>", headers={"Content-Type": "text/html"})
 
 
-@pytest.fixture(scope="module")
-def reader() -> Iterator[FeedReader]:
-    with FeedReader(timeout_s=120) as running:
-        yield running
-
-
 @pytest.fixture
 def server() -> Iterator[LoopbackServer]:
     with serving() as running:
@@ -30,8 +24,8 @@ def server() -> Iterator[LoopbackServer]:
 
 
 @pytest.fixture
-def poller(database: Database, server: LoopbackServer, reader: FeedReader) -> Poller:
-    return Poller(database, reader, poll_settings(reddit_url=server.url("")))
+def poller(database: Database, server: LoopbackServer, feed_reader: FeedReader) -> Poller:
+    return Poller(database, feed_reader, poll_settings(reddit_url=server.url("")))
 
 
 def following(database: Database, server: LoopbackServer, url: str = "https://www.reddit.com/r/python/") -> UUID:
@@ -135,14 +129,16 @@ def test_where_json_is_refused_atom_is_asked_for_and_that_is_remembered(
     assert source_of(poller.database, source_id)["options"] == {}
 
 
-def test_it_may_be_asked_in_one_form_only(database: Database, reader: FeedReader, server: LoopbackServer) -> None:
+def test_it_may_be_asked_in_one_form_only(database: Database, feed_reader: FeedReader, server: LoopbackServer) -> None:
     server.answers |= {JSON: PAGE, ATOM: atom(1)}
     source_id = following(database, server)
-    assert Poller(database, reader, poll_settings(reddit_url=server.url(""), reddit_form="json")).failing(
+    assert Poller(database, feed_reader, poll_settings(reddit_url=server.url(""), reddit_form="json")).failing(
         source_id
     ) == ("not_a_listing")
     assert (
-        Poller(database, reader, poll_settings(reddit_url=server.url(""), reddit_form="atom")).poll(source_id)["new"]
+        Poller(database, feed_reader, poll_settings(reddit_url=server.url(""), reddit_form="atom")).poll(source_id)[
+            "new"
+        ]
         == 1
     )
 

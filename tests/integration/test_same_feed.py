@@ -30,9 +30,8 @@ def world(database: Database) -> World:
 
 
 @pytest.fixture
-def poller(database: Database) -> Iterator[Poller]:
-    with FeedReader(timeout_s=120) as feeds, PageReader(timeout_s=120) as pages:
-        yield Poller(database, feeds, pages=pages)
+def poller(database: Database, feed_reader: FeedReader, link_reader: PageReader) -> Poller:
+    return Poller(database, feed_reader, pages=link_reader)
 
 
 def followed(user: ApiClient) -> list[UUID]:

@@ -42,6 +42,7 @@ _REFUSED = {"address_refused", "invalid_url", "unsupported_scheme"}
 # In a Location header these mean a path of the public server that sent it (RFC 3986, section 5.2).
 _RELATIVE = {"http:127.0.0.1/", "http:/127.0.0.1/", "http:///127.0.0.1/", "http:\\\\127.0.0.1\\", "ht\ntp://127.0.0.1/"}
 Walked = dict[str, Any]
+pytestmark = pytest.mark.slow
 
 
 def _namespaces_are_refused() -> str:

@@ -60,15 +60,9 @@ def http() -> Iterator[HttpClient]:
     client.close()
 
 
-@pytest.fixture(scope="module")
-def feeds() -> Iterator[FeedReader]:
-    with FeedReader(timeout_s=120) as running:
-        yield running
-
-
 @pytest.fixture
-def poller(database: Database, feeds: FeedReader) -> Poller:
-    return Poller(database, feeds, client=partial(HttpClient, allow_loopback=True))
+def poller(database: Database, feed_reader: FeedReader) -> Poller:
+    return Poller(database, feed_reader, client=partial(HttpClient, allow_loopback=True))
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 Cases T29 and its kind.
 """
 
-from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
@@ -37,15 +36,9 @@ def world(database: Database) -> World:
     return World(database, http_allow_loopback=True)
 
 
-@pytest.fixture(scope="module")
-def feeds() -> Iterator[FeedReader]:
-    with FeedReader(timeout_s=120) as running:
-        yield running
-
-
 @pytest.fixture
-def poller(database: Database, feeds: FeedReader) -> Poller:
-    return Poller(database, feeds)
+def poller(database: Database, feed_reader: FeedReader) -> Poller:
+    return Poller(database, feed_reader)
 
 
 @pytest.fixture
