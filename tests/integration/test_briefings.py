@@ -118,6 +118,18 @@ def test_an_edition_of_nothing_is_skipped_or_says_so(desk, policy, editions):
     assert desk.run(briefing)["result"] == {"outcome": "nothing_due"}
 
 
+def test_who_asks_for_an_edition_is_told_that_nothing_is_new(desk):
+    briefing = desk.brief(on_empty="skip")
+    desk.run(briefing)
+    assert desk.editions(briefing) == []
+    with desk.database.transaction() as connection:
+        connection.execute("update briefings set asked_at = now()")
+    assert desk.run(briefing)["result"]["outcome"] == "made"
+    [edition] = desk.editions(briefing)
+    assert (edition["asked"], edition["document"]["empty"]) == (True, True)
+    assert desk.run(briefing)["result"] == {"outcome": "nothing_due"}
+
+
 @pytest.mark.parametrize(("policy", "editions"), [("skip", 0), ("say", 1)])
 def test_an_edition_whose_one_item_was_deleted_before_it_was_rendered_is_one_of_nothing(desk, policy, editions):
     """Case D09."""

@@ -178,7 +178,7 @@ class RunBriefing:
             told = [one.content_id for slot in found.choice.slots for one in (slot.lead, *slot.others)]
             tell(connection, self.job_type, found.aside, told)
 
-        if empty and briefing.on_empty == "skip":
+        if empty and briefing.on_empty == "skip" and briefing.asked_at is None:  # who asks is told
             return Done(settle, result={"outcome": "empty", "period": period.key})
         edition = self._edition(found)
         delivery_id = self._make_id() if briefing.channel != "none" else None
