@@ -69,6 +69,11 @@ def test_a_header_that_the_bytes_contradict_yields_to_the_page() -> None:
     assert decode(text.encode("euc_jp"), "text/html; charset=utf-8") == text
 
 
+def test_euc_jp_has_the_signs_of_nec() -> None:
+    body = page(f"{JAPANESE}!", '<meta charset="euc-jp">').encode("euc_jp").replace(b"!</p>", b"\xad\xa1</p>")
+    assert decode(body, "text/html") == page(f"{JAPANESE}①", '<meta charset="euc-jp">')
+
+
 def test_an_xml_declaration_counts() -> None:
     text = f'<?xml version="1.0" encoding="iso-8859-2"?>{page("Łódź")}'
     assert decode(text.encode("iso-8859-2"), "application/xhtml+xml") == text

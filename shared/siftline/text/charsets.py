@@ -4,6 +4,8 @@ Labels are read as browsers read them (WHATWG Encoding: ``gb2312`` is GB 18030, 
 """
 
 import codecs
+import contextlib
+import re
 
 # Labels of browsers that Python has no codec by.
 _LABELS = {"windows-31j": "cp932", "windows-949": "cp949", "windows-874": "cp874"}
@@ -24,6 +26,11 @@ _WIDER = {
 _SEVERAL_BYTES = frozenset(
     {"utf-8", "utf-16-le", "utf-16-be", "gb18030", "big5hkscs", "cp932", "cp949", "euc_jp", "iso2022_jp"}
 )
+# What Python makes of the bytes that begin nothing in Shift_JIS.
+_NO_LETTERS = re.compile("[\uf8f1-\uf8f3]")
+_WITH_SIGNS = "siftline.signs"
+_SIGNS_MAX = 100_000
+_ROW_0 = 0xA0
 ONE_BYTE = frozenset(
     {
         *(f"iso8859-{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)),
@@ -43,3 +50,29 @@ def codec(label: str) -> str | None:
         return None
     name = _WIDER.get(name, name)
     return name if name in _SEVERAL_BYTES or name in ONE_BYTE else None
+
+
+def decoded(body: bytes, name: str) -> str:
+    """Return bytes as text; what a codec cannot read becomes U+FFFD. Raises ``LookupError`` where there is no such."""
+    text = body.decode(name, "replace")
+    # Each fault costs a call; what has so many is no EUC-JP.
+    if name == "euc_jp" and 0 < text.count("\ufffd") <= _SIGNS_MAX:
+        return body.decode(name, _WITH_SIGNS)
+    return _NO_LETTERS.sub("\ufffd", text) if name == "cp932" else text
+
+
+def _sign(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Return the character that stands in a row of EUC-JP which JIS leaves empty: NEC's signs (①) and kanji."""
+    if isinstance(error, UnicodeDecodeError):
+        pair = error.object[error.start : error.start + 2]
+        if len(pair) == 2 and min(pair) > _ROW_0 and max(pair) < 0xFF:
+            row, cell = pair[0] - _ROW_0, pair[1] - _ROW_0
+            first = (row - 1) // 2 + (0x81 if row <= 62 else 0xC1)
+            second = cell + (0x9E if row % 2 == 0 else 0x3F if cell < 64 else 0x40)
+            with contextlib.suppress(UnicodeDecodeError):
+                return bytes((first, second)).decode("cp932"), error.start + 2
+            return "\ufffd", error.start + 2
+    return codecs.replace_errors(error)
+
+
+codecs.register_error(_WITH_SIGNS, _sign)

@@ -57,6 +57,15 @@ _MEDIA_TYPES = {
 _NAME = re.compile(r"(?:tag|urn|uuid):[^\s\[\]]*")
 _SCHEME_SLASHES = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)/+")
 _C1 = re.compile("[\x80-\x9f]")
+# The bytes of Windows-1252's own characters.
+_WINDOWS = {
+    ord(character): byte for byte in range(0x80, 0xA0) if (character := bytes([byte]).decode("cp1252", "ignore"))
+}
+_BYTES = "\x80-\xbf" + "".join(map(chr, _WINDOWS))
+_NO_BYTE = re.compile(f"[^\0-\xff{_BYTES}]")
+_TWICE = re.compile(f"[\xc2-\xf4][{_BYTES}]")
+# A letter and what may follow it at the end of a word: "CAF\xc9\u2122" is no UTF-8.
+_WORD_END = re.compile("\\w[\xc0-\xff][\u2019\u201d\u2026\u2122\u203a\xae\xbb]{1,2}(?!\\w)")
 
 
 def name_of(element: Element) -> str:
@@ -123,9 +132,15 @@ def value_of(element: Element) -> str:
 
 
 def mended(text: str) -> str:
-    """Return text with two faults of feeds undone: UTF-8 that was encoded twice, and Windows-1252 read as Latin-1."""
-    with contextlib.suppress(UnicodeError):
-        text = text.encode("iso-8859-1").decode("utf-8")
+    """Return text with two faults of feeds undone: UTF-8 that was encoded twice, and Windows-1252 read as Latin-1.
+
+    Its bytes were taken for Latin-1 or for Windows-1252.
+    """
+    if not _NO_BYTE.search(text):
+        begun = _TWICE.findall(text)
+        if len(begun) > 1 or (begun and not _WORD_END.search(text)):
+            with contextlib.suppress(UnicodeError):
+                text = text.translate(_WINDOWS).encode("iso-8859-1").decode("utf-8")
     return _C1.sub(_from_windows, text)
 
 

@@ -5,13 +5,14 @@ Nothing outside the document is ever read: no entities, no DTD, no network (lxml
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from lxml import etree
 
 from siftline.fetch.feed.feeds import FeedTooComplexError
 from siftline.fetch.feed.xml_repair import ATTRIBUTES_MAX, NODES_MAX, repaired, too_many
+from siftline.text.charsets import ONE_BYTE, codec, decoded
 
 Element: TypeAlias = etree._Element  # noqa: SLF001 - lxml has no public name for what it makes
 
@@ -101,25 +102,69 @@ def _utf8(body: bytes, content_type: str) -> bytes:
         if body.startswith(mark):
             return body.decode(encoding, "replace").removeprefix("\ufeff").encode("utf-8", "replace").lstrip()
     body = body.removeprefix(codecs.BOM_UTF8).lstrip()
-    for label in _claimed(body, content_type):
-        if _UNICODE.fullmatch(label):
-            break  # UTF-16 would not have been read as far as its claim
-        try:
-            return body.decode("gb18030" if label == "gb2312" else label).encode()
-        except (UnicodeError, LookupError):
+    claims = list(dict.fromkeys(_claimed(body, content_type)))
+    return body if {"utf-8"}.issuperset(claims) else _borne_out(body, claims)
+
+
+def _borne_out(body: bytes, claims: Sequence[str]) -> bytes:
+    """Return a document in UTF-8, read in the first claim that its bytes bear out, else in the one that reads it best.
+
+    Hardly any text but UTF-8 is valid UTF-8, and any bytes are valid in an alphabet of one byte a character.
+    """
+    faults, understood = _utf8_damage(body, body.decode("utf-8", "replace"))
+    beyond = not body.isascii()
+    if beyond and ((claims[0] in ONE_BYTE and not faults) or ("utf-8" in claims and faults <= understood)):
+        return body
+    best, least = body, faults + 1 if beyond else len(body)
+    for name in claims:
+        text = _read_as(body, name) if name != "utf-8" else None
+        if text is None:
             continue
-    return body
+        damaged, understood = _damage(text)
+        if damaged < least and damaged <= understood:
+            best, least = text.encode(), damaged
+        if not damaged:
+            break
+    return best
+
+
+def _read_as(body: bytes, name: str) -> str | None:
+    """Return what the bytes are in an alphabet; ``None`` where there is no such.
+
+    What Windows-1252 lacks is a part of UTF-8, in texts that are (``xml_elements.mended``).
+    """
+    try:
+        text = decoded(body, name)
+    except (LookupError, UnicodeError):
+        return None
+    return body.decode("iso-8859-1") if name == "cp1252" and "\ufffd" in text else text
 
 
 def _claimed(body: bytes, content_type: str) -> Iterator[str]:
-    """Yield the alphabets that the header and the body claim.
+    """Yield Python's codecs for the alphabets that the header and the body claim.
 
-    "us-ascii" is what text/xml without a charset would mean by RFC 3023, and nobody means it.
+    "us-ascii" is what text/xml without a charset would mean by RFC 3023, and nobody means it. What is no UTF-8 and
+    still reads as far as its claim is no UTF-16.
     """
     for claim in (_HEADER_CHARSET.search(content_type.encode("ascii", "ignore")), _XML_ENCODING.match(body)):
         label = claim[1].decode("ascii", "ignore").lower() if claim else ""
-        if label not in {"", "us-ascii", "ascii"} and not _NO_ALPHABETS.fullmatch(label):
-            yield label
+        if _UNICODE.fullmatch(label):
+            yield "utf-8"
+        elif label not in {"", "us-ascii", "ascii"} and not _NO_ALPHABETS.fullmatch(label):
+            yield codec(label) or label
+
+
+def _damage(text: str, meant: int = 0) -> tuple[int, int]:
+    """Return how many bytes are no characters in an alphabet, and how many characters beyond ASCII it makes of others.
+
+    Of U+FFFD so many were ``meant``.
+    """
+    damaged = text.count("\ufffd") - meant
+    return damaged, len(text) - len(text.encode("ascii", "ignore")) - damaged
+
+
+def _utf8_damage(body: bytes, text: str) -> tuple[int, int]:
+    return _damage(text, body.count("\ufffd".encode()))
 
 
 def _readable(body: bytes) -> str:
@@ -131,6 +176,5 @@ def _readable(body: bytes) -> str:
     letter of that alphabet. Two together are no sign of UTF-8 cut short: "é" and a no-break space look like it.
     """
     text = body.decode("utf-8", "replace")
-    damaged = text.count("\ufffd") - body.count("\ufffd".encode())
-    understood = len(text) - len(text.encode("ascii", "ignore")) - damaged
+    damaged, understood = _utf8_damage(body, text)
     return text if damaged <= understood else body.decode("cp1252", "replace")

@@ -11,7 +11,7 @@ from email.message import Message
 
 from charset_normalizer import from_bytes
 
-from siftline.text.charsets import ONE_BYTE, codec
+from siftline.text.charsets import ONE_BYTE, codec, decoded
 
 _SNIFF_BYTES = 8_192
 _GUESS_BYTES = 65_536
@@ -40,7 +40,7 @@ def decode(body: bytes, content_type: str = "") -> str:
         if (text := _strictly(body, name)) is not None:
             return text
     for name in [*declared, "utf-8"]:
-        text = body.decode(name, "replace")
+        text = decoded(body, name)
         if text.count("\ufffd") <= len(text) * _DAMAGE_MAX_RATIO:
             return text
     guess = from_bytes(body[:_GUESS_BYTES]).best()
