@@ -58,6 +58,15 @@ class Words:
         for line in tables["weekdays"].values():
             for number, name in _names(line, phrases):
                 self.weekdays[name] = self.weekdays.get(name, frozenset()) | {number}
+        self.hours = {
+            name: hour
+            for key, hour in (("noon", 12), ("midnight", 0))
+            for _, name in _names(tables["hours"][key], phrases)
+        }
+        """The words for noon and midnight, each with its hour."""
+        self.hours_named = re.compile(
+            rf"(?:(?<![\d:.])12(?::00)?(?: uhr)? )?(?<![^\W\d_])({'|'.join(self.hours)})(?![^\W\d_])"
+        )
         self.fillers = frozenset(name for _, name in _names(tables["fillers"]["any"], phrases))
         self.phrases = sorted(phrases.items(), key=lambda phrase: -len(phrase[0]))
 

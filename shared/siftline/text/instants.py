@@ -21,7 +21,7 @@ from functools import cache, cached_property
 from typing import NamedTuple, NoReturn
 
 from siftline.kit.lines import line
-from siftline.kit.zones import UnknownZoneError, zone
+from siftline.kit.zones import zone, zone_names
 from siftline.text.date_words import Words, folded, words
 
 EARLIEST = datetime(1900, 1, 3, tzinfo=UTC)
@@ -66,7 +66,7 @@ _ZONES = {
     name: round(hours * 60)
     for hours, names in (
         (0, "z ut utc gmt wet"), (1, "cet mez met west wat bst"), (2, "cest mesz mest eet cat sast"),
-        (3, "eest msk eat trt oesz"), (3.5, "irst"), (4, "msd gst amt azt samt"), (4.5, "irdt aft"),
+        (3, "eest msk мск eat trt oesz"), (3.5, "irst"), (4, "msd gst amt azt samt"), (4.5, "irdt aft"),
         (5, "pkt uzt yekt"), (5.5, "ist slst"), (5.75, "npt"), (6, "omst almt"), (6.5, "mmt"), (7, "ict wib novt krat"),
         (8, "awst hkt sgt myt pht wita irkt"), (9, "jst kst wit yakt"), (9.5, "acst"), (10, "aest chst vlat"),
         (10.5, "acdt"), (11, "aedt magt sakt"), (12, "nzst pett fjt"), (13, "nzdt"), (-10, "hst"), (-9, "akst hdt"),
@@ -89,7 +89,18 @@ _MONTH_FIRST = frozenset({"en-us", "en-ph", "fil", "es-us", "es-pr", "en-pr", "e
 _YEAR_FIRST = frozenset({"ja", "zh", "ko", "hu", "lt", "mn"})
 # English alone does not say whose.
 _UNDECIDED = frozenset({"", "en", "en-ca", "mul", "und", "es-mx"})
-_ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "民國": 1911, "民国": 1911}
+_ERAS = {
+    "令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911,
+    "民國": 1911, "民国": 1911, "中華民國": 1911, "中华民国": 1911,
+}  # fmt: skip
+# Who counts the years from 1911 and may leave the era out.
+_MINGUO = frozenset({"zh-tw", "zh-hant", "zh-hant-tw"})
+_MINGUO_FROM = 1911
+# Thailand's years are 543 ahead. Of two figures, those from 2533 (1990) on have none but this meaning.
+_BUDDHIST_AHEAD = 543
+_BUDDHIST_SURELY_FROM = 33
+# What Japan calls 25 o'clock is one in the morning of the next day, until its programmes end.
+_LATE_HOUR_MAX = 29
 
 _ISO = re.compile(
     r"\d{4}-\d\d-\d\d(?:[Tt ]\d[\d:.,+Zz -]*)?|\d{8}[Tt]\d[\d:.,+Zz-]*|\d{4}-?[Ww]\d\d-?\d(?:[Tt ]\d[\d:.,+Zz -]*)?",
@@ -115,15 +126,29 @@ _CLOCK_WITH_DOT = re.compile(
 )
 # The halves of a day, as words beside the time, and those that mean it in one language only.
 _HALVES = (
-    (r"a\.? ?m\.?", "午前", "上午", "凌晨", "早上", "오전", r"π\.?μ\.?", "ص", r"ق\.?ظ\.?", "पूर्वाह्न", "ก่อนเที่ยง"),
-    (r"p\.? ?m\.?", "午後", "下午", "晚上", "中午", "오후", r"μ\.?μ\.?", "م", r"ب\.?ظ\.?", "अपराह्न", "หลังเที่ยง"),
-)
-_HALVES_OF_LANGUAGE = {"hu": ("de", "du"), "tr": ("oo", "os"), "vi": ("sa", "ch")}
+    (
+        r"a\.? ?m\.?", "午前", "上午", "凌晨", "早上", "오전", r"π\.?μ\.?", "ص", "صباحا?", "فجرا", r"ق\.?ظ\.?",
+        "पूर्वाह्न", "ก่อนเที่ยง",
+    ),
+    (
+        r"p\.? ?m\.?", "午後", "下午", "晚上", "中午", "오후", r"μ\.?μ\.?", "م", "مساءا?", "عصرا", "ظهرا", r"ب\.?ظ\.?",
+        "अपराह्न", "หลังเที่ยง",
+    ),
+)  # fmt: skip
+_HALVES_OF_LANGUAGE = {"hu": ("de|délelőtt", "du|délután"), "tr": ("oo", "os"), "vi": ("sa", "ch")}
+# The hours for which a word of the second half is one. Noon has hours before twelve too, and the last hour of an
+# evening is another day's first.
+_NOONS = frozenset({"中午", "ظهرا"})
+_NOON_HOURS = frozenset({10, 11, 12, 1, 2})
+_EVENINGS = frozenset({"晚上"})
+_EVENING_HOURS = frozenset(range(5, 12))
 _OFFSET = re.compile(
     r" ?[(\[]?(?:(?:gmt|utc|ut|z) ?)?([+-])(\d{1,2})(?::?(\d{2}))?(?::\d{2})?[)\]]?"
     r"(?= *(?:$|[(\[]|\d{4}\b)| [a-z]{2,5}\b)"
 )
-_ZONE_NAME = re.compile(r" ?[(\[]?(z|[a-z]{2,5}|[a-z]+(?:/[a-z_+-]+){1,2})[)\]]?(?![^\W\d_/])")
+_ZONE_NAME = re.compile(
+    r" ?[(\[]?([a-z]+(?:/[a-z\d_+-]+){1,2}|[a-z]{3}\d[a-z]{3}|мск|[a-z]{2,5}|z)(?![^\W\d_]|/)[)\]]?(?![^\W\d_])"
+)
 _INNER_OFFSET = re.compile(r"\((?:gmt|utc)? ?([+-])(\d{1,2}):?(\d{2})?\)")
 _REMARK = re.compile(r"[(\[][^()\[\]]*[)\]]")
 _EAST_ASIAN = re.compile(
@@ -133,6 +158,7 @@ _MONTH_NUMBERED = re.compile(r"(?<!\d)(\d{1,2}) ?[月월]|\bthang (\d{1,2})\b")
 _CHINESE_NUMBER = re.compile(r"[〇零一二三四五六七八九十]{1,4}(?=[ ]?[年月日号號])")
 _CHINESE_DIGITS = {sign: number for number, sign in enumerate("〇一二三四五六七八九")} | {"零": 0}
 _FIGURES = re.compile(r"(?<![a-z\d./-])(\d{1,4}) ?([./-]) ?(\d{1,2}) ?\2 ?(\d{1,4})\.?(?![\d/-])")
+_BAR = re.compile("[|\u00a6\u2502]")
 _TOKEN = re.compile(r"\d+|[^\s\d.,:;/()\[\]+\-'\"“”„_]+")
 _VIETNAMESE_DAY = re.compile(r"\b(?:thu|t) ?([2-7])(?=,)")
 _LEADING_WORD = re.compile(r"^[^\W\d_]+[.]?, ")
@@ -269,8 +295,8 @@ class Dates:
     def _read(self, text: str) -> datetime:
         if _ISO.fullmatch(text) and (moment := _iso(re.sub(r" (?=(?:Z|[+-]\d\d:?\d\d)$)", "", text.upper()))):
             return moment
-        small = " ".join(folded(text).split())
-        if (found := _as_figures(small)) is not None:
+        small = " ".join(_BAR.sub(" ", folded(text)).split())
+        if (found := _as_figures(small, late=self._primary == "ja")) is not None:
             return found
         return self._in_words(re.sub(r"(?<=\d)t(?=\d)", " ", small))
 
@@ -282,6 +308,7 @@ class Dates:
         text = _VIETNAMESE_DAY.sub(
             lambda match: f" {_DAYS[int(match[1]) - 2]} ", _CHINESE_NUMBER.sub(_in_figures, text)
         )
+        text = tables.hours_named.sub(lambda match: f"{tables.hours[match[1]]}:00", text)
         text = re.sub(r"(?<=\d{4}):(?=\d\d:\d\d:\d\d)", " ", text)  # 08/Oct/2018:10:09:00, as servers log it
         clock = _CLOCK.search(text) or next(filter(None, (form.search(text) for form in _CLOCK_IN_WORDS)), None)
         if clock is None:
@@ -295,23 +322,25 @@ class Dates:
 
     def _at(self, text: str, clock: re.Match[str], tables: Words) -> datetime:
         before, after = text[: clock.start()], text[clock.end() :]
-        half, before, after = self._half(before, after)
+        half, word, before, after = self._half(before, after)
         after = re.sub(r"^ ?(?:uhr|hrs?|h|น\.?|u)(?![^\W\d_])", "", after)
         place, after = self._place(after, tables)
         midnight = _day(*self._date(f"{before} {after}", tables, alone=False))
         hour, minute, second = [*(int(part) for part in clock.groups() if part), 0, 0][:3]
         if half is not None and hour <= 12:
-            hour = hour % 12 + 12 * half
+            hour = _hour_of_day(hour, half, word)
+        elif 24 <= hour <= _LATE_HOUR_MAX and (self._primary == "ja" or _EAST_ASIAN.search(text)):
+            midnight, hour = shifted(midnight, _DAY), hour - 24
         return _moment(midnight, hour, minute, second, place)
 
-    def _half(self, before: str, after: str) -> tuple[int | None, str, str]:
-        """Return which half of the day is meant, 0 or 1, and what stands around the words that say so."""
+    def _half(self, before: str, after: str) -> tuple[int | None, str, str, str]:
+        """Return which half of the day is meant, 0 or 1, the word that says so, and what stands around it."""
         for half, (behind, ahead) in enumerate(_patterns_of_halves(self._primary)):
             if match := behind.match(after):
-                return half, before, after[match.end() :]
+                return half, match[1], before, after[match.end() :]
             if match := ahead.search(before):
-                return half, before[: match.start()], after
-        return None, before, after
+                return half, match[1], before[: match.start()], after
+        return None, "", before, after
 
     def _place(self, after: str, tables: Words) -> tuple[tzinfo, str]:
         """Return the offset or the zone that is stated behind a time of day, and what is left behind it."""
@@ -330,8 +359,8 @@ class Dates:
         if inner := _INNER_OFFSET.search(rest):
             return _ahead(*inner.groups()), rest[: inner.start()] + rest[inner.end() :]
         rest = _REMARK.sub(" ", rest)
-        if "/" in match[1]:
-            return _zone_named(match[1]), rest
+        if match[1] not in _ZONES and (name := _iana_names().get(match[1])):
+            return zone(name), rest
         minutes = _ZONES.get(match[1], 0)  # a name that nobody knows says nothing
         for language in (self._primary, self._language):
             minutes = _ZONES_OF_LANGUAGE.get((match[1], language), minutes)
@@ -345,7 +374,7 @@ class Dates:
             if match[1]:
                 year += _ERAS[match[1]]
             elif len(match[2]) < 4:
-                year = _whole_year(match[2])
+                year = self._year_without_era(match[2])
             return year, int(match[3]), int(match[4])
         if match := _FIGURES.search(text):
             left = text[: match.start()] + " " + text[match.end() :]
@@ -382,7 +411,9 @@ class Dates:
             if token.isdigit():
                 tokens.append((token, None))
             elif token in tables.months and not (token in tables.weekdays and days_left > 0):
-                tokens.append((token, self._month(tables.months[token])))
+                month = self._month(tables.months[token])
+                if not tokens or tokens[-1][1] != month:  # the Arabic world has two names for it, and gives both
+                    tokens.append((token, month))
             elif token in tables.weekdays:
                 days_left -= token in tables.months
             elif token not in tables.fillers and token not in _ZONES and not (leading and place == 0):
@@ -405,7 +436,10 @@ class Dates:
             raise _RefusedError(UNREADABLE)
         if months[0] > 100:
             return _from_solar_hijri(int(year), months[0] - 100, int(day))
-        return self._common_year(_whole_year(year), thai=thai), months[0], int(day)
+        # An English month in a Thai feed is as the standard for feeds writes it.
+        thai_year = thai or (self._primary == "th" and int(year) >= _BUDDHIST_SURELY_FROM)
+        common = _whole_year(year, thai=thai_year)
+        return (self._common_year(common, thai=thai), months[0], int(day)) if common else _refuse(AMBIGUOUS)
 
     def _month(self, known: dict[int, frozenset[str]]) -> int:
         """Return the month that a word is; of several the one that it is in the feed's language."""
@@ -423,14 +457,16 @@ class Dates:
             if self._primary == "fa" and 1200 < int(a) < 1500:
                 return _from_solar_hijri(int(a), int(b), int(c))
             return self._common_year(int(a), thai=thai), int(b), int(c)
-        orders = _orders(a, sign, b, c, year_first=self._primary in _YEAR_FIRST)
+        orders = _orders(a, sign, b, c, year_first=self._primary in _YEAR_FIRST, thai=self._is_thai(script=thai))
         common = {
             order: (self._common_year(year, thai=thai), month, day) for order, (year, month, day) in orders.items()
         }
         possible = {order: found for order, found in common.items() if _exists(*found)}
         if not possible:
             # The zero date, in whichever order.
-            raise _RefusedError(IMPLAUSIBLE if len(c) == 4 and int(c) < 1000 else UNREADABLE)
+            if len(c) == 4 and int(c) < 1000:
+                raise _RefusedError(IMPLAUSIBLE)
+            raise _RefusedError(AMBIGUOUS if len(c) == 2 and self._is_thai(script=thai) else UNREADABLE)
         named = {order: found for order, found in possible.items() if date(*found).weekday() in days}
         possible = named or possible
         if len(set(possible.values())) > 1:
@@ -449,7 +485,8 @@ class Dates:
         for other in self._others():
             if isinstance(other, str) and (match := _FIGURES.search(folded(other[:CLAIM_MAX_CHARS]))):
                 a, sign, b, c = match.groups()
-                orders = [order for order, found in _orders(a, sign, b, c, year_first=False).items() if _exists(*found)]
+                possible = _orders(a, sign, b, c, year_first=False, thai=self._primary == "th")
+                orders = [order for order, found in possible.items() if _exists(*found)]
                 if len(a) <= 2 and len(orders) == 1:
                     certain.add(orders[0])
         return certain.pop() if len(certain) == 1 else None
@@ -461,9 +498,21 @@ class Dates:
             return "ymd"
         return None if self._language in _UNDECIDED and sign != "." else "dmy"
 
+    def _is_thai(self, *, script: bool) -> bool:
+        """Return whether a text is in Thai, by its letters or the feed's language."""
+        return script or self._primary == "th"
+
     def _common_year(self, year: int, *, thai: bool) -> int:
-        """Return the year as most of the world counts it; Thailand's is 543 ahead."""
-        return year - 543 if 2400 < year < 2700 and (thai or self._primary == "th") else year
+        """Return the year as most of the world counts it."""
+        return year - _BUDDHIST_AHEAD if 2400 < year < 2700 and self._is_thai(script=thai) else year
+
+    def _year_without_era(self, text: str) -> int:
+        """Return the year of two or three figures that East Asian signs follow."""
+        minguo = self._language in _MINGUO
+        if len(text) == 3:
+            return int(text) + _MINGUO_FROM if minguo else _refuse(AMBIGUOUS)
+        year = _whole_year(text)
+        return _refuse(AMBIGUOUS) if minguo and year < 2000 else year
 
 
 def _iso(text: str) -> datetime | None:
@@ -478,8 +527,11 @@ def _iso(text: str) -> datetime | None:
         return None
 
 
-def _as_figures(text: str) -> datetime | None:
-    """Return the instant of what is written in figures alone, or as one program hands it to another."""
+def _as_figures(text: str, *, late: bool) -> datetime | None:
+    """Return the instant of what is written in figures alone, or as one program hands it to another.
+
+    ``late``: a time of day such as 25:00 may have a meaning, so that it is for others to read.
+    """
     if match := _DOT_NET.fullmatch(text):
         return _from_unix(int(match[1]) / 1_000)
     if match := _PDF.fullmatch(text):
@@ -495,18 +547,20 @@ def _as_figures(text: str) -> datetime | None:
             raise _RefusedError(UNREADABLE)
         return shifted(_day(int(match[1]), 1, 1), timedelta(days=int(match[2]) - 1))
     if not _NUMBER.fullmatch(text):
-        return _day_before_nonsense(text)
-    if (match := _COMPACT.fullmatch(text)) and len(text) != 10:
+        return _day_before_nonsense(text, late=late)
+    # What would be a year past belief is a count of milliseconds: twelve figures, before September 2001.
+    if (match := _COMPACT.fullmatch(text)) and len(text) != 10 and int(match[1]) < LATEST.year:
         year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
         return _moment(_day(year, month, day), hour, minute, second, UTC)
     return _from_unix(float(text))
 
 
-def _day_before_nonsense(text: str) -> datetime | None:
+def _day_before_nonsense(text: str, *, late: bool) -> datetime | None:
     """Return the day of a text in ISO 8601 whose time of day is none; ``None`` for any other text."""
     match = _BEGINS_WITH_DAY.fullmatch(text)
     clock = _CLOCK.search(text) if match else None
-    if match is None or clock is None or (int(clock[1]) <= 24 and int(clock[2]) < 60 and int(clock[3] or 0) < 61):
+    hour_max = _LATE_HOUR_MAX if late else 24
+    if match is None or clock is None or (int(clock[1]) <= hour_max and int(clock[2]) < 60 and int(clock[3] or 0) < 61):
         return None
     return _day(int(match[1]), int(match[3]), int(match[4]))
 
@@ -542,20 +596,22 @@ def _exists(year: int, month: int, day: int) -> bool:
     return True
 
 
-def _orders(a: str, sign: str, b: str, c: str, *, year_first: bool) -> dict[str, tuple[int, int, int]]:
-    """Return what three figures may be: day, month and year in the orders that people write."""
-    year = int(c) if len(c) == 4 else _whole_year(c) if len(c) == 2 else 0
+def _orders(a: str, sign: str, b: str, c: str, *, year_first: bool, thai: bool) -> dict[str, tuple[int, int, int]]:
+    """Return what three figures may be: day, month and year in the orders that people write; without year, 0."""
+    year = int(c) if len(c) == 4 else _whole_year(c, thai=thai) if len(c) == 2 else 0
     found = {"dmy": (year, int(b), int(a))}
     if sign != ".":
         found["mdy"] = (year, int(a), int(b))
     if len(a) == 2 and len(c) <= 2 and (sign != "." or year_first):
-        found["ymd"] = (_whole_year(a), int(b), int(c))
+        found["ymd"] = (_whole_year(a, thai=thai), int(b), int(c))
     return found
 
 
-def _whole_year(text: str) -> int:
-    """Return a year; one of two or three figures as RFC 5322 (section 4.3) reads it."""
+def _whole_year(text: str, *, thai: bool = False) -> int:
+    """Return a year; one of two or three figures as RFC 5322 (section 4.3) reads it, or Thailand; 0 in doubt."""
     year = int(text)
+    if thai and len(text) == 2:
+        return year + 2500 - _BUDDHIST_AHEAD if year >= _BUDDHIST_SURELY_FROM else 0
     if len(text) == 2:
         return year + (2000 if year < 50 else 1900)
     return year + 1900 if len(text) == 3 else year
@@ -577,13 +633,19 @@ def _ahead(sign: str, hours: str, minutes: str | None) -> tzinfo:
     return timezone(timedelta(minutes=-ahead_min if sign == "-" else ahead_min))
 
 
-def _zone_named(name: str) -> tzinfo:
-    """Return a zone by its IANA name in small letters; UTC for a name that is none."""
-    spelled = "/".join("_".join(word.title() for word in part.split("_")) for part in name.split("/"))
-    try:
-        return zone(spelled)
-    except UnknownZoneError:
-        return UTC
+@cache
+def _iana_names() -> dict[str, str]:
+    """Return the names of the zones by what they are in small letters."""
+    return {name.lower(): name for name in zone_names()}
+
+
+def _hour_of_day(hour: int, half: int, word: str) -> int:
+    """Return the hour of 24 that one of twelve is, by the half of the day and the word that says which."""
+    if word in _NOONS:
+        return _refuse(AMBIGUOUS) if hour not in _NOON_HOURS else hour if hour >= 10 else hour + 12
+    if word in _EVENINGS and hour not in _EVENING_HOURS:
+        raise _RefusedError(AMBIGUOUS)
+    return hour % 12 + 12 * half
 
 
 @cache
@@ -593,7 +655,7 @@ def _patterns_of_halves(language: str) -> list[tuple[re.Pattern[str], re.Pattern
     found = []
     for half, names in enumerate(_HALVES):
         one = "|".join(map(folded, (*names, *((own[half],) if own else ()))))
-        found.append((re.compile(rf" ?(?:{one})(?![^\W\d_])"), re.compile(rf"(?<![^\W\d_])(?:{one}) ?$")))
+        found.append((re.compile(rf" ?({one})(?![^\W\d_])"), re.compile(rf"(?<![^\W\d_])({one})\.? ?$")))
     return found
 
 
