@@ -47,11 +47,26 @@ def test_the_header_goes_before_the_page() -> None:
 
 @pytest.mark.parametrize(
     ("mark", "encoding"),
-    [(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")],
+    [
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+        (codecs.BOM_UTF32_LE, "utf-32-le"),
+        (codecs.BOM_UTF32_BE, "utf-32-be"),
+    ],
 )
 def test_a_byte_order_mark_is_used_and_goes(mark: bytes, encoding: str) -> None:
     text = page("Straße", '<meta charset="iso-8859-1">')
     assert decode(mark + text.encode(encoding), "text/html") == text
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("header", ["text/html", "text/html; charset=utf-8", "text/html; charset=utf-16"])
+@pytest.mark.parametrize("words", ["Straße", "Строители 🕐", JAPANESE])
+def test_wide_signs_are_told_without_a_mark(encoding: str, header: str, words: str) -> None:
+    text = page(words, '<meta charset="iso-8859-1">')
+    assert decode(text.encode(encoding), header) == text
+    assert decode(text.encode(encoding) + b"x", header) == text
 
 
 def test_utf_8_served_as_latin_1_is_still_utf_8() -> None:

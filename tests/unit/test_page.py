@@ -154,6 +154,36 @@ def test_without_a_telling_content_type_the_body_tells(kind: str) -> None:
     assert failure(b" \n", kind) == "empty_content"
 
 
+OTHER_FORMATS = {
+    "rtf": b"{\\rtf1\\ansi Hello, this is rich text.\\par And more of it.}" * 9,
+    "postscript": b"%!PS-Adobe-3.0\n(Hello, this is a page.) show\n" * 9,
+    "zip": b"PK\x03\x04" + b"word/document.xml" * 99,
+    "png": b"\x89PNG\r\n\x1a\n" + b"words of letters alone " * 99,
+    "gif": b"GIF89a" + b"words of letters alone " * 99,
+    "zeros": b"words" + bytes(999),
+}
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/html", "text/html; charset=utf-8", "text/plain", "application/octet-stream", ""]
+)
+@pytest.mark.parametrize("body", OTHER_FORMATS.values(), ids=OTHER_FORMATS)
+def test_a_file_of_another_format_is_not_supported_whatever_it_is_sent_as(body: bytes, kind: str) -> None:
+    assert failure(body, kind) == "unsupported_content_type"
+
+
+def test_a_page_about_other_formats_is_a_page() -> None:
+    markup = f"<html><body><p>It begins with %PDF-1.7, %!PS or {{\\rtf.</p>{PARAGRAPHS}</body></html>"
+    assert TEXT in read(markup).text
+    assert TEXT in read(markup, "application/octet-stream").text
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"])
+def test_a_page_in_wide_signs_is_read(encoding: str) -> None:
+    body = f"<html><head><title>T</title></head><body>{PARAGRAPHS}</body></html>".encode(encoding)
+    assert read(body).text == read(body, "text/html").text == TEXT
+
+
 def test_xhtml_is_read() -> None:
     root = '<?xml version="1.0" encoding="utf-8"?><html xmlns="http://www.w3.org/1999/xhtml" xml:lang="de">'
     markup = f"{root}<head><title>T</title></head><body>{PARAGRAPHS}</body></html>"

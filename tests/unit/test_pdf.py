@@ -45,7 +45,20 @@ def failure(body: bytes, content_type: str = "application/pdf") -> str:
     return caught.value.error_code
 
 
-@pytest.mark.parametrize("content_type", ["application/pdf", "application/pdf; x=y", "application/octet-stream", ""])
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        *("application/pdf", "application/pdf; x=y", "application/octet-stream", ""),
+        *(
+            "text/html",
+            "text/html; charset=utf-8",
+            "text/plain",
+            "application/xhtml+xml",
+            "application/json",
+            "image/png",
+        ),
+    ],
+)
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_pdf_is_read_whatever_it_is_sent_as(content_type: str, packed: bool) -> None:
     page = read(pdf([SENTENCE, "", SENTENCE[:40]], packed=packed), content_type)
@@ -112,6 +125,11 @@ def test_a_pdf_behind_a_password_says_so() -> None:
 @pytest.mark.parametrize("body", [b"%PDF-1.7", b"%PDF-1.4\n%%EOF", pdf([SENTENCE])[:300], b"no PDF"], ids=str)
 def test_a_pdf_that_is_none_or_damaged_says_so(body: bytes) -> None:
     assert failure(body) == "pdf_unreadable"
+
+
+@pytest.mark.parametrize("junk", [b"\r\n\r\n", b"\xef\xbb\xbf", b"junk of a server\n"])
+def test_what_stands_before_a_pdf_does_not_hide_it(junk: bytes) -> None:
+    assert read(junk + pdf([SENTENCE]), "text/html").kind == "pdf"
 
 
 def test_a_page_that_is_sent_as_a_pdf_is_read() -> None:

@@ -87,8 +87,15 @@ def test_every_article_of_the_samples_says_something() -> None:
         ("страница".encode("cp1251") * 9, False),
         (b"<p>One stray \x00 of many signs" + b"x" * 400, False),
         (b"", False),
+        (b"{\\rtf1\\ansi Some words in rich text.\\par}" * 9, True),
+        (b"\x04%!PS-Adobe-3.0\n(text) show\n" * 9, True),
+        (b"PK\x03\x04" + bytes(999), True),
+        (b"Rarely is %!PS or {\\rtf what a text begins with." * 9, False),
     ],
-    ids=["noise", "noise in a page", "picture", "utf-8", "utf-16", "iso-2022-jp", "cp1251", "one zero", "nothing"],
+    ids=[
+        *("noise", "noise in a page", "picture", "utf-8", "utf-16", "iso-2022-jp", "cp1251", "one zero", "nothing"),
+        *("rtf", "postscript", "zip", "text about them"),
+    ],
 )
 def test_bytes_that_no_text_has_are_told_from_texts_in_any_character_set(body: bytes, binary: bool) -> None:
     assert looks_binary(body) is binary

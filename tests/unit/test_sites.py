@@ -16,6 +16,7 @@ from siftline.net.sites import speaks_for
         ("https://a.example.com/feed", "https://b.example.com/b", False),
         ("https://notexample.com/feed", "https://example.com/b", False),
         ("https://github.io/feed", "https://victim.github.io/b", False),
+        ("https://blogspot.com.br/feed", "https://victim.blogspot.com.br/b", False),
         ("https://co.uk/feed", "https://victim.co.uk/b", False),
         ("http://127.0.0.1:8099/feed", "http://127.0.0.1/b", True),
         ("http://1/feed", "http://127.0.0.1/b", False),

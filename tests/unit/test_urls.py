@@ -5,7 +5,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from siftline.kit.errors import PermanentError
-from siftline.net.urls import MAX_KEY_LENGTH, MAX_URL_LENGTH, canonical_url, same_site, validate_url
+from siftline.net.urls import MAX_KEY_LENGTH, MAX_URL_LENGTH, canonical_url, clean_url, same_site, validate_url
 
 PIECES = st.lists(
     st.sampled_from(
@@ -22,7 +22,7 @@ PIECES = st.lists(
             "&amp;",
             "gclid=1",
             *("/amp", "amp", ".amp", ".amp.html", "amp=1", "/amp/s/", "/c/s/", "e.com", "google.com", "v=", "shorts/"),
-            *("comments/", "/r/", "a1"),
+            *("comments/", "/r/", "a1", "/(S(a))", ";jsessionid=1", ";phpsessid=2", "/(A(b)S(c))", "/watch"),
         ]
     ),
     max_size=24,
@@ -181,6 +181,13 @@ def test_spellings_of_one_page_share_a_key(one: str, other: str) -> None:
         ("https://old.reddit.com/r/a/comments/1x2/title/", "https://www.reddit.com/r/a/comments/1x2/other"),
         ("https://redd.it/1x2", "https://www.reddit.com/r/a/comments/1x2/title/?share_id=y"),
         ("https://m.reddit.com/r/a/", "https://reddit.com/r/a"),
+        ("https://youtu.be/c.amp", "https://www.youtube.com/watch?v=c"),
+        ("https://youtu.be/v//amp", "https://www.youtube.com/watch?v=v"),
+        ("https://redd.it/1x2.amp", "https://www.reddit.com/comments/1x2"),
+        ("https://m.google.com/amp/s/n.example/story", "https://n.example/story"),
+        ("https://n.example/a/(S(x));jsessionid=1/b", "https://n.example/a/b"),
+        ("https://n.example/a/(S(x));jsessionid=1;phpsessid=2/(A(y))/b", "https://n.example/a/b"),
+        ("https://m.owner.co.jp/story", "https://www.owner.co.jp/story"),
         ("http://0x7f.1/a", "http://127.0.0.1/a"),
         ("http://2130706433/a", "http://127.0.0.1/a"),
         ("http://0177.0.0.1/a", "http://127.0.0.1/a"),
@@ -204,6 +211,12 @@ def test_known_forms_of_one_page_share_a_key(one: str, other: str) -> None:
         ("https://amp.example/story", "https://www.example/story"),
         ("https://m.co.uk/story", "https://www.co.uk/story"),
         ("https://mobile.n.example/", "https://www.n.example/"),
+        ("https://m.github.io/story", "https://www.github.io/story"),
+        ("https://amp.netlify.app/story", "https://www.netlify.app/story"),
+        ("https://m.blogspot.com/story", "https://www.blogspot.com/story"),
+        ("https://m.blogspot.com.br/story", "https://www.blogspot.com.br/story"),
+        ("https://m.gob.mx/story", "https://www.gob.mx/story"),
+        ("https://mobile.go.jp/story", "https://www.go.jp/story"),
         ("https://m.a.n.example/story", "https://www.a.n.example/story"),
         ("https://m.n.example:8080/story", "https://www.n.example:8080/story"),
         ("https://n.example/amp/s/other.example/story", "https://other.example/story"),
@@ -258,6 +271,30 @@ def test_a_key_is_its_own_key_and_an_address_its_own_address(url: str) -> None:
     assert validate_url(key) == key
     assert key.isascii()
     assert len(key) <= MAX_KEY_LENGTH
+
+
+_HOSTS = ("m.google.com", "www.google.com", "amp.bing.com", "youtu.be", "m.youtube.com", "redd.it", "m.reddit.com")
+_MORE_HOSTS = ("e.com", "m.e.com", "amp.github.io", "m.blogspot.com.br", "e-com.cdn.ampproject.org", "m.wikidata.org")
+_STEPS = (
+    *("/amp", "/amp/s/", "/c/s/", "/v/", "/comments/1x2", "/watch", "/shorts/c", "/c", ".amp", ".amp.html", "/", "//"),
+    *("/..", "/.", "/(S(a))", "/(A(b)S(c))", ";jsessionid=1", ";phpsessid=2"),
+)
+_QUERIES = ("", "?v=c", "?utm_source=a&v=c", "?amp=1", "?amp;v=c&outputType=amp", "#/a", "#!b:~:text=c")
+FORMS = st.builds(
+    "https://{}{}{}".format,
+    st.sampled_from((*_HOSTS, *_MORE_HOSTS)),
+    st.lists(st.sampled_from((*_STEPS, *_HOSTS, *_MORE_HOSTS)), max_size=7).map("".join).map("/{}".format),
+    st.sampled_from(_QUERIES),
+)
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.one_of(FORMS, ADDRESSES))
+def test_a_key_has_no_other_key_and_a_clean_address_keeps_it(url: str) -> None:
+    key, clean = canonical_url(url), clean_url(url)
+    assert canonical_url(key) == key
+    assert canonical_url(clean) == key
+    assert clean_url(clean) == clean
 
 
 @settings(deadline=None)

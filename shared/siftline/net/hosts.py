@@ -3,7 +3,7 @@
 import ipaddress
 
 from siftline.net.ip_addresses import literal_address, reached
-from siftline.net.sites import suffixes
+from siftline.net.suffixes import suffixes
 from siftline.net.urls import host_of_url
 
 _LOCALHOST = "localhost"

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from siftline.net.http_headers import may_be_sent
 from siftline.net.http_model import Outgoing
-from siftline.net.sites import suffixes
+from siftline.net.suffixes import suffixes
 
 _COOKIE_CHARS_MAX = 4_096
 _ANSWER_COOKIES_MAX = 50

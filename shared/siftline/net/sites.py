@@ -1,10 +1,9 @@
 """Who may speak for whom: contents are shared by all users, so only a page's own site says what stands there."""
 
 from collections.abc import Iterable
-from functools import cache, lru_cache
+from functools import lru_cache
 
-from publicsuffixlist import PublicSuffixList
-
+from siftline.net.suffixes import suffixes
 from siftline.net.urls import host_of_url
 
 _HOSTS_KEPT = 1_024
@@ -18,12 +17,6 @@ def speaks_for(speakers: Iterable[str], url: str) -> bool:
     """
     host = _host(url)
     return all(_above(_host(speaker), host) for speaker in speakers)
-
-
-@cache
-def suffixes() -> PublicSuffixList:
-    """Return the public suffix list, as it was packaged: read once a process."""
-    return PublicSuffixList()
 
 
 def _above(speaker: str, host: str) -> bool:

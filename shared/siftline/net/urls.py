@@ -41,6 +41,8 @@ _PLAIN = re.compile(
     rf"(https?)://([a-z0-9_.-]+(?::[0-9]+)?)(/(?:{_IN_PATH})*+)(?:\?((?:{_IN_QUERY})*+))?(?:#((?:{_IN_QUERY})*+))?"
 )
 _AUTHORITIES_KEPT = 512
+# Far more than any address holds; each pass takes something off.
+_FORMS_MAX = 100
 # A visitor's session in a path: Java's (Servlet 6, section 7.1.3) and PHP's way, and ASP.NET's without cookies.
 _SESSION = re.compile(r";(?:j|php)?sess(?:ion)?id=[^/?#;]*|/\((?:[A-Z]\([a-z0-9-]+\))+\)(?=/)", re.IGNORECASE)
 
@@ -101,13 +103,29 @@ def canonical_url(url: str) -> str:
     page they stand for. ``www.`` stays: whether both names show one page only the site can say.
     Idempotent. Raises as ``validate_url`` does.
     """
-    parts = _unwrapped(_plain(url) or _parse(validate_url(url)))
+    parts = _plain(url) or _parse(validate_url(url))
+    # What one form leaves may be another: the mobile host of a viewer, a short address behind an AMP one.
+    for _ in range(_FORMS_MAX):
+        key = _key(parts)
+        if key == parts:
+            break
+        parts = key
+    text = key.text()
+    if len(text) <= MAX_KEY_LENGTH:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return key._replace(path="/", query=None, fragment=f"!sha256:{digest}").text()
+
+
+def _key(address: _Parts) -> _Parts:
+    """Return the parts of an address with each known form taken off it once."""
+    parts = _unwrapped(address)
     default = parts.port in (None, _DEFAULT_PORT[parts.scheme])
     host = plain_host(parts.host.rstrip("."))
-    path = _key_path(_SESSION.sub("", _normalised(parts.path)))
+    path = plain_path(host, _key_path(_without_session(_normalised(parts.path))))
     host, path, query = known_site(host, path, _normalised(parts.query or ""))
-    path, kept = plain_path(host, path), _key_query(host, query)
-    key = _Parts(
+    kept = _key_query(host, query)
+    return _Parts(
         scheme="https" if default else parts.scheme,
         # A home page is not the other host's: below mobile. there may be another site.
         host=desktop_host(host) if default and (path != "/" or kept) else host,
@@ -116,11 +134,6 @@ def canonical_url(url: str) -> str:
         query=kept,
         fragment=_key_fragment(_normalised(parts.fragment or "")),
     )
-    text = key.text()
-    if len(text) <= MAX_KEY_LENGTH:
-        return text
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    return key._replace(path="/", query=None, fragment=f"!sha256:{digest}").text()
 
 
 def clean_url(url: str) -> str:
@@ -136,7 +149,7 @@ def clean_url(url: str) -> str:
         pairs = (pair for pair in query.split("&") if not is_tracking(host, _normalised(pair.partition("=")[0])))
         query = "&".join(pairs) or None
     fragment = _key_fragment(parts.fragment or "")
-    return parts._replace(path=_SESSION.sub("", parts.path) or "/", query=query, fragment=fragment).text()
+    return parts._replace(path=_without_session(parts.path) or "/", query=query, fragment=fragment).text()
 
 
 def origin_of(url: str) -> str:
@@ -304,6 +317,13 @@ def _normalised(text: str) -> str:
 
 def _percent(character: str) -> str:
     return "".join(f"%{byte:02X}" for byte in character.encode())
+
+
+def _without_session(path: str) -> str:
+    """Return a path without sessions; what stood before one may be another."""
+    while (shorter := _SESSION.sub("", path)) != path:
+        path = shorter
+    return path
 
 
 def _key_path(path: str) -> str:

@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 
 from siftline.net.ip_addresses import literal_address
+from siftline.net.suffixes import suffixes
 
 # What an AMP cache or a viewer holds: c and v are documents; s says https.
 _CACHE = re.compile(r"(?:[a-z0-9-]+\.)*cdn\.ampproject\.org")
@@ -65,7 +66,6 @@ _NAMES = re.compile(
 )
 
 _MOBILE = re.compile(r"(?:m|mobile|amp)\.((?:[^.]+\.)(?:(?:ac|co|com|edu|gov|ne|net|or|org)\.[a-z]{2}|[^.]+))")
-_SECOND_LEVEL = re.compile(r"(?:ac|co|com|edu|gov|ne|net|or|org)\.[a-z]{2}")
 _WITHOUT_WWW = frozenset({"twitter.com", "x.com"})
 _WIKI = re.compile(
     r"(?:(?!m\.)([a-z0-9-]+)\.)?m\."
@@ -152,9 +152,12 @@ def known_site(host: str, path: str, query: str) -> tuple[str, str, str]:
 
 @lru_cache(maxsize=_HOSTS_KEPT)
 def desktop_host(host: str) -> str:
-    """Return the host of the site whose mobile or AMP host this is: ``m.``, ``mobile.``, ``amp.`` of a whole domain."""
+    """Return the host of the site whose mobile or AMP host this is: ``m.``, ``mobile.``, ``amp.`` of a whole domain.
+
+    Directly below a public suffix these are an owner's name: ``m.github.io`` and ``www.github.io`` are two people's.
+    """
     match = _MOBILE.fullmatch(host)
-    if match is None or _SECOND_LEVEL.fullmatch(match[1]):
+    if match is None or suffixes().privatesuffix(host) == host:
         return host
     desktop = match[1] if match[1] in _WITHOUT_WWW else f"www.{match[1]}"
     return host if desktop in _YOUTUBE or desktop in _REDDIT else desktop

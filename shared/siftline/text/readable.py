@@ -23,6 +23,15 @@ _RUN = re.compile(r"(?:[^\W\d_][\u0300-\u036f]*)+")
 _WORD = re.compile(r"\w+")
 _CONTROL = frozenset([*range(8), *range(0x0E, 0x1B), *range(0x1C, 0x20)])
 _BINARY_SAMPLE_BYTES = 65_536
+# What files of other formats begin with, those written in letters (RTF, PostScript) among them.
+_OTHER_FORMAT = re.compile(
+    rb"(?:\xef\xbb\xbf)?[\s\x04]{0,64}(?:\{\\rtf|%!PS|%FDF-\d)"
+    rb"|PK(?:\x03\x04|\x05\x06)|\x1f\x8b\x08|BZh\d1AY&SY|\xfd7zXZ\x00|7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|\x28\xb5\x2f\xfd"
+    rb"|\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF.{4}(?:WEBP|WAVE|AVI )|.{4}ftyp|II\x2a\x00|MM\x00\x2a"
+    rb"|ID3[\x02-\x04]|OggS\x00|fLaC\x00|\x1a\x45\xdf\xa3|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|AT&TFORM"
+    rb"|\x7fELF|\xca\xfe\xba\xbe|\x00asm|wOF[F2]\x00|SQLite format 3\x00",
+    re.DOTALL,
+)
 _BINARY_RATIO_MAX = 0.02
 _WIDE_RATIO_MIN = 0.2
 _WORD_CHARS = range(3, 41)
@@ -49,10 +58,12 @@ def says_something(text: str, *, in_a_language: bool) -> bool:
 
 
 def looks_binary(body: bytes) -> bool:
-    """Return whether bytes are no text in any character set: too many are signs that no text has.
+    """Return whether bytes are no text to read: a file of another format, or with too many signs that no text has.
 
     Bytes of which a good part is zero may be UTF-16.
     """
+    if _OTHER_FORMAT.match(body):
+        return True
     sample = body[:_BINARY_SAMPLE_BYTES]
     if sample.count(0) > _WIDE_RATIO_MIN * len(sample):
         return False

@@ -15,7 +15,18 @@ from siftline.text.charsets import ONE_BYTE, codec, decoded
 
 _SNIFF_BYTES = 8_192
 _GUESS_BYTES = 65_536
-_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+# The longer first: UTF-32's mark begins with that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# Without a mark zeros tell: the upper bytes of letters in wide signs are zero, the lowest never are. Markup and spaces
+# give enough of them to a text in any writing.
+_WIDE_ZEROS_MIN = 0.2
+_LOW_ZEROS_MAX = 0.02
 _DECLARED = re.compile(
     # Neither half reads past the next "<", and white space is given back to nobody: linear in the bytes.
     rb"""<meta\s[^<>]*?charset\s*+=\s*+["']?\s*+([\w:.-]+)|<\?xml\s[^<>]*?encoding\s*+=\s*+["']([\w:.-]+)""",
@@ -33,6 +44,10 @@ def decode(body: bytes, content_type: str = "") -> str:
     mark, marked = _byte_order_mark(body)
     if marked and (text := _strictly(body[len(mark) :], marked)) is not None:
         return text
+    if wide := _wide(body):
+        size = 4 if "32" in wide else 2
+        if (text := _strictly(body[: len(body) // size * size], wide)) is not None:
+            return text
     declared = [name for name in (_from_header(content_type), marked, _from_markup(body)) if name]
     for name in declared:
         if name in ONE_BYTE and not body.isascii() and (text := _strictly(body, "utf-8")) is not None:
@@ -61,6 +76,22 @@ def archived_page(body: bytes, content_type: str) -> bytes:
 
 def _byte_order_mark(body: bytes) -> tuple[bytes, str | None]:
     return next(((mark, name) for mark, name in _MARKS if body.startswith(mark)), (b"", None))
+
+
+def _wide(body: bytes) -> str | None:
+    """Return the codec of text in two or four bytes a sign, told by where its zeros stand."""
+    signs = min(len(body), _SNIFF_BYTES) // 4
+    if signs == 0 or 0 not in body[: 4 * signs]:
+        return None
+    first, second, third, fourth = (body[place : 4 * signs : 4].count(0) / signs for place in range(4))
+    if fourth == 1 and third > 1 - _WIDE_ZEROS_MIN and first <= _LOW_ZEROS_MAX:
+        return "utf-32-le"
+    if first == 1 and second > 1 - _WIDE_ZEROS_MIN and fourth <= _LOW_ZEROS_MAX:
+        return "utf-32-be"
+    even, odd = (first + third) / 2, (second + fourth) / 2
+    if odd >= _WIDE_ZEROS_MIN and even <= _LOW_ZEROS_MAX:
+        return "utf-16-le"
+    return "utf-16-be" if even >= _WIDE_ZEROS_MIN and odd <= _LOW_ZEROS_MAX else None
 
 
 def _from_header(content_type: str) -> str | None:

@@ -34,9 +34,9 @@ from siftline.text.words import extent
 
 MAX_BYTES = 10_000_000
 
-_HTML = frozenset({"text/html", "application/xhtml+xml"})
 _PDF = frozenset({"application/pdf", "application/x-pdf"})
 _MAYBE_HTML = frozenset({"", "application/xml", "text/xml", "application/octet-stream"}) | _PDF
+_BINARY = "The address returned binary data, which cannot be read as text."
 _PLAYED = frozenset({"video", "audio"})
 # Possessive and atomic: a page of broken comments must not make it try every way to read them.
 _BEFORE = r"\s*+(?>(?><\?xml[^>]*+>|<!--.*?-->)\s*+)*+"
@@ -52,6 +52,8 @@ _REFRESH = re.compile(
     r"""\s*(?P<seconds>\d{1,9})[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?(?P<quote>["']?)(?P<url>.+?)(?P=quote)\s*""",
     re.IGNORECASE,
 )
+_ZEROS_MAX_RATIO = 0.1
+"""Of a text that was decoded rightly; a stray zero is nothing."""
 _SOON_S = 60
 _CONTENT_CHARS = 4_096
 _SENT_ON_WORDS = 25
@@ -59,17 +61,18 @@ _SENT_ON_WORDS = 25
 
 
 def read_page(body: bytes, content_type: str, url: str) -> Page:
-    """Read a page of HTML, XHTML or plain text, or a PDF.
+    """Read a page of HTML, XHTML or plain text, or a PDF, which its bytes tell whatever it is sent as.
 
     ``content_type`` is the header as sent, parameters included. Raises the leaves of
     ``siftline.ingest.page_errors`` that are about pages.
     """
     media_type = content_type.split(";", maxsplit=1)[0].strip().lower()
-    if media_type and media_type not in MEDIA_TYPES:
+    pdf = is_pdf(body)
+    if media_type and media_type not in MEDIA_TYPES and not pdf:
         raise UnsupportedContentTypeError(f"The address returned {media_type[:100]}, which cannot be read as text.")
     if len(body) > MAX_BYTES:
         raise PageTooLargeError("The page is too large to read.")
-    if is_pdf(body) and media_type not in _HTML:
+    if pdf:
         return read_pdf(body, url)
     text = _decoded(body, content_type)
     if media_type == "text/plain":
@@ -100,8 +103,11 @@ def read_entry(entry_html: str | None) -> EntryText:
 
 def _decoded(body: bytes, content_type: str) -> str:
     if looks_binary(body):
-        raise UnsupportedContentTypeError("The address returned binary data, which cannot be read as text.")
-    return decode(body, content_type)
+        raise UnsupportedContentTypeError(_BINARY)
+    text = decode(body, content_type)
+    if text.count("\0") > _ZEROS_MAX_RATIO * len(text):
+        raise UnsupportedContentTypeError(_BINARY)
+    return text
 
 
 def _html_page(text: str, url: str) -> Page:

@@ -44,8 +44,9 @@ _FILE_TITLE = re.compile(
 
 
 def is_pdf(body: bytes) -> bool:
-    """Tell whether a body is a PDF by its mark."""
-    return _MARK.search(body[:_MARK_BYTES]) is not None
+    """Tell whether a body is a PDF by its mark; behind markup it is a word of a page."""
+    match = _MARK.search(body[:_MARK_BYTES])
+    return match is not None and b"<" not in body[: match.start()]
 
 
 def read_pdf(body: bytes, url: str) -> Page:
