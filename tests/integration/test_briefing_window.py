@@ -269,6 +269,24 @@ def test_what_cannot_be_told_is_no_part_of_its_story(desk):
     assert (coverage["items_left_out"]["told_before"], coverage["items_left_out"]["unusable"]) == (1, 1)
 
 
+@pytest.mark.parametrize("instant", ["infinity", "20000-01-01", "9999-12-31 23:59:59"])
+@pytest.mark.parametrize(("table", "column"), [("contents", "ready_at"), ("items", "created_at")])
+def test_what_came_at_no_time_that_can_be_came_now(desk, table, column, instant):
+    briefing = desk.brief()
+    content = desk.item("Ferry")
+    waiting = desk.item("Bridge", status="PENDING")
+    ids = "id" if table == "contents" else "content_id"
+    with desk.database.transaction() as connection:
+        connection.execute(
+            f"update {table} set {column} = %s::timestamptz where {ids} = any(%s)", (instant, [content, waiting])
+        )
+    desk.run(briefing)
+
+    [edition] = desk.editions(briefing)
+    coverage = coverage_of(edition)
+    assert (coverage["items_came_in"], coverage["items_told"], coverage["items_left_out"]["not_read_yet"]) == (2, 1, 1)
+
+
 def test_thirty_thousand_items_in_a_window_are_counted_and_a_few_are_loaded(desk):
     briefing_id = desk.brief(stories_max=50)
     with desk.database.transaction() as connection:
