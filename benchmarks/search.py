@@ -51,6 +51,7 @@ class GivenEmbedder:
 
     def __init__(self, vectors: dict[str, Vector]) -> None:
         self._vectors = vectors
+        self.dimensions = len(next(iter(vectors.values())))
 
     def embed_query(self, text: str) -> Vector:
         """Return the query's vector."""

@@ -201,6 +201,92 @@ def test_what_an_edition_leaves_out_is_counted_by_why(desk):
     )
 
 
+def spoil(desk, contents):
+    """Have these contents hold reasons that nobody can tell."""
+    with desk.database.transaction() as connection:
+        connection.execute("""update items set score_reasons = '{"a": 1}' where content_id = any(%s)""", [contents])
+
+
+def adds_up(coverage):
+    left_out = coverage["items_left_out"]
+    assert min(left_out.values()) >= 0, left_out
+    return coverage["items_told"] + sum(left_out.values()) == coverage["items_came_in"]
+
+
+@pytest.mark.parametrize("bad", [3, 20])
+def test_what_cannot_be_told_takes_no_place_and_the_next_best_stands_there(desk, bad):
+    briefing = desk.brief(stories_max=3, on_empty="skip")
+    contents = [desk.item(f"Story {number}") for number in range(bad + 5)]
+    with desk.database.transaction() as connection:
+        for number, content in enumerate(contents):
+            connection.execute("update items set score = %s where content_id = %s", (0.9 - number / 100, content))
+    spoil(desk, contents[:bad])
+    desk.run(briefing)
+
+    assert desk.titles(briefing) == [[f"Story {number}" for number in range(bad, bad + 3)]]
+    [edition] = desk.editions(briefing)
+    coverage = coverage_of(edition)
+    assert adds_up(coverage)
+    assert (coverage["items_told"], coverage["items_left_out"]["unusable"]) == (3, bad)
+    assert (coverage["items_left_out"]["no_place"], coverage["stories_left_out"]) == (2, 2)
+    aside = desk.rows("select row_id, reason_code, detail from set_aside where job_type = 'run_briefing'")
+    assert {one["row_id"] for one in aside} == set(contents[:bad])
+    assert {(one["reason_code"], one["detail"]) for one in aside} == {
+        ("unusable_row", "The reasons for its score are not in the format that scoring writes.")
+    }
+
+
+def test_an_edition_of_nothing_but_what_cannot_be_told_counts_all_of_it(desk):
+    briefing = desk.brief(stories_max=2, on_empty="say")
+    spoil(desk, [desk.item(f"Story {number}") for number in range(9)])
+    desk.run(briefing)
+
+    [edition] = desk.editions(briefing)
+    coverage = coverage_of(edition)
+    assert adds_up(coverage)
+    assert (edition["stories"], coverage["items_left_out"]["unusable"]) == (0, 9)
+
+
+def test_what_cannot_be_told_is_no_part_of_its_story(desk):
+    briefing = desk.brief(on_empty="say")
+    told = desk.item("Ferry")
+    spoil(desk, [desk.item("Ferry again", duplicate_of=told)])
+    desk.run(briefing)
+
+    [edition] = desk.editions(briefing)
+    coverage = coverage_of(edition)
+    assert adds_up(coverage)
+    assert (coverage["items_told"], coverage["items_left_out"]["unusable"]) == (1, 1)
+    assert edition["document"]["stories"][0]["more"] == 0
+
+    desk.at("2026-11-28 06:00")
+    desk.item("Ferry once more", duplicate_of=told)
+    spoil(desk, [desk.item("Ferry and no end", duplicate_of=told)])
+    desk.run(briefing)
+
+    coverage = coverage_of(desk.editions(briefing)[1])
+    assert adds_up(coverage)
+    assert (coverage["items_left_out"]["told_before"], coverage["items_left_out"]["unusable"]) == (1, 1)
+
+
+@pytest.mark.parametrize("instant", ["infinity", "20000-01-01", "9999-12-31 23:59:59"])
+@pytest.mark.parametrize(("table", "column"), [("contents", "ready_at"), ("items", "created_at")])
+def test_what_came_at_no_time_that_can_be_came_now(desk, table, column, instant):
+    briefing = desk.brief()
+    content = desk.item("Ferry")
+    waiting = desk.item("Bridge", status="PENDING")
+    ids = "id" if table == "contents" else "content_id"
+    with desk.database.transaction() as connection:
+        connection.execute(
+            f"update {table} set {column} = %s::timestamptz where {ids} = any(%s)", (instant, [content, waiting])
+        )
+    desk.run(briefing)
+
+    [edition] = desk.editions(briefing)
+    coverage = coverage_of(edition)
+    assert (coverage["items_came_in"], coverage["items_told"], coverage["items_left_out"]["not_read_yet"]) == (2, 1, 1)
+
+
 def test_thirty_thousand_items_in_a_window_are_counted_and_a_few_are_loaded(desk):
     briefing_id = desk.brief(stories_max=50)
     with desk.database.transaction() as connection:

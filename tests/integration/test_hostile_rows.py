@@ -62,6 +62,8 @@ ROWS = st.fixed_dictionaries(
         "vector": st.none() | VECTORS,
         "reasons": st.sampled_from(["null", "{}", "[7]", '[{"weight": "x"}]', "[]"]),
         "saved": st.booleans(),
+        "ready_at": st.sampled_from([None, "infinity", "-infinity", "9999-12-31"]),
+        "created_at": st.sampled_from(["now", "infinity", "-infinity", "9999-12-31"]),
     }
 )
 
@@ -74,7 +76,7 @@ class _Rows:
         self.desk = Desk(database, SystemClock())
 
     def put(self, row: dict[str, Any]) -> None:
-        columns = {key: value for key, value in row.items() if key not in {"vector", "reasons", "saved"}}
+        columns = {key: value for key, value in row.items() if key not in {"vector", "reasons", "saved", "created_at"}}
         with self.database.transaction() as connection:
             content_id = make_content(connection, status="READY", **columns)
             make_item(connection, self.desk.user_id, content_id)
@@ -84,8 +86,8 @@ class _Rows:
                     (content_id, MODEL, len(row["vector"]) // 4, row["vector"]),
                 )
             connection.execute(
-                "update items set saved = %s, score_reasons = %s::jsonb where content_id = %s",
-                (row["saved"], row["reasons"], content_id),
+                "update items set saved = %s, score_reasons = %s::jsonb, created_at = %s where content_id = %s",
+                (row["saved"], row["reasons"], row["created_at"], content_id),
             )
 
     def work(self) -> None:

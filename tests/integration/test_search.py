@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from qdrant_client import QdrantClient
 
 from infra.local.postgres import free_port
@@ -350,6 +352,35 @@ def test_similar_to_an_item_without_a_vector_matches_its_title(library: Library)
     answer = user.get(f"/v1/items/{bare}/similar")
 
     assert (titles(answer), answer.json["reason"]["code"]) == ([PORT], "not_embedded")
+
+
+NO_VECTORS = {
+    "one number less": np.ones(127, dtype="<f4"),
+    "no number": np.full(128, np.nan, dtype="<f4"),
+    "no direction": np.zeros(128, dtype="<f4"),
+}
+
+
+@pytest.mark.parametrize("bad", NO_VECTORS.values(), ids=NO_VECTORS.keys())
+def test_one_stored_vector_that_is_none_takes_meaning_from_nobody(library: Library, bad: NDArray[np.float32]):
+    user, stranger = library.user(), library.user()
+    port, *_ = library.give(user, PORT, *(f"{GOAL} {number}" for number in range(3)))
+    library.give(user, *(f"{PORT} {number}" for number in range(3)), lang="fr")
+    [broken] = library.give(stranger, RATES)
+    library.sql(
+        "update embeddings set vector = %s, dimensions = %s where content_id ="
+        " (select content_id from items where id = %s)",
+        bad.tobytes(),
+        bad.size,
+        broken,
+    )
+
+    found = user.get("/v1/search", q="ships")
+    assert (found.status, found.json["mode"], found.json["reason"]) == (200, "hybrid", None)
+    alike = user.get(f"/v1/items/{port}/similar")
+    assert (alike.status, alike.json["mode"]) == (200, "vectors")
+    own = stranger.get(f"/v1/items/{broken}/similar")
+    assert (own.status, own.json["mode"], own.json["reason"]["code"]) == (200, "text", "unusable_vector")
 
 
 def test_similar_is_answered_by_words_while_model_or_vectors_are_away(library: Library):

@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from siftline.text.score_words import age, sentence
+from siftline.text.score_words import age, score_parts, sentence
 
 TOLD: list[tuple[dict[str, Any], str]] = [
     (
@@ -58,6 +60,43 @@ TOLD: list[tuple[dict[str, Any], str]] = [
 )
 def test_a_part_of_a_score_is_a_sentence(part: dict[str, Any], words: str) -> None:
     assert sentence(part) == words
+
+
+def test_every_part_that_is_kept_can_be_told() -> None:
+    parts = [{"weight": 0.25, **part} for part, _ in TOLD]
+    assert score_parts(parts) == parts
+
+
+_NAMES = ["code", "weight", "value", "known", "about", "cosine", "liked", "by", "topic", "topics", "why", "saved"]
+_NAMES += ["starred", "read", "brought"]
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.integers() | st.just(10**400) | st.text(max_size=3),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(_NAMES),
+                inner | st.sampled_from(["interest", "history", "topics", "source"]),
+            )
+        ),
+        max_leaves=20,
+    )
+)
+def test_whatever_is_stored_as_reasons_what_is_read_of_it_can_be_told(stored: Any) -> None:
+    for part in score_parts(stored):
+        assert sentence(part)
+        assert 0 <= part["weight"] * part["value"] <= 1
+
+
+@pytest.mark.parametrize("place", range(len(TOLD)))
+@pytest.mark.parametrize("odd", [None, True, "x", -0.1, 10**400, [7], {}])
+def test_a_part_with_one_odd_value_is_told_or_left_out(place: int, odd: Any) -> None:
+    part = {"weight": 0.25, **TOLD[place][0]}
+    for name in part:
+        for kept in score_parts([part | {name: odd}, {key: value for key, value in part.items() if key != name}]):
+            assert sentence(kept)
 
 
 @pytest.mark.parametrize("value", [0.0, 0.0145, 0.1, 0.29, 0.3, 0.59, 0.6, 1.0])

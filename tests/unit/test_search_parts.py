@@ -93,6 +93,15 @@ def test_means_of_languages_lie_apart_only_where_two_have_enough_texts() -> None
     assert apart[1, 0] > 0 > apart[1, 1]
 
 
+def test_a_vector_of_another_length_or_of_no_numbers_is_left_out_of_the_means() -> None:
+    one, other, short, bad = (
+        np.array(values, dtype="<f4").tobytes() for values in ([1, 0, 0], [0, 1, 0], [1, 0], [np.nan, 1, 0])
+    )
+    good = [("en", one)] * 9 + [("de", other)] * 9
+
+    assert np.array_equal(apart_of([*good, ("en", short), ("de", bad), ("de", bytes(5))]), apart_of(good))
+
+
 def marked(text: str, *lexemes: str) -> list[str]:
     wanted = pattern(lexemes)
     assert wanted is not None

@@ -2,14 +2,14 @@
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from siftline.brief import brief_store
 from siftline.brief.deliveries_store import settle as settle_delivery
 from siftline.brief.edition import Covered, Links, document, telling, told_rows
-from siftline.brief.edition_model import Briefing, CameIn, Choice, Coverage, Freshness, Window
+from siftline.brief.edition_model import Briefing, CameIn, Candidate, Choice, Coverage, Freshness, Window
 from siftline.brief.edition_times import CATCH_UP, LENGTH, Frequency, Period, Rhythm, following, missed, passed_over
 from siftline.brief.reasons import STOPPED, WHY
 from siftline.brief.rendering import render
@@ -154,9 +154,7 @@ class RunBriefing:
         window = Window(min(start, end), end)
         oldest = max(window.start, end - CATCH_UP[rhythm.frequency]) - NEWS_MAX_AGE
         looking = brief_store.Looking(briefing, window, oldest, self._freshness, briefing.stories_max)
-        came_in, looked = brief_store.look(connection, looking)
-        # What cannot be told takes no story with it: it is left out, and operators see why.
-        candidates, aside = checked(looked, telling, row_id=lambda one: one.content_id, kind="content")
+        came_in, candidates, aside = _looked(connection, looking)
         told = brief_store.told(connection, briefing, list({one.story_key for one in candidates}))
         choice = choose(candidates, told, places=briefing.stories_max)
         coverage = brief_store.coverage(connection, briefing.user_id, window.start)
@@ -210,7 +208,6 @@ class RunBriefing:
                 found.passed_over,
                 found.looking.oldest,
                 found.came_in,
-                len(found.aside),
             ),
             found.choice,
             found.coverage,
@@ -234,6 +231,28 @@ class RunBriefing:
             read_token=read_token,
             looked_at=found.looked_at,
         )
+
+
+def _looked(
+    connection: Connection, looking: brief_store.Looking
+) -> tuple[CameIn, Sequence[Candidate], Sequence[SetAside]]:
+    """Count what came in and return the best of what can be told, and what cannot, for operators to see why.
+
+    What cannot be told is known once it is loaded. It is left out, and its place is the next one's: of which again some
+    may not do, so that each look is twice as wide as the one before, until all that is loaded can be told.
+    """
+    aside: dict[UUID, SetAside] = {}
+    wide = looking
+    while True:
+        came_in, looked = brief_store.look(connection, wide)
+        _, bad = checked(looked, telling, row_id=lambda one: one.content_id, kind="content")
+        if not bad:
+            break
+        aside |= {one.row_id: one for one in bad}
+        wide = replace(wide, unusable=list(aside), widened=2 * wide.widened)
+    if aside:
+        came_in, looked = brief_store.look(connection, replace(wide, widened=1))
+    return came_in, looked, list(aside.values())
 
 
 def subject_of(connection: Connection, message: Message) -> UUID | None:

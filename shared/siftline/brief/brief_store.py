@@ -92,7 +92,8 @@ with recursive came as materialized (
   select came.*, case
     when status = 'FAILED' then 'failed' when status <> 'READY' then 'waiting' when read then 'read'
     when not saved and at <= %(oldest)s then 'too_old'
-    when %(near_only)s and compared.any_of and coalesce(likeness, 0) < %(near)s then 'not_about' end as left_out,
+    when %(near_only)s and compared.any_of and coalesce(likeness, 0) < %(near)s then 'not_about'
+    when content_id = any(%(unusable)b::uuid[]) then 'unusable' end as left_out,
     coalesce(least(greatest((coalesce(score, 0) + coalesce(likeness, 0))
       / nullif(num_nonnulls(score, likeness), 0), 0), 1), %(unknown)s) as relevance
   from came cross join compared)
@@ -107,6 +108,7 @@ _LOOK = f"""
     count(*) filter (where left_out = 'read')::int as read,
     count(*) filter (where left_out = 'too_old')::int as too_old,
     count(*) filter (where left_out = 'not_about')::int as not_about,
+    count(*) filter (where left_out = 'unusable')::int as unusable,
     count(*) filter (where left_out is null)::int as looked_at, (select count(*) from stories)::int as stories,
     count(*) filter (where left_out is null and undated)::int as undated, (select any_of from compared) as compared,
     count(*) filter (where left_out is null and duplicate)::int as duplicates
@@ -282,6 +284,10 @@ class Looking:
     """What counts as published until then is too old, unless it was saved by hand."""
     freshness: Freshness
     places: int
+    unusable: Sequence[UUID] = ()
+    """Contents that cannot be told: they take no place, and are no part of their stories."""
+    widened: int = 1
+    """So many times as much is loaded as an edition needs: to find what else cannot be told."""
 
     def values(self) -> dict[str, Any]:
         """Return the parameters of the statements below."""
@@ -300,9 +306,10 @@ class Looking:
             "near": NEAR,
             "unknown": SCORE_UNKNOWN,
             "per_source": PER_SOURCE,
-            "places": self.places,
-            "known_max": _KNOWN_MAX,
-            "of_story_max": OF_STORY_MAX,
+            "unusable": list(self.unusable),
+            "places": self.places * self.widened,
+            "known_max": _KNOWN_MAX * self.widened,
+            "of_story_max": OF_STORY_MAX * self.widened,
             "title_chars": _TITLE_CHARS,
         }
 

@@ -8,8 +8,9 @@ from uuid import UUID
 
 from siftline.brief.edition_model import Briefing, CameIn, Candidate, Choice, Coverage, Slot, ToldRow, Window
 from siftline.brief.selection import relevance, weight
+from siftline.jobs.set_aside import UnusableRowError
 from siftline.kit.lines import line
-from siftline.text.score_words import sentence
+from siftline.text.score_words import score_parts, sentence
 
 FORMAT = 2
 """Goes up when the document's shape changes; editions keep theirs."""
@@ -54,8 +55,6 @@ class Covered:
     oldest: datetime
     """What counts as published until then was left out as too old."""
     came_in: CameIn
-    unusable: int = 0
-    """So many of the contents that were chosen from could not be told."""
 
 
 def document(
@@ -101,7 +100,7 @@ def _counts(covered: Covered, choice: Choice) -> Mapping[str, Any]:
     told = sum(slot.size for slot in choice.slots)
     return {
         "items_came_in": came_in.came_in,
-        "items_seen": came_in.looked_at + came_in.not_about,
+        "items_seen": came_in.looked_at + came_in.not_about + came_in.unusable,
         "items_told": told,
         "items_left_out": {
             "too_old": came_in.too_old,
@@ -110,8 +109,8 @@ def _counts(covered: Covered, choice: Choice) -> Mapping[str, Any]:
             "not_read_yet": came_in.waiting,
             "not_about": came_in.not_about,
             "told_before": choice.items_told_before,
-            "unusable": covered.unusable,
-            "no_place": came_in.looked_at - told - choice.items_told_before - covered.unusable,
+            "unusable": came_in.unusable,
+            "no_place": came_in.looked_at - told - choice.items_told_before,
         },
         "items_undated": came_in.undated,
         "items_duplicate": came_in.duplicates,
@@ -147,7 +146,10 @@ def _cited(slot: Slot) -> list[Candidate]:
 
 
 def telling(one: Candidate) -> None:
-    """Tell a content as an edition would; raises whatever keeps it from being told."""
+    """Tell a content as an edition would; raises ``UnusableRowError``, or whatever else keeps it from being told."""
+    stored: Any = one.reasons
+    if score_parts(stored) != stored:
+        raise UnusableRowError("The reasons for its score are not in the format that scoring writes.")
     _story(1, Slot(one.story_key, one, [], update=False))
 
 

@@ -143,6 +143,8 @@ class CameIn:
     """News of a time before what the edition tells (``siftline.brief.edition_times.CATCH_UP``)."""
     not_about: int
     """Not near to what the briefing is about."""
+    unusable: int
+    """Cannot be told: found so among the best, and replaced by the next best."""
     looked_at: int
     """All others: what the edition chooses from."""
     stories: int

@@ -3,6 +3,7 @@
 Transactions are short: no HTTP, model or vector call stands inside one.
 """
 
+import json
 import select
 import threading
 import time
@@ -18,6 +19,7 @@ from psycopg.abc import AdaptContext, Buffer
 from psycopg.adapt import Loader
 from psycopg.errors import DeadlockDetected, ReadOnlySqlTransaction, SerializationFailure
 from psycopg.pq import Format
+from psycopg.types.json import set_json_loads
 from psycopg_pool import ConnectionPool, PoolTimeout
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
@@ -92,7 +94,16 @@ class _AnyInstantBinary(_AnyInstant):
         return data[0] >= 0x80  # negative: before 2000
 
 
+def _any_json(text: str | bytes) -> Any:
+    """Load JSON; a whole number of more digits than Python takes (4,300), as the float that it is nearest to."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return json.loads(text, parse_int=float)
+
+
 def _prepare(connection: psycopg.Connection[Any]) -> None:
+    set_json_loads(_any_json, connection)
     for loader in (_AnyInstant, _AnyInstantBinary):
         connection.adapters.register_loader("timestamptz", loader)
 

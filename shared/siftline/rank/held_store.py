@@ -13,6 +13,7 @@ from psycopg.rows import class_row, scalar_row, tuple_row
 from psycopg.types.json import Jsonb
 
 from siftline.catalog.replaced_topics_store import ASKED_FOR, left_of
+from siftline.catalog.usable_rows import usable
 from siftline.kit.db import Connection
 from siftline.rank.highlight import Highlight
 
@@ -248,7 +249,8 @@ def rows(
     values = {**values_of(filters, bounds), "user_id": user_id, "ids": list(ids), "worded": list(worded)}
     statement = _ROWS.format(worded=_HOLDS if words else _FOUND, filtered=filtered(filters, bounds, readings=True))
     with connection.cursor(row_factory=class_row(Row), binary=True) as cursor:
-        return {row.content_id: row for row in cursor.execute(statement, {**values, "words": words})}
+        found = cursor.execute(statement, {**values, "words": words}).fetchall()
+    return {row.content_id: row for row in usable(found)}
 
 
 def thin(connection: Connection, ids: Collection[UUID], *, words: str = "") -> dict[UUID, bool]:

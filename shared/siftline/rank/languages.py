@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
+from siftline.kit.log import logger
+from siftline.models.unit_vector import UnusableVectorError, stored_vector, usual_dimensions
 from siftline.rank import held_store
 
 Vector = NDArray[np.float32]
@@ -27,6 +29,7 @@ _TEXTS_MIN = 3
 _PRIOR = 3.0
 _RIDGE = 0.003
 _TINY = 1e-6
+_log = logger("rank")
 
 
 class Levelling:
@@ -67,11 +70,19 @@ def levelled(vector: Vector, apart: NDArray[np.float64]) -> Vector:
 def apart_of(texts: list[tuple[str, bytes]]) -> NDArray[np.float64]:
     """Return how far the mean of each language lies from the mean of all of them, [languages, dimensions].
 
-    Empty where texts of fewer than two languages are there. A mean of few texts is drawn to that of all texts.
+    Empty where texts of fewer than two languages are there. A mean of few texts is drawn to that of all texts. A vector
+    of another size than most, or of no numbers, is left out.
     """
     by_language: dict[str, list[NDArray[np.float64]]] = defaultdict(list)
+    dimensions = usual_dimensions(vector for _, vector in texts)
+    unusable = 0
     for language, vector in texts:
-        by_language[language].append(np.frombuffer(vector, "<f4").astype(np.float64))
+        try:
+            by_language[language].append(stored_vector(vector, dimensions).astype(np.float64))
+        except UnusableVectorError:
+            unusable += 1
+    if unusable:
+        _log.warning("vectors_left_out", error_code=UnusableVectorError.code, vectors=unusable, of=len(texts))
     known = [np.stack(rows) for _, rows in sorted(by_language.items()) if len(rows) >= _TEXTS_MIN]
     if len(known) < 2:
         return np.zeros((0, 0))

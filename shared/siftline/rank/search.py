@@ -17,6 +17,7 @@ from siftline.kit.clock import Clock
 from siftline.kit.db import Database, DatabaseUnavailableError
 from siftline.kit.errors import PermanentError, SiftlineError
 from siftline.kit.log import logger
+from siftline.models.unit_vector import stored_vector
 from siftline.rank import held_store
 from siftline.rank.held_store import UNBOUND, Bounds, Filters, Row
 from siftline.rank.highlight import highlights, pattern
@@ -39,6 +40,11 @@ class QueryEmbedder(Protocol):
     @property
     def model_version(self) -> str:
         """The version whose vectors it makes."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """How many numbers these have."""
         ...
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
@@ -167,8 +173,8 @@ class Search:
             return None
         exclude = [asked.content_id]
         if meaning is not None and version is not None and asked.vector is not None:
-            vector = np.frombuffer(asked.vector, dtype="<f4").astype(np.float32)
             try:
+                vector = stored_vector(asked.vector, meaning.embedder.dimensions)
                 vector = self._levelling.level(vector, version)
                 hits = nearest_held(
                     meaning.index, vector, limit, Held(self._database, user_id, filters), exclude=exclude

@@ -4,12 +4,50 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from siftline.text.topic_scores import finite
+
 _UNKNOWN = {
     "interest": "It cannot be compared with your interests; its topics are used instead.",
     "history": "It cannot be compared with what you starred or read; its topics are used instead.",
     "topics": "Its text was not read, and the topics of its source are not known yet.",
     "source": "How often you read items from its source is not known yet.",
 }
+_NUMBERS = {"interest": ("cosine",), "history": ("cosine", "liked"), "source": ("starred", "read", "brought")}
+"""What is told of a part by its numbers, by its code."""
+
+
+def score_parts(stored: Any) -> list[dict[str, Any]]:
+    """Return those entries of a stored ``items.score_reasons`` that ``sentence`` can tell, whatever stands there.
+
+    >>> score_parts([None, {"code": "nosuch"}, {"code": "source", "weight": 1, "value": 1, "saved": True}])
+    [{'code': 'source', 'weight': 1, 'value': 1, 'saved': True}]
+    """
+    return [one for one in stored if isinstance(one, dict) and _can_be_told(one)] if isinstance(stored, list) else []
+
+
+def _can_be_told(part: Mapping[str, Any]) -> bool:
+    code = part.get("code")
+    if not isinstance(code, str) or not all(_is_share(part.get(name)) for name in ("weight", "value")):
+        return False
+    if part.get("known") is False or (code == "source" and part.get("saved") is True):
+        return True
+    if code == "topics":
+        return _are_texts([part.get("by")]) and (
+            _are_texts([part["topic"], part.get("why")]) if "topic" in part else _are_texts(part.get("topics"))
+        )
+    numbers = _NUMBERS.get(code)
+    if numbers is None or any(finite(part.get(name)) is None for name in numbers):
+        return False
+    return code != "interest" or _are_texts([part.get("about")])
+
+
+def _is_share(value: Any) -> bool:
+    number = finite(value)
+    return number is not None and 0.0 <= number <= 1.0
+
+
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(one, str) for one in values)
 
 
 def sentence(part: Mapping[str, Any]) -> str:
@@ -50,7 +88,7 @@ def _why(value: float, *, by_interests: bool) -> str:
 
 
 def _source(part: Mapping[str, Any]) -> str:
-    if part.get("saved"):
+    if part.get("saved") is True:
         return "You saved it yourself."
     starred, brought = part["starred"], _many(part["brought"], "item")
     opened = starred + part["read"]

@@ -15,17 +15,22 @@ def topic_scores(stored: Any) -> list[dict[str, Any]]:
     if not isinstance(stored, list):
         return []
     return [
-        {**one, "score": _number(one.get("score"))}
+        {**one, "score": finite(one.get("score")) or 0.0}
         for one in stored
         if isinstance(one, dict) and isinstance(one.get("topic"), str)
     ]
 
 
-def _number(value: Any) -> float:
+def finite(value: Any) -> float | None:
+    """Return a value of JSON as a number to calculate with; ``None`` if it is none.
+
+    >>> finite(7), finite(True), finite(10**400)
+    (7.0, None, None)
+    """
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return 0.0
+        return None
     try:
         number = float(value)
     except OverflowError:
-        return 0.0
-    return number if math.isfinite(number) else 0.0
+        return None
+    return number if math.isfinite(number) else None

@@ -16,6 +16,7 @@ from siftline.api.items.item_models import Topic
 from siftline.api.items.items_store import COLUMNS, Freshness, ItemRow
 from siftline.api.items.listing_store import ABOUT, HELD, NARROWED, Listed, narrowing
 from siftline.catalog.replaced_topics_store import ASKED_FOR, left_of
+from siftline.catalog.usable_rows import usable
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
 
@@ -76,7 +77,11 @@ with means as (
   where i.user_id = %(user_id)s and i.score is not null and jsonb_typeof(c.topics) = 'array' group by 1)
 select uuid_send(s.id), sum(habit.score * coalesce(means.mean, %(unknown)s)) / sum(habit.score)
 from sources s
-cross join lateral jsonb_to_recordset(s.granular_topics) as habit (topic text, score float8)
+cross join lateral (
+  select said ->> 'topic' as topic, case when jsonb_typeof(said -> 'score') = 'number'
+    then least(greatest((said ->> 'score')::numeric, 0), 1)::float8 end as score
+  from jsonb_array_elements(
+    case when jsonb_typeof(s.granular_topics) = 'array' then s.granular_topics else '[]' end) as said) as habit
 left join means on means.topic = habit.topic
 where s.id = any(%(source_ids)b::uuid[]) and habit.score > 0 group by s.id
 """
@@ -151,7 +156,7 @@ def leads(connection: Connection, user_id: UUID, item_ids: Sequence[UUID], fresh
     """Return those of these items that the user still holds, with all that a list shows."""
     values = {"user_id": user_id, "ids": list(item_ids), **asdict(freshness)}
     with connection.cursor(row_factory=class_row(FeedRow)) as cursor:
-        return {row.id: row for row in cursor.execute(_LEADS, values)}
+        return {row.id: row for row in usable(cursor.execute(_LEADS, values).fetchall())}
 
 
 def keep(connection: Connection, user_id: UUID, at: datetime, places: Sequence[Place]) -> UUID:

@@ -14,6 +14,7 @@ from siftline.api.http.shapes import Cause
 from siftline.api.items.item_models import Item
 from siftline.api.items.item_words import error_of, notice_of, reading_minutes, undated_of
 from siftline.catalog.replaced_topics_store import left_of
+from siftline.catalog.usable_rows import usable
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
 
@@ -192,7 +193,8 @@ select id from jobs where subject_id = any(%(subjects)b::uuid[]) and state = 'pe
 def find_item(connection: Connection, user_id: UUID, item_id: UUID, freshness: Freshness = FRESHLESS) -> ItemRow | None:
     """Return one item with its text, or ``None`` if this user holds none of this id."""
     with connection.cursor(row_factory=class_row(ItemRow)) as cursor:
-        return cursor.execute(_ONE, {"id": item_id, "user_id": user_id, **asdict(freshness)}).fetchone()
+        rows = usable(cursor.execute(_ONE, {"id": item_id, "user_id": user_id, **asdict(freshness)}).fetchall())
+    return rows[0] if rows else None
 
 
 def find_held(connection: Connection, user_id: UUID, item_id: UUID) -> Held | None:

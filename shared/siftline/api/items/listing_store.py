@@ -12,6 +12,7 @@ from siftline.api.http.filters import Filters
 from siftline.api.http.paging import Cursor, RankCursor
 from siftline.api.items.items_store import COLUMNS, Freshness, ItemRow
 from siftline.catalog.replaced_topics_store import ASKED_FOR
+from siftline.catalog.usable_rows import usable
 from siftline.kit.db import Connection
 
 UNRANKED = -1.0
@@ -96,4 +97,4 @@ def _listed(
 ) -> list[ItemRow]:
     values = {**narrowing(user_id, filters), **asdict(freshness), **place}
     with connection.cursor(row_factory=class_row(ItemRow)) as cursor:
-        return cursor.execute(statement, values).fetchall()
+        return usable(cursor.execute(statement, values).fetchall())
