@@ -272,15 +272,13 @@ create trigger contents_undated before insert or update of published_at, first_s
     or new.first_seen_at < '0001-01-01 00:00+00' or new.first_seen_at >= '9999-12-31 00:00+00')
   execute function contents_undated();
 
--- Nothing became READY in the future: an edition's window would never reach it.
 create function contents_ready() returns trigger language plpgsql as $$
 begin
-  new.ready_at := case when new.ready_at < now() + interval '1 day' then new.ready_at else now() end;
+  new.ready_at := coalesce(new.ready_at, now());
   return new;
 end $$;
-create trigger contents_ready before insert or update of status, ready_at on contents
-  for each row when (new.status = 'READY' or new.ready_at >= now() + interval '1 day')
-  execute function contents_ready();
+create trigger contents_ready before insert or update of status on contents
+  for each row when (new.status = 'READY') execute function contents_ready();
 
 -- An original that fails or goes is succeeded by the oldest of its duplicates: all the others point to that one.
 create function contents_heir() returns trigger language plpgsql as $$
@@ -477,17 +475,6 @@ create table items (
 );
 comment on column items.told_title is 'what the feed that brought it calls it, where that may not speak for its page';
 comment on column items.told_at is 'when that feed says that it was published';
--- Nor did anybody get an item in the future, or before there were any.
-create function items_created() returns trigger language plpgsql as $$
-begin
-  if new.created_at < '0001-01-01 00:00+00' or new.created_at >= now() + interval '1 day' then
-    new.created_at := now();
-  end if;
-  return new;
-end $$;
-create trigger items_created before insert or update of created_at on items
-  for each row when (new.created_at < '0001-01-01 00:00+00' or new.created_at >= now() + interval '1 day')
-  execute function items_created();
 create index items_content on items (content_id);
 create index items_source on items (source_id);
 create index items_saved on items (user_id) where saved;
