@@ -1,9 +1,14 @@
 """Saving many pages at once: each entry for itself, and a repeated request once."""
 
+import sys
+from types import FrameType
+
 import pytest
 
+from siftline.api.http import callers_store
 from siftline.contracts import Queue
 from siftline.kit.db import Database
+from siftline.net.urls import canonical_url, clean_url
 from tests.api_client import World
 
 KEY = {"Idempotency-Key": "batch-1"}
@@ -97,3 +102,25 @@ def test_a_key_stands_for_one_request_only(world: World) -> None:
     assert user.post("/v1/items", ENTRIES[0], single).status == 200
     assert user.post("/v1/items/batch", {"items": ENTRIES[:1]}, single).code == "idempotency_key_reused"
     assert world.user().post("/v1/items/batch", {"items": ENTRIES[:1]}, KEY).status == 200
+
+
+def test_no_address_is_worked_out_while_the_user_is_held(world: World) -> None:
+    """It takes its time, in which the same user's other requests would wait and the database ends the transaction."""
+    watched = {one.__code__: one.__name__ for one in (callers_store.hold, canonical_url, clean_url)}
+    done: list[str] = []
+
+    def seen(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code in watched:
+            done.append(watched[frame.f_code])
+
+    user = world.user()
+    for path, body in (("/v1/items/batch", {"items": ENTRIES}), ("/v1/items", {"url": "https://news.example/c"})):
+        done.clear()
+        sys.setprofile(seen)
+        try:
+            answer = user.post(path, body)
+        finally:
+            sys.setprofile(None)
+        assert answer.status in {200, 202}, answer.text
+        assert "canonical_url" in done
+        assert done[done.index("hold") :] == ["hold"]

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Protocol
 from uuid import UUID
 
@@ -24,6 +24,7 @@ from siftline.api.items.item_models import BatchAnswer, BatchAnswers, SavedItem,
 from siftline.api.items.waits import put_off
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError
+from siftline.net.page_address import PageAddress, page_address
 
 _KeyHeader = Annotated[
     str | None,
@@ -62,6 +63,7 @@ class Page:
     url: str
     tags: list[str]
     note: str | None
+    address: PageAddress = field(repr=False)  # a repeated batch is known by what was asked for
 
 
 class SaveUrls(Protocol):
@@ -107,13 +109,13 @@ class SaveRoutes:
 
     def save(self, body: SaveItem, caller: CurrentCaller, idempotency_key: _KeyHeader = None) -> Response[SavedItem]:
         """Save a page: nothing is fetched here."""
-        url = check_destination(body.url, allow_loopback=self._allow_loopback)
+        page = self._page(body)
         digest = hashlib.sha256(body.model_dump_json().encode()).digest()
         with self._database.transaction() as connection:
             saved, created = self._replayed(connection, caller.user_id, idempotency_key, digest), False
             if saved is None:
                 callers_store.hold(connection, caller.user_id, "saved_items")
-                [fresh] = self._save_urls(connection, caller.user_id, [Page(url, body.tags, body.note)])
+                [fresh] = self._save_urls(connection, caller.user_id, [page])
                 saved, created = _shown(fresh), fresh.created
                 if created and self._room(connection, caller.user_id) < 0:
                     raise conflict("too_many_items", self._full())
@@ -188,6 +190,10 @@ class SaveRoutes:
         row = items_store.find_item(connection, user_id, known.item_id)
         return None if row is None else SavedItem(id=row.id, content_id=row.content_id, status=Status(row.status))
 
+    def _page(self, entry: SaveItem) -> Page:
+        url = check_destination(entry.url, allow_loopback=self._allow_loopback)
+        return Page(url, entry.tags, entry.note, page_address(url))
+
     def _checked(self, raw: Any) -> Page | BatchAnswer:
         """Return a page that can be saved, or the answer to an entry that is none."""
         if isinstance(raw, UnstorableEntry):
@@ -195,8 +201,7 @@ class SaveRoutes:
             return BatchAnswer(status_code=422, error=cause)
         try:
             entry = SaveItem.model_validate(raw)
-            url = check_destination(entry.url, allow_loopback=self._allow_loopback)
-            return Page(url, entry.tags, entry.note)
+            return self._page(entry)
         except ValidationError as error:
             first = error.errors(include_input=False)[0]
             fault = fault_of({**first, "loc": ("body", *first["loc"])}, SaveItem)
