@@ -46,6 +46,15 @@ def test_text_that_cannot_be_stored_costs_its_own_entry_only(world: World, entry
     assert world.sql("select count(*) from items") == [(2,)]
 
 
+def test_a_field_that_is_given_twice_costs_its_own_entry_only(world: World) -> None:
+    twice = '{"url":"https://news.example/c","note":"a","note":"b"}'
+    body = f'{{"items":[{{"url":"https://news.example/a"}},{twice},{{"url":"https://news.example/b"}}]}}'
+    answer = world.user().send("POST", "/v1/items/batch", body=body)
+    assert answer.status == 200, answer.text
+    assert [one["status_code"] for one in answer.json["items"]] == [202, 422, 202]
+    assert answer.json["items"][1]["error"] == {"code": "given_twice", "detail": "#/note: Must be given only once"}
+
+
 def test_text_that_cannot_be_stored_elsewhere_is_refused_whole(world: World) -> None:
     for path, body in (("/v1/items", {"url": "\x00"}), ("/v1/items/batch", {"items": [], "more": "\x00"})):
         answer = world.user().post(path, body)

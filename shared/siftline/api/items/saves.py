@@ -16,7 +16,7 @@ from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.destinations import check_destination
 from siftline.api.http.hand_out import HandOut
 from siftline.api.http.problems import ProblemError, conflict, fault_of
-from siftline.api.http.request_checks import UnstorableEntry
+from siftline.api.http.request_checks import RefusedEntry
 from siftline.api.http.routing import BODY_PROBLEMS, LOCATION, answer, new_router, responses
 from siftline.api.http.shapes import Cause
 from siftline.api.items import details_store, items_store
@@ -196,8 +196,8 @@ class SaveRoutes:
 
     def _checked(self, raw: Any) -> Page | BatchAnswer:
         """Return a page that can be saved, or the answer to an entry that is none."""
-        if isinstance(raw, UnstorableEntry):
-            cause = Cause(code="unstorable_text", detail=f"{raw.pointer}: {raw.detail}")
+        if isinstance(raw, RefusedEntry):
+            cause = Cause(code=raw.code, detail=f"{raw.pointer}: {raw.detail}")
             return BatchAnswer(status_code=422, error=cause)
         try:
             entry = SaveItem.model_validate(raw)
