@@ -16,13 +16,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 from urllib.parse import quote
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from infra.local.answer import counted, run
 from infra.local.errors import SetUpError
@@ -35,12 +35,19 @@ from siftline.kit.db import Connection
 from siftline.kit.errors import SiftlineError
 from siftline.settings.functions import DatabaseSettings, LocalSettings
 
-_FORMAT = 1
 _MANIFEST, _DUMP = "manifest.json", "database.dump"
 _DATABASE = "siftline"
 _HAS_TABLES = "select exists (select from pg_tables where schemaname = 'public')"
 _HAS_USERS = "select to_regclass('public.users') is not null"
 _USERS = "select count(*) from users"
+
+
+class _Manifest(BaseModel):
+    """What is read of a backup's manifest. A newer release's need not count users."""
+
+    siftline_backup: Literal[1]
+    migrations: list[str] = Field(min_length=1)
+    users: int | None = Field(default=None, ge=0, strict=True)
 
 
 def back_up(url: str, out: Path) -> str:
@@ -56,7 +63,7 @@ def back_up(url: str, out: Path) -> str:
         schema = applied(connection)
         [(users,)] = connection.execute(_USERS).fetchall()
     made_at = datetime.now(UTC).isoformat()
-    manifest = {"siftline_backup": _FORMAT, "made_at": made_at, "users": users, "migrations": schema}
+    manifest = {"siftline_backup": 1, "made_at": made_at, "users": users, "migrations": schema}
     with _folder_beside(out) as folder:
         dump = folder / _DUMP
         _call("pg_dump", url, ["--format=custom", f"--file={dump}"])
@@ -152,15 +159,14 @@ def held_in(source: Path, migrations: Path = MIGRATIONS) -> str:
     Raises ``SetUpError`` for what is no backup, or has migrations that are not ours.
     """
     with _opened(source) as tar:
-        manifest = json.load(_file(tar, _MANIFEST))
+        manifest = _Manifest.model_validate_json(_file(tar, _MANIFEST).read())
         _file(tar, _DUMP)
-        if manifest["siftline_backup"] != _FORMAT:
-            raise ValueError(manifest["siftline_backup"])
-        maker = unknown_maker(manifest["migrations"], migrations)
-        users = 0 if maker else int(manifest["users"])
+        maker = unknown_maker(manifest.migrations, migrations)
+        if maker is None and manifest.users is None:
+            raise ValueError(_MANIFEST)
     if maker is not None:
         raise SetUpError(f"{source} was created by {maker}: restore it with the release that created it.")
-    return counted(users, "user")
+    return counted(manifest.users or 0, "user")
 
 
 def _held_there(server: str, url: str, name: str) -> str:

@@ -1,9 +1,14 @@
 """Saving many pages at once: each entry for itself, and a repeated request once."""
 
+import sys
+from types import FrameType
+
 import pytest
 
+from siftline.api.http import callers_store
 from siftline.contracts import Queue
 from siftline.kit.db import Database
+from siftline.net.urls import canonical_url, clean_url
 from tests.api_client import World
 
 KEY = {"Idempotency-Key": "batch-1"}
@@ -39,6 +44,15 @@ def test_text_that_cannot_be_stored_costs_its_own_entry_only(world: World, entry
     assert answer.json["items"][1]["error"]["code"] == "unstorable_text"
     assert answer.json["items"][1]["error"]["detail"].startswith(f"{place}: ")
     assert world.sql("select count(*) from items") == [(2,)]
+
+
+def test_a_field_that_is_given_twice_costs_its_own_entry_only(world: World) -> None:
+    twice = '{"url":"https://news.example/c","note":"a","note":"b"}'
+    body = f'{{"items":[{{"url":"https://news.example/a"}},{twice},{{"url":"https://news.example/b"}}]}}'
+    answer = world.user().send("POST", "/v1/items/batch", body=body)
+    assert answer.status == 200, answer.text
+    assert [one["status_code"] for one in answer.json["items"]] == [202, 422, 202]
+    assert answer.json["items"][1]["error"] == {"code": "given_twice", "detail": "#/note: Must be given only once"}
 
 
 def test_text_that_cannot_be_stored_elsewhere_is_refused_whole(world: World) -> None:
@@ -97,3 +111,25 @@ def test_a_key_stands_for_one_request_only(world: World) -> None:
     assert user.post("/v1/items", ENTRIES[0], single).status == 200
     assert user.post("/v1/items/batch", {"items": ENTRIES[:1]}, single).code == "idempotency_key_reused"
     assert world.user().post("/v1/items/batch", {"items": ENTRIES[:1]}, KEY).status == 200
+
+
+def test_no_address_is_worked_out_while_the_user_is_held(world: World) -> None:
+    """It takes its time, in which the same user's other requests would wait and the database ends the transaction."""
+    watched = {one.__code__: one.__name__ for one in (callers_store.hold, canonical_url, clean_url)}
+    done: list[str] = []
+
+    def seen(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code in watched:
+            done.append(watched[frame.f_code])
+
+    user = world.user()
+    for path, body in (("/v1/items/batch", {"items": ENTRIES}), ("/v1/items", {"url": "https://news.example/c"})):
+        done.clear()
+        sys.setprofile(seen)
+        try:
+            answer = user.post(path, body)
+        finally:
+            sys.setprofile(None)
+        assert answer.status in {200, 202}, answer.text
+        assert "canonical_url" in done
+        assert done[done.index("hold") :] == ["hold"]

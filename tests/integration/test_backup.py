@@ -134,8 +134,9 @@ def test_nothing_that_is_there_is_replaced_unasked(filled: str, make_database: M
 
 
 def tar_of(path: Path, manifest: object, dump: bytes = b"no dump") -> Path:
+    text = manifest if isinstance(manifest, bytes) else json.dumps(manifest).encode()
     with tarfile.open(path, "w") as tar:
-        for name, body in (("manifest.json", json.dumps(manifest).encode()), ("database.dump", dump)):
+        for name, body in (("manifest.json", text), ("database.dump", dump)):
             member = tarfile.TarInfo(name)
             member.size = len(body)
             tar.addfile(member, io.BytesIO(body))
@@ -167,6 +168,30 @@ def test_what_cannot_be_restored_leaves_all_as_it_was(filled: str, tmp_path: Pat
     with pytest.raises(SetUpError, match="cannot be read"):
         restore(filled, tmp_path / "none.tar", sure=True)
     assert contents(filled) == before
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        b'{"siftline_backup": 1, "migrations": ["0001_schema"], "users": Infinity}',
+        b'{"siftline_backup": 1, "migrations": ["0001_schema"], "users": NaN}',
+        b'{"siftline_backup": 1, "migrations": ["0001_schema"], "users": -1}',
+        b'{"siftline_backup": 1, "migrations": ["0001_schema"], "users": ' + b"9" * 5_000 + b"x}",
+        b'{"siftline_backup": 1, "migrations": {}, "users": 1}',
+        b'{"siftline_backup": 1, "migrations": [], "users": 1}',
+        b'{"siftline_backup": 1, "migrations": [null], "users": 1}',
+        b'{"siftline_backup": 1, "migrations": "0001_schema", "users": 1}',
+        b"[" * 100_000,
+        b'{"siftline_backup": 1, "migrations": ' + b"[" * 100_000,
+        b"\xff\xfe\x00",
+    ],
+    ids=range(11),
+)
+def test_a_strange_manifest_is_no_backup(tmp_path: Path, manifest: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tar_of(tmp_path / "x.tar", manifest)
+    assert main(["--from", str(source), "--folder", str(tmp_path / "new"), "--yes"]) == 1
+    assert capsys.readouterr().err == f"{source} is not a complete backup from make backup.\n"
+    assert not (tmp_path / "new").exists()
 
 
 def test_the_commands_work_on_a_folder_that_nobody_runs_in(

@@ -191,6 +191,26 @@ def test_a_body_of_too_many_fields_is_refused_by_their_number_alone(strict: ApiC
     assert "errors" not in answer.json
 
 
+@pytest.mark.parametrize(
+    ("body", "pointers"),
+    [
+        ('{"text":"a","text":"b"}', ["#/text"]),
+        ('{"text":"a","text":"a","text":"a"}', ["#/text"]),
+        ('{"text":"a","te\\u0078t":"a"}', ["#/text"]),
+        ('{"many":[{},{"text":"a","many":null,"text":"b"}]}', ["#/many/1/text"]),
+        ('{"many":[{"a/b":1,"a/b":2}],"text":"a","text":"b"}', ["#/many/0/a~1b", "#/text"]),
+        ('{"many":[],"many":[{"text":"a","text":"b"}]}', ["#/many", "#/many/0/text"]),
+        ('{"items":[],"items":[]}', ["#/items"]),
+    ],
+)
+def test_a_field_that_is_given_twice_is_refused(strict: ApiClient, body: str, pointers: list[str]) -> None:
+    answer = strict.send("POST", "/v1/strict", body=body)
+    assert (answer.status, answer.code) == (422, "invalid_request")
+    assert [(fault["code"], fault["pointer"]) for fault in answer.json["errors"]] == [
+        ("given_twice", pointer) for pointer in pointers
+    ]
+
+
 def test_a_body_of_as_many_fields_as_may_be_passes(strict: ApiClient) -> None:
     assert strict.post("/v1/strict", {"many": [{"text": ""}] * 4_999}).status == 200
 

@@ -1,11 +1,16 @@
 """What counts as an address, and which addresses are one page."""
 
+from collections.abc import Callable, Iterator
+from time import thread_time
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from siftline.kit.errors import PermanentError
+from siftline.net import tracking
 from siftline.net.urls import MAX_KEY_LENGTH, MAX_URL_LENGTH, canonical_url, clean_url, same_site, validate_url
+from siftline.net.variants import plain_path
 
 PIECES = st.lists(
     st.sampled_from(
@@ -341,3 +346,57 @@ def test_a_changed_path_or_parameter_changes_the_key(
     at = data.draw(st.integers(0, len(parts) - 1))
     changed = [*parts[:at], parts[at] + "q", *parts[at + 1 :]]
     assert canonical_url(url(parts)) != canonical_url(url(changed))
+
+
+@pytest.mark.parametrize(
+    ("path", "plain"),
+    [
+        ("/x.amp.amp.html", "/x.html"),
+        ("/x.amp.html.amp", "/x.html"),
+        ("/x.amp/amp/amp.amp", "/x"),
+        ("/x//amp//amp", "/x"),
+        ("//amp/amp", "//amp"),
+        ("/a/.amp.amp", "/a/.amp"),
+        ("/a/~.amp", "/a/~.amp"),
+        ("/wiki/amp.amp", "/wiki/amp"),
+    ],
+)
+def test_every_sign_of_amp_at_the_end_goes(path: str, plain: str) -> None:
+    assert plain_path("e.com", path) == plain
+
+
+def cpu_s(act: Callable[[], object]) -> float:
+    """Return the least CPU time that it takes this thread."""
+
+    def times() -> Iterator[float]:
+        for _ in range(5):
+            before = thread_time()
+            act()
+            yield thread_time() - before
+
+    return min(times())
+
+
+@pytest.mark.parametrize(
+    "path", [lambda n: "/x" + ".amp" * n, lambda n: "/x" + "/amp" * n, lambda n: "/x" + ".amp.html" * n + ".ampx"]
+)
+def test_sixteen_times_as_much_amp_costs_no_square_of_that(path: Callable[[int], str]) -> None:
+    short, long = path(250), path(4_000)
+    # 16 times where it is read once, 256 times where it is read again for each.
+    assert cpu_s(lambda: plain_path("e.com", long)) < 100 * cpu_s(lambda: plain_path("e.com", short))
+
+
+def test_a_host_is_looked_up_once_not_for_each_parameter(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    class Counting(dict[str, frozenset[str]]):
+        def get(self, key: str, default: object = None) -> object:  # type: ignore[override]  # as it is called
+            asked.append(key)
+            return super().get(key, default)
+
+    monkeypatch.setattr(tracking, "NAMES_BY_HOST", Counting(tracking.NAMES_BY_HOST))
+    labels = 100
+    url = f"https://{'b.' * labels}youtu.be/x?{'a=1&' * 1_500}si=2"
+    assert canonical_url(url) == canonical_url(url.removesuffix("&si=2"))
+    clean_url(url)
+    assert len(asked) < 10 * labels

@@ -4,21 +4,20 @@ A column of JSON or of an array holds whatever was written to it. What is not in
 out, entry by entry; the row is shown with the rest, and one line in the log says in which rows and columns it was.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
+from psycopg.rows import dict_row
+
+from siftline.kit.db import Connection
 from siftline.kit.log import logger
 from siftline.text.score_words import score_parts
 from siftline.text.topic_scores import topic_scores
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
 _log = logger("catalog")
 _CODE = "unusable_row"  # as of rows that a job sets aside
 _TOLD = 10
-_Row = TypeVar("_Row", bound="DataclassInstance")
+_Row = TypeVar("_Row")
 
 
 def _texts(stored: Any) -> list[str]:
@@ -36,28 +35,37 @@ _READ: Mapping[str, Callable[[Any], list[Any]]] = {
 """Columns by name, and how they are read; other columns stay as they are."""
 
 
-def usable(rows: Sequence[_Row]) -> list[_Row]:
-    """Return the rows, each without the entries that cannot be used; null stays null."""
-    read: list[_Row] = []
+def usable(
+    connection: Connection,
+    kind: Callable[..., _Row],
+    statement: str,
+    values: Mapping[str, Any],
+    *,
+    binary: bool = False,
+) -> list[_Row]:
+    """Return the rows of a statement, each without the entries that cannot be used; null stays null.
+
+    ``kind`` makes one of a row's columns, as ``psycopg.rows.class_row`` does.
+    """
+    with connection.cursor(row_factory=dict_row, binary=binary) as cursor:
+        rows = cursor.execute(statement, values).fetchall()
     odd: dict[str, list[str]] = {}
     for row in rows:
-        changes = _changes(row)
-        if changes:
-            odd[str(getattr(row, "id", ""))] = list(changes)
-        read.append(replace(row, **changes) if changes else row)
+        if changes := _changes(row):
+            odd[str(row.get("id"))] = list(changes)
+            row.update(changes)
     if odd:
         columns = sorted({name for names in odd.values() for name in names})
         _log.warning(
             "stored_values_left_out", error_code=_CODE, rows=len(odd), columns=columns, ids=sorted(odd)[:_TOLD]
         )
-    return read
+    return [kind(**row) for row in rows]
 
 
-def _changes(row: object) -> dict[str, list[Any]]:
+def _changes(row: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Return the columns that hold more than can be used, with what of them can."""
-    changes = {}
-    for name, read in _READ.items():
-        stored = getattr(row, name, None)
-        if stored is not None and (used := read(stored)) != stored:
-            changes[name] = used
-    return changes
+    return {
+        name: used
+        for name, read in _READ.items()
+        if (stored := row.get(name)) is not None and (used := read(stored)) != stored
+    }

@@ -1,7 +1,7 @@
 """Addresses into contents: what a person saves, and what a message on the queue names."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from siftline.contracts import IngestContent, JobType, Message, Priority, TranscribeContent
@@ -11,8 +11,7 @@ from siftline.jobs import jobs_store as jobs
 from siftline.jobs.job_model import NewJob, user
 from siftline.kit.db import Connection
 from siftline.kit.ids import random_id
-from siftline.net.http_typed import typed_origin
-from siftline.net.urls import canonical_url, clean_url, validate_url
+from siftline.net.page_address import PageAddress, page_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +33,16 @@ class Page:
 
     url: str
     """In any spelling."""
+    address: PageAddress = field(repr=False, kw_only=True)  # a repeated batch is known by what was asked for
+    """Worked out before the transaction: no lock is held meanwhile."""
     tags: Sequence[str] = ()
     """The user's own."""
     note: str | None = None
+
+
+def page_of(url: str, tags: Sequence[str] = (), note: str | None = None) -> Page:
+    """Return a page to be saved, its address worked out. Raises the leaves of ``siftline.net.urls``."""
+    return Page(url, tags, note, address=page_address(url))
 
 
 def save_urls(connection: Connection, user_id: UUID, wishes: Sequence[Page]) -> list[SavedItem]:
@@ -45,19 +51,17 @@ def save_urls(connection: Connection, user_id: UUID, wishes: Sequence[Page]) -> 
     One page is one content, whatever the spelling of its address, and one item a user, who keeps their own spelling;
     named twice, it is new the first time, and has the tags of both and the later note. A page that failed is tried
     anew, and a try that waits is made now; one that is on its way for others goes on as this user's. Publish the
-    contents' jobs after the commit. The number of statements does not grow with the pages. Raises the leaves of
-    ``siftline.net.urls``.
+    contents' jobs after the commit. The number of statements does not grow with the pages.
     """
-    keys = [canonical_url(wish.url) for wish in wishes]
     shared: dict[str, SharedAddress] = {}
-    for key, wish in zip(keys, wishes, strict=True):
-        if key not in shared or wish.url.startswith("https:"):
-            shared[key] = SharedAddress(clean_url(wish.url), typed_origin(validate_url(wish.url)))
+    for address in (wish.address for wish in wishes):
+        if address.key not in shared or address.own.startswith("https:"):
+            shared[address.key] = _shared(address)
     contents = ingest_store.hold_contents(connection, [random_id() for _ in shared], shared)
     marks: dict[UUID, Mark] = {}
-    for key, wish in zip(keys, wishes, strict=True):
-        id_ = contents[key].id
-        before = marks.get(id_, Mark(validate_url(wish.url)))
+    for wish in wishes:
+        id_ = contents[wish.address.key].id
+        before = marks.get(id_, Mark(wish.address.own))
         note = before.note if wish.note is None else wish.note
         marks[id_] = Mark(before.url, [*before.tags, *wish.tags], note)
     items = ingest_store.hold_items(connection, user_id, marks)
@@ -70,8 +74,8 @@ def save_urls(connection: Connection, user_id: UUID, wishes: Sequence[Page]) -> 
     jobs.hasten(connection, on_the_way, user(user_id))
     jobs.try_now(connection, [*unread, *on_the_way], JobType.INGEST_CONTENT, JobType.ANALYZE_CONTENT)
     saved, told = [], set[UUID]()
-    for key in keys:
-        content = contents[key]
+    for wish in wishes:
+        content = contents[wish.address.key]
         item = items[content.id]
         created = item.created and item.id not in told
         # What is new to who saves it looks new, whoever has had it read before.
@@ -84,8 +88,8 @@ def save_urls(connection: Connection, user_id: UUID, wishes: Sequence[Page]) -> 
 def save_url(
     connection: Connection, user_id: UUID, url: str, tags: Sequence[str] = (), note: str | None = None
 ) -> SavedItem:
-    """Save one page, as ``save_urls`` does."""
-    return save_urls(connection, user_id, [Page(url, tags, note)])[0]
+    """Save one page, as ``save_urls`` does. Raises the leaves of ``siftline.net.urls``."""
+    return save_urls(connection, user_id, [page_of(url, tags, note)])[0]
 
 
 def ensure_content(connection: Connection, content_id: UUID, url: str) -> UUID:
@@ -94,9 +98,12 @@ def ensure_content(connection: Connection, content_id: UUID, url: str) -> UUID:
     Who puts a message on our queue runs this system, and so typed the address. Raises the leaves of
     ``siftline.net.urls``.
     """
-    key = canonical_url(url)
-    address = SharedAddress(clean_url(url), typed_origin(validate_url(url)))
-    return ingest_store.hold_contents(connection, [content_id], {key: address})[key].id
+    address = page_address(url)
+    return ingest_store.hold_contents(connection, [content_id], {address.key: _shared(address)})[address.key].id
+
+
+def _shared(address: PageAddress) -> SharedAddress:
+    return SharedAddress(address.shared, address.typed_origin)
 
 
 def _reading(content_id: UUID, user_id: UUID) -> NewJob:

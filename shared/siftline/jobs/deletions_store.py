@@ -11,7 +11,7 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 
 from siftline.jobs.job_model import follower, user
-from siftline.jobs.states import ordered
+from siftline.jobs.states import known, ordered
 from siftline.kit.db import Connection
 
 
@@ -61,7 +61,10 @@ _ASK = """
 insert into user_deletions (user_id) select id from users where id = %(user_id)s order by id
 on conflict (user_id) do nothing
 """
-_FORGET_NAME = "update users set name = 'deleted ' || id, interests = '' where id = %(user_id)s"
+# Names are unique: nobody can have taken one that cannot be guessed.
+_FORGET_NAME = """
+update users set name = 'deleted ' || gen_random_uuid(), interests = '' where id = %(user_id)s
+"""
 _FORGET_COUNTS = """
 with gone as (
   select token_id from request_counts where token_id in (
@@ -253,17 +256,19 @@ update spendings set user_id = null from gone where spendings.id = gone.id
 
 # --- work of others that was begun in their turn: it goes on as nobody's
 
-_UNNAME_JOBS = """
+# Nobody here ends the lease of a kind that only a newer release knows: once it has run out, the job waits for that one.
+_UNNAME_JOBS = f"""
 with gone as (
   select id from jobs
-  where (group_key = any(%(keys)s) or again_for = any(%(keys)s)) and state <> 'processing'
+  where (group_key = any(%(keys)s) or again_for = any(%(keys)s))
+    and (state <> 'processing' or (lease_until < now() and not {known("jobs")}))
   limit %(limit)s for update skip locked)
 update jobs set
   group_key = case when group_key = any(%(keys)s)
     then case job_type when 'fetch_source' then 'source:' else 'subject:' end || subject_id else group_key end,
   again_for = case when again_for <> all(%(keys)s) then again_for end, payload = payload - 'url'
 from gone where jobs.id = gone.id
-"""
+"""  # noqa: S608  -- a constant of ours
 _NAMED_JOBS = """
 select exists (select from jobs where group_key = any(%(keys)s) or again_for = any(%(keys)s))
   or exists (select from jobs where subject_id = %(user_id)s)

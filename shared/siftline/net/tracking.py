@@ -6,6 +6,8 @@ sites use to choose a page (``ref``, ``source``, ``from``, ``id``, ``s``, ``t``,
 that are known to use them for sharing alone.
 """
 
+from functools import lru_cache
+
 PREFIXES = (
     "utm_",  # Google Analytics campaign URLs
     "mtm_",  # Matomo campaign tracking
@@ -70,11 +72,20 @@ NAMES_BY_HOST = {
     "linkedin.com": frozenset({"trk", "trackingid", "refid", "lipi"}),
 }
 
+_HOSTS_KEPT = 512
+
 
 def is_tracking(host: str, name: str) -> bool:
     """Return whether the query parameter ``name`` on ``host`` (lower case) is known to carry tracking alone."""
     name = name.lower().removeprefix("amp;")  # "&amp;" that an HTML page failed to unescape
     if name in NAMES or name.startswith(PREFIXES):
         return True
+    return name in _names_on(host)
+
+
+@lru_cache(maxsize=_HOSTS_KEPT)
+def _names_on(host: str) -> frozenset[str]:
+    """Return what is for sharing alone on a host: looked up once, not for every parameter of an address."""
     labels = host.split(".")
-    return any(name in NAMES_BY_HOST.get(".".join(labels[i:]), ()) for i in range(len(labels) - 1))
+    sites = (".".join(labels[place:]) for place in range(len(labels) - 1))
+    return frozenset[str]().union(*(NAMES_BY_HOST.get(site, ()) for site in sites))

@@ -36,7 +36,7 @@ _GOOGLE = frozenset(
 _VIEWERS = _GOOGLE | {"bing.com"}
 _VIEWED = re.compile(r"/amp/(?:(s)/)?([^/]+\.[^/]+(?:/.*)?)", re.DOTALL)
 
-_AMP_FILE = re.compile(r"(?<=[A-Za-z0-9_-])\.amp(?=(?:\.html)?$)")
+_FILE = re.compile(r"[A-Za-z0-9_-]")
 _AMP_VALUES = {"amp": ("", "1", "true"), "outputtype": ("amp",), "noamp": ("mobile", "available")}
 # Where "amp" may be the name of a thing: what stands before it names a collection, or the site's pages are names.
 _COLLECTIONS = frozenset(
@@ -116,15 +116,28 @@ def plain_path(host: str, path: str) -> str:
     """Return the path of the page behind an AMP page of a site's own: without ``/amp`` or ``.amp`` at its end."""
     if "amp" not in path or _NAMES.fullmatch(host):
         return path
+    segments = path.split("/")
+    first = next((place for place, segment in enumerate(segments) if segment), len(segments))
     while True:
-        before, _, last = path.rpartition("/")
-        collection = before.rpartition("/")[2].lower()
-        if last == "amp" and before.strip("/") and collection not in _COLLECTIONS:
-            path = before.rstrip("/")
-        elif _AMP_FILE.search(last):
-            path = _AMP_FILE.sub("", path)
+        last = segments[-1]
+        if last == "amp" and len(segments) - 1 > first and segments[-2].lower() not in _COLLECTIONS:
+            del segments[-1]
+            while not segments[-1]:
+                del segments[-1]
+        elif (file := _plain_file(last)) != last:
+            segments[-1] = file
         else:
-            return path
+            return "/".join(segments)
+
+
+def _plain_file(name: str) -> str:
+    """Return a file's name without every ``.amp`` at its end, or before ``.html`` there."""
+    end = ".html" if name.endswith(".html") else ""
+    at = len(name) - len(end)
+    # No slice for each: an address may be nothing but these.
+    while name.endswith(".amp", 0, at) and _FILE.match(name, at - 5):
+        at -= 4
+    return name[:at] + end
 
 
 def is_variant(name: str, value: str) -> bool:

@@ -248,9 +248,8 @@ def rows(
     """
     values = {**values_of(filters, bounds), "user_id": user_id, "ids": list(ids), "worded": list(worded)}
     statement = _ROWS.format(worded=_HOLDS if words else _FOUND, filtered=filtered(filters, bounds, readings=True))
-    with connection.cursor(row_factory=class_row(Row), binary=True) as cursor:
-        found = cursor.execute(statement, {**values, "words": words}).fetchall()
-    return {row.content_id: row for row in usable(found)}
+    found = usable(connection, Row, statement, {**values, "words": words}, binary=True)
+    return {row.content_id: row for row in found}
 
 
 def thin(connection: Connection, ids: Collection[UUID], *, words: str = "") -> dict[UUID, bool]:

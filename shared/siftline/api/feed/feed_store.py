@@ -155,8 +155,7 @@ def members(connection: Connection, user_id: UUID, item_ids: Sequence[UUID]) -> 
 def leads(connection: Connection, user_id: UUID, item_ids: Sequence[UUID], freshness: Freshness) -> dict[UUID, FeedRow]:
     """Return those of these items that the user still holds, with all that a list shows."""
     values = {"user_id": user_id, "ids": list(item_ids), **asdict(freshness)}
-    with connection.cursor(row_factory=class_row(FeedRow)) as cursor:
-        return {row.id: row for row in usable(cursor.execute(_LEADS, values).fetchall())}
+    return {row.id: row for row in usable(connection, FeedRow, _LEADS, values)}
 
 
 def keep(connection: Connection, user_id: UUID, at: datetime, places: Sequence[Place]) -> UUID:

@@ -28,15 +28,17 @@ _BODY_FIELDS_MAX = 5_000
 _NAME_MAX_CHARS = 100
 # Routes that read their body themselves: files that are no JSON.
 _FILES = frozenset({"/v1/opml"})
-_UNSTORABLE_DETAIL = "NUL and lone surrogates cannot be stored."
+_UNSTORABLE = "unstorable_text", "NUL and lone surrogates cannot be stored."
+_GIVEN_TWICE = "given_twice", "Must be given only once"
 
 
 @dataclass(frozen=True, slots=True)
-class UnstorableEntry:
-    """Stands for an entry of a batch that holds text which cannot be stored: it is refused, and the others are not."""
+class RefusedEntry:
+    """Stands for an entry of a batch with text that cannot be stored or a field given twice: the others pass."""
 
     pointer: str
-    detail: str = _UNSTORABLE_DETAIL
+    code: str
+    detail: str
 
 
 def plain_request(event: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,10 +74,11 @@ def plain_request(event: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_json(text: str) -> Any:
     """Return the body's value. Raises 400 for what is not JSON (RFC 8259), and 422 for too many fields, of which no
-    more is looked at, and for text that cannot be stored.
+    more is looked at, for text that cannot be stored, and for a field that is given twice: nobody could say which one
+    counts.
 
-    In an entry of a list ``items``, whose entries are answered each on its own, such text is left to that answer: an
-    ``UnstorableEntry`` stands in the entry's place.
+    In an entry of a list ``items``, whose entries are answered each on its own, the last two are left to that answer: a
+    ``RefusedEntry`` stands in the entry's place.
     """
     try:
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_Fields().taken)
@@ -85,12 +88,12 @@ def read_json(text: str) -> Any:
     if isinstance(value, list | str | int | float):
         raise faulty([Fault(code="not_an_object", detail="The body must be a JSON object.", pointer="#")])
     faults: list[Fault] = []
-    for path in list(_unstorable(value, [])):
+    for path, (code, detail) in list(_refused(value, [])):
         match path:
             case ["items", int(place), *_]:
-                value["items"][place] = UnstorableEntry(pointer(path[2:]))
+                value["items"][place] = RefusedEntry(pointer(path[2:]), code, detail)
             case _:
-                faults.append(Fault(code="unstorable_text", detail=_UNSTORABLE_DETAIL, pointer=pointer(path)))
+                faults.append(Fault(code=code, detail=detail, pointer=pointer(path)))
     if faults:
         raise faulty(faults)
     return value
@@ -112,13 +115,13 @@ def refuse_unstorable(event: APIGatewayProxyEventV2) -> None:
         for name in _no_utf8(event.raw_query_string)
     ]
     faults += [
-        Fault(code="unstorable_text", detail=_UNSTORABLE_DETAIL, parameter=line(name, _NAME_MAX_CHARS))
+        Fault(code=_UNSTORABLE[0], detail=_UNSTORABLE[1], parameter=line(name, _NAME_MAX_CHARS))
         for name, value in event.query_string_parameters.items()
         if UNSTORABLE.search(name) or UNSTORABLE.search(value)
     ]
     given = Counter(unquote_plus(pair.partition("=")[0]) for pair in event.raw_query_string.split("&") if pair)
     faults += [
-        Fault(code="given_twice", detail="Must be given only once", parameter=line(name, _NAME_MAX_CHARS))
+        Fault(code=_GIVEN_TWICE[0], detail=_GIVEN_TWICE[1], parameter=line(name, _NAME_MAX_CHARS))
         for name, times in given.items()
         if times > 1 and not is_by_token(event.path)
     ]
@@ -150,21 +153,32 @@ def _no_utf8(query: str) -> Iterator[str]:
             yield unquote_plus(pair.partition("=")[0])
 
 
-def _unstorable(value: Any, path: list[str | int]) -> Iterator[list[str | int]]:
+def _refused(value: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], tuple[str, str]]]:
+    """Yield the places of what is refused anywhere in a body, with code and sentence."""
     if len(path) > _MAX_DEPTH:
         raise _bad_json("The body is nested too deeply.")
     if isinstance(value, str):
         if UNSTORABLE.search(value):
-            yield path
+            yield path, _UNSTORABLE
     elif isinstance(value, dict):
         for name, member in value.items():
             if UNSTORABLE.search(name):  # no pointer to what it holds could be written either
-                yield path
-            else:
-                yield from _unstorable(member, [*path, name])
+                yield path, _UNSTORABLE
+                continue
+            if isinstance(value, _Doubled) and name in value.twice:
+                yield [*path, name], _GIVEN_TWICE
+            yield from _refused(member, [*path, name])
     elif isinstance(value, list):
         for place, member in enumerate(value):
-            yield from _unstorable(member, [*path, place])
+            yield from _refused(member, [*path, place])
+
+
+class _Doubled(dict[str, Any]):
+    """An object some of whose fields were given twice, of which it has the last."""
+
+    def __init__(self, fields: Mapping[str, Any], twice: frozenset[str]) -> None:
+        super().__init__(fields)
+        self.twice = twice
 
 
 class _Fields:
@@ -180,7 +194,11 @@ class _Fields:
                 f"An object may have at most {_OBJECT_FIELDS_MAX} fields, the whole body at most {_BODY_FIELDS_MAX:,}."
             )
             raise ProblemError(422, "too_many_fields", detail)
-        return dict(fields)
+        taken = dict(fields)
+        if len(taken) == len(fields):
+            return taken
+        given = Counter(name for name, _ in fields)
+        return _Doubled(taken, frozenset(name for name, times in given.items() if times > 1))
 
 
 def _decoded(body: str) -> bytes:

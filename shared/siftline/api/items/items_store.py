@@ -192,8 +192,7 @@ select id from jobs where subject_id = any(%(subjects)b::uuid[]) and state = 'pe
 
 def find_item(connection: Connection, user_id: UUID, item_id: UUID, freshness: Freshness = FRESHLESS) -> ItemRow | None:
     """Return one item with its text, or ``None`` if this user holds none of this id."""
-    with connection.cursor(row_factory=class_row(ItemRow)) as cursor:
-        rows = usable(cursor.execute(_ONE, {"id": item_id, "user_id": user_id, **asdict(freshness)}).fetchall())
+    rows = usable(connection, ItemRow, _ONE, {"id": item_id, "user_id": user_id, **asdict(freshness)})
     return rows[0] if rows else None
 
 

@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from siftline.api.http.filters import Filters
@@ -95,6 +94,4 @@ def _listed(
     freshness: Freshness,
     place: Mapping[str, Any],
 ) -> list[ItemRow]:
-    values = {**narrowing(user_id, filters), **asdict(freshness), **place}
-    with connection.cursor(row_factory=class_row(ItemRow)) as cursor:
-        return usable(cursor.execute(statement, values).fetchall())
+    return usable(connection, ItemRow, statement, {**narrowing(user_id, filters), **asdict(freshness), **place})

@@ -14,7 +14,7 @@ from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.destinations import check_destination
 from siftline.api.http.hand_out import HandOut
 from siftline.api.http.problems import ProblemError, conflict, fault_of
-from siftline.api.http.request_checks import UnstorableEntry
+from siftline.api.http.request_checks import RefusedEntry
 from siftline.api.http.routing import BODY_PROBLEMS, Resource, answer, route
 from siftline.api.http.shapes import Cause
 from siftline.api.items import details_store, items_store
@@ -52,13 +52,13 @@ class SaveRoutes(Resource):
     )
     def save(self, body: SaveItem, caller: CurrentCaller, idempotency_key: _KeyHeader = None) -> Response[SavedItem]:
         """Save a page: nothing is fetched here."""
-        url = check_destination(body.url, allow_loopback=self._allow_loopback)
+        page = self._page(body)
         digest = hashlib.sha256(body.model_dump_json().encode()).digest()
         with self._database.transaction() as connection:
             saved, created = self._replayed(connection, caller.user_id, idempotency_key, digest), False
             if saved is None:
                 callers_store.hold(connection, caller.user_id, "saved_items")
-                [fresh] = saving.save_urls(connection, caller.user_id, [saving.Page(url, body.tags, body.note)])
+                [fresh] = saving.save_urls(connection, caller.user_id, [page])
                 saved, created = _shown(fresh), fresh.created
                 if created and self._room(connection, caller.user_id) < 0:
                     raise conflict("too_many_items", self._full())
@@ -144,15 +144,17 @@ class SaveRoutes(Resource):
         row = items_store.find_item(connection, user_id, known.item_id)
         return None if row is None else SavedItem(id=row.id, content_id=row.content_id, status=Status(row.status))
 
+    def _page(self, entry: SaveItem) -> saving.Page:
+        return saving.page_of(check_destination(entry.url, allow_loopback=self._allow_loopback), entry.tags, entry.note)
+
     def _checked(self, raw: Any) -> saving.Page | BatchAnswer:
         """Return a page that can be saved, or the answer to an entry that is none."""
-        if isinstance(raw, UnstorableEntry):
-            cause = Cause(code="unstorable_text", detail=f"{raw.pointer}: {raw.detail}")
+        if isinstance(raw, RefusedEntry):
+            cause = Cause(code=raw.code, detail=f"{raw.pointer}: {raw.detail}")
             return BatchAnswer(status_code=422, error=cause)
         try:
             entry = SaveItem.model_validate(raw)
-            url = check_destination(entry.url, allow_loopback=self._allow_loopback)
-            return saving.Page(url, entry.tags, entry.note)
+            return self._page(entry)
         except ValidationError as error:
             first = error.errors(include_input=False)[0]
             fault = fault_of({**first, "loc": ("body", *first["loc"])}, SaveItem)
