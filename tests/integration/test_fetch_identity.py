@@ -285,6 +285,51 @@ def test_one_guid_for_all_entries_tells_nothing(database: Database, server: Loop
     assert counts(database) == (4, 4, 4, 4)
 
 
+def on_day(number: int, **parts: str | None) -> str:
+    words = ["Rain all day in the north", "Heavy storm, stay inside! Sun and mild winds", "Fog until noon."]
+    date = format_datetime(OLD + timedelta(days=number), usegmt=True)
+    return item(number, **{"pubDate": date, "description": words[number % len(words)], **parts})
+
+
+@pytest.mark.parametrize("page", ["http://127.0.0.1/today", "https://elsewhere.example/today"])
+@pytest.mark.parametrize("guid", [True, False])
+def test_a_page_that_is_another_entry_each_day_is_another_item_each_day(
+    database: Database, server: LoopbackServer, poller: Poller, page: str, guid: bool
+) -> None:
+    source_id = subscribed(database, server)
+    bodies = [rss(on_day(n, link=page, guid=f"tag:{n}" if guid else None)) for n in range(3)]
+    assert polled(poller, server, source_id, *bodies) == [1, 1, 1]
+    assert counts(database) == (3, 3, 3, 3)
+    titles = rows(database, "select coalesce(nullif(c.title, ''), i.told_title) as title from items i "
+        "join contents c on c.id = i.content_id order by title")  # fmt: skip
+    assert [row["title"] for row in titles] == ["Entry 0", "Entry 1", "Entry 2"]
+    assert polled(poller, server, source_id, bodies[-1] + b"<!-- again -->") == [0]
+
+
+@pytest.mark.parametrize("page", ["http://127.0.0.1/today", "https://elsewhere.example/today"])
+def test_entries_that_share_guid_and_link_are_told_apart(
+    database: Database, server: LoopbackServer, poller: Poller, page: str
+) -> None:
+    source_id = subscribed(database, server)
+    bodies = [rss(*(on_day(n, link=page, guid=page) for n in days)) for days in ([2, 1, 0], [0, 1, 2], [3, 2, 1])]
+    assert polled(poller, server, source_id, *bodies) == [3, 0, 1]
+    assert counts(database) == (4, 4, 4, 4)
+
+
+@pytest.mark.parametrize("site", ["http://127.0.0.1", "https://elsewhere.example"])
+def test_guids_that_are_places_in_the_feed_hide_no_entry(
+    database: Database, server: LoopbackServer, poller: Poller, site: str
+) -> None:
+    source_id = subscribed(database, server)
+    days = ([2, 1, 0], [3, 2, 1], [4, 3, 2], [4, 3, 2])
+    bodies = [rss(*(on_day(n, link=f"{site}/{n}", guid=str(place)) for place, n in enumerate(day))) for day in days]
+    assert polled(poller, server, source_id, *bodies) == [3, 1, 1, 0]
+    assert counts(database) == (5, 5, 5, 5)
+    titles = rows(database, "select coalesce(nullif(c.title, ''), i.told_title) as title, c.url from items i "
+        "join contents c on c.id = i.content_id order by title")  # fmt: skip
+    assert [(row["title"], row["url"]) for row in titles] == [(f"Entry {n}", f"{site}/{n}") for n in range(5)]
+
+
 def test_what_was_listed_long_ago_and_is_listed_again_is_known(
     database: Database, server: LoopbackServer, poller: Poller
 ) -> None:

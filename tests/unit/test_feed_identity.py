@@ -1,5 +1,6 @@
 """Telling new entries from known ones."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from siftline.contracts import Priority
 from siftline.fetch.feed.feeds import Enclosure, Entry
-from siftline.fetch.feed.identity import Identified, Known, Verdict, content_sha256, identify, judge
+from siftline.fetch.feed.identity import Identified, Known, Verdict, content_sha256, doubtful, identify, judge
 from siftline.fetch.poll.poll_intake import chosen, priority
 
 SOURCE = UUID(int=1)
@@ -77,6 +78,35 @@ def test_one_guid_for_everything_is_told_apart_by_link() -> None:
     entries = [entry(n, guid="same") for n in range(3)]
     assert len(identify(entries)) == 3
     assert after(entries, entries).arrivals == []
+
+
+OUTAGES = [entry(0, title=f"Outage {n}", html=f"<p>{'ab' * n}</p>", published_at=DAY + timedelta(n)) for n in range(4)]
+
+
+@pytest.mark.parametrize("link", ["https://n.example/status", "https://n.example/", None])
+@pytest.mark.parametrize(
+    "told",
+    [
+        pytest.param(lambda one: one, id="by date and title"),
+        pytest.param(lambda one: replace(one, title="Outage"), id="by date"),
+        pytest.param(lambda one: replace(one, published_at=None), id="by title"),
+        pytest.param(lambda one: replace(one, published_at=DAY), id="by title, of one day"),
+    ],
+)
+def test_one_guid_and_one_link_for_everything_are_told_apart_by_date_and_title(
+    link: str | None, told: Callable[[Entry], Entry]
+) -> None:
+    entries = [replace(told(one), link=link) for one in OUTAGES]
+    assert len(identify(entries)) == 4
+    assert after(entries, entries[::-1]).arrivals == []
+    verdict = after(entries[:3], entries[1:])
+    assert [arrival.identified.entry for arrival in verdict.arrivals] == [entries[3]]
+    assert (len(verdict.seen), verdict.moves, verdict.edits) == (2, [], [])
+
+
+def test_an_edited_title_of_one_guid_link_and_date_of_its_own_is_an_edit() -> None:
+    verdict = after(OUTAGES, [replace(OUTAGES[0], title="Over"), *OUTAGES[1:]])
+    assert (verdict.arrivals, len(verdict.edits)) == ([], 1)
 
 
 def test_an_entry_that_was_alone_stays_known_when_a_second_of_its_name_joins() -> None:
@@ -285,6 +315,90 @@ def test_an_entry_under_another_guid_and_address_is_known_where_it_can_be_no_oth
 ) -> None:
     """Case T23: new permalinks and guids, old entries."""
     assert resettled(first, second) == found
+
+
+PAGE = "https://n.example/forecast"
+
+
+def forecast(number: int, **parts: object) -> Entry:
+    one = dated(number, link=PAGE, html=f"<p>{'rain ' * number}</p>")
+    return replace(one, **parts)  # type: ignore[arg-type]  # by name
+
+
+@pytest.mark.parametrize(
+    ("parts", "found"),
+    [
+        pytest.param({}, (0, 1), id="all differs"),
+        pytest.param({"title": "Entry 1"}, (1, 0), id="the title stays"),
+        pytest.param({"html": "<p>rain </p>"}, (1, 0), id="the text stays"),
+        pytest.param({"published_at": DAY + timedelta(hours=1)}, (1, 0), id="the date stays"),
+        pytest.param({"guid": "g1"}, (1, 0), id="the guid stays"),
+        pytest.param({"published_at": None}, (1, 0), id="undated"),
+        pytest.param({"guid": None}, (0, 1), id="without a guid"),
+    ],
+)
+def test_the_only_entry_of_a_page_is_another_one_where_all_else_differs(
+    parts: dict[str, object], found: tuple[int, int]
+) -> None:
+    """Case F27: an entry is known by its link and content."""
+    assert resettled([forecast(1)], [forecast(2, **parts)]) == found
+
+
+def test_another_entry_of_the_same_page_has_a_content_of_its_own() -> None:
+    verdict = judge(SOURCE, identify([forecast(2)]), told(identify([forecast(1)])))
+    assert [arrival.url_key.partition("=")[0] for arrival in verdict.arrivals] == [f"{PAGE}#entry"]
+    assert (verdict.moves, verdict.edits) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("parts", "found"),
+    [
+        pytest.param({}, (0, 1), id="all differs"),
+        pytest.param({"title": "Entry 1"}, (1, 0), id="the title stays"),
+        pytest.param({"html": "<p>1</p>"}, (1, 0), id="the text stays"),
+        pytest.param({"html": "<p>2 comments</p>"}, (0, 1), id="another text"),
+        pytest.param({"published_at": DAY + timedelta(hours=1)}, (1, 0), id="the date stays"),
+        pytest.param({"link": "https://n.example/1"}, (1, 0), id="the link stays"),
+        pytest.param({"link": None}, (1, 0), id="no link"),
+        pytest.param({"published_at": None}, (1, 0), id="undated"),
+    ],
+)
+def test_a_guid_under_which_all_else_differs_is_a_place_in_the_feed(
+    parts: dict[str, object], found: tuple[int, int]
+) -> None:
+    second = replace(dated(2, guid="1", html="<p>words</p>"), **parts)  # type: ignore[arg-type]  # by name
+    assert resettled([dated(1, guid="1", html="<p>1</p>")], [second]) == found
+
+
+def test_entries_that_move_up_through_the_places_of_a_feed_stay_known() -> None:
+    def listed(newest: int) -> list[Entry]:
+        return [dated(newest - place, guid=str(place), html=f"<p>{'a' * (newest - place)}</p>") for place in range(3)]
+
+    ledger: list[Known] = []
+    for newest in range(3, 9):
+        poll = identify(listed(newest))
+        verdict = judge(SOURCE, poll, ledger)
+        known = {row.entry_key: row for row in ledger}
+        for arrival in verdict.arrivals:
+            [row] = told([arrival.identified])
+            assert row.entry_key not in known
+            known[row.entry_key] = row
+        old = {move.old_key: known.pop(move.old_key) for move in verdict.moves}
+        for move in verdict.moves:
+            [row] = told([move.identified])
+            assert (row.entry_key not in known, row.link) == (True, old[move.old_key].link)
+            known[row.entry_key] = row
+        titles = [arrival.identified.entry.title for arrival in verdict.arrivals]
+        assert titles == ([f"Entry {newest}"] if ledger else ["Entry 3", "Entry 2", "Entry 1"])
+        assert verdict.edits == []
+        ledger = list(known.values())
+
+
+def test_only_rows_that_may_be_another_entry_are_doubtful() -> None:
+    first = [dated(1), dated(2), dated(3), forecast(4)]
+    poll = [dated(1), dated(2, title="New"), dated(3, link="https://n.example/x", title="New"), forecast(5), dated(6)]
+    keys = [one.key for one in identify(first)]
+    assert doubtful(identify(poll), ledger_of(identify(first))) == sorted(keys[2:])
 
 
 def test_new_entries_that_share_a_link_have_contents_of_their_own() -> None:

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from siftline.contracts import JobType, Priority
 from siftline.fetch.feed.feeds import Feed
-from siftline.fetch.feed.identity import Identified, Known, Verdict, identify, judge
-from siftline.fetch.feed.ledger_store import alike, asked, ledger, wanted
+from siftline.fetch.feed.identity import Identified, Known, Verdict, doubtful, identify, judge
+from siftline.fetch.feed.ledger_store import alike, asked, ledger, wanted, with_words
 from siftline.fetch.kinds import discovery_store
 from siftline.fetch.kinds.feed_locations import NeedsPersonError
 from siftline.fetch.kinds.fetcher import Again, Fetched, Found, SourceFetcher, may_mean_pace
@@ -201,7 +201,9 @@ class FetchSource:
         if source.imported_at is None:
             return []
         with self._database.statement() as connection:
-            return ledger(connection, source.id, poll)
+            known = ledger(connection, source.id, poll)
+            keys = doubtful(poll, known)
+            return with_words(connection, source.id, known, keys) if keys else known
 
     def _tenants(self, job: ClaimedJob, source: Source, most: int) -> Sequence[str]:
         """Return in whose turns the entries of a poll are read: its followers', from whose turn the poll was."""

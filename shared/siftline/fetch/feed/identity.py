@@ -1,19 +1,20 @@
 """Which entries of a poll are new, which are known, and which only look new. Pure: no clock, no I/O.
 
 An entry is known by its guid, else by link and title, and by the date where several share those. A feed that rewrites
-its guids is seen through. A known entry that the feed no longer lists is the one that has its link, title and text to
-the letter ("Episode 12" is not "Episode 13"), or else the only one that has its link, whatever else was rewritten; or,
-without a link of its own, the only one of its words and of its very time, where only numbers in the text differ. Where
-a site changes its addresses and guids at once, an entry is the one of its title and very time or file; undated ones are
-taken for the same only if several moved together, for "Daily links" comes again with the same words. A page has one
-content, so entries of a feed that share a link are told apart in the keys of their contents.
+its guids is seen through, and so is one whose guids are places: what has another title, date and text, and another link
+or else another guid, is another entry. A known entry that the feed no longer lists is the one that has its link, title
+and text to the letter ("Episode 12" is not "Episode 13"), or else the only one that has its link, whatever else was
+rewritten; or, without a link of its own, the only one of its words and of its very time, where only numbers in the text
+differ. Where a site changes its addresses and guids at once, an entry is the one of its title and very time or file;
+undated ones are taken for the same only if several moved together, for "Daily links" comes again with the same words. A
+page has one content, so entries of a feed that share a link are told apart in the keys of their contents.
 """
 
 import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -41,10 +42,11 @@ class Known:
     """The key of its content, gone or not."""
     first_seen_at: datetime
     published_at: datetime | None = None
-    """As its content has it; known only of entries without a link, and of those that are alike."""
+    """As its content has it; known only of entries without a link, of those that are alike, and of the doubtful."""
     title: str | None = None
-    """As its content has it; as ``file_url`` known only of those that are alike (``ledger_store.alike``)."""
+    """As its content has it; known only of those that are alike (``ledger_store.alike``), and of the doubtful."""
     file_url: str | None = None
+    """Known only of those that are alike."""
 
 
 class Identified(NamedTuple):
@@ -129,10 +131,11 @@ def identify(entries: Iterable[Entry]) -> list[Identified]:
     """Give each entry its key; a repetition within the poll is dropped."""
     linked = [(entry, canonical_url(entry.link) if entry.link else None) for entry in entries]
     named = [(_name(entry, link), _apart(entry, link)) for entry, link in linked]
-    sharing = Counter(name for name, _ in set(named))
+    sharing = Counter((name, apart[:count]) for name, apart in set(named) for count in range(len(apart)))
     found: dict[str, Identified] = {}
     for (entry, link), (name, apart) in zip(linked, named, strict=True):
-        key = _digest(*name, apart) if sharing[name] > 1 else _digest(*name)
+        needed = next((count for count in range(len(apart)) if sharing[name, apart[:count]] == 1), len(apart))
+        key = _digest(*name, *apart[:needed])
         if key not in found:
             text = _text(entry)
             found[key] = Identified(entry, key, link, _masked_sha256(entry, text), _exact_sha256(entry, text))
@@ -142,6 +145,7 @@ def identify(entries: Iterable[Entry]) -> list[Identified]:
 def judge(source_id: UUID, poll: Sequence[Identified], ledger: Iterable[Known]) -> Verdict:
     """Compare a poll with the ledger's rows that share a key, a link or a text with it."""
     by_key = {row.entry_key: row for row in ledger}
+    poll = [_under_its_own_key(identified, by_key.get(identified.key)) for identified in poll]
     renamed = _renamed(poll, by_key)
     taken = {row.link for row in by_key.values()}
     verdict = Verdict()
@@ -161,6 +165,23 @@ def judge(source_id: UUID, poll: Sequence[Identified], ledger: Iterable[Known]) 
         if known.content_sha256 != identified.content_sha256:
             verdict.edits.append(Edit(identified, known.content_id, known.url_key))
     return verdict
+
+
+def doubtful(poll: Sequence[Identified], ledger: Sequence[Known]) -> list[str]:
+    """Return the keys of rows that may be another entry than what has their guid or their link now.
+
+    ``judge`` takes them for the same, unless it is told what their titles and dates were.
+    """
+    by_key = {row.entry_key: row for row in ledger}
+    by_link = {row.link: row for row in ledger}
+    found = set()
+    for one in poll:
+        row = by_key.get(one.key) or (by_link.get(one.link) if one.link else None)
+        if row is None or row.content_sha256 == one.content_sha256 or one.entry.published_at is None:
+            continue
+        if (row.entry_key, row.link) != (one.key, one.link):
+            found.add(row.entry_key)
+    return sorted(found)
 
 
 def content_sha256(entry: Entry) -> bytes:
@@ -198,6 +219,23 @@ def _exact_sha256(entry: Entry, text: str) -> bytes:
     return _sha256(entry.title, text, dated)
 
 
+def _under_its_own_key(one: Identified, row: Known | None) -> Identified:
+    """Return an entry under another key where its guid is that of another one: a place in the feed, and no name."""
+    if row is None or row.link is None or one.link in {None, row.link} or not _is_another(row, one):
+        return one
+    return one._replace(key=_digest(one.key, one.link or ""))
+
+
+def _is_another(row: Known, one: Identified) -> bool:
+    """Return whether title, date and text all differ, as far as they are known."""
+    title, date = one.entry.title, one.entry.published_at
+    if not (row.title and title and row.published_at and date) or row.title == title or row.published_at == date:
+        return False
+    if row.content_sha256 == one.content_sha256:
+        return False  # the title is that of another site's page, and the feed's own has not changed
+    return _masked_sha256(replace(one.entry, title=row.title), _text(one.entry)) != row.content_sha256
+
+
 def _renamed(poll: Sequence[Identified], by_key: Mapping[str, Known]) -> dict[str, Known]:
     """Return the rows that the feed no longer lists under their keys, each by the key of the entry that it became."""
     listed = {identified.key for identified in poll}
@@ -216,7 +254,9 @@ def _renamed(poll: Sequence[Identified], by_key: Mapping[str, Known]) -> dict[st
     alone = {row.link: row for row in unlisted if in_ledger[row.link] == 1 and row.link and not is_home(row.link)}
     for identified in fresh:
         if identified.key not in found and identified.link in alone and in_poll[identified.link] == 1:
-            found[identified.key] = alone[identified.link]
+            row = alone[identified.link]
+            if not _is_another(row, identified):
+                found[identified.key] = row
     found |= dict(_recounted([one for one in fresh if one.key not in found], unlisted, found))
     taken = {row.entry_key for row in found.values()}
     left = [row for row in unlisted if row.entry_key not in taken and (row.link is None or row.link not in in_poll)]
@@ -308,11 +348,13 @@ def _name(entry: Entry, link: str | None) -> tuple[str, ...]:
     return "link", link or "", entry.title
 
 
-def _apart(entry: Entry, link: str | None) -> str:
-    """Return what tells an entry apart from others of its name: for one guid the link, else the date, else the text."""
-    if entry.guid:
-        return link or ""
-    return entry.published_at.isoformat() if entry.published_at else entry.html
+def _apart(entry: Entry, link: str | None) -> tuple[str, ...]:
+    """Return what tells an entry apart from others of its name, of which as much counts as is needed.
+
+    For one guid it is the link, then the date, then the title; else the date, or the text.
+    """
+    date = entry.published_at.isoformat() if entry.published_at else ""
+    return (link or "", date, entry.title) if entry.guid else (date or entry.html,)
 
 
 def _url_key(source_id: UUID, identified: Identified, taken: set[str | None]) -> str:

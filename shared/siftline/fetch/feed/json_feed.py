@@ -1,7 +1,9 @@
 """JSON Feed 1.0 and 1.1 (jsonfeed.org/version/1.1), read leniently: a wrong member costs that member or that item."""
 
+import contextlib
 import json
 import math
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -15,6 +17,11 @@ from siftline.fetch.feed.finish import GUID_MAX_CHARS, NAMES_MAX_CHARS, TAGS_MAX
 from siftline.text.instants import Dates
 
 _DIGITS_MAX = 1_000
+_NO_JSON = "no item of the feed is whole"
+# A text, so that no comma within one counts, or a comma with nothing behind it.
+_COMMA_AT_END = re.compile(r"""("(?:[^"\\]++|\\.?)*+(?:"|$))|,(?=\s*+[}\]])""", re.DOTALL)
+_MEMBER = re.compile(r"""[\s,]*+("(?:[^"\\]++|\\.)*+")\s*+:\s*+""", re.DOTALL)
+_ITEM = re.compile(r"[\s,]*+(?=[^\s,\]])")
 
 
 def _text(value: object) -> str:
@@ -131,10 +138,47 @@ def _value(body: bytes) -> Any:
         return from_json(body)
     except ValueError:
         lenient = json.JSONDecoder(strict=False, parse_int=_integer)
+    text = body.decode("utf-8", "replace").lstrip()
     try:
-        return lenient.raw_decode(body.decode("utf-8", "replace").lstrip())[0]
+        try:
+            return lenient.raw_decode(text)[0]
+        except ValueError:
+            return _whole_parts(lenient, _COMMA_AT_END.sub(_kept, text))
     except RecursionError as error:
         raise FeedTooComplexError("The feed is nested too deeply.") from error
+
+
+def _kept(match: re.Match[str]) -> str:
+    return match[1] or ""
+
+
+def _whole_parts(decoder: json.JSONDecoder, text: str) -> dict[str, Any]:
+    """Return the members of an object as far as they are whole; an item that is not stands there as ``None``."""
+    found: dict[str, Any] = {}
+    at = 1
+    with contextlib.suppress(ValueError):
+        while match := _MEMBER.match(text, at):
+            name = decoder.raw_decode(match[1])[0]
+            at = match.end()
+            if name == "items" and text[at : at + 1] == "[":
+                found[name], at = _whole_items(decoder, text, at + 1)
+            else:
+                found[name], at = decoder.raw_decode(text, at)
+    items = found.get("items")
+    if not isinstance(items, list) or not any(items):
+        raise ValueError(_NO_JSON)
+    return found
+
+
+def _whole_items(decoder: json.JSONDecoder, text: str, at: int) -> tuple[list[Any], int]:
+    items: list[Any] = []
+    while (match := _ITEM.match(text, at)) is not None:
+        try:
+            item, at = decoder.raw_decode(text, match.end())
+        except ValueError:
+            return [*items, None], len(text)
+        items.append(item)
+    return items, max(at, text.find("]", at) + 1)
 
 
 def _integer(digits: str) -> int | str:
@@ -172,7 +216,7 @@ def _entry(raw: object, inherited: str | None, feed_url: str, dates: Dates) -> E
         description=sanitised.text_of_clean(summary or html, sanitised.DESCRIPTION_MAX_CHARS),
         image_url=next((image for image in images if image), None) or sanitised.first_image(html),
         enclosures=enclosures,
-        tags=tuple(dict.fromkeys(sanitised.line(tag, 100) for tag in item.tags))[:TAGS_MAX],
+        tags=tuple(dict.fromkeys(tag for tag in (sanitised.line(tag, 100) for tag in item.tags) if tag))[:TAGS_MAX],
         duration_s=next((file.duration_s for file in enclosures if file.duration_s), None),
     )
 

@@ -1,6 +1,7 @@
 """The identity ledger of a feed in PostgreSQL: what it has brought, and under which key it lists that now."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
@@ -30,6 +31,13 @@ select entry_key, link, lately.content_sha256, exact_sha256, content_id, lately.
 from lately left join contents on contents.id = content_id
 where exact_sha256 = any(%(hashes)b::bytea[]) or (contents.title = any(%(titles)b::text[])
   and (contents.published_at = any(%(dates)b::timestamptz[]) or contents.media ->> 'url' = any(%(files)b::text[])))
+"""
+
+# As the feed has them: what it calls another site's page is not what that calls itself.
+_WORDS = """
+select entry_key, coalesce(told_title, contents.title), coalesce(told_at, contents.published_at)
+from source_entries join contents on contents.id = content_id
+where source_id = %(source_id)s and entry_key = any(%(keys)b::text[])
 """
 
 # Who came after the last deletion was never given the entry, and did not delete it. A minute's grace, for whoever came
@@ -139,6 +147,18 @@ def ledger(connection: Connection, source_id: UUID, poll: Sequence[Identified]) 
     }
     with connection.cursor(row_factory=class_row(Known)) as cursor:
         return cursor.execute(_LEDGER, values).fetchall()
+
+
+def with_words(connection: Connection, source_id: UUID, known: Sequence[Known], keys: Sequence[str]) -> list[Known]:
+    """Return rows of a ledger, those of these keys with the titles and dates that they have."""
+    found = connection.execute(_WORDS, {"source_id": source_id, "keys": list(keys)})
+    words = {key: (title, published_at) for key, title, published_at in found}
+    return [
+        replace(row, title=words[row.entry_key][0], published_at=words[row.entry_key][1])
+        if row.entry_key in words
+        else row
+        for row in known
+    ]
 
 
 def alike(connection: Connection, source_id: UUID, entries: Sequence[Identified]) -> list[Known]:

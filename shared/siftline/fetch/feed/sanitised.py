@@ -63,6 +63,8 @@ _PLAIN_URL = re.compile(
 _PLAIN_URL_MAX_CHARS = 2_000
 # Addresses within a site that need nothing but the site put before them: no dot segments, nothing to be dropped.
 _ROOTED = re.compile(r"(?:/(?!\.)[A-Za-z0-9._~!$&'()*+,=:@%-]+)+/?(?:\?[A-Za-z0-9._~/!$&'()*+,=:@?%-]+)?")
+_BARE_HOST = re.compile(r"(?:[\w-]++\.)++[^\W\d_]{2,24}(?::[0-9]{1,5})?(?=[/?#]|$)")
+_WWW = re.compile(r"www\.[\w-]+\.", re.IGNORECASE)
 _BASES_KEPT = 128
 
 # Every element that HTML has or had: plain text that closes one of these is not plain.
@@ -226,10 +228,25 @@ def absolute(address: object, base_url: str | None = None) -> str | None:
         return address
     if not address.strip():
         return None
+    given, base = address.strip(), base_url or ""
     try:
-        return validate_url(resolved(base_url or "", address.strip()))
+        return validate_url(with_scheme(given, base) or resolved(base, given))
     except (ValueError, PermanentError):
         return None
+
+
+def with_scheme(address: str, base_url: str) -> str:
+    """Return an address that begins with a bare host as one of the web; empty for others.
+
+    Its first label is ``www``, or it is the host of the base: anything else is a file, as far as one can tell.
+    """
+    match = _BARE_HOST.match(address)
+    if match is None:
+        return ""
+    scheme, _, own = _site(base_url).partition("://")
+    if match[0].lower() == own.lower():
+        return f"{scheme}://{address}"
+    return f"https://{address}" if _WWW.match(address) else ""
 
 
 def resolved(base_url: str, address: str) -> str:

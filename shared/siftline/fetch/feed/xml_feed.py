@@ -9,6 +9,7 @@ from typing import Any
 
 from lxml import etree
 
+from siftline.fetch.feed import sanitised
 from siftline.fetch.feed.draft import HTML, PLAIN, XHTML, EntryDraft, FeedDraft, Link, Tag, Text, names_page
 from siftline.fetch.feed.xml_elements import (
     XML,
@@ -25,7 +26,7 @@ from siftline.fetch.feed.xml_elements import (
     value_of,
 )
 from siftline.fetch.feed.xml_tree import Element
-from siftline.text.instants import usual
+from siftline.text.instants import UNREADABLE, claimed, usual
 
 _RDF_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _ROOTS = frozenset({"rss", "rdf:rdf", "feed"})
@@ -99,7 +100,9 @@ class _Reader:
             rel = attributes.get("rel", "alternate")
             media_type = attributes.get("type", "application/atom+xml" if rel == "self" else HTML)
             href = href_of(attributes)
+        written = element.text or "" if href is None else href
         href = address_of(element, self.base).replace("&amp;", "&") if href is None else joined(self.base, href)
+        href = sanitised.with_scheme(written.strip(), self.base) or href
         self.links.append(Link(href, rel, media_type, attributes))
 
     def author(self, element: Element) -> None:
@@ -115,6 +118,8 @@ class _EntryReader(_Reader):
         super().__init__(root, has_bases=has_bases)
         self.draft = EntryDraft()
         self._has_title = self._has_summary = self._has_content = False
+        self.nested: list[tuple[Element, str]] = []
+        """The entries that stand within it, each with its base."""
         self._tags: list[list[str | None]] = []
         self._tagged: set[tuple[str | None, ...]] = set()
 
@@ -123,7 +128,7 @@ class _EntryReader(_Reader):
         draft = self.draft = EntryDraft()
         self.base, self.links, self.authors = base, draft.links, draft.authors
         self._has_title = self._has_summary = self._has_content = False
-        self._tags, self._tagged = [], set()
+        self._tags, self._tagged, self.nested = [], set(), []
         if element.keys():
             draft.guid = element.get(_RDF_ABOUT) or ""
             attributes = attributes_of(element)
@@ -140,6 +145,11 @@ class _EntryReader(_Reader):
         if not self._has_title:
             self.draft.title = self.text(element, PLAIN)
             self._has_title = bool(self.draft.title.value)
+
+    def within(self, element: Element) -> None:
+        """Leave an entry within this one for afterwards; what has no parts is none."""
+        if len(element):
+            self.nested.append((element, self.base))
 
     def media_title(self, element: Element) -> None:
         """Read the title of a file: it stands for an entry without one."""
@@ -178,7 +188,7 @@ class _EntryReader(_Reader):
 
     def guid(self, element: Element) -> None:
         """Read a GUID or an id; unless it says otherwise it is an address, too."""
-        if attributes_of(element).get("ispermalink", "true") != "true":
+        if attributes_of(element).get("ispermalink", "true").strip().lower() != "true":
             self.draft.guid = text_of(element)
             return
         # A name is made absolute as well, so that it stays the GUID that it has always been.
@@ -187,15 +197,15 @@ class _EntryReader(_Reader):
 
     def published(self, element: Element) -> None:
         """Read when the entry was published."""
-        self.draft.published_at = _moment(element)
+        self.draft.published_at = _later(self.draft.published_at, element)
 
     def updated(self, element: Element) -> None:
         """Read when the entry was changed."""
-        self.draft.updated_at = _moment(element)
+        self.draft.updated_at = _later(self.draft.updated_at, element)
 
     def created(self, element: Element) -> None:
         """Read when the entry was made."""
-        self.draft.created_at = _moment(element)
+        self.draft.created_at = _later(self.draft.created_at, element)
 
     def enclosure(self, element: Element) -> None:
         """Read a file that the entry brings along."""
@@ -277,6 +287,7 @@ class _EntryReader(_Reader):
         self.draft.original_link = value_of(element)
 
     handlers: Mapping[str, _Handler] = {
+        **dict.fromkeys(_ENTRIES, within),
         **dict.fromkeys(("published", "issued", "pubdate", "dcterms:issued"), published),
         **dict.fromkeys(("updated", "modified", "lastbuilddate", "dc:date", "dcterms:modified"), updated),
         **dict.fromkeys(("created", "dcterms:created"), created),
@@ -330,12 +341,14 @@ class _FeedReader(_Reader):
         draft.image = next(filter(None, self._pictures.values()), "")
         return draft
 
-    def entry(self, element: Element) -> None:
-        """Read an entry, or count it where there are enough."""
-        if len(self.draft.entries) < self._max_entries:
-            self.draft.entries.append(self._entry.entry(element, self.base))
-        else:
+    def entry(self, element: Element, base: str = "") -> None:
+        """Read an entry and those within it, or count it where there are enough."""
+        if len(self.draft.entries) >= self._max_entries:
             self.draft.skipped += 1
+            return
+        self.draft.entries.append(self._entry.entry(element, base or self.base))
+        for nested, its_base in self._entry.nested:
+            self.entry(nested, its_base)
 
     def other(self, element: Element) -> None:
         """Read the entries in what is no part of a feed: what was left open before them."""
@@ -414,7 +427,13 @@ class _FeedReader(_Reader):
     }
 
 
-def _moment(element: Element) -> datetime | str:
-    """Return the instant that an element names in the usual form, else its text."""
+def _later(known: datetime | str, element: Element) -> datetime | str:
+    """Return the instant that an element names in the usual form, else its text; what is no date replaces none."""
     text = text_of(element)
-    return usual(text) or text
+    if (moment := usual(text)) is not None:
+        return moment
+    return known if known and (not text or (_is_no_date(text) and not _is_no_date(known))) else text
+
+
+def _is_no_date(moment: datetime | str) -> bool:
+    return isinstance(moment, str) and claimed(moment).undated_code == UNREADABLE

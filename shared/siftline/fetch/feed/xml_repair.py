@@ -30,6 +30,8 @@ _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _DOCTYPE = re.compile(r"<!DOCTYPE(?:[^\[<>\"']++|\"[^\"]*+\"|'[^']*+')*+(?:\[(.*?)\]\s*+)?>", re.IGNORECASE | re.DOTALL)
 _ENTITY = re.compile(r"""<!ENTITY\s+(?:%\s+)?([\w.:-]+)\s+(?:"([^"]*)"|'([^']*)'|\w+)""")
 _ENTRY_TAG = re.compile(r"<(/?)(?:(?:rss|atom):)?(?:item|entry)[\s>]", re.IGNORECASE)
+_SECTIONS_WITHIN_MAX = 8
+_SECTION_MARK = re.compile(r"<!\[CDATA\[|\]\]>")
 _OWN_NAMES = {"amp": "&amp;", "lt": "&lt;", "gt": "&gt;", "quot": "&quot;", "apos": "&apos;"}
 
 _ENTRIES = frozenset({"item", "entry", "rss:item", "atom:item", "rss:entry", "atom:entry"})
@@ -133,6 +135,12 @@ class _Repair:
         begin = start + len("<![CDATA[")
         end = self._end_of("]]>", start)
         section = self._text[begin : end - len("]]>")] if end else ""
+        for _ in range(_SECTIONS_WITHIN_MAX):
+            further = self._end_without_beginning(end) if "<![CDATA[" in section else 0
+            if not further:
+                break
+            section = section.replace("<![CDATA[", "", 1) + self._text[end : further - len("]]>")]
+            end = further
         tags = _ENTRY_TAG.findall(section)
         if not end or (tags and tags[0] == "/" and "" in tags):
             return (
@@ -140,6 +148,11 @@ class _Repair:
             )
         self._pieces.append(_escaped(section))
         return end
+
+    def _end_without_beginning(self, start: int) -> int:
+        """Return where a section ends that does not begin behind ``start``; 0 where the next one there does."""
+        match = _SECTION_MARK.search(self._text, start)
+        return match.end() if match and match[0] == "]]>" else 0
 
     def _start(self, name: str, rest: str) -> None:
         lower = name.lower()
