@@ -12,7 +12,7 @@ from siftline.api.account import tokens_store
 from siftline.api.account.lineage_store import hold_parent, revoke_line
 from siftline.api.account.tokens import issue
 from siftline.api.http.auth import CurrentCaller, lacking, unauthorized
-from siftline.api.http.callers import Scope
+from siftline.api.http.callers import Scope, known_scopes
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, Time, decode, page
 from siftline.api.http.problems import Fault, conflict, faulty, not_found
 from siftline.api.http.routing import BODY_PROBLEMS, LOCATION, NO_CONTENT, answer, new_router, responses
@@ -140,4 +140,13 @@ class TokenRoutes:
 
 
 def _view(row: tokens_store.TokenRow) -> Token:
-    return Token.model_validate(row, from_attributes=True)
+    known = known_scopes(row.scopes)
+    scopes = [Scope(name) for name in row.scopes if name in known]
+    return Token(
+        id=row.id,
+        name=row.name,
+        scopes=scopes,
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        revoked_at=row.revoked_at,
+    )

@@ -1,16 +1,27 @@
 """Rows of items as the API shows them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from siftline.api.entities.held_entities_store import NamedRow
 from siftline.api.http.shapes import Cause, Waiting
 from siftline.api.items.details_store import DerivationRow, DuplicateRow, RecordingRow, VectorRow
-from siftline.api.items.item_models import Derivation, Duplicate, Item, ItemDetail, Named, Recording, Transcript, Vector
+from siftline.api.items.item_models import (
+    Derivation,
+    Duplicate,
+    Item,
+    ItemDetail,
+    Named,
+    Recording,
+    Transcript,
+    TranscriptState,
+    Vector,
+)
 from siftline.api.items.items_store import Freshness, ItemRow
 from siftline.api.items.scores import reasons_of
 from siftline.jobs.credits_store import NO_CREDIT, NO_CREDIT_DETAIL
+from siftline.kit.stored import readable
 
 _NOTICES = {
     "insufficient_content": "The page has too little meaningful text to summarise or classify. Any topic shown comes"
@@ -104,18 +115,20 @@ def _wait(waiting: Waiting | None) -> dict[str, object]:
     return {"waiting_until": waiting and waiting.until, "waiting_reason": waiting and waiting.reason}
 
 
-def _recording(row: RecordingRow) -> Recording:
-    media = row.media
+def _recording(row: RecordingRow) -> Recording | None:
+    if not isinstance(row.media, Mapping):
+        return None
+    told = row.media.get
     transcript = Transcript(
-        state=media.get("transcript_state"),
-        source=media.get("transcript_source"),
-        language=media.get("transcript_language"),
+        state=readable(TranscriptState, told("transcript_state")),
+        source=readable(str, told("transcript_source")),
+        language=readable(str, told("transcript_language")),
         next_try_at=row.next_try_at,
     )
     return Recording(
-        url=media.get("url"),
-        media_type=media.get("media_type"),
-        duration_s=media.get("duration_s"),
+        url=readable(str, told("url")),
+        media_type=readable(str, told("media_type")),
+        duration_s=readable(float, told("duration_s")),
         transcript=transcript,
     )
 

@@ -29,6 +29,7 @@ from siftline.api.sources.following import Followed, Following
 from siftline.api.sources.following_store import Wish
 from siftline.api.sources.source_addresses import address_of
 from siftline.api.sources.source_models import (
+    Candidate,
     ChangeSource,
     Choose,
     Health,
@@ -41,6 +42,7 @@ from siftline.api.sources.sources_store import SourceRow
 from siftline.contracts import JobType, Priority
 from siftline.jobs import jobs_store as jobs
 from siftline.kit.db import Connection, Database
+from siftline.kit.stored import all_readable
 from siftline.net.http_typed import typed_origin
 
 # How much of what a source has brought before a new subscriber gets at once.
@@ -296,6 +298,8 @@ def source_of(row: SourceRow, poll: LiveJobRow | None) -> Source:
     """
     waiting = waiting_of(poll)
     shown = asdict(row) | {
+        "candidates": all_readable(Candidate, row.candidates),
+        "topics": all_readable(str, row.topics),
         "last_error": error_of(row.last_error_code, row.last_error_detail),
         "waiting_until": waiting.until if waiting else None,
         "waiting_reason": waiting.reason if waiting else None,
