@@ -42,6 +42,33 @@ def row(world: World, briefing: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.parametrize(
+    "delivery",
+    [
+        {"channel": "webhook", "destination": "https://hooks.example/all"},
+        {"channel": "email", "destination": "ada@post.example"},
+    ],
+)
+def test_who_may_not_read_has_nothing_delivered(world: World, delivery: dict[str, str]) -> None:
+    """What is delivered tells all that the account holds."""
+    user = world.user()
+    writer = world.client(user.user_id, "write")
+    quiet = made(writer, delivery={"channel": "none"})
+    refused = [
+        writer.post("/v1/briefings", {**MORNING, "delivery": delivery}),
+        writer.patch(f"/v1/briefings/{quiet['id']}", {"delivery": delivery}),
+    ]
+    told = writer.post("/v1/feed-tokens", {"name": "reader"})
+    for answer in refused:
+        assert (answer.status, answer.code) == (told.status, told.code) == (403, "insufficient_scope")
+        assert answer.headers["www-authenticate"] == told.headers["www-authenticate"]
+    assert world.sql("select channel from briefings") == [("none",)]
+    loud = made(user, delivery=delivery)
+    for changes in ({"name": "Evening"}, {"delivery": {"channel": "none"}}):
+        assert writer.patch(f"/v1/briefings/{loud['id']}", changes).status == 200
+    assert user.patch(f"/v1/briefings/{quiet['id']}", {"delivery": delivery}).status == 200
+
+
 def test_a_briefing_is_made_shown_listed_changed_and_deleted(world):
     user = world.user()
     briefing = made(user, time_zone="Europe/Berlin", interests="tides")

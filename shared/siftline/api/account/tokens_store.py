@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
+from typing import Annotated
 from uuid import UUID
 
 from psycopg.rows import class_row
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from siftline.api.http import callers_store
 from siftline.api.http.callers import Scope
 from siftline.api.http.paging import Cursor
 from siftline.kit.db import Connection
+from siftline.kit.stored import all_readable
 
 
 class Token(BaseModel):
@@ -18,7 +21,7 @@ class Token(BaseModel):
 
     id: UUID
     name: str = Field(examples=["laptop"])
-    scopes: list[Scope]
+    scopes: Annotated[list[Scope], BeforeValidator(partial(all_readable, Scope))]
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None

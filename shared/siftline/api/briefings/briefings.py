@@ -19,12 +19,13 @@ from siftline.api.briefings.briefing_models import (
     MadeBriefing,
     MailDelivery,
     NewBriefing,
+    NoDelivery,
     ShownDelivery,
     Stopped,
     WebhookDelivery,
 )
-from siftline.api.http.auth import CurrentCaller
-from siftline.api.http.callers import Caller
+from siftline.api.http.auth import CurrentCaller, lacking
+from siftline.api.http.callers import Caller, Scope
 from siftline.api.http.destinations import check_webhook
 from siftline.api.http.hand_out import HandOut
 from siftline.api.http.problems import Fault, conflict, faulty, not_found
@@ -67,6 +68,7 @@ class BriefingRoutes(Resource):
     )
     def make(self, body: NewBriefing, caller: CurrentCaller) -> Response[MadeBriefing]:
         """Make a briefing; its first edition is the next one due."""
+        _check_scope(body.delivery, caller)
         delivery = self._checked(body.delivery, "#/delivery/destination")
         _check_zone(body.time_zone)
         _check_weekday(body, body.frequency)
@@ -124,6 +126,7 @@ class BriefingRoutes(Resource):
         if "time_zone" in changes:
             _check_zone(changes["time_zone"])
         if "delivery" in body.model_fields_set:
+            _check_scope(body.delivery, caller)
             changes |= self._checked(body.delivery, "#/delivery/destination")
         with self._database.transaction() as connection:
             before = self._find(connection, caller, briefing_id)
@@ -194,6 +197,12 @@ class BriefingRoutes(Resource):
         if row is None:
             raise not_found("briefing")
         return _shown(row)
+
+
+def _check_scope(delivery: Delivery, caller: Caller) -> None:
+    """Refuse a token that may not read: what is delivered tells all that the account holds."""
+    if not isinstance(delivery, NoDelivery) and Scope.READ not in caller.scopes:
+        raise lacking(Scope.READ)
 
 
 def _check_zone(name: str | None) -> None:

@@ -3,7 +3,7 @@
 A source's live job too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,9 +18,10 @@ from siftline.kit.db import Connection
 
 @dataclass(frozen=True, slots=True)
 class RecordingRow:
-    """A content's video or audio and its transcript; ``media`` is as ``infra/migrations/0001_schema.sql`` says."""
+    """A content's video or audio and its transcript."""
 
-    media: Mapping[str, Any]
+    media: Any
+    """To be as ``infra/migrations/0001_schema.sql`` says."""
     next_try_at: datetime | None
 
 

@@ -1,5 +1,6 @@
 """The items resource: listing, showing, changing and removing what one holds."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -25,7 +26,7 @@ from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, Resource, route
 from siftline.api.http.shapes import Waiting
 from siftline.api.items import details_store, items_store, listing_store
 from siftline.api.items.details_store import RecordingRow
-from siftline.api.items.item_models import ChangeItem, ItemDetail, Items, Recording, Status, Transcript
+from siftline.api.items.item_models import ChangeItem, ItemDetail, Items, Recording, Status, Transcript, TranscriptState
 from siftline.api.items.items_store import ItemRow
 from siftline.api.items.listing_store import UNRANKED, Listed
 from siftline.api.items.scores import Scores, reasons_of
@@ -33,6 +34,7 @@ from siftline.api.items.waits import waiting_of
 from siftline.contracts import JobType
 from siftline.jobs import jobs_store as jobs
 from siftline.kit.db import Connection, Database
+from siftline.kit.stored import readable
 
 _READ_BY = (JobType.INGEST_CONTENT, JobType.ANALYZE_CONTENT, JobType.TRANSCRIBE_CONTENT)
 
@@ -182,17 +184,19 @@ def _wait(waiting: Waiting | None) -> dict[str, Any]:
     return {"waiting_until": waiting and waiting.until, "waiting_reason": waiting and waiting.reason}
 
 
-def _recording(row: RecordingRow) -> Recording:
-    media = row.media
+def _recording(row: RecordingRow) -> Recording | None:
+    if not isinstance(row.media, Mapping):
+        return None
+    told = row.media.get
     transcript = Transcript(
-        state=media.get("transcript_state"),
-        source=media.get("transcript_source"),
-        language=media.get("transcript_language"),
+        state=readable(TranscriptState, told("transcript_state")),
+        source=readable(str, told("transcript_source")),
+        language=readable(str, told("transcript_language")),
         next_try_at=row.next_try_at,
     )
     return Recording(
-        url=media.get("url"),
-        media_type=media.get("media_type"),
-        duration_s=media.get("duration_s"),
+        url=readable(str, told("url")),
+        media_type=readable(str, told("media_type")),
+        duration_s=readable(float, told("duration_s")),
         transcript=transcript,
     )

@@ -7,21 +7,26 @@ where that changes too, goes before (``siftline.jobs.jobs_store.take``).
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
+from pydantic import BeforeValidator
 
 from siftline.api.http.paging import Cursor
 from siftline.api.http.shapes import Cause
-from siftline.api.sources.source_models import Source
+from siftline.api.sources.source_models import Candidate, Source
 from siftline.kit.db import Connection
+from siftline.kit.stored import all_readable
 
 
 class SourceRow(Source):
     """A source as one subscriber sees it, but for what its error and its live job say in words (``sources``)."""
 
+    candidates: Annotated[list[Candidate], BeforeValidator(partial(all_readable, Candidate))]
+    topics: Annotated[list[str], BeforeValidator(partial(all_readable, str))]
     subscription_id: UUID
     last_error_code: str | None
     last_error_detail: str | None

@@ -23,6 +23,7 @@ from siftline.contracts import JobType, Priority
 from siftline.jobs import jobs_store as jobs
 from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Connection, Database
+from siftline.kit.stored import all_readable
 from siftline.models import embedding_store
 
 
@@ -156,7 +157,7 @@ class TopicRoutes(Resource):
         found = topics_store.find_set(connection, user_id)
         return TopicsView(
             default=[] if profile is None else [DefaultTopic.model_validate(topic) for topic in profile.topics],
-            own=[] if found is None else [OwnTopic.model_validate(topic) for topic in found.topics],
+            own=[] if found is None else all_readable(OwnTopic, found.topics),
             updated_at=found and found.updated_at,
             pending=topics_store.pending(connection, user_id),
             notice=_not_compared(connection) if found is not None else None,
@@ -167,7 +168,7 @@ def _source_view(connection: Connection, user_id: UUID, source_id: UUID) -> Sour
     found = topics_store.find_set(connection, user_id, source_id)
     if found is None:
         return SourceTopicsView(only=None, topics=[], unknown=[], notice=None, updated_at=None)
-    topics = [OwnTopic.model_validate(topic) for topic in found.topics]
+    topics = all_readable(OwnTopic, found.topics)
     profile = reading_profile_store.told(connection)
     unknown: list[str] = []
     if profile is not None:

@@ -27,7 +27,8 @@ select topics, only_topics, updated_at from topic_sets
 where user_id = %(user_id)s and source_id is not distinct from %(source_id)s::uuid
 """
 _OWN_IDS = """
-select topic ->> 'id' from topic_sets cross join lateral jsonb_array_elements(topics) as topic
+select topic ->> 'id' from topic_sets cross join lateral jsonb_path_query(topics, '$[*] ? (@.id.type() == "string")')
+  as topic
 where user_id = %(user_id)s and source_id is null
 """
 _PUT = """
@@ -55,7 +56,7 @@ end::int
 _KEPT_TO = """
 select source_id, topic from topic_sets cross join lateral unnest(only_topics) as topic
 where user_id = %(user_id)s and source_id is not null
-  and not exists (select from jsonb_array_elements(topics) as own where own ->> 'id' = topic)
+  and not exists (select from jsonb_path_query(topics, '$[*]') as own where own ->> 'id' = topic)
 order by source_id, topic
 """
 

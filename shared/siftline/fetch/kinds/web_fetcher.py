@@ -8,6 +8,7 @@ from siftline.fetch.kinds.fetcher import Fetched, unmodified
 from siftline.fetch.kinds.page_reader import PageReader
 from siftline.fetch.poll.health_store import Source
 from siftline.kit.clock import Clock
+from siftline.kit.stored import readable
 from siftline.net.http_model import Http, Requester
 
 _ACCEPT = "text/html, application/xhtml+xml;q=0.9, */*;q=0.1"
@@ -39,7 +40,7 @@ class WebFetcher:
             response.body,
             url=response.url,
             content_type=response.headers.get("content-type", ""),
-            selector=source.options.get("selector"),
+            selector=readable(str, source.options.get("selector")),
         )
         lines = (f"{entry.link}\t{entry.title}\n" for entry in feed.entries)
         body_sha256 = hashlib.sha256("".join(lines).encode()).digest()

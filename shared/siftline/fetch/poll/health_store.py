@@ -99,8 +99,10 @@ class Polled:
 
 _LOAD = """
 select id, kind, url, title, site_url, etag, last_modified, body_sha256, health, first_import, imported_at,
-  last_full_at, options, feed_url, adopted_url, resolved_url, resolved_since, resolved_polls, refresh_minutes,
-  wished_minutes, refresh_min_minutes, refresh_max_minutes, rhythm, typed_origin,
+  last_full_at, case when jsonb_typeof(options) = 'object' then options else '{}' end as options,
+  feed_url, adopted_url, resolved_url, resolved_since, resolved_polls, refresh_minutes,
+  wished_minutes, refresh_min_minutes, refresh_max_minutes,
+  case when jsonb_typeof(rhythm) = 'object' then rhythm else '{}' end as rhythm, typed_origin,
   exists (select from page_asks where page_asks.source_id = sources.id) as asks_pages
 from sources where id = %(source_id)s
 """

@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any, Self
 
 from siftline.fetch.feed.feeds import Entry, Feed
+from siftline.kit.stored import all_readable, readable
 from siftline.text.instants import claimed
 
 # So many of the newest entries tell a rhythm, and at least so many.
@@ -45,13 +46,13 @@ class Rhythm:
 
     @classmethod
     def loaded(cls, stored: Mapping[str, Any]) -> Self:
-        """Return what ``stored`` made."""
+        """Return what ``stored`` made, without what cannot have been made by it."""
         return cls(
-            gap_minutes=stored.get("gap_minutes"),
-            newest_at=claimed(stored.get("newest_at")).at,
-            ttl_minutes=stored.get("ttl_minutes"),
-            skip_hours=tuple(stored.get("skip_hours", ())),
-            skip_days=tuple(stored.get("skip_days", ())),
+            gap_minutes=readable(int, stored.get("gap_minutes")),
+            newest_at=claimed(readable(str, stored.get("newest_at"))).at,
+            ttl_minutes=readable(int, stored.get("ttl_minutes")),
+            skip_hours=tuple(all_readable(int, stored.get("skip_hours"))),
+            skip_days=tuple(all_readable(int, stored.get("skip_days"))),
         )
 
     def stored(self) -> dict[str, Any]:
