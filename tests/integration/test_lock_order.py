@@ -361,6 +361,7 @@ UNORDERED = {
     "cluster.story_store._RECOUNT": "under the lock of the user's stories",
     "cluster.story_store._DROP_EMPTY": "under the lock of the user's stories",
     "fetch.poll.poll_store._EDIT_CONTENTS": "_HOLD_CONTENTS holds them, by their keys",
+    "fetch.poll.poll_store._FILL_CONTENTS": "add_contents holds them, by their keys",
     "jobs.counts_store._FOLD": "under a lock of its own",
     "models.embedding_store._ABANDON": "one version is being built at most",
     "models.embedding_store._SEAL": "one version is active",
