@@ -15,6 +15,8 @@ from typing import Any, Self, TypeVar
 
 import boto3
 
+from infra.local.postgres import free_port
+from infra.local.state import SAMPLES_PORT
 from siftline.settings.functions import process_environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,6 +49,9 @@ class RunningMachine:
         """Start and wait until it says where it answers."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o755)
+        if self._samples and not (self.folder / SAMPLES_PORT).exists():
+            # Another run on this machine may take the usual one before this machine starts again.
+            (self.folder / SAMPLES_PORT).write_text(str(free_port()), encoding="ascii")
         with (self.folder / "run.log").open("ab") as log:
             self._said_before = log.tell()
             self._process = subprocess.Popen(

@@ -1,22 +1,28 @@
 """What feedparser says of a feed our reader says, in whatever alphabet it comes and whatever stands in it."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from feedparser.sanitizer import _HTMLSanitizer
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from siftline.fetch.feed.feed_parser import parse
 from siftline.fetch.feed.feeds import FeedTooComplexError
 from siftline.fetch.feed.sanitised import looks_like_html, sanitised, text_of
+from siftline.text.instants import claimed
 from tests import feed_samples as samples
 from tests.feed_judge import judged
 
 SHARED = Path(__file__).parents[2] / "shared"
 URL = "https://site.example/blog/feed.xml"
+_DATE_OF = {
+    **dict.fromkeys(("pubDate", "published", "issued"), "published"),
+    **dict.fromkeys(("created", "dcterms:created"), "created"),
+}
 
 
 def _element(names: tuple[str, ...], values: tuple[str, ...]) -> st.SearchStrategy[str]:
@@ -58,9 +64,21 @@ def feeds(draw: st.DrawFn) -> str:
     return f"{head}<channel rdf:about='x'>{before}</channel>{inner}</rdf:RDF>"
 
 
+def _loses_a_date(text: str) -> bool:
+    """Return whether feedparser lets a date that is none take the place of a good one, which we keep."""
+    for entry in re.split("<(?:item|entry)", text):
+        dates: dict[str, list[str]] = {}
+        for name, value in re.findall(rf"<({'|'.join(samples.DATED)})>([^<]*)</", entry):
+            dates.setdefault(_DATE_OF.get(name, "updated"), []).append(value)
+        if any(len(values) > 1 and any(claimed(value).at is None for value in values) for values in dates.values()):
+            return True
+    return False
+
+
 @given(feeds())
 @settings(max_examples=400, deadline=None)
 def test_whatever_a_feed_is_made_of_feedparser_says_the_same(text: str) -> None:
+    assume(not _loses_a_date(text))
     assert parse(text.encode(), url=URL) == judged(text.encode(), url=URL)
 
 

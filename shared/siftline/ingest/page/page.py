@@ -36,7 +36,6 @@ MAX_BYTES = 10_000_000
 
 _PDF = frozenset({"application/pdf", "application/x-pdf"})
 _MAYBE_HTML = frozenset({"", "application/xml", "text/xml", "application/octet-stream"}) | _PDF
-_BINARY = "The address returned binary data, which cannot be read as text."
 _PLAYED = frozenset({"video", "audio"})
 # Possessive and atomic: a page of broken comments must not make it try every way to read them.
 _BEFORE = r"\s*+(?>(?><\?xml[^>]*+>|<!--.*?-->)\s*+)*+"
@@ -69,18 +68,18 @@ def read_page(body: bytes, content_type: str, url: str) -> Page:
     media_type = content_type.split(";", maxsplit=1)[0].strip().lower()
     pdf = is_pdf(body)
     if media_type and media_type not in MEDIA_TYPES and not pdf:
-        raise UnsupportedContentTypeError(f"The address returned {media_type[:100]}, which cannot be read as text.")
+        raise _unreadable(media_type[:100])
     if len(body) > MAX_BYTES:
         raise PageTooLargeError("The page is too large to read.")
     if pdf:
         return read_pdf(body, url)
-    text = _decoded(body, content_type)
+    text = _decoded(body, content_type, called=_JSON if media_type == _JSON else "binary data")
     if media_type == "text/plain":
         return _plain_page(text, url)
     if _LOOKS_FEED.match(text[:4_096]) or (media_type == _JSON and _JSON_FEED.search(text)):
         raise UnsupportedContentTypeError(A_FEED)
     if media_type == _JSON:
-        raise UnsupportedContentTypeError("The address returned application/json, which cannot be read as text.")
+        raise _unreadable(_JSON)
     if media_type in _MAYBE_HTML and not _LOOKS_HTML.match(text[:4_096]):
         if not text.strip():
             raise EmptyContentError("The page is empty.")
@@ -101,12 +100,14 @@ def read_entry(entry_html: str | None) -> EntryText:
     return EntryText(text, count_words(text))
 
 
-def _decoded(body: bytes, content_type: str) -> str:
-    if looks_binary(body):
-        raise UnsupportedContentTypeError(_BINARY)
-    text = decode(body, content_type)
+def _unreadable(what: str) -> UnsupportedContentTypeError:
+    return UnsupportedContentTypeError(f"The address returned {what}, which cannot be read as text.")
+
+
+def _decoded(body: bytes, content_type: str, *, called: str) -> str:
+    text = "\0" if looks_binary(body) else decode(body, content_type)
     if text.count("\0") > _ZEROS_MAX_RATIO * len(text):
-        raise UnsupportedContentTypeError(_BINARY)
+        raise _unreadable(called)
     return text
 
 
