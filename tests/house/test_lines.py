@@ -99,12 +99,12 @@ WRITTEN = {
         "_mailbox": "the gate's, around an address",
     },
     "shared/siftline/fetch/poll/answers.py": {
-        "etag": "a server's, looked at where it is sent (net/http_headers.py)",
+        "etag": "a server's, looked at where it is sent (net/http_model.py)",
         "last_modified": "as the one before",
     },
     "shared/siftline/brief/webhook.py": {"timestamp": "a number"},
     "shared/siftline/api/http/document.py": {"policy": "digests of ours"},
-    "shared/siftline/net/http_cookies.py": {"line": "a server's, read and not sent"},
+    "shared/siftline/net/http.py": {"line": "a server's, read and not sent"},
 }
 
 

@@ -13,21 +13,22 @@ from urllib.parse import urlsplit
 import pytest
 
 from siftline.kit.errors import PermanentError, TransientError
-from siftline.net.http import HttpClient, HttpLimits
-from siftline.net.http_errors import (
+from siftline.net.http import HttpClient
+from siftline.net.http_model import (
     AddressRefusedError,
     ConnectionFailedError,
     DnsFailedError,
+    HttpLimits,
     InvalidHeaderError,
     InvalidResponseError,
     RedirectRefusedError,
+    Requester,
     StatusRefusedError,
     StatusTransientError,
     TimedOutError,
     TooLargeError,
     UnsupportedMediaTypeError,
 )
-from siftline.net.http_model import Requester
 from siftline.net.ip_addresses import Address
 from siftline.net.pacing import HostBusyError
 from tests.certificates import certificate

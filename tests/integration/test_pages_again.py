@@ -19,7 +19,8 @@ from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
 from siftline.kit.log import logger
-from siftline.net.http import HttpClient, HttpLimits
+from siftline.net.http import HttpClient
+from siftline.net.http_model import HttpLimits
 from siftline.rank.search import Meaning, Search
 from tests.api_client import ApiClient
 from tests.ingesting import Works, ingest_content

@@ -25,8 +25,8 @@ from siftline.kit.db import Connection, Database
 from siftline.kit.errors import NotTriedError, SiftlineError, TransientError
 from siftline.kit.log import logger
 from siftline.net.blocks import BlockedBySiteError
-from siftline.net.hosts import own_url
-from siftline.net.http_errors import StatusRefusedError
+from siftline.net.http_model import StatusRefusedError
+from siftline.net.urls import own_url
 from siftline.text.instants import Claimed, settled
 
 __all__ = ["IngestContent", "SavedItem", "ensure_content", "save_url", "subject_of"]

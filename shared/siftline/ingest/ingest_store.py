@@ -26,7 +26,7 @@ class StoredContent:
     url: str
     url_key: str
     typed_origin: str | None
-    """The origin of this machine that is open to the job at hand (``siftline.net.http_typed``)."""
+    """The origin of this machine that is open to the job at hand (``siftline.net.urls``)."""
     kind: str
     """``note``: an entry without a page of its own; its address is its feed's."""
     entry_html: str | None
@@ -84,11 +84,17 @@ class HeldContent:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedAddress:
-    """A page's address as all may see it, and the origin of this machine that who saves it typed, if one."""
+class PageAddress:
+    """A page's address as somebody gave it, in all forms that saving it takes."""
 
-    url: str
-    typed_origin: str | None = None
+    own: str
+    """As they spell it, in the form in which it can be fetched."""
+    key: str
+    """Under which the page is known."""
+    shared: str
+    """As all may see it."""
+    typed_origin: str | None
+    """Of this machine, if it is one that they typed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +305,7 @@ def exists(connection: Connection, content_id: UUID) -> bool:
 
 
 def hold_contents(
-    connection: Connection, ids: Sequence[UUID], addresses: Mapping[str, SharedAddress]
+    connection: Connection, ids: Sequence[UUID], addresses: Mapping[str, PageAddress]
 ) -> dict[str, HeldContent]:
     """Return the content under each key of ``addresses``, made with an id of ``ids`` when there is none.
 
@@ -310,7 +316,7 @@ def hold_contents(
     values = {
         "ids": list(ids),
         "url_keys": list(addresses),
-        "urls": [address.url for address in addresses.values()],
+        "urls": [address.shared for address in addresses.values()],
         "typed": [address.typed_origin for address in addresses.values()],
     }
     for _ in range(_HOLD_TRIES):

@@ -18,12 +18,10 @@ from siftline.ingest.readings import MEDIA_TYPES, EntryText, Page
 from siftline.kit.errors import PermanentError, SiftlineError
 from siftline.kit.log import logger
 from siftline.net.blocks import PageWithheldError, named_refusal
-from siftline.net.http_errors import StatusRefusedError, StatusTransientError, UnsupportedMediaTypeError
-from siftline.net.http_model import Http, Requester
+from siftline.net.http_model import Http, Requester, StatusRefusedError, StatusTransientError, UnsupportedMediaTypeError
 from siftline.net.pacing import Pacing
 from siftline.net.recordings import KINDS, VIDEO
-from siftline.net.sites import speaks_for
-from siftline.net.urls import canonical_url, clean_url
+from siftline.net.urls import canonical_url, clean_url, speaks_for
 from siftline.text.words import extent
 
 PAGE_MAX_BYTES = 10_000_000

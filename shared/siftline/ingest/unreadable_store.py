@@ -16,7 +16,7 @@ from psycopg.rows import class_row
 
 from siftline.kit.db import Connection
 from siftline.kit.errors import SiftlineError
-from siftline.net.hosts import own_url
+from siftline.net.urls import own_url
 
 AGAIN_S = (60, 300, 1_800, 7_200, 21_600, 86_400, 86_400)
 """Waits before the second ask, the third and so on: four days in all."""

@@ -25,8 +25,7 @@ from siftline.fetch.poll.redirects import strayed
 from siftline.kit.clock import Clock
 from siftline.kit.errors import NotTriedError, PermanentError, TransientError
 from siftline.net.blocks import BLOCKED, BlockedBySiteError, is_block
-from siftline.net.http_errors import StatusRefusedError, StatusTransientError
-from siftline.net.http_model import Http, Requester, Response
+from siftline.net.http_model import Http, Requester, Response, StatusRefusedError, StatusTransientError
 from siftline.net.pacing import Pacing
 from siftline.net.urls import canonical_url
 

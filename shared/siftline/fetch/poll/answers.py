@@ -7,8 +7,7 @@ from siftline.fetch.poll.freshness import Wishes, plan
 from siftline.fetch.poll.health_store import Polled, Source
 from siftline.fetch.poll.redirects import moved
 from siftline.fetch.poll.rhythm import Rhythm
-from siftline.net.http_errors import http_date
-from siftline.net.http_headers import may_be_sent
+from siftline.net.http_model import http_date, may_be_sent
 from siftline.settings.functions import FetchSettings
 
 FULL_AFTER = timedelta(days=7)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from siftline.fetch.poll.rhythm import Rhythm
-from siftline.net.http_errors import http_date
+from siftline.net.http_model import http_date
 
 # A feed is asked twice in the time in which it usually brings something; one that fell silent ever more rarely.
 _ASKED_TWICE = 2

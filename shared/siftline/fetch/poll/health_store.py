@@ -53,7 +53,7 @@ class Source:
     asks_pages: bool = False
     """Whether pages that it brought are asked for again, as long as it lists them."""
     typed_origin: str | None = None
-    """The origin of this machine that a follower typed (``siftline.net.http_typed``)."""
+    """The origin of this machine that a follower typed (``siftline.net.urls``)."""
 
     @property
     def polled_url(self) -> str:

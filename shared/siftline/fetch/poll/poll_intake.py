@@ -18,9 +18,7 @@ from siftline.fetch.poll.poll_store import NewContent, Stored, told_row
 from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Connection
 from siftline.kit.ids import random_id
-from siftline.net.hosts import own_url
-from siftline.net.sites import speaks_for
-from siftline.net.urls import canonical_url, clean_url, origin_of
+from siftline.net.urls import canonical_url, clean_url, origin_of, own_url, speaks_for
 from siftline.text.instants import settled
 
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)

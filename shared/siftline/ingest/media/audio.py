@@ -6,8 +6,7 @@ from urllib.parse import urlsplit
 from siftline.ingest.media.media import Media, TranscriptState
 from siftline.ingest.media.transcription import MEDIA_TYPES
 from siftline.kit.errors import PermanentError
-from siftline.net.http_errors import StatusTransientError, TooLargeError
-from siftline.net.http_model import Http, Requester
+from siftline.net.http_model import Http, Requester, StatusTransientError, TooLargeError
 from siftline.net.pacing import Pacing
 
 _ACCEPT = "audio/*, video/mp4;q=0.5, */*;q=0.1"

@@ -16,8 +16,7 @@ from siftline.ingest.page_child import PageReader
 from siftline.ingest.readings import Track
 from siftline.kit.clock import Clock
 from siftline.kit.errors import PermanentError, TransientError
-from siftline.net.http_errors import StatusRefusedError, StatusTransientError
-from siftline.net.http_model import Http, Requester
+from siftline.net.http_model import Http, Requester, StatusRefusedError, StatusTransientError
 from siftline.net.pacing import Pacing
 
 _ACCEPT = "text/vtt, application/ttml+xml, application/x-subrip, application/json, text/plain, text/html, */*;q=0.1"
