@@ -12,7 +12,7 @@ from tests.house.reading import FUNCTIONS, ROOT, SOURCE, imported, python_files,
 GATE = SOURCE / "kit" / "lines.py"
 # Who looks at such characters for another end than a line.
 OTHERS = {
-    "shared/siftline/text/folding.py": "what a model reads and nobody sees, to compare texts by",
+    "shared/siftline/text/machine_talk.py": "what a model reads and nobody sees, to compare texts by",
     "shared/siftline/fetch/feed/sanitised.py": "HTML of many lines, as XML and PostgreSQL take it",
     "shared/siftline/api/http/problems.py": "JSON's own escapes",
     "shared/siftline/text/date_words.py": "words of dates, compared and never shown",

@@ -8,7 +8,7 @@ from siftline.kit.errors import PermanentError
 from siftline.net.ip_addresses import literal_address
 from siftline.net.reddit_address import listing_of
 from siftline.net.urls import InvalidUrlError, canonical_url, host_of, validate_url
-from siftline.text.folding import folded
+from siftline.text.machine_talk import folded
 from siftline.text.mail_address import InvalidMailAddressError, mail_address
 from tests.steps import steps
 
