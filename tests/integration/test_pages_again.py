@@ -12,7 +12,7 @@ import pytest
 from siftline.api.http.resolver import HttpApi
 from siftline.api.search.search_routes import SearchRoutes
 from siftline.contracts import Tick
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.ingest.page_child import PageReader
 from siftline.ingest.unreadable_store import AGAIN_S
 from siftline.kit.clock import SystemClock

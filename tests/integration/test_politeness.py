@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType, Priority, Queue
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.fetch.poll import health_store
 from siftline.jobs import jobs_store, lease_store
 from siftline.jobs.consume import BatchConsumer

@@ -15,7 +15,7 @@ from psycopg.types.json import Jsonb
 from siftline.api.sources.opml import NAMESPACE
 from siftline.api.sources.source_addresses import Address, SourceKind
 from siftline.contracts import JobType
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.ingest.page_child import PageReader
 from siftline.jobs.job_model import NewJob
 from siftline.jobs.jobs_store import enqueue

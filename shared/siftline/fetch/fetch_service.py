@@ -183,7 +183,7 @@ class FetchSource:
             unlisted=self._unlisted(source, feed, verdict),
         )
         _told(polled, fetched.response.status, intake.counts())
-        return Done(intake.write, intake.follow, intake.counts())
+        return Done(intake.write, result=intake.counts())
 
     def _judged(self, source: Source, poll: Sequence[Identified]) -> Verdict:
         """Return what a poll brought; what seems new is held against all that was listed lately."""

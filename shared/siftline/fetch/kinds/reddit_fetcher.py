@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from siftline.fetch.feed.feeds import Feed
 from siftline.fetch.kinds.feed_fetcher import FEED_MAX_BYTES
-from siftline.fetch.kinds.feed_reader import FeedReader
 from siftline.fetch.kinds.fetcher import Again, Fetched, may_mean_pace, unmodified
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.fetch.kinds.reddit import NotAListingError, from_atom
 from siftline.fetch.poll.health_store import Source
 from siftline.kit.clock import Clock

@@ -10,8 +10,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from siftline.contracts import FetchSource, Message
-from siftline.fetch.poll.freshness import Plan
-from siftline.fetch.poll.rhythm import Rhythm
+from siftline.fetch.poll.freshness import Plan, Rhythm
 from siftline.kit.db import Connection
 
 
@@ -49,7 +48,7 @@ class Source:
     refresh_min_minutes: int | None = None
     refresh_max_minutes: int | None = None
     rhythm: dict[str, Any] = field(default_factory=dict)
-    """What the last whole feed said of its rhythm (``siftline.fetch.poll.rhythm``)."""
+    """What the last whole feed said of its rhythm (``siftline.fetch.poll.freshness``)."""
     asks_pages: bool = False
     """Whether pages that it brought are asked for again, as long as it lists them."""
     typed_origin: str | None = None
