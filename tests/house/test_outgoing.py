@@ -24,7 +24,7 @@ OTHERS = {
     "shared/siftline/models/openai_client.py": "models at the operator's address, in the form of OpenAI's API",
     "shared/siftline/models/openai_transport.py": "the connections of that client",
     "shared/siftline/models/embedding_api.py": "the embedding model, through the client before; names its errors",
-    "shared/siftline/ingest/media/transcription.py": "the audio model, through the client before; names its errors",
+    "shared/siftline/ingest/media/audio_model.py": "the audio model, through the client before; names its errors",
     "shared/siftline/models/llm.py": "the language model, through the client before; names its errors",
     "shared/siftline/ingest/media/youtube.py": "youtube-transcript-api over a session that ours answers",
     "shared/siftline/ingest/media/youtube_session.py": "that session: every request of it is one of our client",

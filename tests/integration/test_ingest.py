@@ -11,8 +11,8 @@ import pytest
 from psycopg.rows import dict_row
 
 from siftline.contracts import JobType, Priority, Queue
-from siftline.ingest.ingest_service import SavedItem, save_url, subject_of
 from siftline.ingest.page_child import PageReader
+from siftline.ingest.saving import SavedItem, save_url, subject_of
 from siftline.jobs import jobs_store as jobs
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.job_model import NewJob

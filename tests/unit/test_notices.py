@@ -5,7 +5,7 @@ import json
 import pytest
 
 from siftline.ingest.page.page import read_page
-from siftline.ingest.readings import Page
+from siftline.ingest.page_model import Page
 from siftline.kit.errors import PermanentError
 from siftline.net.blocks import PaywalledError, is_block, is_consent_address, named_refusal
 from siftline.net.http_model import Refusal, StatusRefusedError, StatusTransientError

@@ -1,7 +1,7 @@
 """Ingest's SQL: contents by their key, what a reading found, and saved items."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -256,26 +256,7 @@ def analysed_text(connection: Connection, content_id: UUID, *, version: int) -> 
 
 def write(connection: Connection, content_id: UUID, found: Found, *, status: str) -> None:
     """Store what a reading found; the text it replaces becomes a revision."""
-    values = {
-        "id": content_id,
-        "status": status,
-        "text": found.text,
-        "content_sha256": found.content_sha256,
-        "word_count": found.word_count,
-        "kind": found.kind,
-        "title": found.title,
-        "author": found.author,
-        "site_name": found.site_name,
-        "image_url": found.image_url,
-        "description": found.description,
-        "lang": found.lang,
-        "published_at": found.published_at,
-        "undated_code": found.undated_code,
-        "undated_claim": found.undated_claim,
-        "http_status": found.http_status,
-        "notice_code": found.notice_code,
-    }
-    connection.execute(_WRITE, values)
+    connection.execute(_WRITE, {**asdict(found), "id": content_id, "status": status})
 
 
 def keep(connection: Connection, content_id: UUID, *, status: str) -> None:

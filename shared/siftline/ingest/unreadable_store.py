@@ -95,7 +95,7 @@ delete from contents where id = %(id)s and not exists (select from items where i
 
 
 def missed(connection: Connection, content_id: UUID, error: SiftlineError, *, failed_job: UUID | None = None) -> None:
-    """Note that a page could not be was_read, and when it is asked for again; of a page that no feed lists nothing.
+    """Note that a page could not be read, and when it is asked for again; of a page that no feed lists nothing.
 
     ``failed_job`` is the job whose failure this is, where it failed for good: its content says then what comes next.
     """
@@ -112,7 +112,7 @@ def missed(connection: Connection, content_id: UUID, error: SiftlineError, *, fa
 
 
 def was_read(connection: Connection, content_id: UUID) -> None:
-    """Note that a page was was_read."""
+    """Note that a page was read."""
     connection.execute("delete from page_asks where content_id = %(id)s", {"id": content_id})
 
 

@@ -149,7 +149,6 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         max_bytes: int = MAX_BYTES,
         accept: str = "*/*",
-        media_types: Collection[str] | None = None,
         repeatable: bool = False,
     ) -> Response:
         """Send ``body`` to ``url`` and return the whole answer; otherwise as ``get``, under the same protection.
@@ -160,7 +159,7 @@ class HttpClient:
         ``RedirectRefusedError`` is raised: what the body says was meant for the first address.
         """
         sent = _request_headers(headers or {}, accept=accept, user_agent=self._user_agent, length=len(body))
-        request = Outgoing("POST", requester or Requester(), sent, max_bytes, media_types, body)
+        request = Outgoing("POST", requester or Requester(), sent, max_bytes, None, body)
         return self._tried(url, request, self._limits.retries if repeatable else 0)
 
     def close(self) -> None:

@@ -106,11 +106,7 @@ class StatusRefusedError(PermanentError):
     def __init__(self, detail: str, *, code: str, answer: Refusal) -> None:
         super().__init__(detail, code=code)
         self.answer = answer
-
-    @property
-    def status(self) -> int:
-        """The status that was answered."""
-        return self.answer.status
+        self.status = answer.status
 
 
 class HttpTransientError(TransientError):
@@ -171,13 +167,9 @@ class StatusTransientError(HttpTransientError):
     def __init__(self, detail: str, *, code: str, answer: Refusal, retry_after_s: float | None) -> None:
         super().__init__(detail, code=code, retry_after_s=retry_after_s)
         self.answer = answer
+        self.status = answer.status
         # Not 429: who asks too often does not ask again at once, and whoever keeps the pace has to know of it.
         self.retry_soon = answer.status in {408, 500, 502, 503, 504}
-
-    @property
-    def status(self) -> int:
-        """The status that was answered."""
-        return self.answer.status
 
 
 def status_error(
@@ -307,11 +299,6 @@ class Response:
         """The media type in lower case without parameters, ``""`` when the server named none."""
         return media_type(self.headers)
 
-    @property
-    def charset(self) -> str | None:
-        """The ``charset`` parameter of the content type, if there is one."""
-        return charset(self.headers)
-
 
 class Http(Protocol):
     """The client (``siftline.net.http.HttpClient``) as the rooms have it: nothing is asked without a requester."""
@@ -346,15 +333,6 @@ class Http(Protocol):
 def media_type(headers: Mapping[str, str]) -> str:
     """Return the media type in lower case without parameters, ``""`` when none is named."""
     return headers.get("content-type", "").split(";")[0].split(",")[0].strip().lower()
-
-
-def charset(headers: Mapping[str, str]) -> str | None:
-    """Return the ``charset`` parameter of the content type, if there is one."""
-    for parameter in headers.get("content-type", "").split(";")[1:]:
-        name, _, value = parameter.partition("=")
-        if name.strip().lower() == "charset" and value.strip(" \"'"):
-            return value.strip(" \"'").lower()
-    return None
 
 
 def may_be_sent(value: str) -> bool:

@@ -79,21 +79,18 @@ class Asking:
 
     def begin(self, url: str) -> None:
         """Return when the host of ``url`` may be asked. Raises ``HostBusyError``."""
-        bucket = self._bucket_of(url)
-        if bucket is None:
-            return
-        left_s = self._take_with_slot(bucket).left_s
-        if left_s is None:
-            self._stand_in_line(bucket)
-        self._go(bucket, left_s)
+        self._admit(url, redirected=False)
 
     def onward(self, url: str) -> None:
         """Return when a redirect's target may be asked. Raises ``HostBusyError``."""
+        self._admit(url, redirected=True)
+
+    def _admit(self, url: str, *, redirected: bool) -> None:
         bucket = self._bucket_of(url)
         if bucket is None:
             return
         left_s = self._take_with_slot(bucket).left_s
-        if left_s is None:
+        if left_s is None and redirected:
             left_s = self._owed(bucket)
         if left_s is None:
             self._stand_in_line(bucket)

@@ -368,16 +368,7 @@ def stand_in_line(connection: Connection, bucket: Bucket, who: UUID, *, first: b
 
 def learn(connection: Connection, bucket: Bucket, *, interval_max_s: float) -> None:
     """Widen the pace of what refused: twice the seconds between requests, at most ``interval_max_s``."""
-    connection.execute(
-        _LEARN,
-        {
-            "scope": bucket.scope,
-            "interval_s": bucket.interval_s,
-            "interval_max_s": interval_max_s,
-            "wider": _WIDER_RATIO,
-            "together": _TOGETHER,
-        },
-    )
+    connection.execute(_LEARN, _lesson(bucket, interval_max_s, _WIDER_RATIO))
 
 
 def answered(connection: Connection, scope: str, who: UUID) -> None:
@@ -403,13 +394,7 @@ def refused(connection: Connection, bucket: Bucket, scope: str, who: UUID, *, in
         return None
     if row[0] > 1:
         return False
-    lesson = {
-        "scope": bucket.scope,
-        "interval_s": bucket.interval_s,
-        "interval_max_s": interval_max_s,
-        "wider": _FELT_RATIO if row[1] else _NUDGE_RATIO,
-        "together": _TOGETHER,
-    }
+    lesson = _lesson(bucket, interval_max_s, _FELT_RATIO if row[1] else _NUDGE_RATIO)
     connection.execute(_LEARN if row[1] else _NUDGE, lesson)
     return bool(row[1])
 
@@ -422,6 +407,16 @@ def block(connection: Connection, scope: str, *, wait_s: float, reason: str) -> 
 def forget(connection: Connection, *, age_s: float, limit: int) -> int:
     """Delete hosts that nothing was asked of for ``age_s``; returns how many."""
     return connection.execute(_FORGET, {"age": timedelta(seconds=age_s), "limit": limit}).rowcount
+
+
+def _lesson(bucket: Bucket, interval_max_s: float, wider: float) -> dict[str, Any]:
+    return {
+        "scope": bucket.scope,
+        "interval_s": bucket.interval_s,
+        "interval_max_s": interval_max_s,
+        "wider": wider,
+        "together": _TOGETHER,
+    }
 
 
 def _values(bucket: Bucket, who: UUID, *, first: bool = False) -> dict[str, Any]:
