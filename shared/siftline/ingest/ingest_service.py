@@ -139,7 +139,6 @@ class IngestContent:
 
     @staticmethod
     def _note(connection: Connection, content: StoredContent, missed: SiftlineError | None) -> None:
-        """Note whether a content's page is to be asked for again."""
         if missed is not None and _may_pass(missed):
             unreadable_store.missed(connection, content.id, missed)
         elif content.asks:

@@ -53,27 +53,17 @@ class HostBusyError(NotTriedError):
     in_turn = True
 
 
-class Asking:
-    """Asks on behalf of a requester; ``bucket_of`` says what is paced together with an address, if anything."""
+class _Asking:
+    """One request and what it becomes by redirects and repeats: each takes a turn of its host, and a slot.
 
-    def __init__(
-        self,
-        database: Database,
-        settings: PacingSettings,
-        bucket_of: Callable[[str], Bucket | None],
-        requester: Requester,
-        *,
-        wait_s: float,
-        takes_slots: bool = True,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._database = database
-        self._settings = settings
-        self._wait_s = wait_s
-        self._bucket_of = bucket_of
+    A slot is one of the few requests that a queue may have at one owner's hosts at once: taken with the first turn by
+    one statement, kept to the end, given back then.
+    """
+
+    def __init__(self, pace: "Pace", requester: Requester, *, takes_slots: bool = True) -> None:
+        self._pace = pace
         self._requester = requester
         self._token = new_id() if takes_slots else None
-        self._sleep = sleep
         self._asked: set[str] = set()
         self._held: set[str] = set()
 
@@ -86,7 +76,7 @@ class Asking:
         self._admit(url, redirected=True)
 
     def _admit(self, url: str, *, redirected: bool) -> None:
-        bucket = self._bucket_of(url)
+        bucket = self._pace.bucket(url)
         if bucket is None:
             return
         left_s = self._take_with_slot(bucket).left_s
@@ -98,7 +88,7 @@ class Asking:
 
     def again(self, url: str) -> bool:
         """Return whether there is a turn within the wait to ask once more; it is then taken."""
-        bucket = self._bucket_of(url)
+        bucket = self._pace.bucket(url)
         if bucket is None:
             return True
         left_s = self._take(bucket).left_s
@@ -113,7 +103,7 @@ class Asking:
         held, token, asked = sorted(self._held), self._token, bool(self._asked)
         try:
             settled(
-                self._database,
+                self._pace.database,
                 lambda connection: pacing_store.give_back(connection, held, token, asked=asked),
                 single=True,
             )
@@ -123,7 +113,7 @@ class Asking:
     def _go(self, bucket: Bucket, left_s: float) -> None:
         self._asked.add(bucket.scope)
         if left_s > 0:
-            self._sleep(min(left_s, self._wait_s))
+            self._pace.sleep(min(left_s, self._pace.wait_s))
 
     def _take_with_slot(self, bucket: Bucket) -> Taken:
         """Take a slot and, if there is one, a turn. Raises ``HostBusyError`` where there is no slot."""
@@ -132,16 +122,16 @@ class Asking:
         if taken.has_slot or slot is None:
             return taken
         reservation = settled(
-            self._database, lambda connection: pacing_store.wait_for_slot(connection, slot, self._requester.id)
+            self._pace.database, lambda connection: pacing_store.wait_for_slot(connection, slot, self._requester.id)
         )
         raise HostBusyError(_full(slot), retry_after_s=reservation.wait_s)
 
     def _take(self, bucket: Bucket) -> Taken:
         slot = self._slot(bucket)
         taken = settled(
-            self._database,
+            self._pace.database,
             lambda connection: pacing_store.take(
-                connection, bucket, self._requester.id, wait_s=self._wait_s, slot=slot, first=self._requester.first
+                connection, bucket, self._requester.id, wait_s=self._pace.wait_s, slot=slot, first=self._requester.first
             ),
             single=True,
         )
@@ -152,9 +142,9 @@ class Asking:
     def _owed(self, bucket: Bucket) -> float | None:
         known = bucket.scope in self._asked
         return settled(
-            self._database,
+            self._pace.database,
             lambda connection: pacing_store.owe(
-                connection, bucket, self._requester.id, wait_s=self._wait_s, known=known
+                connection, bucket, self._requester.id, wait_s=self._pace.wait_s, known=known
             ),
         )
 
@@ -163,11 +153,11 @@ class Asking:
             return None
         name = owner(bucket.domains[0])
         scope, first = f"{name} {self._requester.queue}", self._requester.first
-        return Slot(scope, name, self._settings.host_at_once, self._settings.host_lease_s, self._token, first)
+        return Slot(scope, name, self._pace.settings.host_at_once, self._pace.settings.host_lease_s, self._token, first)
 
     def _stand_in_line(self, bucket: Bucket) -> NoReturn:
         reservation = settled(
-            self._database,
+            self._pace.database,
             lambda connection: pacing_store.stand_in_line(
                 connection, bucket, self._requester.id, first=self._requester.first
             ),
@@ -225,11 +215,11 @@ class Pace:
         wait_s: float = WAIT_S,
         interval_max_s: float = INTERVAL_MAX_S,
     ) -> None:
-        self._database = database
-        self._settings = settings
+        self.database = database
+        self.settings = settings
         self._clock = clock
-        self._sleep = sleep
-        self._wait_s = wait_s
+        self.sleep = sleep
+        self.wait_s = wait_s
         self._interval_max_s = interval_max_s
 
     def admit(self, url: str, requester: Requester) -> None:
@@ -238,7 +228,7 @@ class Pace:
         Raises ``HostBusyError`` where it is further away: it is then kept for the requester, who comes back at that
         time and asks again. No slot is taken.
         """
-        self._asking(requester, takes_slots=False).begin(url)
+        _Asking(self, requester, takes_slots=False).begin(url)
 
     @contextmanager
     def asking(self, url: str, requester: Requester) -> Iterator[Requester]:
@@ -248,23 +238,12 @@ class Pace:
         let through to the same host before, does not stand in line anew, or would never arrive: those behind wait
         longer instead. A request is made once more only if it has a turn at once. Slots are given back at the end.
         """
-        asking = self._asking(requester)
+        asking = _Asking(self, requester)
         try:
             asking.begin(url)
             yield replace(requester, rate_limiter=asking)
         finally:
             asking.end()
-
-    def _asking(self, requester: Requester, *, takes_slots: bool = True) -> Asking:
-        return Asking(
-            self._database,
-            self._settings,
-            self._bucket,
-            requester,
-            wait_s=self._wait_s,
-            takes_slots=takes_slots,
-            sleep=self._sleep,
-        )
 
     def told(self, url: str, error: TransientError) -> None:
         """Remember a 429: the host's pace widens, and its registrable domain is left alone for as long as it asks.
@@ -275,13 +254,13 @@ class Pace:
         """
         if not isinstance(error, StatusTransientError) or error.status != 429:
             return
-        bucket = self._bucket(error.answer.url or url)
+        bucket = self.bucket(error.answer.url or url)
         if bucket is None:
             return
         asked_s = error.retry_after_s or reset_s(error.answer.headers, self._clock.now())
         wait_s = asked_s or REFUSED_S
         domain = registrable_domain(bucket.domains[0])
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             pacing_store.learn(connection, bucket, interval_max_s=self._interval_max_s)
             pacing_store.block(connection, domain, wait_s=wait_s, reason="it answered 429 (Too Many Requests)")
         error.retry_after_s = wait_s
@@ -289,11 +268,11 @@ class Pace:
 
     def heard(self, url: str, headers: Mapping[str, str]) -> None:
         """Remember that an answer said it was the last one for now, as Reddit and GitHub do; ``url`` gave it."""
-        bucket = self._bucket(url) if used_up(headers) else None
+        bucket = self.bucket(url) if used_up(headers) else None
         wait_s = reset_s(headers, self._clock.now()) if bucket is not None else None
         if bucket is None or not wait_s:
             return
-        with self._database.statement() as connection:
+        with self.database.statement() as connection:
             pacing_store.block(
                 connection, bucket.scope, wait_s=wait_s, reason="it reported that its rate limit is reached"
             )
@@ -303,9 +282,9 @@ class Pace:
 
         ``form`` tells apart what a host may allow and refuse as such, as Reddit does its JSON.
         """
-        bucket = self._bucket(url)
+        bucket = self.bucket(url)
         if bucket is not None:
-            with self._database.statement() as connection:
+            with self.database.statement() as connection:
                 pacing_store.answered(connection, _answers(bucket, form), who)
 
     def refused(self, url: str, *, who: UUID, form: str = "") -> HostBusyError | None:
@@ -315,11 +294,11 @@ class Pace:
         are refused the pace widens and the host is left alone for a moment. A host that answers nobody, and one that
         refuses the same one again and again, means what it says.
         """
-        bucket = self._bucket(url)
+        bucket = self.bucket(url)
         if bucket is None:
             return None
         scope = _answers(bucket, form)
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             refuses_many = pacing_store.refused(connection, bucket, scope, who, interval_max_s=self._interval_max_s)
             if refuses_many is None:
                 return None
@@ -332,16 +311,16 @@ class Pace:
         detail = f"{bucket.scope} refused this request but answers others; we retry automatically."
         return HostBusyError(detail, retry_after_s=max(reservation.wait_s, 1.0))
 
-    def _bucket(self, url: str) -> Bucket | None:
+    def bucket(self, url: str) -> Bucket | None:
         """Return what is paced together with ``url``, however its host is spelled; ``None`` if nothing is."""
         host = host_of(url)
-        if not host or (is_loopback(host) and not self._settings.host_pace_loopback):
+        if not host or (is_loopback(host) and not self.settings.host_pace_loopback):
             return None
         above = domains(host)
-        for domain, per_minute in self._settings.host_per_minute.items():
+        for domain, per_minute in self.settings.host_per_minute.items():
             if domain in above:
                 return Bucket(domain, 60 / per_minute, 1, above)
-        return Bucket(host, 1 / self._settings.host_requests_per_s, self._settings.host_burst, above)
+        return Bucket(host, 1 / self.settings.host_requests_per_s, self.settings.host_burst, above)
 
 
 def reset_s(headers: Mapping[str, str], now: datetime) -> float | None:

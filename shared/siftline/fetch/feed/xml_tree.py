@@ -302,7 +302,6 @@ def _escaped(text: str) -> str:
 
 
 def _too_many() -> FeedTooComplexError:
-    """Return the error of a feed that is a flood of elements."""
     return FeedTooComplexError(f"The feed has more than {NODES_MAX} elements and attributes.")
 
 

@@ -195,29 +195,18 @@ def subject(connection: Connection, message: Message) -> UUID | None:
 
 def polled(connection: Connection, poll: Polled) -> None:
     """Write a poll's success: the source is healthy, whatever it was before, unless it was switched off."""
-    connection.execute(
-        _POLLED,
-        {
-            "source_id": poll.source_id,
-            "etag": poll.etag,
-            "last_modified": poll.last_modified,
-            "body_sha256": poll.body_sha256,
-            "title": poll.title,
-            "site_url": poll.site_url,
-            **asdict(poll.moved),
-            "rhythm": Jsonb(poll.rhythm.stored()),
-            "wait": poll.plan.wait,
-            "fresh": poll.plan.fresh,
-            "every": poll.plan.every_minutes,
-            "reason": poll.plan.reason,
-            "wished": poll.wished_minutes,
-            "imported": poll.imported,
-            "skipped": poll.skipped,
-            "before_full_at": poll.before_full_at,
-            "full": poll.full,
-            "options": None if poll.options is None else Jsonb(dict(poll.options)),
-        },
-    )
+    values = {
+        **asdict(poll),
+        **asdict(poll.moved),
+        "rhythm": Jsonb(poll.rhythm.stored()),
+        "wait": poll.plan.wait,
+        "fresh": poll.plan.fresh,
+        "every": poll.plan.every_minutes,
+        "reason": poll.plan.reason,
+        "wished": poll.wished_minutes,
+        "options": None if poll.options is None else Jsonb(dict(poll.options)),
+    }
+    connection.execute(_POLLED, values)
 
 
 def failed(

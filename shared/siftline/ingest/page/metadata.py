@@ -75,7 +75,6 @@ class _StatedMedia:
 
 
 def _read_media(page: Outline, says: Statements) -> _StatedMedia:
-    """Return what the page states of its video or audio."""
     linked = says.linked
     players = [node for node in page.of("video", "audio") if _is_player(node)]
     node = linked.media
