@@ -24,7 +24,7 @@ from siftline.fetch.feed.feeds import Entry, Feed
 from siftline.fetch.feed.identity import Identified, identify
 from siftline.fetch.fetch_service import FetchSource
 from siftline.fetch.kinds.feed_fetcher import FeedFetcher
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.jobs import jobs_store, lease_store
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob
 from siftline.kit.clock import SystemClock
@@ -127,8 +127,7 @@ def _complete(database: Database, job: ClaimedJob, done: Done) -> None:
     """End a job as ``BatchConsumer`` does: one transaction."""
     with database.transaction() as connection:
         lease_store.complete(connection, job, result=done.result, duration_ms=0)
-        done.write(connection)
-        jobs_store.enqueue(connection, done.follow)
+        jobs_store.enqueue(connection, done.write(connection) or ())
 
 
 def _insert(database: Database, rows: Rows) -> None:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from siftline.ingest.page_errors import EmptyContentError
+from siftline.ingest.page_model import EmptyContentError
 from siftline.kit.confined_child import ANSWER, RETURNED
 from siftline.kit.errors import TransientError
 from siftline.net.blocks import BlockedBySiteError

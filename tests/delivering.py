@@ -23,7 +23,8 @@ from siftline.brief.webhook import WebhookChannel
 from siftline.contracts import JobType
 from siftline.jobs.job_model import Processor
 from siftline.kit.db import Database
-from siftline.net.http import HttpClient, HttpLimits
+from siftline.net.http import HttpClient
+from siftline.net.http_model import HttpLimits
 from tests.briefing import LINKS, Desk
 from tests.servers import Answer, LoopbackServer, Request
 from tests.simulated_time import SimulatedTime

@@ -17,7 +17,7 @@ from siftline.jobs.job_model import ClaimedJob, NewJob
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError
 from siftline.kit.ids import new_id
-from siftline.net.http_typed import typed_origin
+from siftline.net.urls import typed_origin
 
 
 def make_user(connection: Connection, *, name: str | None = None) -> UUID:

@@ -1,8 +1,8 @@
 """feedparser as the judge of our reader of XML."""
 
+from siftline.fetch.feed.entries import finish
 from siftline.fetch.feed.feedparser_feed import read_by_feedparser
 from siftline.fetch.feed.feeds import Feed
-from siftline.fetch.feed.finish import finish
 
 
 def judged(body: bytes, *, url: str, content_type: str = "") -> Feed:

@@ -9,14 +9,14 @@ from psycopg.rows import dict_row
 
 from siftline.contracts import JobType, Queue
 from siftline.ingest.archive import PageArchive
-from siftline.ingest.ingest_service import IngestContent, save_url, subject_of
-from siftline.ingest.media.audio import AudioFiles
-from siftline.ingest.media.transcribing import Costs, TranscribeContent
-from siftline.ingest.media.transcription import AudioModel
+from siftline.ingest.ingest_service import IngestContent
+from siftline.ingest.media.audio_model import AudioFiles, AudioModel
+from siftline.ingest.media.transcribe_service import Costs, TranscribeContent
 from siftline.ingest.media.transcripts import Transcripts
 from siftline.ingest.media.youtube import YouTube
 from siftline.ingest.page_child import PageReader
 from siftline.ingest.reading import ContentReading
+from siftline.ingest.saving import save_url, subject_of
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.job_model import NewJob, Processor
 from siftline.jobs.jobs_store import enqueue

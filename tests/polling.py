@@ -12,8 +12,7 @@ from psycopg.rows import dict_row
 from siftline.contracts import JobType
 from siftline.fetch.fetch_service import FetchSource
 from siftline.fetch.fetch_wiring import source_fetchers
-from siftline.fetch.kinds.feed_reader import FeedReader
-from siftline.fetch.kinds.page_reader import PageReader
+from siftline.fetch.kinds.readers import FeedReader, PageReader
 from siftline.jobs import jobs_store, lease_store
 from siftline.jobs.job_model import ClaimedJob, NewJob
 from siftline.kit.clock import Clock, SystemClock

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from itertools import count
 
 from siftline.contracts import JobType, Queue, Tick
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.fetch.poll import health_store
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.publish import Publisher

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from siftline.net.http import HttpClient, HttpLimits, Response
+from siftline.net.http import HttpClient
+from siftline.net.http_model import HttpLimits, Response
 from tests.certificates import certificate
 from tests.open_client import OpenClient
 from tests.servers import Answer, LoopbackServer, Request, serving

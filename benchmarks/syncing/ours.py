@@ -10,8 +10,7 @@ from uuid import UUID
 from siftline.contracts import JobType, Queue
 from siftline.fetch.fetch_service import FetchSource
 from siftline.fetch.fetch_wiring import source_fetchers
-from siftline.fetch.kinds.feed_reader import FeedReader
-from siftline.fetch.kinds.page_reader import PageReader
+from siftline.fetch.kinds.readers import FeedReader, PageReader
 from siftline.jobs import jobs_store
 from siftline.jobs.attempt import Attempts
 from siftline.jobs.job_model import NewJob

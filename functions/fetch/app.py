@@ -8,9 +8,8 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from siftline.contracts import JobType
 from siftline.fetch.fetch_service import FetchSource
 from siftline.fetch.fetch_wiring import source_fetchers
-from siftline.fetch.kinds.feed_reader import FeedReader
-from siftline.fetch.kinds.page_reader import PageReader
-from siftline.fetch.kinds.site_fetcher import SEARCH_REQUEST_S
+from siftline.fetch.kinds.feed_fetcher import SEARCH_REQUEST_S
+from siftline.fetch.kinds.readers import FeedReader, PageReader
 from siftline.fetch.poll import health_store
 from siftline.jobs.consume import BatchConsumer, LambdaContext
 from siftline.jobs.consumers import consumer

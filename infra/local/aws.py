@@ -6,7 +6,7 @@ from typing import Any
 from infra.local.postgres import free_port
 from infra.local.programs import Program, answers
 from infra.local.state import private_folder, write_private
-from siftline.net.loopback_server import HALF_SENT_S
+from siftline.net.loopback import HALF_SENT_S
 from siftline.settings.functions import process_environment
 
 REGION = "us-east-1"

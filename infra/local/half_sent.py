@@ -16,7 +16,7 @@ from typing import Any
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]  # it ships no types
 from waitress.parser import HTTPRequestParser, ParsingError  # type: ignore[import-untyped]  # it ships no types
 
-from siftline.net.loopback_server import HALF_SENT_S
+from siftline.net.loopback import HALF_SENT_S
 
 UNTAKEN_S = 10.0
 CONNECTIONS_MAX = 1_000

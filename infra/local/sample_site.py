@@ -15,7 +15,7 @@ from infra.local import sample_media
 from infra.local.sample_feeds import MEDIA_TYPES, render_feed
 from infra.local.sample_library import SAMPLES_DIR, SampleArticle, SampleFeed, load_feed, load_feeds, load_weblog
 from infra.local.sample_pages import render_article, render_list
-from siftline.net.http_errors import http_date
+from siftline.net.http_model import http_date
 
 HTML = "text/html; charset=utf-8"
 SLOW_DEFAULT_S, SLOW_MOST_S = 10, 120

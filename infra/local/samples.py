@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from infra.local.sample_library import SampleArticle
 from infra.local.sample_site import Answer, SampleSite
-from siftline.net.loopback_server import ImpatientServer
+from siftline.net.loopback import ImpatientServer
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8099

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from infra.local.guard import AsgiApplication, Message, Receive, Send
-from siftline.net.loopback_server import HALF_SENT_S
+from siftline.net.loopback import HALF_SENT_S
 
 CONNECTIONS_MAX = 800
 Drop = Callable[[], None]

@@ -14,7 +14,7 @@ from waitress import wasyncore
 
 from infra.local.errors import SetUpError
 from infra.local.half_sent import CONNECTIONS_MAX, ImpatientChannel
-from siftline.net.loopback_server import HALF_SENT_S
+from siftline.net.loopback import HALF_SENT_S
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from siftline.contracts import JobType
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.jobs import jobs_store, lease_store
 from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Database
@@ -78,8 +78,7 @@ def test_a_feed_of_one_item_polled_a_thousand_times_has_brought_one(database: Da
             done = processor.process(job)
             with database.transaction() as connection:
                 lease_store.complete(connection, job, result=done.result, duration_ms=0)
-                done.write(connection)
-                jobs_store.enqueue(connection, done.follow)
+                jobs_store.enqueue(connection, done.write(connection) or ())
         http.close()
     assert rows(database, "select count(*) from jobs where result ? 'entries'") == [{"count": POLLS}]
     assert counts(database) == (1, 1, 1, 1)

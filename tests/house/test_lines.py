@@ -12,7 +12,7 @@ from tests.house.reading import FUNCTIONS, ROOT, SOURCE, imported, python_files,
 GATE = SOURCE / "kit" / "lines.py"
 # Who looks at such characters for another end than a line.
 OTHERS = {
-    "shared/siftline/text/folding.py": "what a model reads and nobody sees, to compare texts by",
+    "shared/siftline/text/machine_talk.py": "what a model reads and nobody sees, to compare texts by",
     "shared/siftline/fetch/feed/sanitised.py": "HTML of many lines, as XML and PostgreSQL take it",
     "shared/siftline/api/http/problems.py": "JSON's own escapes",
     "shared/siftline/text/date_words.py": "words of dates, compared and never shown",
@@ -99,12 +99,12 @@ WRITTEN = {
         "_mailbox": "the gate's, around an address",
     },
     "shared/siftline/fetch/poll/answers.py": {
-        "etag": "a server's, looked at where it is sent (net/http_headers.py)",
+        "etag": "a server's, looked at where it is sent (net/http_model.py)",
         "last_modified": "as the one before",
     },
     "shared/siftline/brief/webhook.py": {"timestamp": "a number"},
     "shared/siftline/api/http/document.py": {"policy": "digests of ours"},
-    "shared/siftline/net/http_cookies.py": {"line": "a server's, read and not sent"},
+    "shared/siftline/net/http.py": {"line": "a server's, read and not sent"},
 }
 
 

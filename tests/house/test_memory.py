@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from infra.local.machine import ROOT
-from siftline.fetch.kinds import confined_reader, feed_fetcher
+from siftline.fetch.kinds import feed_fetcher, readers
 from siftline.ingest import reading
 from siftline.settings.functions import FetchSettings, IngestSettings, process_environment
 from tests.house.reading import FUNCTION_NAMES, function_resources
@@ -20,7 +20,7 @@ BODIES = 8
 READERS = {
     "fetch": (
         feed_fetcher.FEED_MAX_BYTES,
-        max(FetchSettings.model_fields["feed_parse_memory_bytes"].default, confined_reader.MEMORY_BYTES),
+        max(FetchSettings.model_fields["feed_parse_memory_bytes"].default, readers.MEMORY_BYTES),
         (["siftline.fetch.feed.feed_parser:parse_identified"], ["siftline.fetch.kinds.web_page:article_links"]),
     ),
     "ingest": (

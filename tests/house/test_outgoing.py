@@ -10,7 +10,7 @@ CONNECTING = re.compile(
     r"qdrant_client|requests|smtplib|socket|socketserver|telnetlib|urllib\.request|urllib3|websockets?|"
     r"xmlrpc|youtube_transcript_api)(\.|$)"
 )
-CLIENT = {"http.py", "http_askers.py", "http_network.py"}
+CLIENT = {"http.py", "http_network.py"}
 OTHERS = {
     "shared/siftline/kit/aws.py": "AWS, at addresses of AWS's own or the operator's",
     "shared/siftline/models/model_folders.py": "the model in the operator's bucket",
@@ -20,11 +20,11 @@ OTHERS = {
     "shared/siftline/api/ops/worker_check.py": "whether the operator's worker can start its functions",
     "shared/siftline/worker/__main__.py": "SQS, for the worker",
     "shared/siftline/worker/health_page.py": "answers health checks; asks nobody",
-    "shared/siftline/net/loopback_server.py": "answers on loopback; asks nobody",
+    "shared/siftline/net/loopback.py": "answers on loopback; asks nobody",
     "shared/siftline/models/openai_client.py": "models at the operator's address, in the form of OpenAI's API",
     "shared/siftline/models/openai_transport.py": "the connections of that client",
     "shared/siftline/models/embedding_api.py": "the embedding model, through the client before; names its errors",
-    "shared/siftline/ingest/media/transcription.py": "the audio model, through the client before; names its errors",
+    "shared/siftline/ingest/media/audio_model.py": "the audio model, through the client before; names its errors",
     "shared/siftline/models/llm.py": "the language model, through the client before; names its errors",
     "shared/siftline/ingest/media/youtube.py": "youtube-transcript-api over a session that ours answers",
     "shared/siftline/ingest/media/youtube_session.py": "that session: every request of it is one of our client",

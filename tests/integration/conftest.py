@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from siftline.fetch.kinds.feed_reader import FeedReader
-from siftline.fetch.kinds.page_reader import PageReader as LinkReader
+from siftline.fetch.kinds.readers import FeedReader
+from siftline.fetch.kinds.readers import PageReader as LinkReader
 from siftline.ingest.page_child import PageReader
 from siftline.kit.aws import sqs_client
 from siftline.kit.ids import new_id
-from siftline.net.http import HttpClient, HttpLimits
+from siftline.net.http import HttpClient
+from siftline.net.http_model import HttpLimits
 from siftline.settings.functions import environment
 from tests.functions import make_queues
 from tests.models import tiny_model

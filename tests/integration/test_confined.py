@@ -15,7 +15,7 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from siftline.ingest.page_errors import EmptyContentError
+from siftline.ingest.page_model import EmptyContentError
 from siftline.kit.confined import (
     ChildLostError,
     ChildNotStartedError,

@@ -12,9 +12,8 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType
-from siftline.ingest import ingest_store
-from siftline.ingest.duplicates import duplicates_store
-from siftline.ingest.duplicates.duplicates import traits_of
+from siftline.ingest import duplicates_store, ingest_store
+from siftline.ingest.duplicates import traits_of
 from siftline.jobs import subjects_store
 from siftline.kit.db import Connection, Database, settled
 from tests.factories import make_content

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from siftline.contracts import BACKGROUND_OF, JobType, Priority, Queue, Tick
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
+from siftline.ingest.ingest_service import analysis_after
 from siftline.ingest.saving import save_url
-from siftline.ingest.texts import analysis_after
 from siftline.jobs import followers_store, jobs_store
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob, follower, user

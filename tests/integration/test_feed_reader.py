@@ -14,7 +14,7 @@ from infra.local.processes import started_at, wait_until
 from siftline.fetch.feed.feed_parser import parse
 from siftline.fetch.feed.feeds import FeedTooComplexError, NotAFeedError
 from siftline.fetch.feed.identity import identify
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.kit.confined import ChildNotStartedError
 
 URL = "https://site.example/feed"

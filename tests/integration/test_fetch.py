@@ -8,7 +8,7 @@ import pytest
 
 from siftline.contracts import Queue
 from siftline.fetch.fetch_service import FetchSource, UnsupportedSourceError
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from infra.local.processes import wait_until
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.kit.db import Database
 from tests.api_client import World
 from tests.polling import Poller, follow, held, item, rows, rss

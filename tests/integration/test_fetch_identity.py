@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from siftline.api.items import items_store
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.ingest import saving
 from siftline.kit.db import Database
 from tests.factories import make_user

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.kit.db import Database
 from tests.api_client import ApiClient, World
 from tests.polling import Poller, follow, held, item, poll_settings, rows, rss, source_of

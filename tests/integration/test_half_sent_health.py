@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from infra.local.samples import SampleServer
-from siftline.net.loopback_server import ImpatientServer
+from siftline.net.loopback import ImpatientServer
 from siftline.worker.health_page import CONNECTIONS_MAX, serve_health
 from siftline.worker.worker import Worker
 

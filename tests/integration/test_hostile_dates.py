@@ -16,9 +16,8 @@ from siftline.cluster.joining import Rule
 from siftline.cluster.space import Recipe
 from siftline.cluster.story_service import JoinUserStories
 from siftline.contracts import JobType
-from siftline.fetch.kinds.feed_reader import FeedReader
-from siftline.fetch.poll.freshness import Wishes, plan
-from siftline.fetch.poll.rhythm import Rhythm
+from siftline.fetch.kinds.readers import FeedReader
+from siftline.fetch.poll.freshness import Rhythm, Wishes, plan
 from siftline.ingest.page_child import PageReader
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database, Pool, SingleConnection

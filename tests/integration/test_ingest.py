@@ -11,8 +11,8 @@ import pytest
 from psycopg.rows import dict_row
 
 from siftline.contracts import JobType, Priority, Queue
-from siftline.ingest.ingest_service import SavedItem, save_url, subject_of
 from siftline.ingest.page_child import PageReader
+from siftline.ingest.saving import SavedItem, save_url, subject_of
 from siftline.jobs import jobs_store as jobs
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.job_model import NewJob
@@ -21,7 +21,8 @@ from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.errors import PermanentError
 from siftline.kit.ids import new_id
-from siftline.net.http import HttpClient, HttpLimits
+from siftline.net.http import HttpClient
+from siftline.net.http_model import HttpLimits
 from siftline.net.urls import canonical_url
 from siftline.settings.functions import JobSettings
 from tests.factories import FakeContext, make_content, make_user, sqs_event

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from siftline.contracts import JobType
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.jobs import jobs_store
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob
 from siftline.kit.db import ConflictError, Connection, Database

@@ -21,7 +21,8 @@ from siftline.jobs.credits_store import grant
 from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Database
 from siftline.models.vectors import Point
-from siftline.net.http import HttpClient, HttpLimits
+from siftline.net.http import HttpClient
+from siftline.net.http_model import HttpLimits
 from tests.ingesting import Works, ingest_content
 from tests.models import WordEmbedder
 from tests.open_client import OpenClient

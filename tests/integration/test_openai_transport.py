@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from openai import APIConnectionError, APITimeoutError
 
-from siftline.ingest.media.transcription import AudioModel
+from siftline.ingest.media.audio_model import AudioModel
 from siftline.kit.clock import SystemClock
 from siftline.kit.errors import TransientError
 from siftline.models.embedding_api import ApiModel, EmbeddingApi

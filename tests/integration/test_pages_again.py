@@ -12,14 +12,15 @@ import pytest
 from siftline.api.http.resolver import HttpApi
 from siftline.api.search.search_routes import SearchRoutes
 from siftline.contracts import Tick
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.ingest.page_child import PageReader
 from siftline.ingest.unreadable_store import AGAIN_S
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
 from siftline.kit.log import logger
-from siftline.net.http import HttpClient, HttpLimits
+from siftline.net.http import HttpClient
+from siftline.net.http_model import HttpLimits
 from siftline.rank.search import Meaning, Search
 from tests.api_client import ApiClient
 from tests.ingesting import Works, ingest_content

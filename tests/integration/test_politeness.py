@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType, Priority, Queue
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.fetch.poll import health_store
 from siftline.jobs import jobs_store, lease_store
 from siftline.jobs.consume import BatchConsumer
@@ -16,8 +16,7 @@ from siftline.jobs.job_model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
-from siftline.net.http import HttpLimits
-from siftline.net.http_errors import DnsFailedError
+from siftline.net.http_model import DnsFailedError, HttpLimits
 from siftline.settings.functions import JobSettings
 from tests.api_client import World
 from tests.factories import FakeContext, sqs_event

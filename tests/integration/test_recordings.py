@@ -2,7 +2,7 @@
 
 import pytest
 
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.ingest.saving import save_url
 from siftline.kit.db import Database
 from siftline.net.urls import canonical_url

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.kit.db import Database
 from tests.polling import Poller, counts, poll_settings, rows, source_of, subscribed
 from tests.servers import Answer, LoopbackServer, redirect, serving

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.kit.db import Database
 from tests.polling import rows
 from tests.reddit_day import ALLOWED_EVERY_S, SUBREDDITS, Reddit, reddit_day

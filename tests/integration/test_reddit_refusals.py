@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from tests.polling import rows
 from tests.reddit_day import SUBREDDITS, reddit_day
 

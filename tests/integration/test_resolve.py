@@ -18,7 +18,7 @@ from siftline.jobs.publish import Publisher
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
-from siftline.net.http import HttpLimits
+from siftline.net.http_model import HttpLimits
 from siftline.resolve.budget import RequestBudget
 from siftline.resolve.gleif import Gleif
 from siftline.resolve.providers import Asking, CsvNames, GleifRefusedError, Provider, WikidataRefusedError

@@ -5,8 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from siftline.fetch.kinds.feed_reader import FeedReader
-from siftline.fetch.kinds.page_reader import PageReader
+from siftline.fetch.kinds.readers import FeedReader, PageReader
 from siftline.kit.db import Database
 from tests.api_client import ApiClient, World
 from tests.polling import Poller, follow, held, item, rss, source_of

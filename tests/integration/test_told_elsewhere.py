@@ -11,10 +11,11 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import Tick
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.ingest.page_child import PageReader
 from siftline.kit.db import Database
-from siftline.net.http import HttpClient, HttpLimits
+from siftline.net.http import HttpClient
+from siftline.net.http_model import HttpLimits
 from tests.api_client import ApiClient, World
 from tests.ingesting import Works, ingest_content
 from tests.open_client import OpenClient

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from siftline.contracts import JobType
-from siftline.ingest.media.transcription import AudioModel, TranscriptionUnavailableError
+from siftline.ingest.media.audio_model import AudioModel, TranscriptionUnavailableError
 from siftline.ingest.page_child import PageReader
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database

@@ -15,15 +15,14 @@ from psycopg.types.json import Jsonb
 from siftline.api.sources.opml import NAMESPACE
 from siftline.api.sources.source_addresses import Address, SourceKind
 from siftline.contracts import JobType
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.ingest.page_child import PageReader
 from siftline.jobs.job_model import NewJob
 from siftline.jobs.jobs_store import enqueue
 from siftline.kit.db import Database
-from siftline.net.http import HttpClient, HttpLimits
-from siftline.net.http_errors import AddressRefusedError
-from siftline.net.http_model import Requester
-from siftline.net.http_typed import typed_origin
+from siftline.net.http import HttpClient
+from siftline.net.http_model import AddressRefusedError, HttpLimits, Requester
+from siftline.net.urls import typed_origin
 from tests.api_client import World
 from tests.factories import make_content, make_source, make_user
 from tests.ingesting import Works, ingest_content

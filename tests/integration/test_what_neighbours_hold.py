@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.ingest.page_child import PageReader
 from siftline.kit.db import Database
 from siftline.net.http import HttpClient

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from siftline.ingest.media.captions import Cue, joined, read_captions
-from siftline.ingest.page_errors import CaptionsUnreadableError
+from siftline.ingest.page_model import CaptionsUnreadableError
 
 VTT = """\
 WEBVTT - a title

@@ -2,9 +2,9 @@
 
 import pytest
 
-from siftline.ingest.page.consent_words import agrees
+from siftline.ingest.page.consent import agrees
 from siftline.ingest.page.page import read_page
-from siftline.ingest.readings import Page
+from siftline.ingest.page_model import Page
 from siftline.kit.errors import PermanentError
 from siftline.net.blocks import is_consent_address
 from tests.consent_pages import ARTICLES, WALLS

@@ -157,7 +157,7 @@ def test_what_counts_as_html_in_plain_text_is_at_least_what_feedparser_takes_for
 @pytest.mark.parametrize(
     ("statement", "unwanted"),
     [
-        ("import siftline.fetch.kinds.feed_reader", "feedparser lxml nh3"),
+        ("import siftline.fetch.kinds.readers", "feedparser lxml nh3"),
         ("from siftline.fetch.feed.feed_parser import parse; parse(FEED, url='https://site.example/')", "feedparser"),
     ],
 )

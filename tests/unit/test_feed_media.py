@@ -5,10 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from siftline.fetch.feed.entry_media import duration_s, size_bytes
-from siftline.fetch.feed.entry_recordings import recording_kind, recording_url
+from siftline.fetch.feed.entries import duration_s, size_bytes
 from siftline.fetch.feed.feed_parser import parse
-from siftline.fetch.feed.feeds import Enclosure, Feed, Transcript
+from siftline.fetch.feed.feeds import Enclosure, Feed, Transcript, recording_kind, recording_url
 from tests.feed_judge import judged
 
 URL = "https://site.example/feed.xml"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from siftline.net.http_body import read_body
-from siftline.net.http_errors import ConnectionFailedError, InvalidResponseError, TooLargeError
+from siftline.net.http_model import ConnectionFailedError, InvalidResponseError, TooLargeError
 
 TEXT = b"The quick brown fox. " * 500
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from siftline.kit.errors import PermanentError, TransientError
-from siftline.net.http_errors import http_date, retry_after_s, status_error
+from siftline.net.http_model import http_date, retry_after_s, status_error
 
 NOW = datetime(2024, 6, 1, 12, 0, tzinfo=UTC)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from siftline.ingest.page.page import read_page
-from siftline.ingest.readings import Page, Track
+from siftline.ingest.page_model import Page, Track
 from siftline.kit.errors import PermanentError
 
 SITE = "https://news.example"

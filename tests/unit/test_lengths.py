@@ -5,11 +5,10 @@ import pytest
 from siftline.api.http.destinations import check_destination
 from siftline.api.sources.source_addresses import address_of
 from siftline.kit.errors import PermanentError
-from siftline.net.hosts import host_of
 from siftline.net.ip_addresses import literal_address
 from siftline.net.reddit_address import listing_of
-from siftline.net.urls import InvalidUrlError, canonical_url, validate_url
-from siftline.text.folding import folded
+from siftline.net.urls import InvalidUrlError, canonical_url, host_of, validate_url
+from siftline.text.machine_talk import folded
 from siftline.text.mail_address import InvalidMailAddressError, mail_address
 from tests.steps import steps
 

@@ -4,7 +4,7 @@ import pytest
 
 from siftline.ingest.media.media import Media, TranscriptState, Words, text_with_words
 from siftline.ingest.media.transcripts import ordered
-from siftline.ingest.readings import MAX_TEXT_CHARS, Track
+from siftline.ingest.page_model import MAX_TEXT_CHARS, Track
 
 
 def test_a_row_is_read_back_as_it_was_written() -> None:

@@ -4,14 +4,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from siftline.ingest.page.metadata import Metadata, read_metadata
+from siftline.ingest.page.metadata import Metadata, MetadataReader
 from siftline.ingest.page.page_tree import parse
 
 URL = "https://news.example/politics/story"
 
 
 def read(head: str = "", body: str = "<p>x</p>", *, html: str = "<html>", url: str = URL) -> Metadata:
-    return read_metadata(parse(f"{html}<head>{head}</head><body>{body}</body></html>").outline, url)
+    return MetadataReader(parse(f"{html}<head>{head}</head><body>{body}</body></html>").outline, url).read()
 
 
 def linked(data: str) -> str:

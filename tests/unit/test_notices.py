@@ -5,10 +5,10 @@ import json
 import pytest
 
 from siftline.ingest.page.page import read_page
-from siftline.ingest.readings import Page
+from siftline.ingest.page_model import Page
 from siftline.kit.errors import PermanentError
 from siftline.net.blocks import PaywalledError, is_block, is_consent_address, named_refusal
-from siftline.net.http_errors import Refusal, StatusRefusedError, StatusTransientError
+from siftline.net.http_model import Refusal, StatusRefusedError, StatusTransientError
 
 URL = "https://news.example/politics/7"
 SENTENCE = "The harbour council met on Tuesday evening and agreed, after a long debate, to dredge the northern channel."

@@ -3,7 +3,7 @@
 import pytest
 
 from siftline.ingest.page.page import MAX_BYTES, read_entry, read_page
-from siftline.ingest.readings import MAX_TEXT_CHARS, Page
+from siftline.ingest.page_model import MAX_TEXT_CHARS, Page
 from siftline.kit.errors import PermanentError
 
 URL = "https://news.example/2026/story"

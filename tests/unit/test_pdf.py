@@ -5,9 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from siftline.ingest.page.page import read_page
-from siftline.ingest.page.pdf import PAGES_MAX
-from siftline.ingest.page.pdf_paragraphs import Line, paragraphs_of
-from siftline.ingest.readings import Page
+from siftline.ingest.page.pdf import PAGES_MAX, Line, paragraphs_of
+from siftline.ingest.page_model import Page
 from siftline.kit.errors import PermanentError
 from tests.pdfs import document, stream
 

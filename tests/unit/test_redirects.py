@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from siftline.fetch.poll.answers import moved
 from siftline.fetch.poll.health_store import Moved, Source
-from siftline.fetch.poll.redirects import moved
 from siftline.kit.ids import new_id
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftline.text.score_words import age, score_parts, sentence
+from siftline.text.stored_scores import age, score_parts, sentence
 
 TOLD: list[tuple[dict[str, Any], str]] = [
     (

@@ -14,7 +14,7 @@ from siftline.jobs.set_aside import UnusableRowError, checked, sifted
 from siftline.kit.db import DatabaseUnavailableError
 from siftline.kit.errors import PermanentError, TransientError
 from siftline.models.unit_vector import UnusableVectorError, stored_vector, usual_dimensions
-from siftline.text.topic_scores import topic_scores
+from siftline.text.stored_scores import topic_scores
 
 
 def row_id(row: int) -> UUID:

@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftline.net.hosts import own_url
 from siftline.net.http_model import Requester
-from siftline.net.http_typed import typed_origin
-from siftline.net.urls import canonical_url, clean_url, origin_of
+from siftline.net.urls import canonical_url, clean_url, origin_of, own_url, typed_origin
 
 # By the makers' own documents, or as browsers strip them.
 PERSONAL = (

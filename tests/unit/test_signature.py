@@ -6,15 +6,16 @@ import struct
 
 import pytest
 
-from siftline.ingest.duplicates.duplicates import is_minor_edit, traits_of
-from siftline.ingest.duplicates.signature import (
+from siftline.ingest.duplicates import (
     BANDS,
     ROWS,
     SIGNATURE_VERSION,
     WORDS_MIN,
     Signature,
+    is_minor_edit,
     likeness,
     signature,
+    traits_of,
 )
 from siftline.ingest.ingest_store import AnalysedText, Found
 from tests.texts import prose, retold

@@ -2,7 +2,7 @@
 
 import pytest
 
-from siftline.net.sites import speaks_for
+from siftline.net.urls import speaks_for
 
 
 @pytest.mark.parametrize(

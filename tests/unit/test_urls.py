@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from siftline.kit.errors import PermanentError
-from siftline.net import tracking
+from siftline.net import variants
 from siftline.net.urls import MAX_KEY_LENGTH, MAX_URL_LENGTH, canonical_url, clean_url, same_site, validate_url
 from siftline.net.variants import plain_path
 
@@ -394,7 +394,7 @@ def test_a_host_is_looked_up_once_not_for_each_parameter(monkeypatch: pytest.Mon
             asked.append(key)
             return super().get(key, default)
 
-    monkeypatch.setattr(tracking, "NAMES_BY_HOST", Counting(tracking.NAMES_BY_HOST))
+    monkeypatch.setattr(variants, "NAMES_BY_HOST", Counting(variants.NAMES_BY_HOST))
     labels = 100
     url = f"https://{'b.' * labels}youtu.be/x?{'a=1&' * 1_500}si=2"
     assert canonical_url(url) == canonical_url(url.removesuffix("&si=2"))

@@ -11,7 +11,7 @@ from psycopg.rows import class_row, scalar_row
 
 from siftline.analyze import analyze_store
 from siftline.kit.db import Connection
-from siftline.text.topic_scores import topic_scores
+from siftline.text.stored_scores import topic_scores
 
 _WANTING = """
 from embeddings old join contents c on c.id = old.content_id

@@ -21,7 +21,8 @@ from siftline.jobs.jobs_wiring import producer
 from siftline.kit.aws import mail_client
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
-from siftline.net.http import HttpClient, HttpLimits
+from siftline.net.http import HttpClient
+from siftline.net.http_model import HttpLimits
 from siftline.settings.functions import BriefSettings
 
 _DELIVER_S = 15.0

@@ -10,7 +10,7 @@ from siftline.brief.edition_model import Briefing, CameIn, Candidate, Choice, Co
 from siftline.brief.selection import relevance, weight
 from siftline.jobs.set_aside import UnusableRowError
 from siftline.kit.lines import line
-from siftline.text.score_words import score_parts, sentence
+from siftline.text.stored_scores import score_parts, sentence
 
 FORMAT = 2
 """Goes up when the document's shape changes; editions keep theirs."""

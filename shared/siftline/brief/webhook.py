@@ -9,17 +9,18 @@ from typing import Any
 from siftline.brief.channel import Parcel, UnansweredError
 from siftline.kit.clock import Clock
 from siftline.kit.errors import PermanentError
-from siftline.net.http_errors import (
+from siftline.net.http_model import (
+    Http,
     HttpTransientError,
     InvalidResponseError,
     RedirectRefusedError,
+    Requester,
     StatusRefusedError,
     StatusTransientError,
     TooLargeError,
     TooManyRedirectsError,
 )
-from siftline.net.http_model import Http, Requester
-from siftline.net.http_typed import typed_origin
+from siftline.net.urls import typed_origin
 
 ANSWER_MAX_BYTES = 64 * 1024
 """More than this of an answer is not read; the status alone counts."""

@@ -11,8 +11,7 @@ from psycopg.rows import dict_row
 
 from siftline.kit.db import Connection
 from siftline.kit.log import logger
-from siftline.text.score_words import score_parts
-from siftline.text.topic_scores import topic_scores
+from siftline.text.stored_scores import score_parts, topic_scores
 
 _log = logger("catalog")
 _CODE = "unusable_row"  # as of rows that a job sets aside

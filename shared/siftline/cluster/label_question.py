@@ -20,9 +20,8 @@ from siftline.cluster.story_labels import Document
 from siftline.kit.lines import line
 from siftline.models.llm import Answer, Marks, Message
 from siftline.models.model_json import json_object
-from siftline.text.folding import visible
-from siftline.text.machine_talk import ADDRESS, MARKUP, speaks_to_machines
-from siftline.text.stems import stems_of
+from siftline.text.machine_talk import ADDRESS, MARKUP, speaks_to_machines, visible
+from siftline.text.words import stems_of
 
 TITLES = 8
 """Titles of a cluster that are told at most, the most central ones."""

@@ -26,8 +26,7 @@ from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError, SiftlineError, TransientError
 from siftline.kit.log import logger
 from siftline.net.blocks import named_refusal
-from siftline.net.http_errors import StatusRefusedError, StatusTransientError
-from siftline.net.http_model import Requester
+from siftline.net.http_model import Requester, StatusRefusedError, StatusTransientError
 from siftline.net.pacing import Pacing
 from siftline.settings.functions import FetchSettings
 
@@ -184,7 +183,7 @@ class FetchSource:
             unlisted=self._unlisted(source, feed, verdict),
         )
         _told(polled, fetched.response.status, intake.counts())
-        return Done(intake.write, intake.follow, intake.counts())
+        return Done(intake.write, result=intake.counts())
 
     def _judged(self, source: Source, poll: Sequence[Identified]) -> Verdict:
         """Return what a poll brought; what seems new is held against all that was listed lately."""

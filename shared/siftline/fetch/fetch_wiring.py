@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 
-from siftline.fetch.kinds.feed_fetcher import FeedFetcher
-from siftline.fetch.kinds.feed_reader import FeedReader
+from siftline.fetch.kinds.feed_fetcher import FeedFetcher, SiteFetcher
 from siftline.fetch.kinds.fetcher import SourceFetcher
-from siftline.fetch.kinds.page_reader import PageReader
+from siftline.fetch.kinds.readers import FeedReader, PageReader
 from siftline.fetch.kinds.reddit_fetcher import RedditFetcher
-from siftline.fetch.kinds.site_fetcher import SiteFetcher
 from siftline.fetch.kinds.web_fetcher import WebFetcher
 from siftline.kit.clock import Clock
 from siftline.net.http_model import Http

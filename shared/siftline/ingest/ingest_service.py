@@ -7,17 +7,16 @@ carries no HTML reader.
 import hashlib
 from dataclasses import replace
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from siftline.contracts import JobType, Priority
-from siftline.ingest import ingest_store, unreadable_store
-from siftline.ingest.duplicates.duplicates import is_minor_edit, traits_of
-from siftline.ingest.duplicates.signature import SIGNATURE_VERSION
+from siftline.ingest import duplicates_store, ingest_store, unreadable_store
+from siftline.ingest.duplicates import SIGNATURE_VERSION, Traits, is_minor_edit, traits_of
+from siftline.ingest.ingest_store import Found, StoredContent
 from siftline.ingest.media import media_store
 from siftline.ingest.media.media import RETRY_S, Media, TranscriptState, Words, text_with_words
-from siftline.ingest.page_errors import ContentGoneError, EmptyContentError, UnsupportedContentTypeError
+from siftline.ingest.page_model import ContentGoneError, EmptyContentError, UnsupportedContentTypeError
 from siftline.ingest.reading import ContentReading, Reading
-from siftline.ingest.saving import SavedItem, ensure_content, save_url, subject_of
-from siftline.ingest.texts import analysis_after, write_text
 from siftline.jobs import jobs_store as jobs
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob, follower
 from siftline.kit.clock import Clock
@@ -25,11 +24,9 @@ from siftline.kit.db import Connection, Database
 from siftline.kit.errors import NotTriedError, SiftlineError, TransientError
 from siftline.kit.log import logger
 from siftline.net.blocks import BlockedBySiteError
-from siftline.net.hosts import own_url
-from siftline.net.http_errors import StatusRefusedError
+from siftline.net.http_model import StatusRefusedError
+from siftline.net.urls import own_url
 from siftline.text.instants import Claimed, settled
-
-__all__ = ["IngestContent", "SavedItem", "ensure_content", "save_url", "subject_of"]
 
 _PAYMENT_REQUIRED = 402
 _OWN_ATTEMPTS = 2
@@ -118,7 +115,7 @@ class IngestContent:
         if _may_pass(error):
             unreadable_store.missed(connection, job.subject_id, error, failed_job=job.id)
 
-    def _read(self, job: ClaimedJob, content: ingest_store.StoredContent) -> Reading:
+    def _read(self, job: ClaimedJob, content: StoredContent) -> Reading:
         """Read a content; what its feed told stands in for a page that cannot be had at the last try either."""
         try:
             return self._reader.read(content, job.requester(content.typed_origin))
@@ -129,7 +126,7 @@ class IngestContent:
                 raise
             return self._reader.stand_in(content, error)
 
-    def _kept(self, job: ClaimedJob, content: ingest_store.StoredContent, missed: SiftlineError) -> Done:
+    def _kept(self, job: ClaimedJob, content: StoredContent, missed: SiftlineError) -> Done:
         """Let the text stand that was read before; it is analysed if it never was."""
         analyse = self._analysis_enabled and not content.analysed
 
@@ -141,8 +138,7 @@ class IngestContent:
         return Done(write=write, follow=follow, result={"changed": False, "page": missed.error_code})
 
     @staticmethod
-    def _note(connection: Connection, content: ingest_store.StoredContent, missed: SiftlineError | None) -> None:
-        """Note whether a content's page is to be asked for again."""
+    def _note(connection: Connection, content: StoredContent, missed: SiftlineError | None) -> None:
         if missed is not None and _may_pass(missed):
             unreadable_store.missed(connection, content.id, missed)
         elif content.asks:
@@ -169,6 +165,20 @@ class IngestContent:
         return [listening]
 
 
+def write_text(connection: Connection, content_id: UUID, found: Found, traits: Traits, *, analyse: bool) -> None:
+    """Store a text; ``analyse`` says whether its analysis follows, in the same transaction."""
+    duplicates_store.link(connection, content_id, traits)
+    ingest_store.write(connection, content_id, found, status="PENDING" if analyse else "READY")
+    duplicates_store.sign(connection, content_id, traits, analyse=analyse)
+
+
+def analysis_after(job: ClaimedJob) -> NewJob:
+    """Return the job that reads the text which ``job`` brought, for the same tenant."""
+    return NewJob(
+        job_type=JobType.ANALYZE_CONTENT, subject_id=job.subject_id, group_key=job.group_key, priority=job.priority
+    )
+
+
 def _reading_of(own: unreadable_store.Own, job: ClaimedJob) -> NewJob:
     return NewJob(
         job_type=JobType.INGEST_CONTENT,
@@ -187,14 +197,14 @@ def _may_pass(error: SiftlineError) -> bool:
     return isinstance(error, BlockedBySiteError | EmptyContentError | TransientError)
 
 
-def _found(reading: Reading, words: Words | None, now: datetime) -> ingest_store.Found:
+def _found(reading: Reading, words: Words | None, now: datetime) -> Found:
     page = reading.page
     published = settled(page.published_at, now) if page.published_at else Claimed()
     text, word_count = page.text, page.word_count
     if words is not None:
         notes = (text, word_count) if text else (page.description or "", len((page.description or "").split()))
         text, word_count = text_with_words(*notes, words)
-    return ingest_store.Found(
+    return Found(
         text=text,
         content_sha256=hashlib.sha256(text.encode()).digest(),
         word_count=word_count,

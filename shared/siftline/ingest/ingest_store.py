@@ -1,7 +1,7 @@
 """Ingest's SQL: contents by their key, what a reading found, and saved items."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -26,7 +26,7 @@ class StoredContent:
     url: str
     url_key: str
     typed_origin: str | None
-    """The origin of this machine that is open to the job at hand (``siftline.net.http_typed``)."""
+    """The origin of this machine that is open to the job at hand (``siftline.net.urls``)."""
     kind: str
     """``note``: an entry without a page of its own; its address is its feed's."""
     entry_html: str | None
@@ -84,11 +84,17 @@ class HeldContent:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedAddress:
-    """A page's address as all may see it, and the origin of this machine that who saves it typed, if one."""
+class PageAddress:
+    """A page's address as somebody gave it, in all forms that saving it takes."""
 
-    url: str
-    typed_origin: str | None = None
+    own: str
+    """As they spell it, in the form in which it can be fetched."""
+    key: str
+    """Under which the page is known."""
+    shared: str
+    """As all may see it."""
+    typed_origin: str | None
+    """Of this machine, if it is one that they typed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,26 +256,7 @@ def analysed_text(connection: Connection, content_id: UUID, *, version: int) -> 
 
 def write(connection: Connection, content_id: UUID, found: Found, *, status: str) -> None:
     """Store what a reading found; the text it replaces becomes a revision."""
-    values = {
-        "id": content_id,
-        "status": status,
-        "text": found.text,
-        "content_sha256": found.content_sha256,
-        "word_count": found.word_count,
-        "kind": found.kind,
-        "title": found.title,
-        "author": found.author,
-        "site_name": found.site_name,
-        "image_url": found.image_url,
-        "description": found.description,
-        "lang": found.lang,
-        "published_at": found.published_at,
-        "undated_code": found.undated_code,
-        "undated_claim": found.undated_claim,
-        "http_status": found.http_status,
-        "notice_code": found.notice_code,
-    }
-    connection.execute(_WRITE, values)
+    connection.execute(_WRITE, {**asdict(found), "id": content_id, "status": status})
 
 
 def keep(connection: Connection, content_id: UUID, *, status: str) -> None:
@@ -299,7 +286,7 @@ def exists(connection: Connection, content_id: UUID) -> bool:
 
 
 def hold_contents(
-    connection: Connection, ids: Sequence[UUID], addresses: Mapping[str, SharedAddress]
+    connection: Connection, ids: Sequence[UUID], addresses: Mapping[str, PageAddress]
 ) -> dict[str, HeldContent]:
     """Return the content under each key of ``addresses``, made with an id of ``ids`` when there is none.
 
@@ -310,7 +297,7 @@ def hold_contents(
     values = {
         "ids": list(ids),
         "url_keys": list(addresses),
-        "urls": [address.url for address in addresses.values()],
+        "urls": [address.shared for address in addresses.values()],
         "typed": [address.typed_origin for address in addresses.values()],
     }
     for _ in range(_HOLD_TRIES):

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from siftline.ingest.archive import PageArchive
 from siftline.ingest.ingest_service import IngestContent
-from siftline.ingest.media.audio import AudioFiles
-from siftline.ingest.media.transcribing import Costs, TranscribeContent
-from siftline.ingest.media.transcription import AudioModel
+from siftline.ingest.media.audio_model import AudioFiles, AudioModel
+from siftline.ingest.media.transcribe_service import Costs, TranscribeContent
 from siftline.ingest.media.transcripts import MEDIA_REQUEST_S, MEDIA_S, Transcripts
 from siftline.ingest.media.youtube import YouTube
 from siftline.ingest.page_child import ENTRY_S, PageReader

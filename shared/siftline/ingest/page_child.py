@@ -5,7 +5,7 @@ This process never imports what reads HTML; the child does (``ingest.page.page``
 
 from typing import Self
 
-from siftline.ingest.readings import EntryText, Page
+from siftline.ingest.page_model import EntryText, Page
 from siftline.kit.confined import Confined
 from siftline.kit.errors import PermanentError
 

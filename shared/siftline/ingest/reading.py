@@ -9,21 +9,26 @@ from dataclasses import dataclass, replace
 
 from siftline.ingest.archive import PageArchive
 from siftline.ingest.ingest_store import StoredContent
-from siftline.ingest.media.media import Media, TranscriptState, Words, file_page, is_named, played
+from siftline.ingest.media.media import Media, TranscriptState, Words, file_page, played
 from siftline.ingest.media.transcripts import Transcripts
 from siftline.ingest.media.youtube import Video, video_id
 from siftline.ingest.page_child import PageReader
-from siftline.ingest.page_errors import A_FEED, EmptyContentError, UnsupportedContentTypeError, VideoUnavailableError
-from siftline.ingest.readings import MEDIA_TYPES, EntryText, Page
+from siftline.ingest.page_model import (
+    A_FEED,
+    MEDIA_TYPES,
+    EmptyContentError,
+    EntryText,
+    Page,
+    UnsupportedContentTypeError,
+    VideoUnavailableError,
+)
 from siftline.kit.errors import PermanentError, SiftlineError
 from siftline.kit.log import logger
 from siftline.net.blocks import PageWithheldError, named_refusal
-from siftline.net.http_errors import StatusRefusedError, StatusTransientError, UnsupportedMediaTypeError
-from siftline.net.http_model import Http, Requester
+from siftline.net.http_model import Http, Requester, StatusRefusedError, StatusTransientError, UnsupportedMediaTypeError
 from siftline.net.pacing import Pacing
-from siftline.net.recordings import KINDS, VIDEO
-from siftline.net.sites import speaks_for
-from siftline.net.urls import canonical_url, clean_url
+from siftline.net.recordings import KINDS, VIDEO, named_kind
+from siftline.net.urls import canonical_url, clean_url, speaks_for
 from siftline.text.words import extent
 
 PAGE_MAX_BYTES = 10_000_000
@@ -138,7 +143,7 @@ class ContentReading:
 
     def _fetch(self, content: StoredContent, requester: Requester) -> Reading:
         url = content.url
-        media_types = MEDIA_TYPES - _UNNAMED if is_named(url) else MEDIA_TYPES
+        media_types = MEDIA_TYPES - _UNNAMED if named_kind(url) else MEDIA_TYPES
         try:
             with self._pace.asking(url, requester) as admitted:
                 response = self._http.get(

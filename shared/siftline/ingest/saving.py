@@ -6,12 +6,12 @@ from uuid import UUID
 
 from siftline.contracts import IngestContent, JobType, Message, Priority, TranscribeContent
 from siftline.ingest import ingest_store
-from siftline.ingest.ingest_store import Mark, SharedAddress
+from siftline.ingest.ingest_store import Mark, PageAddress
 from siftline.jobs import jobs_store as jobs
 from siftline.jobs.job_model import NewJob, user
 from siftline.kit.db import Connection
 from siftline.kit.ids import random_id
-from siftline.net.page_address import PageAddress, page_address
+from siftline.net.urls import canonical_url, clean_url, typed_origin, validate_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,12 @@ class Page:
     note: str | None = None
 
 
+def page_address(url: str) -> PageAddress:
+    """Return the forms of an address. Raises the leaves of ``siftline.net.urls``."""
+    own = validate_url(url)
+    return PageAddress(own, canonical_url(own), clean_url(own), typed_origin(own))
+
+
 def page_of(url: str, tags: Sequence[str] = (), note: str | None = None) -> Page:
     """Return a page to be saved, its address worked out. Raises the leaves of ``siftline.net.urls``."""
     return Page(url, tags, note, address=page_address(url))
@@ -53,10 +59,10 @@ def save_urls(connection: Connection, user_id: UUID, wishes: Sequence[Page]) -> 
     anew, and a try that waits is made now; one that is on its way for others goes on as this user's. Publish the
     contents' jobs after the commit. The number of statements does not grow with the pages.
     """
-    shared: dict[str, SharedAddress] = {}
+    shared: dict[str, PageAddress] = {}
     for address in (wish.address for wish in wishes):
         if address.key not in shared or address.own.startswith("https:"):
-            shared[address.key] = _shared(address)
+            shared[address.key] = address
     contents = ingest_store.hold_contents(connection, [random_id() for _ in shared], shared)
     marks: dict[UUID, Mark] = {}
     for wish in wishes:
@@ -99,11 +105,7 @@ def ensure_content(connection: Connection, content_id: UUID, url: str) -> UUID:
     ``siftline.net.urls``.
     """
     address = page_address(url)
-    return ingest_store.hold_contents(connection, [content_id], {address.key: _shared(address)})[address.key].id
-
-
-def _shared(address: PageAddress) -> SharedAddress:
-    return SharedAddress(address.shared, address.typed_origin)
+    return ingest_store.hold_contents(connection, [content_id], {address.key: address})[address.key].id
 
 
 def _reading(content_id: UUID, user_id: UUID) -> NewJob:

@@ -16,7 +16,7 @@ from psycopg.rows import class_row
 
 from siftline.kit.db import Connection
 from siftline.kit.errors import SiftlineError
-from siftline.net.hosts import own_url
+from siftline.net.urls import own_url
 
 AGAIN_S = (60, 300, 1_800, 7_200, 21_600, 86_400, 86_400)
 """Waits before the second ask, the third and so on: four days in all."""
@@ -95,7 +95,7 @@ delete from contents where id = %(id)s and not exists (select from items where i
 
 
 def missed(connection: Connection, content_id: UUID, error: SiftlineError, *, failed_job: UUID | None = None) -> None:
-    """Note that a page could not be was_read, and when it is asked for again; of a page that no feed lists nothing.
+    """Note that a page could not be read, and when it is asked for again; of a page that no feed lists nothing.
 
     ``failed_job`` is the job whose failure this is, where it failed for good: its content says then what comes next.
     """
@@ -112,7 +112,7 @@ def missed(connection: Connection, content_id: UUID, error: SiftlineError, *, fa
 
 
 def was_read(connection: Connection, content_id: UUID) -> None:
-    """Note that a page was was_read."""
+    """Note that a page was read."""
     connection.execute("delete from page_asks where content_id = %(id)s", {"id": content_id})
 
 

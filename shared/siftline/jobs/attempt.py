@@ -236,8 +236,9 @@ class Attempts:
         job, again = claim.job, ended.follow_id
         ahead = [one for one in done.follow if one.job_type in _FOR_PEOPLE]
         fresh = self._enqueue(connection, job, ended, ahead)
-        done.write(connection)
-        fresh += self._enqueue(connection, job, ended, [one for one in done.follow if one not in ahead])
+        told = done.write(connection) or ()
+        behind = [*(one for one in done.follow if one not in ahead), *told]
+        fresh += self._enqueue(connection, job, ended, behind)
         if claim.probes:
             breakers_store.closed(connection, claim.probes)
         lease_store.finished(connection, job, again)

@@ -82,10 +82,11 @@ class Done:
     """What a processor hands back when the work is done.
 
     ``write`` runs in the very transaction that completes the job, after the lease was checked: it commits with the
-    completion or not at all. ``follow`` are the next jobs, inserted in the same transaction and published after it.
+    completion or not at all. ``follow`` are the next jobs, inserted in the same transaction and published after it;
+    ``write`` returns those that only what it wrote can tell.
     """
 
-    write: Callable[[Connection], None] = _no_write
+    write: Callable[[Connection], Sequence[NewJob] | None] = _no_write
     follow: Sequence[NewJob] = ()
     result: Mapping[str, Any] = field(default_factory=dict)
 

@@ -1,6 +1,6 @@
 """How many threads of a process one tenant's jobs hold at once, where jobs wait for strangers' servers.
 
-Each host has few slots (``siftline.net.slots_store``), but one feed may name many hosts that never answer. Whether a
+Each host has few slots (``siftline.net.pacing_store``), but one feed may name many hosts that never answer. Whether a
 server answers is known only once it was asked, so a tenant begins with a few threads and earns one more whenever a job
 ends quickly while all it has are in use; one that takes longer than ``SLOW_S`` costs it the ends of ten. What finds
 no thread free for its tenant is put off, as what waits for its turn, so that the thread is another's. All of it is the

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from siftline.kit.lines import line
-from siftline.net.http_errors import retry_after_s
+from siftline.net.http_model import retry_after_s
 
 if TYPE_CHECKING:
     from openai import OpenAI, OpenAIError

@@ -11,7 +11,7 @@ from psycopg.rows import class_row, scalar_row
 
 from siftline.kit.db import Connection
 from siftline.models.unit_vector import stored_vector
-from siftline.text.topic_scores import topic_scores
+from siftline.text.stored_scores import topic_scores
 
 _KEPT = """
 select e.content_id as id, e.vector, coalesce(e.text_version, c.version) as version, c.lang,

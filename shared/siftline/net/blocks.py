@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from siftline.kit.errors import PermanentError, SiftlineError
-from siftline.net.http_errors import StatusRefusedError, StatusTransientError
+from siftline.net.http_model import StatusRefusedError, StatusTransientError
 
 BLOCKED = "The site blocks automated access to this page: it shows a bot check instead."
 _SCAN_CHARS = 200_000

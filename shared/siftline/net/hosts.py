@@ -1,19 +1,31 @@
-"""What counts as one host: the names above it, the domain that its owner registered, an address in its one spelling."""
+"""What counts as one host: the domain that its owner registered, the names above it, an address in its one spelling."""
 
 import ipaddress
+from functools import cache, lru_cache
+from importlib import resources
+
+from publicsuffixlist import PublicSuffixList
 
 from siftline.net.ip_addresses import literal_address, reached
-from siftline.net.suffixes import suffixes
-from siftline.net.urls import host_of_url
 
 _LOCALHOST = "localhost"
 _NETWORK_BITS = 64
 """Whoever has one address of IPv6 has as many as they like of the network that these first bits name (RFC 6177)."""
+_HOSTS_KEPT = 512
+# Blogger's domains of countries: blogs are still there, but the list has let them go.
+_BLOGGER = (
+    "ae al am ba be bg bj ca cf ch cl co.at co.id co.il co.ke co.nz co.uk co.za com.ar com.au com.br com.by com.co",
+    "com.cy com.ee com.eg com.es com.mt com.ng com.tr com.uy cv cz de dk fi fr gr hk hr hu ie in is it jp kr li lt lu",
+    "md mk mr mx my nl no pe pt qa re ro rs ru se sg si sk sn td tw ug vn",
+)
 
 
-def host_of(url: str) -> str:
-    """Return the host of an address, however it is spelled; empty if there is none."""
-    return _plain(host_of_url(url).rstrip("."))
+@cache
+def suffixes() -> PublicSuffixList:
+    """Return the list, private suffixes (``github.io``) among the others: read once a process, when it is needed."""
+    listed = resources.files("publicsuffixlist").joinpath("public_suffix_list.dat").read_text("utf-8").splitlines()
+    blogs = [f"blogspot.{country}" for line in _BLOGGER for country in line.split()]
+    return PublicSuffixList([*listed, *blogs])
 
 
 def registrable_domain(host: str) -> str:
@@ -21,18 +33,6 @@ def registrable_domain(host: str) -> str:
     if _is_address(host):
         return host
     return suffixes().privatesuffix(host) or host
-
-
-def own_url(url: str, key: str) -> str:
-    """Return where a page that is known under ``key`` is asked for: at ``url``, if that is of the key's own owner.
-
-    Else it is somebody's who shows pages of others, or has a name that looks like theirs: then at the key itself, so
-    that nobody's word ever stands under another's address. Keys that are no address are of nobody's page.
-    """
-    if not key.startswith(("http://", "https://")):
-        return url
-    same = registrable_domain(host_of(url)) == registrable_domain(host_of(key))
-    return url if same else key
 
 
 def owner(host: str) -> str:
@@ -60,8 +60,18 @@ def is_loopback(host: str) -> bool:
     return host == _LOCALHOST or host.endswith(f".{_LOCALHOST}")
 
 
-def _plain(host: str) -> str:
-    """Return the one spelling of an address; a name, or what would be an address and is none, as it is."""
+@lru_cache(maxsize=_HOSTS_KEPT)
+def plain_host(host: str) -> str:
+    """Return a host that spells an IPv4 address in its usual form, any other as it is (``127.1`` is ``127.0.0.1``)."""
+    try:
+        address = literal_address(host)
+    except ValueError:
+        return host
+    return host if address is None else address.compressed
+
+
+def reached_host(host: str) -> str:
+    """Return an address as the one that a request to it reaches; a name, or what is no address, as it is."""
     try:
         address = literal_address(host)
     except ValueError:

@@ -2,18 +2,29 @@
 
 http and https only; each hop's name is resolved once, its address checked against the deny list and the connection
 pinned to it (``siftline.net.http_network``); loopback only where the setting allows it and a person typed that very
-origin (``siftline.net.http_typed``); at most five redirects; one deadline for the whole request, retries and
-redirects included, each of which takes a turn where a pace is kept (``siftline.net.asking``); a cap on decoded bytes;
-cookies for the redirects of one request (``siftline.net.http_cookies``). No proxy and no other part of the environment
-is read.
+origin (``siftline.net.urls``); at most five redirects; one deadline for the whole request, retries and redirects
+included, each of which takes a turn where a pace is kept (``siftline.net.pacing``); a cap on decoded bytes. No proxy
+and no other part of the environment is read.
+
+Cookies live for one request and its redirects: some sites send visitors round until they bring back what was just set.
+Who may be told what is the standard library's doing (RFC 6265 as far as servers need it), and stricter here: nothing
+for a whole public suffix, nothing for another port. Nothing outlives the request, so nobody is recognised by it.
 """
 
 import contextlib
 import random
 import ssl
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Self, cast
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from email.message import Message
+from http.cookiejar import (  # type: ignore[attr-defined]  # typeshed leaves the last one out
+    Cookie,
+    CookieJar,
+    DefaultCookiePolicy,
+    eff_request_host,
+)
+from typing import Any, Self, cast
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import httpcore
@@ -22,25 +33,29 @@ import tenacity
 
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.errors import SiftlineError
-from siftline.net.http_askers import Resolver, resolve
-from siftline.net.http_body import decoded, read_body
-from siftline.net.http_cookies import Cookies
-from siftline.net.http_errors import (
+from siftline.net.hosts import suffixes
+from siftline.net.http_body import ACCEPT_ENCODING, decoded, read_body
+from siftline.net.http_model import (
     ConnectionFailedError,
+    HttpLimits,
     HttpTransientError,
+    InvalidHeaderError,
+    Outgoing,
+    RawHeaders,
+    Requester,
+    Response,
     StatusTransientError,
     TimedOutError,
     TooManyRedirectsError,
     UnsupportedMediaTypeError,
+    may_be_sent,
+    media_type,
+    redirected,
     status_error,
 )
-from siftline.net.http_headers import is_text, media_type, request_headers
-from siftline.net.http_model import HttpLimits, Outgoing, Requester, Response, redirected
-from siftline.net.http_network import PinnedBackend
+from siftline.net.http_network import PinnedBackend, Resolver, resolve
 from siftline.net.urls import InvalidUrlError, validate_url
 from siftline.settings.functions import HttpSettings
-
-__all__ = ["MAX_BYTES", "HttpClient", "HttpLimits", "Response"]
 
 MAX_BYTES = 10 * 1024 * 1024
 SHORT_WAIT_S = 5.0
@@ -51,6 +66,16 @@ ASIDE_S = 3.0
 connection. It is read as far as these limits and the server allow, and its faults change nothing."""
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz")
+_OURS = frozenset(
+    {"accept", "accept-encoding", "connection", "content-length", "host", "te", "transfer-encoding", "user-agent"}
+)
+
+_COOKIE_CHARS_MAX = 4_096
+_ANSWER_COOKIES_MAX = 50
+_SENT_CHARS_MAX = 16_384
+"""More than this is sent to nobody: no server takes it."""
+_USUAL_PORTS = {None, 80, 443}
 
 
 class HttpClient:
@@ -105,13 +130,13 @@ class HttpClient:
 
         Without a ``requester`` no pace is kept and loopback is closed.
         ``accept`` is the Accept header to send; ``media_types``, when given, are the only media types whose body is
-        downloaded (an answer that names none is let through). Raises the leaves of ``siftline.net.http_errors`` and
+        downloaded (an answer that names none is let through). Raises the leaves of ``siftline.net.http_model`` and
         ``siftline.net.urls``: ``PermanentError`` where every try would end alike, else ``TransientError``, with
         ``retry_after_s`` where the server asked for more than a few seconds. Network errors and 408, 500, 502, 503 and
         504 are retried here after 1, 2 and 4 seconds, jittered, as long as the deadline allows; a 429 never, for it
         concerns others too (``siftline.net.pacing``).
         """
-        sent = request_headers(headers or {}, accept=accept, user_agent=self._user_agent)
+        sent = _request_headers(headers or {}, accept=accept, user_agent=self._user_agent)
         request = Outgoing("GET", requester or Requester(), sent, max_bytes, media_types)
         return self._tried(url, request, self._limits.retries)
 
@@ -124,7 +149,6 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         max_bytes: int = MAX_BYTES,
         accept: str = "*/*",
-        media_types: Collection[str] | None = None,
         repeatable: bool = False,
     ) -> Response:
         """Send ``body`` to ``url`` and return the whole answer; otherwise as ``get``, under the same protection.
@@ -134,8 +158,8 @@ class HttpClient:
         followed by a GET without the body; 307 and 308 send it again, but only to the same scheme, host and port, else
         ``RedirectRefusedError`` is raised: what the body says was meant for the first address.
         """
-        sent = request_headers(headers or {}, accept=accept, user_agent=self._user_agent, length=len(body))
-        request = Outgoing("POST", requester or Requester(), sent, max_bytes, media_types, body)
+        sent = _request_headers(headers or {}, accept=accept, user_agent=self._user_agent, length=len(body))
+        request = Outgoing("POST", requester or Requester(), sent, max_bytes, None, body)
         return self._tried(url, request, self._limits.retries if repeatable else 0)
 
     def close(self) -> None:
@@ -170,7 +194,7 @@ class HttpClient:
     def _follow(self, url: str, request: Outgoing) -> Response:
         """Make one try: the request and its redirects."""
         current, limiter = validate_url(url), request.requester.rate_limiter
-        cookies = Cookies()
+        cookies = _Cookies()
         redirects: list[tuple[int, str]] = []
         while True:
             parts = urlsplit(current)
@@ -225,7 +249,7 @@ class HttpClient:
             return b"".join(chunks)  # has none; reading to its end keeps the connection
         named = media_type(headers)
         if not 200 <= status < 300:
-            start = self._aside(headers, chunks) if not named or is_text(named) else b""
+            start = self._aside(headers, chunks) if not named or _is_text(named) else b""
             raise status_error(status, headers, self._clock.now(), url=url, body_start=start)
         if request.media_types is not None and named and named not in request.media_types:
             detail = f"The address returned {named[:100]}, which cannot be read."
@@ -289,3 +313,118 @@ def _joined(base: str, location: str) -> str:
         return validate_url(urljoin(base, location))
     except ValueError as error:
         raise InvalidUrlError("The address redirects to an invalid address.") from error
+
+
+def _request_headers(
+    headers: Mapping[str, str], *, accept: str, user_agent: str, length: int | None = None
+) -> RawHeaders:
+    """Return a caller's headers and the client's own, as sent; ``length`` is a body's.
+
+    Raises ``InvalidHeaderError``.
+    """
+    wanted = {name.lower(): value for name, value in headers.items()}
+    for name, value in {**wanted, "accept": accept}.items():
+        if not name or not _TOKEN.issuperset(name) or not may_be_sent(value):
+            raise InvalidHeaderError(f"The request header {name[:40]!r} contains an invalid character.")
+    if taken := _OURS & wanted.keys():
+        raise InvalidHeaderError(f"The request header {min(taken)!r} is set by the client itself.")
+    ours = {"accept": accept, "accept-encoding": ACCEPT_ENCODING, "user-agent": user_agent}
+    if length is not None:
+        ours["content-length"] = str(length)
+    return [(name.encode(), value.encode("latin-1")) for name, value in {**ours, **wanted}.items()]
+
+
+def _is_text(named: str) -> bool:
+    """Tell whether a media type is one of text: HTML, JSON, XML, plain."""
+    return named.startswith("text/") or named.endswith(("json", "xml"))
+
+
+class _CookiePolicy(DefaultCookiePolicy):
+    """Takes no cookie for a public suffix (``co.uk``), and gives a host's own cookie to that host alone."""
+
+    def __init__(self) -> None:
+        super().__init__(strict_ns_domain=DefaultCookiePolicy.DomainStrictNonDomain)
+
+    def set_ok_domain(self, cookie: Cookie, request: Any) -> bool:
+        """Return whether a cookie may be kept that names a domain."""
+        domain = cookie.domain.lstrip(".")
+        if cookie.domain_specified and suffixes().privatesuffix(domain) is None:
+            host, effective = eff_request_host(request)
+            if domain != host:
+                return False
+            # Of a host that is a suffix itself (RFC 6265, section 5.3): its own, and nobody's below it.
+            cookie.domain, cookie.domain_specified, cookie.domain_initial_dot = effective, False, False
+        return super().set_ok_domain(cookie, request)
+
+
+class _Cookies:
+    """What the answers of one request's redirects set. Of one thread."""
+
+    def __init__(self) -> None:
+        self._jars: dict[int | None, CookieJar] = {}
+
+    def keep(self, url: str, lines: Sequence[str]) -> None:
+        """Keep what an address set by the values of its ``Set-Cookie`` headers; too long ones and too many are not."""
+        kept = [line for line in lines if len(line) <= _COOKIE_CHARS_MAX and may_be_sent(line)][:_ANSWER_COOKIES_MAX]
+        if kept:
+            jar = self._jars.setdefault(_own_port(url), CookieJar(_CookiePolicy()))
+            jar.extract_cookies(_CookieAnswer(kept), _CookieRequest(url))  # type: ignore[arg-type]  # it needs no more than these have
+
+    def sent(self, request: Outgoing, url: str) -> Outgoing:
+        """Return a request with the cookies that its address is to be given, besides its own."""
+        jar = self._jars.get(_own_port(url))
+        if jar is None:
+            return request
+        asked = _CookieRequest(url)
+        jar.add_cookie_header(asked)  # type: ignore[arg-type]  # as above
+        if not asked.cookie or len(asked.cookie) > _SENT_CHARS_MAX:
+            return request
+        own = [value for name, value in request.headers if name == b"cookie"]
+        others = [(name, value) for name, value in request.headers if name != b"cookie"]
+        cookie = b"; ".join([*own, asked.cookie.encode("latin-1")])
+        return replace(request, headers=[*others, (b"cookie", cookie)])
+
+
+def _own_port(url: str) -> int | None:
+    """Return the port that a server has for itself, ``None`` for the usual ones."""
+    port = urlsplit(url).port
+    return None if port in _USUAL_PORTS else port
+
+
+class _CookieAnswer:
+    """An answer as the jar reads one."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._message = Message()
+        for line in lines:
+            self._message["Set-Cookie"] = line
+
+    def info(self) -> Message:
+        return self._message
+
+
+class _CookieRequest:
+    """A request as the jar reads one; it writes ``cookie``."""
+
+    unverifiable = False
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self._url = url
+        self.type = parts.scheme
+        self.host = parts.hostname or ""
+        self.origin_req_host = self.host
+        self.cookie = ""
+
+    def get_full_url(self) -> str:
+        return self._url
+
+    def has_header(self, _name: str) -> bool:
+        return False
+
+    def get_header(self, _name: str, default: str | None = None) -> str | None:
+        return default
+
+    def add_unredirected_header(self, name: str, value: str) -> None:
+        if name == "Cookie":
+            self.cookie = value

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
-from siftline.net.http_errors import ConnectionFailedError, InvalidResponseError, TooLargeError
+from siftline.net.http_model import ConnectionFailedError, InvalidResponseError, TooLargeError
 
 ACCEPT_ENCODING = "gzip, deflate"
 """What is asked for: exactly what can be decoded here."""

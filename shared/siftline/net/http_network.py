@@ -1,22 +1,25 @@
 """Where outgoing bytes really go: each name resolved once, its address checked, the connection pinned to that address.
 
+Names are resolved in threads that are kept: ``getaddrinfo`` cannot be told how long it may take, only be left behind.
 Everything a connection does is held to the deadline of the request that uses it, so a server that drips one byte at a
 time gains nothing.
 """
 
 import copy
+import queue
 import socket
 import ssl
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
+from ipaddress import ip_address
 from typing import Any, Self
 
 import httpcore
 
 from siftline.kit.clock import Clock
-from siftline.net.http_askers import Askers, Resolver, resolve
-from siftline.net.http_errors import (
+from siftline.net.http_model import (
     AddressRefusedError,
     CertificateRefusedError,
     DnsFailedError,
@@ -28,7 +31,64 @@ from siftline.net.http_errors import (
 from siftline.net.ip_addresses import Address, literal_address, name_refusal, refusal
 from siftline.net.urls import InvalidUrlError
 
+_IDLE_MAX = 4
+"""Threads that are kept to wait for the next name."""
+Resolver = Callable[[str], Sequence[Address]]
+"""Returns the addresses of a name, best first; raises ``OSError`` as ``socket.getaddrinfo`` does."""
+_Question = tuple[str, "Future[Sequence[Address]]"]
+
 _SOCKET_OPTION = tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
+
+
+def resolve(host: str) -> list[Address]:
+    """Resolve a name with the machine's own name service."""
+    answers = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(ip_address(answer[4][0]) for answer in answers))
+
+
+class _Askers:
+    """Threads that ask the resolver, as many as there are questions at once. Thread-safe.
+
+    A question that hangs holds up its own thread and no other, and no process at its end.
+    """
+
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+        self._questions: queue.SimpleQueue[_Question | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._idle = 0
+
+    def ask(self, host: str) -> "Future[Sequence[Address]]":
+        """Return what will hold a name's addresses, or the ``OSError`` or ``ValueError`` of the resolver."""
+        answer: Future[Sequence[Address]] = Future()
+        with self._lock:
+            waiting = self._idle > 0
+            self._idle -= waiting
+        if not waiting:
+            threading.Thread(target=self._work, name="resolve", daemon=True).start()
+        self._questions.put((host, answer))
+        return answer
+
+    def close(self) -> None:
+        """End the threads that wait; those at work end when they are done with it."""
+        with self._lock:
+            waiting, self._idle = self._idle, 0
+        for _ in range(waiting):
+            self._questions.put(None)
+
+    def _work(self) -> None:
+        while (question := self._questions.get()) is not None:
+            host, answer = question
+            try:
+                addresses = self._resolver(host)
+            except (OSError, ValueError) as error:
+                answer.set_exception(error)
+            else:
+                answer.set_result(addresses)
+            with self._lock:
+                if self._idle >= _IDLE_MAX:
+                    return
+                self._idle += 1
 
 
 class PinnedBackend(httpcore.NetworkBackend):
@@ -39,7 +99,7 @@ class PinnedBackend(httpcore.NetworkBackend):
     def __init__(self, *, clock: Clock, resolver: Resolver = resolve, addresses_max: int = 4) -> None:
         self._clock = clock
         self._addresses_max = addresses_max
-        self._askers = Askers(resolver)
+        self._askers = _Askers(resolver)
         self._sockets = httpcore.SyncBackend()
         self._request = threading.local()
 

@@ -14,22 +14,20 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import Protocol
+from typing import NoReturn, Protocol
 from uuid import UUID
 
 from siftline.kit.clock import Clock
-from siftline.kit.db import Database
-from siftline.kit.errors import TransientError
+from siftline.kit.db import Database, settled
+from siftline.kit.errors import NotTriedError, TransientError
+from siftline.kit.ids import new_id
 from siftline.kit.log import logger
 from siftline.net import pacing_store
-from siftline.net.asking import Asking, HostBusyError
-from siftline.net.hosts import domains, host_of, is_loopback, registrable_domain
-from siftline.net.http_errors import RETRY_AFTER_MAX_S, StatusTransientError, http_date
-from siftline.net.http_model import Requester
-from siftline.net.pacing_store import Bucket
+from siftline.net.hosts import domains, is_loopback, owner, registrable_domain
+from siftline.net.http_model import RETRY_AFTER_MAX_S, Requester, StatusTransientError, http_date
+from siftline.net.pacing_store import Bucket, Reservation, Slot, Taken
+from siftline.net.urls import host_of
 from siftline.settings.functions import PacingSettings
-
-__all__ = ["HostBusyError", "Pace", "Pacing"]
 
 WAIT_S = 1.0
 """A turn within this is waited for in the process: putting a job off costs the queue more than a thread's second."""
@@ -46,6 +44,138 @@ _PART = re.compile(r"\b(r|t|remaining|reset)\s*=\s*([0-9]{1,12}(?:\.[0-9]{1,6})?
 # From here on a number is a point in time, for no server makes anybody wait for 30 years.
 _EPOCH_FROM_S = 1_000_000_000.0
 _log = logger("pacing")
+
+
+class HostBusyError(NotTriedError):
+    """The host is asked no more often than it stands; whoever waits has a turn of their own, ``retry_after_s`` away."""
+
+    code = "host_busy"
+    in_turn = True
+
+
+class _Asking:
+    """One request and what it becomes by redirects and repeats: each takes a turn of its host, and a slot.
+
+    A slot is one of the few requests that a queue may have at one owner's hosts at once: taken with the first turn by
+    one statement, kept to the end, given back then.
+    """
+
+    def __init__(self, pace: "Pace", requester: Requester, *, takes_slots: bool = True) -> None:
+        self._pace = pace
+        self._requester = requester
+        self._token = new_id() if takes_slots else None
+        self._asked: set[str] = set()
+        self._held: set[str] = set()
+
+    def begin(self, url: str) -> None:
+        """Return when the host of ``url`` may be asked. Raises ``HostBusyError``."""
+        self._admit(url, redirected=False)
+
+    def onward(self, url: str) -> None:
+        """Return when a redirect's target may be asked. Raises ``HostBusyError``."""
+        self._admit(url, redirected=True)
+
+    def _admit(self, url: str, *, redirected: bool) -> None:
+        bucket = self._pace.bucket(url)
+        if bucket is None:
+            return
+        left_s = self._take_with_slot(bucket).left_s
+        if left_s is None and redirected:
+            left_s = self._owed(bucket)
+        if left_s is None:
+            self._stand_in_line(bucket)
+        self._go(bucket, left_s)
+
+    def again(self, url: str) -> bool:
+        """Return whether there is a turn within the wait to ask once more; it is then taken."""
+        bucket = self._pace.bucket(url)
+        if bucket is None:
+            return True
+        left_s = self._take(bucket).left_s
+        if left_s is not None:
+            self._go(bucket, left_s)
+        return left_s is not None
+
+    def end(self) -> None:
+        """Give the slots back. Where the database is away they come back by themselves, after their lease."""
+        if not self._held or self._token is None:
+            return
+        held, token, asked = sorted(self._held), self._token, bool(self._asked)
+        try:
+            settled(
+                self._pace.database,
+                lambda connection: pacing_store.give_back(connection, held, token, asked=asked),
+                single=True,
+            )
+        except TransientError as error:
+            _log.warning("places_not_given_back", scopes=held, error_code=error.error_code)
+
+    def _go(self, bucket: Bucket, left_s: float) -> None:
+        self._asked.add(bucket.scope)
+        if left_s > 0:
+            self._pace.sleep(min(left_s, self._pace.wait_s))
+
+    def _take_with_slot(self, bucket: Bucket) -> Taken:
+        """Take a slot and, if there is one, a turn. Raises ``HostBusyError`` where there is no slot."""
+        taken = self._take(bucket)
+        slot = self._slot(bucket)
+        if taken.has_slot or slot is None:
+            return taken
+        reservation = settled(
+            self._pace.database, lambda connection: pacing_store.wait_for_slot(connection, slot, self._requester.id)
+        )
+        raise HostBusyError(_full(slot), retry_after_s=reservation.wait_s)
+
+    def _take(self, bucket: Bucket) -> Taken:
+        slot = self._slot(bucket)
+        taken = settled(
+            self._pace.database,
+            lambda connection: pacing_store.take(
+                connection, bucket, self._requester.id, wait_s=self._pace.wait_s, slot=slot, first=self._requester.first
+            ),
+            single=True,
+        )
+        if slot is not None and taken.has_slot:
+            self._held.add(slot.scope)
+        return taken
+
+    def _owed(self, bucket: Bucket) -> float | None:
+        known = bucket.scope in self._asked
+        return settled(
+            self._pace.database,
+            lambda connection: pacing_store.owe(
+                connection, bucket, self._requester.id, wait_s=self._pace.wait_s, known=known
+            ),
+        )
+
+    def _slot(self, bucket: Bucket) -> Slot | None:
+        if self._token is None:
+            return None
+        name = owner(bucket.domains[0])
+        scope, first = f"{name} {self._requester.queue}", self._requester.first
+        return Slot(scope, name, self._pace.settings.host_at_once, self._pace.settings.host_lease_s, self._token, first)
+
+    def _stand_in_line(self, bucket: Bucket) -> NoReturn:
+        reservation = settled(
+            self._pace.database,
+            lambda connection: pacing_store.stand_in_line(
+                connection, bucket, self._requester.id, first=self._requester.first
+            ),
+        )
+        raise HostBusyError(_busy(bucket, reservation), retry_after_s=reservation.wait_s)
+
+
+def _full(slot: Slot) -> str:
+    already = "A request" if slot.at_once == 1 else f"{slot.at_once} requests"
+    waiting = "is" if slot.at_once == 1 else "are"
+    return f"{already} to {slot.owner} {waiting} already in progress; this one waits its turn."
+
+
+def _busy(bucket: Bucket, reservation: Reservation) -> str:
+    if reservation.reason is not None:
+        return f"Requests to {bucket.scope} are paused: {reservation.reason}."
+    every = f"{reservation.interval_s:.0f} s" if reservation.interval_s >= 2 else f"{reservation.interval_s:.1f} s"
+    return f"Requests to {bucket.scope} are limited to one every {every}; this one waits its turn."
 
 
 class Pacing(Protocol):
@@ -85,11 +215,11 @@ class Pace:
         wait_s: float = WAIT_S,
         interval_max_s: float = INTERVAL_MAX_S,
     ) -> None:
-        self._database = database
-        self._settings = settings
+        self.database = database
+        self.settings = settings
         self._clock = clock
-        self._sleep = sleep
-        self._wait_s = wait_s
+        self.sleep = sleep
+        self.wait_s = wait_s
         self._interval_max_s = interval_max_s
 
     def admit(self, url: str, requester: Requester) -> None:
@@ -98,7 +228,7 @@ class Pace:
         Raises ``HostBusyError`` where it is further away: it is then kept for the requester, who comes back at that
         time and asks again. No slot is taken.
         """
-        self._asking(requester, takes_slots=False).begin(url)
+        _Asking(self, requester, takes_slots=False).begin(url)
 
     @contextmanager
     def asking(self, url: str, requester: Requester) -> Iterator[Requester]:
@@ -108,23 +238,12 @@ class Pace:
         let through to the same host before, does not stand in line anew, or would never arrive: those behind wait
         longer instead. A request is made once more only if it has a turn at once. Slots are given back at the end.
         """
-        asking = self._asking(requester)
+        asking = _Asking(self, requester)
         try:
             asking.begin(url)
             yield replace(requester, rate_limiter=asking)
         finally:
             asking.end()
-
-    def _asking(self, requester: Requester, *, takes_slots: bool = True) -> Asking:
-        return Asking(
-            self._database,
-            self._settings,
-            self._bucket,
-            requester,
-            wait_s=self._wait_s,
-            takes_slots=takes_slots,
-            sleep=self._sleep,
-        )
 
     def told(self, url: str, error: TransientError) -> None:
         """Remember a 429: the host's pace widens, and its registrable domain is left alone for as long as it asks.
@@ -135,13 +254,13 @@ class Pace:
         """
         if not isinstance(error, StatusTransientError) or error.status != 429:
             return
-        bucket = self._bucket(error.answer.url or url)
+        bucket = self.bucket(error.answer.url or url)
         if bucket is None:
             return
         asked_s = error.retry_after_s or reset_s(error.answer.headers, self._clock.now())
         wait_s = asked_s or REFUSED_S
         domain = registrable_domain(bucket.domains[0])
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             pacing_store.learn(connection, bucket, interval_max_s=self._interval_max_s)
             pacing_store.block(connection, domain, wait_s=wait_s, reason="it answered 429 (Too Many Requests)")
         error.retry_after_s = wait_s
@@ -149,11 +268,11 @@ class Pace:
 
     def heard(self, url: str, headers: Mapping[str, str]) -> None:
         """Remember that an answer said it was the last one for now, as Reddit and GitHub do; ``url`` gave it."""
-        bucket = self._bucket(url) if used_up(headers) else None
+        bucket = self.bucket(url) if used_up(headers) else None
         wait_s = reset_s(headers, self._clock.now()) if bucket is not None else None
         if bucket is None or not wait_s:
             return
-        with self._database.statement() as connection:
+        with self.database.statement() as connection:
             pacing_store.block(
                 connection, bucket.scope, wait_s=wait_s, reason="it reported that its rate limit is reached"
             )
@@ -163,9 +282,9 @@ class Pace:
 
         ``form`` tells apart what a host may allow and refuse as such, as Reddit does its JSON.
         """
-        bucket = self._bucket(url)
+        bucket = self.bucket(url)
         if bucket is not None:
-            with self._database.statement() as connection:
+            with self.database.statement() as connection:
                 pacing_store.answered(connection, _answers(bucket, form), who)
 
     def refused(self, url: str, *, who: UUID, form: str = "") -> HostBusyError | None:
@@ -175,15 +294,15 @@ class Pace:
         are refused the pace widens and the host is left alone for a moment. A host that answers nobody, and one that
         refuses the same one again and again, means what it says.
         """
-        bucket = self._bucket(url)
+        bucket = self.bucket(url)
         if bucket is None:
             return None
         scope = _answers(bucket, form)
-        with self._database.transaction() as connection:
-            found = pacing_store.refused(connection, bucket, scope, who, interval_max_s=self._interval_max_s)
-            if found is None:
+        with self.database.transaction() as connection:
+            refuses_many = pacing_store.refused(connection, bucket, scope, who, interval_max_s=self._interval_max_s)
+            if refuses_many is None:
                 return None
-            if found.refusing:
+            if refuses_many:
                 pacing_store.block(
                     connection, bucket.scope, wait_s=REFUSED_S, reason="it lets only some requests through"
                 )
@@ -192,16 +311,16 @@ class Pace:
         detail = f"{bucket.scope} refused this request but answers others; we retry automatically."
         return HostBusyError(detail, retry_after_s=max(reservation.wait_s, 1.0))
 
-    def _bucket(self, url: str) -> Bucket | None:
+    def bucket(self, url: str) -> Bucket | None:
         """Return what is paced together with ``url``, however its host is spelled; ``None`` if nothing is."""
         host = host_of(url)
-        if not host or (is_loopback(host) and not self._settings.host_pace_loopback):
+        if not host or (is_loopback(host) and not self.settings.host_pace_loopback):
             return None
         above = domains(host)
-        for domain, per_minute in self._settings.host_per_minute.items():
+        for domain, per_minute in self.settings.host_per_minute.items():
             if domain in above:
                 return Bucket(domain, 60 / per_minute, 1, above)
-        return Bucket(host, 1 / self._settings.host_requests_per_s, self._settings.host_burst, above)
+        return Bucket(host, 1 / self.settings.host_requests_per_s, self.settings.host_burst, above)
 
 
 def reset_s(headers: Mapping[str, str], now: datetime) -> float | None:

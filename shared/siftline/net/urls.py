@@ -7,6 +7,7 @@ decided here but where it is connected to (``siftline.net.http``).
 import hashlib
 import ipaddress
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -14,8 +15,9 @@ from urllib.parse import unquote, urlsplit
 import idna
 
 from siftline.kit.errors import PermanentError
-from siftline.net.tracking import is_tracking
-from siftline.net.variants import desktop_host, is_variant, known_site, plain_host, plain_path, unwrapped, wraps
+from siftline.net.hosts import plain_host, reached_host, registrable_domain, suffixes
+from siftline.net.ip_addresses import literal_address, name_refusal, refusal
+from siftline.net.variants import desktop_host, is_tracking, is_variant, known_site, plain_path, unwrapped, wraps
 
 MAX_URL_LENGTH = 8_192
 # A unique B-tree index takes entries of at most 2,704 bytes, so longer keys are hashed.
@@ -41,6 +43,8 @@ _PLAIN = re.compile(
     rf"(https?)://([a-z0-9_.-]+(?::[0-9]+)?)(/(?:{_IN_PATH})*+)(?:\?((?:{_IN_QUERY})*+))?(?:#((?:{_IN_QUERY})*+))?"
 )
 _AUTHORITIES_KEPT = 512
+_HOSTS_KEPT = 1_024
+LOOPBACK = "loopback"
 # Far more than any address holds; each pass takes something off.
 _FORMS_MAX = 100
 # A visitor's session in a path: Java's (Servlet 6, section 7.1.3) and PHP's way, and ASP.NET's without cookies.
@@ -103,7 +107,7 @@ def canonical_url(url: str) -> str:
     page they stand for. ``www.`` stays: whether both names show one page only the site can say.
     Idempotent. Raises as ``validate_url`` does.
     """
-    parts = _plain(url) or _parse(validate_url(url))
+    parts = _parts(url)
     # What one form leaves may be another: the mobile host of a viewer, a short address behind an AMP one.
     for _ in range(_FORMS_MAX):
         key = _key(parts)
@@ -143,7 +147,7 @@ def clean_url(url: str) -> str:
     page shown by an AMP cache or viewer is asked for itself. All else stays as it is written, for the site to
     understand. Idempotent, and of the same key. Raises as ``validate_url`` does.
     """
-    parts = _unwrapped(_plain(url) or _parse(validate_url(url)))
+    parts = _unwrapped(_parts(url))
     host, query = parts.host.rstrip("."), parts.query
     if query:
         pairs = (pair for pair in query.split("&") if not is_tracking(host, _normalised(pair.partition("=")[0])))
@@ -157,7 +161,7 @@ def origin_of(url: str) -> str:
 
     Raises as ``validate_url`` does.
     """
-    parts = _plain(url) or _parse(validate_url(url))
+    parts = _parts(url)
     host = plain_host(parts.host.rstrip("."))
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port or _DEFAULT_PORT[parts.scheme]}"
 
@@ -167,7 +171,12 @@ def host_of_url(url: str) -> str:
 
     Raises as ``validate_url`` does.
     """
-    return (_plain(url) or _parse(validate_url(url))).host
+    return _parts(url).host
+
+
+def host_of(url: str) -> str:
+    """Return the host of an address in one spelling, whichever it is given in; empty if there is none."""
+    return reached_host(host_of_url(url).rstrip("."))
 
 
 def same_site(one: str, other: str) -> bool:
@@ -181,6 +190,61 @@ def is_home(url: str) -> bool:
     """Return whether a canonical address says nothing of what stands there: it is a site's first page."""
     parts = urlsplit(url)
     return parts.path in ("", "/") and not parts.query and not parts.fragment
+
+
+def own_url(url: str, key: str) -> str:
+    """Return where a page that is known under ``key`` is asked for: at ``url``, if that is of the key's own owner.
+
+    Else it is somebody's who shows pages of others, or has a name that looks like theirs: then at the key itself, so
+    that nobody's word ever stands under another's address. Keys that are no address are of nobody's page.
+    """
+    if not key.startswith(("http://", "https://")):
+        return url
+    same = registrable_domain(host_of(url)) == registrable_domain(host_of(key))
+    return url if same else key
+
+
+def speaks_for(speakers: Iterable[str], url: str) -> bool:
+    """Return whether what came from these addresses may say what stands at ``url``.
+
+    Each of them must be of the same host (``www.`` aside) or of one above it: where anybody can have a sub-domain, that
+    one is not the site, and what a site redirects to is another's word. Public suffixes are above none.
+    """
+    host = _bare_host(url)
+    return all(_above(_bare_host(speaker), host) for speaker in speakers)
+
+
+def _above(speaker: str, host: str) -> bool:
+    return speaker == host or (host.endswith(f".{speaker}") and suffixes().privatesuffix(speaker) is not None)
+
+
+# A feed's own addresses are asked for with each of its entries.
+@lru_cache(maxsize=_HOSTS_KEPT)
+def _bare_host(url: str) -> str:
+    return host_of_url(url).rstrip(".").removeprefix("www.")
+
+
+def typed_origin(url: str) -> str | None:
+    """Return the origin that a person opens by typing ``url``; ``None`` where it is none of this machine's.
+
+    Loopback is reached there alone, and only where the setting allows it: who works off what a person asked for says
+    which origin they typed (``siftline.net.http_model.Requester``), and the client compares it with each address it is
+    about to ask. What a feed, a page, a redirect or a provider's answer names is an origin that nobody typed.
+    Only what anyone can see to be loopback counts. A name that leads there is somebody else's to change: whoever typed
+    it meant the public server that it was then. Raises as
+    ``validate_url`` does.
+    """
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    try:
+        address = literal_address(host)
+    except ValueError:
+        return None
+    reason = name_refusal(host) if address is None else refusal(address)
+    return origin_of(url) if reason == LOOPBACK else None
+
+
+def _parts(url: str) -> _Parts:
+    return _plain(url) or _parse(validate_url(url))
 
 
 def _plain(url: str) -> _Parts | None:

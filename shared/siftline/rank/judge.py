@@ -13,7 +13,7 @@ from siftline.models.unit_vector import stored_vector
 from siftline.rank.interest import nearest
 from siftline.rank.interest_profile import Directions, Profile, centred, unit
 from siftline.rank.score import Part, Signals, Weights, likeness, score
-from siftline.text.topic_scores import topic_scores
+from siftline.text.stored_scores import topic_scores
 
 # Fitted to the sample articles (seven languages; e5-small): at the middle, half of what is that alike is meant.
 _HISTORY_MIDDLE, _HISTORY_SLOPE = 0.12, 18.0

@@ -13,7 +13,7 @@ from siftline.catalog.replaced_topics_store import left_of
 from siftline.kit.db import Connection, nearest
 from siftline.rank.interest_profile import Habit, Liked
 from siftline.rank.judge import HeldItem, Judgement, SourceTopics
-from siftline.text.topic_scores import topic_scores
+from siftline.text.stored_scores import topic_scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)

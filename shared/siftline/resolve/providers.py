@@ -8,9 +8,8 @@ from typing import Protocol, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from siftline.kit.errors import ConfigurationError, NotTriedError, TransientError
-from siftline.net.http_errors import StatusRefusedError
-from siftline.net.http_model import Http, Requester
-from siftline.net.http_typed import typed_origin
+from siftline.net.http_model import Http, Requester, StatusRefusedError
+from siftline.net.urls import typed_origin
 from siftline.resolve.temporary import Candidate, Temporary
 from siftline.text.names import normalise
 

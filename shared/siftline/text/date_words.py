@@ -1,11 +1,13 @@
-"""The words that dates are written with: months, days of the week and what stands between, in some fifty languages.
+"""What dates are written with: names of months, days and zones, halves of a day, other calendars, other figures.
 
+Months, days of the week and what stands between them are known in some fifty languages.
 Kept here and not guessed: a word that is in no table makes a text unreadable as a date, and so nothing is invented.
 """
 
 import re
 import tomllib
 import unicodedata
+from datetime import date
 from functools import cache
 from importlib import resources
 
@@ -27,6 +29,50 @@ _ALIKE = {
     0x643: "\u06a9",
     0x629: "\u0647",
 }
+
+# Minutes from UTC. Of names that several zones bear: those of RFC 822 (section 5.1) as it says, else the one that most
+# people mean by it, unless the feed's language tells of another.
+ZONES = {
+    name: round(hours * 60)
+    for hours, names in (
+        (0, "z ut utc gmt wet"), (1, "cet mez met west wat bst"), (2, "cest mesz mest eet cat sast"),
+        (3, "eest msk мск eat trt oesz"), (3.5, "irst"), (4, "msd gst amt azt samt"), (4.5, "irdt aft"),
+        (5, "pkt uzt yekt"), (5.5, "ist slst"), (5.75, "npt"), (6, "omst almt"), (6.5, "mmt"), (7, "ict wib novt krat"),
+        (8, "awst hkt sgt myt pht wita irkt"), (9, "jst kst wit yakt"), (9.5, "acst"), (10, "aest chst vlat"),
+        (10.5, "acdt"), (11, "aedt magt sakt"), (12, "nzst pett fjt"), (13, "nzdt"), (-10, "hst"), (-9, "akst hdt"),
+        (-8, "pst akdt"), (-7, "mst pdt"), (-6, "cst mdt"), (-5, "est cdt pet cot"), (-4, "edt ast vet clt bot"),
+        (-3.5, "nst"), (-3, "adt brt art uyt clst"), (-2.5, "ndt"), (-2, "brst"), (-1, "azot"),
+    )
+    for name in names.split()
+}  # fmt: skip
+ZONES_OF_LANGUAGE = {
+    ("ist", "he"): 120, ("ist", "ga"): 60, ("ist", "en-ie"): 60, ("cst", "zh"): 480, ("ast", "ar"): 180,
+    ("bst", "bn"): 360,
+}  # fmt: skip
+# By summer or winter, as it is that day.
+ZONES_IN_SHORT = {
+    "et": "America/New_York", "ct": "America/Chicago", "mt": "America/Denver", "pt": "America/Los_Angeles",
+}  # fmt: skip
+ERAS = {
+    "令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911,
+    "民國": 1911, "民国": 1911, "中華民國": 1911, "中华民国": 1911,
+}  # fmt: skip
+# Thailand's years are 543 ahead. Of two figures, those from 2533 (1990) on have none but this meaning.
+BUDDHIST_AHEAD = 543
+BUDDHIST_SURELY_FROM = 33
+_CHINESE_DIGITS = {sign: number for number, sign in enumerate("〇一二三四五六七八九")} | {"零": 0}
+# The halves of a day, as words beside the time, and those that mean it in one language only.
+_HALVES = (
+    (
+        r"a\.? ?m\.?", "午前", "上午", "凌晨", "早上", "오전", r"π\.?μ\.?", "ص", "صباحا?", "فجرا", r"ق\.?ظ\.?",
+        "पूर्वाह्न", "ก่อนเที่ยง",
+    ),
+    (
+        r"p\.? ?m\.?", "午後", "下午", "晚上", "中午", "오후", r"μ\.?μ\.?", "م", "مساءا?", "عصرا", "ظهرا", r"ب\.?ظ\.?",
+        "अपराह्न", "หลังเที่ยง",
+    ),
+)  # fmt: skip
+_HALVES_OF_LANGUAGE = {"hu": ("de|délelőtt", "du|délután"), "tr": ("oo", "os"), "vi": ("sa", "ch")}
 
 
 def folded(text: str) -> str:
@@ -104,3 +150,42 @@ def _names(line: str, phrases: dict[str, str]) -> list[tuple[int, str]]:
                 phrases[name] = bare
             found.append((number, bare))
     return found
+
+
+@cache
+def halves_of_day(language: str) -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
+    """Return, for either half of the day, what it looks like behind a time of day and before it."""
+    own = _HALVES_OF_LANGUAGE.get(language)
+    found = []
+    for half, names in enumerate(_HALVES):
+        one = "|".join(map(folded, (*names, *((own[half],) if own else ()))))
+        found.append((re.compile(rf" ?({one})(?![^\W\d_])"), re.compile(rf"(?<![^\W\d_])({one})\.? ?$")))
+    return found
+
+
+def in_figures(match: re.Match[str]) -> str:
+    """Return a number in Chinese signs as figures: by places (二〇一八) or by tens (二十一)."""
+    text = match[0]
+    if "十" not in text:
+        return "".join(str(_CHINESE_DIGITS[sign]) for sign in text)
+    tens, _, ones = text.partition("十")
+    return str(10 * (_CHINESE_DIGITS.get(tens[-1:], 1)) + _CHINESE_DIGITS.get(ones[:1], 0))
+
+
+def whole_year(text: str, *, thai: bool = False) -> int:
+    """Return a year; one of two or three figures as RFC 5322 (section 4.3) reads it, or Thailand; 0 in doubt."""
+    year = int(text)
+    if thai and len(text) == 2:
+        return year + 2500 - BUDDHIST_AHEAD if year >= BUDDHIST_SURELY_FROM else 0
+    if len(text) == 2:
+        return year + (2000 if year < 50 else 1900)
+    return year + 1900 if len(text) == 3 else year
+
+
+def from_solar_hijri(year: int, month: int, day: int) -> tuple[int, int, int] | None:
+    """Return the common date of one of Iran's calendar, by the 33-year rule, right from 1178 to 1633; else ``None``."""
+    if not (1178 <= year <= 1633 and 1 <= month <= 12 and 1 <= day <= 31):
+        return None
+    days = 365 * (year - 1) + (8 * year + 21) // 33 + (31 * (month - 1) if month <= 7 else 30 * (month - 1) + 6) + day
+    common = date.fromordinal(days + 226_894)
+    return common.year, common.month, common.day

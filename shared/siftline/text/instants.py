@@ -22,7 +22,21 @@ from typing import NamedTuple, NoReturn
 
 from siftline.kit.lines import line
 from siftline.kit.zones import zone, zone_names
-from siftline.text.date_words import Words, folded, words
+from siftline.text.date_words import (
+    BUDDHIST_AHEAD,
+    BUDDHIST_SURELY_FROM,
+    ERAS,
+    ZONES,
+    ZONES_IN_SHORT,
+    ZONES_OF_LANGUAGE,
+    Words,
+    folded,
+    from_solar_hijri,
+    halves_of_day,
+    in_figures,
+    whole_year,
+    words,
+)
 
 EARLIEST = datetime(1900, 1, 3, tzinfo=UTC)
 """Archives publish again what was printed long ago; what claims to be older still is a program's mistake."""
@@ -60,45 +74,15 @@ _NEARLY_USUAL = re.compile(
 )
 _USUAL_MONTHS = {name.title(): f"{number:02}" for number, name in enumerate(_ENGLISH, 1)}
 
-# Minutes from UTC. Of names that several zones bear: those of RFC 822 (section 5.1) as it says, else the one that most
-# people mean by it, unless the feed's language tells of another.
-_ZONES = {
-    name: round(hours * 60)
-    for hours, names in (
-        (0, "z ut utc gmt wet"), (1, "cet mez met west wat bst"), (2, "cest mesz mest eet cat sast"),
-        (3, "eest msk мск eat trt oesz"), (3.5, "irst"), (4, "msd gst amt azt samt"), (4.5, "irdt aft"),
-        (5, "pkt uzt yekt"), (5.5, "ist slst"), (5.75, "npt"), (6, "omst almt"), (6.5, "mmt"), (7, "ict wib novt krat"),
-        (8, "awst hkt sgt myt pht wita irkt"), (9, "jst kst wit yakt"), (9.5, "acst"), (10, "aest chst vlat"),
-        (10.5, "acdt"), (11, "aedt magt sakt"), (12, "nzst pett fjt"), (13, "nzdt"), (-10, "hst"), (-9, "akst hdt"),
-        (-8, "pst akdt"), (-7, "mst pdt"), (-6, "cst mdt"), (-5, "est cdt pet cot"), (-4, "edt ast vet clt bot"),
-        (-3.5, "nst"), (-3, "adt brt art uyt clst"), (-2.5, "ndt"), (-2, "brst"), (-1, "azot"),
-    )
-    for name in names.split()
-}  # fmt: skip
-_ZONES_OF_LANGUAGE = {
-    ("ist", "he"): 120, ("ist", "ga"): 60, ("ist", "en-ie"): 60, ("cst", "zh"): 480, ("ast", "ar"): 180,
-    ("bst", "bn"): 360,
-}  # fmt: skip
-_ZONES_WITH_DOUBT = frozenset(name for name, _ in _ZONES_OF_LANGUAGE)
-# By summer or winter, as it is that day.
-_ZONES_IN_SHORT = {
-    "et": "America/New_York", "ct": "America/Chicago", "mt": "America/Denver", "pt": "America/Los_Angeles",
-}  # fmt: skip
+_ZONES_WITH_DOUBT = frozenset(name for name, _ in ZONES_OF_LANGUAGE)
 # Whose dates in figures begin with the month, and whose with the year where it has two figures.
 _MONTH_FIRST = frozenset({"en-us", "en-ph", "fil", "es-us", "es-pr", "en-pr", "en-gu"})
 _YEAR_FIRST = frozenset({"ja", "zh", "ko", "hu", "lt", "mn"})
 # English alone does not say whose.
 _UNDECIDED = frozenset({"", "en", "en-ca", "mul", "und", "es-mx"})
-_ERAS = {
-    "令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911,
-    "民國": 1911, "民国": 1911, "中華民國": 1911, "中华民国": 1911,
-}  # fmt: skip
 # Who counts the years from 1911 and may leave the era out.
 _MINGUO = frozenset({"zh-tw", "zh-hant", "zh-hant-tw"})
 _MINGUO_FROM = 1911
-# Thailand's years are 543 ahead. Of two figures, those from 2533 (1990) on have none but this meaning.
-_BUDDHIST_AHEAD = 543
-_BUDDHIST_SURELY_FROM = 33
 # What Japan calls 25 o'clock is one in the morning of the next day, until its programmes end.
 _LATE_HOUR_MAX = 29
 
@@ -124,18 +108,6 @@ _CLOCK_IN_WORDS = (
 _CLOCK_WITH_DOT = re.compile(
     r"(?<=\D )(\d{1,2})\.(\d{2})(?:\.(\d{2}))?(?![\d.])|(?<=\d{4} )(\d{1,2})\.(\d{2})(?![\d.])"
 )
-# The halves of a day, as words beside the time, and those that mean it in one language only.
-_HALVES = (
-    (
-        r"a\.? ?m\.?", "午前", "上午", "凌晨", "早上", "오전", r"π\.?μ\.?", "ص", "صباحا?", "فجرا", r"ق\.?ظ\.?",
-        "पूर्वाह्न", "ก่อนเที่ยง",
-    ),
-    (
-        r"p\.? ?m\.?", "午後", "下午", "晚上", "中午", "오후", r"μ\.?μ\.?", "م", "مساءا?", "عصرا", "ظهرا", r"ب\.?ظ\.?",
-        "अपराह्न", "หลังเที่ยง",
-    ),
-)  # fmt: skip
-_HALVES_OF_LANGUAGE = {"hu": ("de|délelőtt", "du|délután"), "tr": ("oo", "os"), "vi": ("sa", "ch")}
 # The hours for which a word of the second half is one. Noon has hours before twelve too, and the last hour of an
 # evening is another day's first.
 _NOONS = frozenset({"中午", "ظهرا"})
@@ -152,11 +124,10 @@ _ZONE_NAME = re.compile(
 _INNER_OFFSET = re.compile(r"\((?:gmt|utc)? ?([+-])(\d{1,2}):?(\d{2})?\)")
 _REMARK = re.compile(r"[(\[][^()\[\]]*[)\]]")
 _EAST_ASIAN = re.compile(
-    rf"({'|'.join(_ERAS)})? ?(\d{{1,4}}|元) ?[年년] ?(\d{{1,2}}) ?[月월] ?(\d{{1,2}}) ?[日일号號]?(?!\d)"
+    rf"({'|'.join(ERAS)})? ?(\d{{1,4}}|元) ?[年년] ?(\d{{1,2}}) ?[月월] ?(\d{{1,2}}) ?[日일号號]?(?!\d)"
 )
 _MONTH_NUMBERED = re.compile(r"(?<!\d)(\d{1,2}) ?[月월]|\bthang (\d{1,2})\b")
 _CHINESE_NUMBER = re.compile(r"[〇零一二三四五六七八九十]{1,4}(?=[ ]?[年月日号號])")
-_CHINESE_DIGITS = {sign: number for number, sign in enumerate("〇一二三四五六七八九")} | {"零": 0}
 _FIGURES = re.compile(r"(?<![a-z\d./-])(\d{1,4}) ?([./-]) ?(\d{1,2}) ?\2 ?(\d{1,4})\.?(?![\d/-])")
 _BAR = re.compile("[|\u00a6\u2502]")
 _TOKEN = re.compile(r"\d+|[^\s\d.,:;/()\[\]+\-'\"“”„_]+")
@@ -196,7 +167,7 @@ def usual(text: str) -> datetime | None:
     elif (match := _NEARLY_USUAL.fullmatch(text)) and (month := _USUAL_MONTHS.get(match[2].title())):
         day, _, year, minutes, seconds, name, offset = match.groups("")
         if name:
-            ahead_min = _ZONES.get(name.lower())
+            ahead_min = ZONES.get(name.lower())
             if ahead_min is None or name.lower() in _ZONES_WITH_DOUBT:
                 return None
             moment = _iso(f"{year}-{month}-{day:0>2}T{minutes}{seconds}Z")
@@ -305,9 +276,7 @@ class Dates:
         for phrase, bare in tables.phrases:
             if phrase in text:
                 text = re.sub(rf"(?<![^\W\d_]){re.escape(phrase)}(?![^\W\d_])", f" {bare} ", text)
-        text = _VIETNAMESE_DAY.sub(
-            lambda match: f" {_DAYS[int(match[1]) - 2]} ", _CHINESE_NUMBER.sub(_in_figures, text)
-        )
+        text = _VIETNAMESE_DAY.sub(lambda match: f" {_DAYS[int(match[1]) - 2]} ", _CHINESE_NUMBER.sub(in_figures, text))
         text = tables.hours_named.sub(lambda match: f"{tables.hours[match[1]]}:00", text)
         text = re.sub(r"(?<=\d{4}):(?=\d\d:\d\d:\d\d)", " ", text)  # 08/Oct/2018:10:09:00, as servers log it
         clock = _CLOCK.search(text) or next(filter(None, (form.search(text) for form in _CLOCK_IN_WORDS)), None)
@@ -335,7 +304,7 @@ class Dates:
 
     def _half(self, before: str, after: str) -> tuple[int | None, str, str, str]:
         """Return which half of the day is meant, 0 or 1, the word that says so, and what stands around it."""
-        for half, (behind, ahead) in enumerate(_patterns_of_halves(self._primary)):
+        for half, (behind, ahead) in enumerate(halves_of_day(self._primary)):
             if match := behind.match(after):
                 return half, match[1], before, after[match.end() :]
             if match := ahead.search(before):
@@ -351,19 +320,19 @@ class Dates:
             rest = re.sub(r"^ [a-z]{2,5}\b", "", _REMARK.sub(" ", after[match.end() :]))
             return _ahead(match[1], match[2], match[3]), rest
         match = _ZONE_NAME.match(after)
-        if match and match[1] in _ZONES_IN_SHORT:
-            return zone(_ZONES_IN_SHORT[match[1]]), after[match.end() :]
+        if match and match[1] in ZONES_IN_SHORT:
+            return zone(ZONES_IN_SHORT[match[1]]), after[match.end() :]
         if match is None or match[1] in tables.months or match[1] in tables.weekdays or match[1] in tables.fillers:
             return UTC, after
         rest = after[match.end() :]
         if inner := _INNER_OFFSET.search(rest):
             return _ahead(*inner.groups()), rest[: inner.start()] + rest[inner.end() :]
         rest = _REMARK.sub(" ", rest)
-        if match[1] not in _ZONES and (name := _iana_names().get(match[1])):
+        if match[1] not in ZONES and (name := _iana_names().get(match[1])):
             return zone(name), rest
-        minutes = _ZONES.get(match[1], 0)  # a name that nobody knows says nothing
+        minutes = ZONES.get(match[1], 0)  # a name that nobody knows says nothing
         for language in (self._primary, self._language):
-            minutes = _ZONES_OF_LANGUAGE.get((match[1], language), minutes)
+            minutes = ZONES_OF_LANGUAGE.get((match[1], language), minutes)
         return timezone(timedelta(minutes=minutes)), rest
 
     def _date(self, text: str, tables: Words, *, alone: bool) -> tuple[int, int, int]:
@@ -372,7 +341,7 @@ class Dates:
             self._expect_only_words(text[: match.start()] + " " + text[match.end() :], tables)
             year = 1 if match[2] == "元" else int(match[2])
             if match[1]:
-                year += _ERAS[match[1]]
+                year += ERAS[match[1]]
             elif len(match[2]) < 4:
                 year = self._year_without_era(match[2])
             return year, int(match[3]), int(match[4])
@@ -392,7 +361,7 @@ class Dates:
         for token in _TOKEN.findall(text):
             if token in tables.weekdays:
                 days |= tables.weekdays[token]
-            elif token not in tables.fillers and token not in _ZONES:
+            elif token not in tables.fillers and token not in ZONES:
                 raise _RefusedError(UNREADABLE)
         return days
 
@@ -416,7 +385,7 @@ class Dates:
                     tokens.append((token, month))
             elif token in tables.weekdays:
                 days_left -= token in tables.months
-            elif token not in tables.fillers and token not in _ZONES and not (leading and place == 0):
+            elif token not in tables.fillers and token not in ZONES and not (leading and place == 0):
                 raise _RefusedError(UNREADABLE)
         return self._arranged(tokens, thai=thai)
 
@@ -435,10 +404,10 @@ class Dates:
         if len(day) > 2 or not 2 <= len(year) <= 4:
             raise _RefusedError(UNREADABLE)
         if months[0] > 100:
-            return _from_solar_hijri(int(year), months[0] - 100, int(day))
+            return from_solar_hijri(int(year), months[0] - 100, int(day)) or _refuse(UNREADABLE)
         # An English month in a Thai feed is as the standard for feeds writes it.
-        thai_year = thai or (self._primary == "th" and int(year) >= _BUDDHIST_SURELY_FROM)
-        common = _whole_year(year, thai=thai_year)
+        thai_year = thai or (self._primary == "th" and int(year) >= BUDDHIST_SURELY_FROM)
+        common = whole_year(year, thai=thai_year)
         return (self._common_year(common, thai=thai), months[0], int(day)) if common else _refuse(AMBIGUOUS)
 
     def _month(self, known: dict[int, frozenset[str]]) -> int:
@@ -455,7 +424,7 @@ class Dates:
             if len(a) == 3 or len(c) > 2:
                 raise _RefusedError(UNREADABLE)
             if self._primary == "fa" and 1200 < int(a) < 1500:
-                return _from_solar_hijri(int(a), int(b), int(c))
+                return from_solar_hijri(int(a), int(b), int(c)) or _refuse(UNREADABLE)
             return self._common_year(int(a), thai=thai), int(b), int(c)
         orders = _orders(a, sign, b, c, year_first=self._primary in _YEAR_FIRST, thai=self._is_thai(script=thai))
         common = {
@@ -504,14 +473,14 @@ class Dates:
 
     def _common_year(self, year: int, *, thai: bool) -> int:
         """Return the year as most of the world counts it."""
-        return year - _BUDDHIST_AHEAD if 2400 < year < 2700 and self._is_thai(script=thai) else year
+        return year - BUDDHIST_AHEAD if 2400 < year < 2700 and self._is_thai(script=thai) else year
 
     def _year_without_era(self, text: str) -> int:
         """Return the year of two or three figures that East Asian signs follow."""
         minguo = self._language in _MINGUO
         if len(text) == 3:
             return int(text) + _MINGUO_FROM if minguo else _refuse(AMBIGUOUS)
-        year = _whole_year(text)
+        year = whole_year(text)
         return _refuse(AMBIGUOUS) if minguo and year < 2000 else year
 
 
@@ -598,32 +567,13 @@ def _exists(year: int, month: int, day: int) -> bool:
 
 def _orders(a: str, sign: str, b: str, c: str, *, year_first: bool, thai: bool) -> dict[str, tuple[int, int, int]]:
     """Return what three figures may be: day, month and year in the orders that people write; without year, 0."""
-    year = int(c) if len(c) == 4 else _whole_year(c, thai=thai) if len(c) == 2 else 0
+    year = int(c) if len(c) == 4 else whole_year(c, thai=thai) if len(c) == 2 else 0
     found = {"dmy": (year, int(b), int(a))}
     if sign != ".":
         found["mdy"] = (year, int(a), int(b))
     if len(a) == 2 and len(c) <= 2 and (sign != "." or year_first):
-        found["ymd"] = (_whole_year(a, thai=thai), int(b), int(c))
+        found["ymd"] = (whole_year(a, thai=thai), int(b), int(c))
     return found
-
-
-def _whole_year(text: str, *, thai: bool = False) -> int:
-    """Return a year; one of two or three figures as RFC 5322 (section 4.3) reads it, or Thailand; 0 in doubt."""
-    year = int(text)
-    if thai and len(text) == 2:
-        return year + 2500 - _BUDDHIST_AHEAD if year >= _BUDDHIST_SURELY_FROM else 0
-    if len(text) == 2:
-        return year + (2000 if year < 50 else 1900)
-    return year + 1900 if len(text) == 3 else year
-
-
-def _from_solar_hijri(year: int, month: int, day: int) -> tuple[int, int, int]:
-    """Return the common date of one of Iran's calendar, by the 33-year rule, right from 1178 to 1633."""
-    if not (1178 <= year <= 1633 and 1 <= month <= 12 and 1 <= day <= 31):
-        raise _RefusedError(UNREADABLE)
-    days = 365 * (year - 1) + (8 * year + 21) // 33 + (31 * (month - 1) if month <= 7 else 30 * (month - 1) + 6) + day
-    common = date.fromordinal(days + 226_894)
-    return common.year, common.month, common.day
 
 
 def _ahead(sign: str, hours: str, minutes: str | None) -> tzinfo:
@@ -646,26 +596,6 @@ def _hour_of_day(hour: int, half: int, word: str) -> int:
     if word in _EVENINGS and hour not in _EVENING_HOURS:
         raise _RefusedError(AMBIGUOUS)
     return hour % 12 + 12 * half
-
-
-@cache
-def _patterns_of_halves(language: str) -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
-    """Return, for either half of the day, what it looks like behind a time of day and before it."""
-    own = _HALVES_OF_LANGUAGE.get(language)
-    found = []
-    for half, names in enumerate(_HALVES):
-        one = "|".join(map(folded, (*names, *((own[half],) if own else ()))))
-        found.append((re.compile(rf" ?({one})(?![^\W\d_])"), re.compile(rf"(?<![^\W\d_])({one})\.? ?$")))
-    return found
-
-
-def _in_figures(match: re.Match[str]) -> str:
-    """Return a number in Chinese signs as figures: by places (二〇一八) or by tens (二十一)."""
-    text = match[0]
-    if "十" not in text:
-        return "".join(str(_CHINESE_DIGITS[sign]) for sign in text)
-    tens, _, ones = text.partition("十")
-    return str(10 * (_CHINESE_DIGITS.get(tens[-1:], 1)) + _CHINESE_DIGITS.get(ones[:1], 0))
 
 
 def _month_by_number(match: re.Match[str]) -> str:

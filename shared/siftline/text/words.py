@@ -1,7 +1,11 @@
 """Words as they stand in a text, in writings with spaces and without."""
 
 import re
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from siftline.text.stop_words import STOP_WORDS
 
 _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _HIRAGANA = "\u3040-\u309f"
@@ -38,6 +42,11 @@ _VOWEL_SIGNS = re.compile(
 )
 UNPARTED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 """Thai, Lao, Burmese, Khmer, kana and Han part no words by spaces: a character counts as a word."""
+
+_STEM_CHARS = 5
+_WORD_CHARS_MIN = 4
+_INDIC_CHARS_MIN = 2
+_INDIC = re.compile("[\u0900-\u0dff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +100,24 @@ def without_spaces(text: str) -> bool:
     """Say whether most of the text is in a writing that sets no spaces between words."""
     sample = [char for char in text[:2_000] if char.isalpha()]
     return sum(1 for char in sample if _UNSPACED.match(char)) * 2 > len(sample)
+
+
+def stems_of(text: str) -> set[str]:
+    """Return the beginnings of the telling words, the numbers, and the pairs of ideographs.
+
+    Vowel signs are left out, as they would end a word of Indic writings.
+
+    >>> sorted(stems_of("The banks were lending 300 ducats"))
+    ['300', 'banks', 'ducat', 'lendi']
+    """
+    text = "".join(char for char in text if unicodedata.category(char) not in {"Mn", "Mc"})
+    return {stem for word in words_of(text) for stem in _stems_of_word(word.text.casefold(), run=word.run)}
+
+
+def _stems_of_word(word: str, *, run: bool) -> Iterable[str]:
+    if run:
+        return (word[place : place + 2] for place in range(len(word) - 1))
+    if any(char.isdigit() for char in word):
+        return (word,)
+    telling = len(word) >= (_INDIC_CHARS_MIN if _INDIC.match(word) else _WORD_CHARS_MIN) and word not in STOP_WORDS
+    return (word[:_STEM_CHARS],) if telling else ()

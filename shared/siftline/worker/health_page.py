@@ -16,8 +16,7 @@ from typing import Any
 
 from siftline.kit.errors import SiftlineError
 from siftline.kit.log import logger
-from siftline.net.loopback import refusal
-from siftline.net.loopback_server import HALF_SENT_S, ImpatientServer
+from siftline.net.loopback import HALF_SENT_S, ImpatientServer, refusal
 from siftline.worker.prometheus import CONTENT_TYPE, exposition
 from siftline.worker.worker import Worker
 

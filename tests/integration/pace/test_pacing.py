@@ -12,8 +12,7 @@ import pytest
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from siftline.net import pacing_store
-from siftline.net.http_errors import Refusal, StatusTransientError, status_error
-from siftline.net.http_model import RateLimiter, Requester
+from siftline.net.http_model import RateLimiter, Refusal, Requester, StatusTransientError, status_error
 from siftline.net.pacing import INTERVAL_MAX_S, HostBusyError, Pace
 from siftline.settings.functions import PacingSettings
 from tests.simulated_time import START, SimulatedTime

@@ -12,7 +12,7 @@ from siftline.analyze.llm.llm_reply import Reply
 from siftline.analyze.text.sentences import split_sentences
 from siftline.models.llm import Marks
 from siftline.text.machine_talk import ADDRESS, MARKUP, speaks_to_machines
-from siftline.text.stems import stems_of
+from siftline.text.words import stems_of
 
 _SENTENCE_SHARE_MIN = 0.4
 _SUMMARY_SHARE_MIN = 0.5

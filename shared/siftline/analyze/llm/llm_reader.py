@@ -29,7 +29,7 @@ from siftline.jobs.job_model import ClaimedJob
 from siftline.kit.db import Database
 from siftline.models.llm import PROVIDER
 from siftline.models.priced_llm import TEXT_REFUSED
-from siftline.text.folding import visible
+from siftline.text.machine_talk import visible
 
 _DESCRIBED_IN = "en"
 _MADE = ("topics", "summary", "tags")

@@ -34,7 +34,7 @@ from siftline.api.sources import folders_store
 from siftline.api.sources.folder_models import Folder
 from siftline.kit.db import Database
 from siftline.kit.zones import zone
-from siftline.net.http_errors import http_date
+from siftline.net.http_model import http_date
 
 _ENTRIES_MAX = 50
 """Entries that a feed reader is given at most: it keeps those it was given before."""

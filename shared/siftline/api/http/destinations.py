@@ -3,9 +3,8 @@
 import re
 
 from siftline.kit.errors import PermanentError
-from siftline.net.http_typed import LOOPBACK, typed_origin
 from siftline.net.ip_addresses import literal_address, name_refusal, refusal
-from siftline.net.urls import InvalidUrlError, clean_url, host_of_url, validate_url
+from siftline.net.urls import LOOPBACK, InvalidUrlError, clean_url, host_of_url, typed_origin, validate_url
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _AUTHORITY = re.compile(r"[^:/?#]*:[/\\]*([^/\\?#]*)")

@@ -14,7 +14,7 @@ from siftline.contracts import JobType, Priority
 from siftline.jobs import jobs_store as jobs
 from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Connection
-from siftline.text.score_words import age, sentence
+from siftline.text.stored_scores import age, sentence
 
 _DIGITS = 4
 

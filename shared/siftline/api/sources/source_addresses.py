@@ -8,10 +8,9 @@ from enum import StrEnum
 from typing import Any
 
 from siftline.api.http.destinations import check_destination, with_scheme
-from siftline.net.http_typed import typed_origin
 from siftline.net.reddit_address import Listing, listing_of
 from siftline.net.selectors import check_selector
-from siftline.net.urls import MAX_URL_LENGTH, InvalidUrlError, canonical_url, clean_url
+from siftline.net.urls import MAX_URL_LENGTH, InvalidUrlError, canonical_url, clean_url, typed_origin
 
 # How readers and browsers hand feeds over: before the whole address, or in the place of http.
 _WITH_FEED = re.compile(r"^\s*feed:(?://)?(?=https?:)", re.IGNORECASE)
@@ -40,7 +39,7 @@ class Address:
 
     @property
     def typed_origin(self) -> str | None:
-        """The origin of this machine that it opens to its polls (``siftline.net.http_typed``).
+        """The origin of this machine that it opens to its polls (``siftline.net.urls``).
 
         By what was typed: ``url`` may be what an AMP viewer's address led to.
         """

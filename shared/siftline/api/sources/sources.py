@@ -39,7 +39,7 @@ from siftline.api.sources.sources_store import SourceRow
 from siftline.contracts import JobType, Priority
 from siftline.jobs import jobs_store as jobs
 from siftline.kit.db import Connection, Database
-from siftline.net.http_typed import typed_origin
+from siftline.net.urls import typed_origin
 
 # How much of what a source has brought before a new subscriber gets at once.
 _BACKFILL = 100

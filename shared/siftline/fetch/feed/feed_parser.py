@@ -1,6 +1,6 @@
 """A feed's bytes into what it says.
 
-Runs in a child process (``siftline.fetch.kinds.feed_reader``), for strangers write feeds, and only that imports it:
+Runs in a child process (``siftline.fetch.kinds.readers``), for strangers write feeds, and only that imports it:
 reading them takes libraries that are dear to load.
 """
 
@@ -9,9 +9,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from siftline.fetch.feed.draft import FeedDraft
+from siftline.fetch.feed.entries import FAULTS, FeedDraft, finish
 from siftline.fetch.feed.feeds import Feed, NotAFeedError
-from siftline.fetch.feed.finish import FAULTS, finish
 from siftline.fetch.feed.identity import Mark, identify
 from siftline.fetch.feed.json_feed import parse_json
 from siftline.fetch.feed.xml_feed import read_feed

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import feedparser  # type: ignore[import-untyped]  # it has no type information
 from feedparser import api
 
-from siftline.fetch.feed.draft import EntryDraft, FeedDraft, Link, Tag, Text, names_page
+from siftline.fetch.feed.entries import EntryDraft, FeedDraft, Link, Tag, Text, names_page
 
 _TAGS_MAX = 1_000
 

@@ -11,9 +11,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import from_json
 
 from siftline.fetch.feed import sanitised
-from siftline.fetch.feed.entry_media import ENCLOSURES_MAX, duration_s, size_bytes
+from siftline.fetch.feed.entries import (
+    ENCLOSURES_MAX,
+    GUID_MAX_CHARS,
+    NAMES_MAX_CHARS,
+    TAGS_MAX,
+    duration_s,
+    size_bytes,
+)
 from siftline.fetch.feed.feeds import Enclosure, Entry, Feed, FeedTooComplexError, NotAFeedError
-from siftline.fetch.feed.finish import GUID_MAX_CHARS, NAMES_MAX_CHARS, TAGS_MAX
 from siftline.text.instants import Dates
 
 _DIGITS_MAX = 1_000

@@ -8,7 +8,7 @@ from html import escape
 from types import MappingProxyType
 
 from siftline.fetch.feed import sanitised
-from siftline.fetch.feed.draft import HTML, PLAIN, XHTML, Text
+from siftline.fetch.feed.entries import HTML, PLAIN, XHTML, Text
 from siftline.fetch.feed.xml_tree import Element
 
 # Feeds' namespaces, in lower case as they are compared, by the prefix that they usually have. Those of the formats

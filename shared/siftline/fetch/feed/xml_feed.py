@@ -10,7 +10,7 @@ from typing import Any
 from lxml import etree
 
 from siftline.fetch.feed import sanitised
-from siftline.fetch.feed.draft import HTML, PLAIN, XHTML, EntryDraft, FeedDraft, Link, Tag, Text, names_page
+from siftline.fetch.feed.entries import HTML, PLAIN, XHTML, EntryDraft, FeedDraft, Link, Tag, Text, names_page
 from siftline.fetch.feed.xml_elements import (
     XML,
     address_of,
@@ -69,7 +69,6 @@ class _Reader:
         self._by_tag: dict[str, _Handler] = {}
 
     def read(self, element: Element) -> None:
-        """Read every child of an element."""
         by_tag, outer = self._by_tag, self.base
         for child in element:
             handler = by_tag.get(child.tag) or self._handler(child)
@@ -124,7 +123,6 @@ class _EntryReader(_Reader):
         self._tagged: set[tuple[str | None, ...]] = set()
 
     def entry(self, element: Element, base: str) -> EntryDraft:
-        """Return the entry that an element is."""
         draft = self.draft = EntryDraft()
         self.base, self.links, self.authors = base, draft.links, draft.authors
         self._has_title = self._has_summary = self._has_content = False
@@ -172,7 +170,6 @@ class _EntryReader(_Reader):
         self._has_summary = True
 
     def content(self, element: Element, default: str = PLAIN) -> None:
-        """Read a body."""
         self._has_content = True
         self.draft.contents.append(self.text(element, default))
         self._has_summary = True
@@ -196,19 +193,15 @@ class _EntryReader(_Reader):
         self.draft.permalink = self.draft.guid if self.is_atom or names_page(text_of(element)) else ""
 
     def published(self, element: Element) -> None:
-        """Read when the entry was published."""
         self.draft.published_at = _later(self.draft.published_at, element)
 
     def updated(self, element: Element) -> None:
-        """Read when the entry was changed."""
         self.draft.updated_at = _later(self.draft.updated_at, element)
 
     def created(self, element: Element) -> None:
-        """Read when the entry was made."""
         self.draft.created_at = _later(self.draft.created_at, element)
 
     def enclosure(self, element: Element) -> None:
-        """Read a file that the entry brings along."""
         attributes = attributes_of(element)
         self.links.append(Link(href_of(attributes) or "", "enclosure", attributes.get("type", ""), attributes))
 
@@ -225,13 +218,11 @@ class _EntryReader(_Reader):
         self._term(text_of(element))
 
     def media_category(self, element: Element) -> None:
-        """Read a category after Media RSS."""
         attributes = attributes_of(element)
         self._tag(attributes.get("term"), attributes.get("scheme", _MEDIA_SCHEME), attributes.get("label"))
         self._term(text_of(element))
 
     def itunes_category(self, element: Element) -> None:
-        """Read a category of podcasts."""
         self._tag(attributes_of(element).get("text"), _ITUNES_SCHEME, None)
         self._term(text_of(element))
 
@@ -261,12 +252,10 @@ class _EntryReader(_Reader):
         self.read(element)
 
     def thumbnail(self, element: Element) -> None:
-        """Read a picture's address."""
         attributes = attributes_of(element)
         self.draft.thumbnails.append(attributes["url"] if "url" in attributes else address_of(element, self.base))
 
     def icon(self, element: Element) -> None:
-        """Read a podcast episode's picture."""
         attributes = attributes_of(element)
         self.draft.image = attributes.get("href") or attributes.get("url") or self.draft.image
 
@@ -279,11 +268,9 @@ class _EntryReader(_Reader):
         self.draft.duration = value_of(element)
 
     def comments(self, element: Element) -> None:
-        """Read where the entry is discussed."""
         self.draft.comments = "" if element.keys() else address_of(element, self.base)
 
     def original_link(self, element: Element) -> None:
-        """Read the address behind a counting redirect."""
         self.draft.original_link = value_of(element)
 
     handlers: Mapping[str, _Handler] = {
@@ -332,7 +319,6 @@ class _FeedReader(_Reader):
         self._pictures = {"image": "", "logo": "", "icon": ""}
 
     def feed(self, url: str) -> FeedDraft:
-        """Return the feed that the document is."""
         root, draft = self._root, self.draft
         self.base = base_of(root, url)
         draft.language = (root.get(f"{XML}lang") or root.get("lang") or "").replace("_", "-")
@@ -365,27 +351,21 @@ class _FeedReader(_Reader):
             self._has_title = bool(self.draft.title.value)
 
     def subtitle(self, element: Element) -> None:
-        """Read what the feed says of itself."""
         self._subtitle = self.text(element, PLAIN)
 
     def description(self, element: Element) -> None:
-        """Read what the channel says of itself."""
         self._subtitle = self.text(element, HTML)
 
     def summary(self, element: Element) -> None:
-        """Read what a podcast says of itself at length."""
         self._summary = self.text(element, PLAIN)
 
     def language(self, element: Element) -> None:
-        """Read the feed's language."""
         self.draft.language = text_of(element)
 
     def picture(self, element: Element) -> None:
-        """Read the address of a logo or an icon (Atom)."""
         self._pictures[name_of(element)] = "" if element.keys() else address_of(element, self.base)
 
     def itunes_image(self, element: Element) -> None:
-        """Read the address of a podcast's picture."""
         attributes = attributes_of(element)
         self._pictures["image"] = attributes.get("href") or attributes.get("url") or self._pictures["image"]
 
@@ -396,11 +376,9 @@ class _FeedReader(_Reader):
                 self._pictures["image"] = address_of(child, self.base)
 
     def ttl(self, element: Element) -> None:
-        """Read for how many minutes the feed stays as it is."""
         self.draft.ttl = value_of(element)
 
     def skips(self, element: Element) -> None:
-        """Read the hours or days in which the feed does not change."""
         for child in element:
             name = name_of(child)
             if name == "hour":

@@ -8,8 +8,7 @@ from siftline.fetch.feed.feeds import Feed
 from siftline.fetch.feed.identity import Identified
 from siftline.fetch.poll.health_store import Source
 from siftline.kit.clock import Clock
-from siftline.net.http_errors import StatusRefusedError, StatusTransientError, status_error
-from siftline.net.http_model import Requester, Response
+from siftline.net.http_model import Requester, Response, StatusRefusedError, StatusTransientError, status_error
 
 _FORBIDDEN, _UNAVAILABLE = 403, 503
 

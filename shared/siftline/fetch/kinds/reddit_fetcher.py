@@ -13,17 +13,16 @@ from urllib.parse import urlsplit
 
 from siftline.fetch.feed.feeds import Feed
 from siftline.fetch.kinds.feed_fetcher import FEED_MAX_BYTES
-from siftline.fetch.kinds.feed_reader import FeedReader
 from siftline.fetch.kinds.fetcher import Again, Fetched, may_mean_pace, unmodified
+from siftline.fetch.kinds.readers import FeedReader
 from siftline.fetch.kinds.reddit import NotAListingError, from_atom
 from siftline.fetch.poll.health_store import Source
 from siftline.kit.clock import Clock
 from siftline.kit.errors import PermanentError
-from siftline.net.http_errors import StatusRefusedError, StatusTransientError
-from siftline.net.http_model import Http, Requester, Response
-from siftline.net.http_typed import typed_origin
+from siftline.net.http_model import Http, Requester, Response, StatusRefusedError, StatusTransientError
 from siftline.net.pacing import Pacing
 from siftline.net.reddit_address import Listing, listing_of
+from siftline.net.urls import typed_origin
 
 LIMIT = 100
 ATOM_S = 86_400

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from siftline.fetch.kinds.fetcher import Fetched, unmodified
-from siftline.fetch.kinds.page_reader import PageReader
+from siftline.fetch.kinds.readers import PageReader
 from siftline.fetch.poll.health_store import Source
 from siftline.kit.clock import Clock
 from siftline.kit.stored import readable

@@ -10,8 +10,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from siftline.contracts import FetchSource, Message
-from siftline.fetch.poll.freshness import Plan
-from siftline.fetch.poll.rhythm import Rhythm
+from siftline.fetch.poll.freshness import Plan, Rhythm
 from siftline.kit.db import Connection
 
 
@@ -49,11 +48,11 @@ class Source:
     refresh_min_minutes: int | None = None
     refresh_max_minutes: int | None = None
     rhythm: dict[str, Any] = field(default_factory=dict)
-    """What the last whole feed said of its rhythm (``siftline.fetch.poll.rhythm``)."""
+    """What the last whole feed said of its rhythm (``siftline.fetch.poll.freshness``)."""
     asks_pages: bool = False
     """Whether pages that it brought are asked for again, as long as it lists them."""
     typed_origin: str | None = None
-    """The origin of this machine that a follower typed (``siftline.net.http_typed``)."""
+    """The origin of this machine that a follower typed (``siftline.net.urls``)."""
 
     @property
     def polled_url(self) -> str:
@@ -196,29 +195,18 @@ def subject(connection: Connection, message: Message) -> UUID | None:
 
 def polled(connection: Connection, poll: Polled) -> None:
     """Write a poll's success: the source is healthy, whatever it was before, unless it was switched off."""
-    connection.execute(
-        _POLLED,
-        {
-            "source_id": poll.source_id,
-            "etag": poll.etag,
-            "last_modified": poll.last_modified,
-            "body_sha256": poll.body_sha256,
-            "title": poll.title,
-            "site_url": poll.site_url,
-            **asdict(poll.moved),
-            "rhythm": Jsonb(poll.rhythm.stored()),
-            "wait": poll.plan.wait,
-            "fresh": poll.plan.fresh,
-            "every": poll.plan.every_minutes,
-            "reason": poll.plan.reason,
-            "wished": poll.wished_minutes,
-            "imported": poll.imported,
-            "skipped": poll.skipped,
-            "before_full_at": poll.before_full_at,
-            "full": poll.full,
-            "options": None if poll.options is None else Jsonb(dict(poll.options)),
-        },
-    )
+    values = {
+        **asdict(poll),
+        **asdict(poll.moved),
+        "rhythm": Jsonb(poll.rhythm.stored()),
+        "wait": poll.plan.wait,
+        "fresh": poll.plan.fresh,
+        "every": poll.plan.every_minutes,
+        "reason": poll.plan.reason,
+        "wished": poll.wished_minutes,
+        "options": None if poll.options is None else Jsonb(dict(poll.options)),
+    }
+    connection.execute(_POLLED, values)
 
 
 def failed(

@@ -9,8 +9,7 @@ from uuid import UUID
 
 from siftline.contracts import JobType, Priority
 from siftline.fetch.feed import ledger_store
-from siftline.fetch.feed.entry_recordings import recording_kind, recording_url
-from siftline.fetch.feed.feeds import Entry, Feed
+from siftline.fetch.feed.feeds import Entry, Feed, recording_kind, recording_url
 from siftline.fetch.feed.identity import Arrival, Edit, Identified, Verdict
 from siftline.fetch.poll import health_store, poll_store
 from siftline.fetch.poll.health_store import Polled, Source
@@ -18,20 +17,17 @@ from siftline.fetch.poll.poll_store import NewContent, Stored, told_row
 from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Connection
 from siftline.kit.ids import random_id
-from siftline.net.hosts import own_url
-from siftline.net.sites import speaks_for
-from siftline.net.urls import canonical_url, clean_url, origin_of
+from siftline.net.urls import canonical_url, clean_url, origin_of, own_url, speaks_for
 from siftline.text.instants import settled
 
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Intake:
-    """Saves a poll. ``follow`` holds its jobs once ``write`` has run: only there is known what is really new.
+    """Saves a poll. Its jobs are done in the turns of ``tenants``, one after the other.
 
-    They are done in the turns of ``tenants``, one after the other. ``wanted`` are the keys of contents that are gone
-    and that a later subscriber waits for; ``unlisted`` the contents whose pages were asked for again and that the feed
-    lists no longer.
+    ``wanted`` are the keys of contents that are gone and that a later subscriber waits for; ``unlisted`` the contents
+    whose pages were asked for again and that the feed lists no longer.
     """
 
     def __init__(
@@ -48,7 +44,6 @@ class Intake:
         wanted: Collection[str] = (),
         unlisted: Sequence[UUID] = (),
     ) -> None:
-        self.follow: list[NewJob] = []
         self._source = source
         self._feed = feed
         self._speakers = (source.url, *speakers)
@@ -83,8 +78,8 @@ class Intake:
             "returned": len(self._returned),
         }
 
-    def write(self, connection: Connection) -> None:
-        """Save everything in the caller's transaction and fill ``follow``."""
+    def write(self, connection: Connection) -> list[NewJob]:
+        """Save everything in the caller's transaction; returns the jobs of what turned out to be new."""
         brought = [*self._contents, *self._returned]
         relinked, edits = self._relinked(), [*map(self._allowed, self._verdict.edits)]
         changed = {*relinked, *(edit.content_id for edit in edits if edit.content_id)}
@@ -95,12 +90,12 @@ class Intake:
             poll_store.relink_contents(connection, self._source.id, relinked)
             edited = self._write_entries(connection, brought, stored, edits)
             health_store.polled(connection, self._polled)
-        self.follow[:] = [
+        jobs = [
             self._job(row.id, content.identified.entry.published_at, made=row.id == content.id)
             for content in brought
             if content.analyse and (row := stored.get(content.url_key)) and row.unread
         ]
-        self.follow += [self._job(content_id, _LONG_AGO) for content_id in edited]
+        return [*jobs, *(self._job(content_id, _LONG_AGO) for content_id in edited)]
 
     def _write_entries(
         self,

@@ -10,8 +10,7 @@ import psycopg
 from psycopg.rows import scalar_row
 from psycopg.types.json import Jsonb
 
-from siftline.fetch.feed.entry_recordings import recording_row
-from siftline.fetch.feed.feeds import Entry
+from siftline.fetch.feed.feeds import Entry, recording_row
 from siftline.fetch.feed.identity import Edit, Identified
 from siftline.jobs.states import ordered
 from siftline.kit.db import ConflictError, Connection

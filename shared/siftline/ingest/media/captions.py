@@ -20,8 +20,7 @@ from lxml import etree
 from siftline.ingest.page.charset import decode
 from siftline.ingest.page.page_tree import parse
 from siftline.ingest.page.plain import clean_text, count_words, paragraphs
-from siftline.ingest.page_errors import CaptionsUnreadableError
-from siftline.ingest.readings import MAX_TEXT_CHARS, EntryText
+from siftline.ingest.page_model import MAX_TEXT_CHARS, CaptionsUnreadableError, EntryText
 
 CUES_MAX = 50_000
 """What a file holds beyond this is left out: a cue a second for fourteen hours."""

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from siftline.ingest.readings import MAX_TEXT_CHARS, Page, Track
+from siftline.ingest.page_model import MAX_TEXT_CHARS, Page, Track
 from siftline.kit.errors import SiftlineError
 from siftline.kit.lines import line
 from siftline.net.recordings import KINDS, named_kind
@@ -48,15 +48,7 @@ class TranscriptState(StrEnum):
     """To generate them would cost more than may be spent in a day."""
 
 
-GOT = frozenset(
-    {
-        TranscriptState.PAGE,
-        TranscriptState.CAPTIONS,
-        TranscriptState.YOUTUBE,
-        TranscriptState.FEED,
-        TranscriptState.GENERATED,
-    }
-)
+GOT = frozenset(map(TranscriptState, ("page", "captions", "youtube", "feed", "generated")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +129,6 @@ def text_with_words(notes: str, notes_words: int, words: Words) -> tuple[str, in
     """
     text = "\n\n".join(part for part in (notes, words.text) if part)[:MAX_TEXT_CHARS].rstrip()
     return text, notes_words + words.word_count
-
-
-def is_named(url: str) -> bool:
-    """Whether an address is named like an audio or video file; what is no address is not."""
-    return named_kind(url) is not None
 
 
 def played(media_type: str, url: str) -> str | None:

@@ -2,7 +2,7 @@
 
 The first that has them counts: what the page itself states, the feed's and the page's caption tracks, YouTube's
 captions. One bound of time holds for all of it; what it does not allow is left to a job of its own
-(``siftline.ingest.media.transcribing``).
+(``siftline.ingest.media.transcribe_service``).
 """
 
 import json
@@ -13,11 +13,10 @@ from dataclasses import replace
 from siftline.ingest.media.media import Media, TranscriptState, Words
 from siftline.ingest.media.youtube import CAPTIONS_MAX_BYTES, HOME, Video, YouTube
 from siftline.ingest.page_child import PageReader
-from siftline.ingest.readings import Track
+from siftline.ingest.page_model import Track
 from siftline.kit.clock import Clock
 from siftline.kit.errors import PermanentError, TransientError
-from siftline.net.http_errors import StatusRefusedError, StatusTransientError
-from siftline.net.http_model import Http, Requester
+from siftline.net.http_model import Http, Requester, StatusRefusedError, StatusTransientError
 from siftline.net.pacing import Pacing
 
 _ACCEPT = "text/vtt, application/ttml+xml, application/x-subrip, application/json, text/plain, text/html, */*;q=0.1"

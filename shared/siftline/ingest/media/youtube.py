@@ -14,8 +14,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from siftline.ingest.media.media import TranscriptState, Words
 from siftline.kit.errors import PermanentError, SiftlineError, TransientError
-from siftline.net.http_errors import StatusTransientError
-from siftline.net.http_model import Http, Requester, Response
+from siftline.net.http_model import Http, Requester, Response, StatusTransientError
 
 if TYPE_CHECKING:
     from youtube_transcript_api import Transcript

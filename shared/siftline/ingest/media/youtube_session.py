@@ -12,8 +12,7 @@ import requests  # noqa: TID251  -- youtube-transcript-api takes no other client
 from requests.adapters import BaseAdapter  # noqa: TID251  -- as above
 from requests.structures import CaseInsensitiveDict  # noqa: TID251  -- as above
 
-from siftline.net.http_errors import StatusRefusedError, StatusTransientError
-from siftline.net.http_model import Http, Requester, Response
+from siftline.net.http_model import Http, Requester, Response, StatusRefusedError, StatusTransientError
 
 _OURS = frozenset({"accept", "accept-encoding", "connection", "content-length", "host", "user-agent"})
 

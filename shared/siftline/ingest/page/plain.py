@@ -13,37 +13,9 @@ from siftline.text.words import UNPARTED
 # Trafilatura's own names (head, quote, list, item, row, lb) are among them.
 _PARAGRAPHS = frozenset(
     {
-        *(
-            "address",
-            "article",
-            "aside",
-            "blockquote",
-            "body",
-            "code",
-            "details",
-            "div",
-            "dl",
-            "fieldset",
-            "figcaption",
-        ),
-        *(
-            "figure",
-            "footer",
-            "form",
-            "h1",
-            "h2",
-            "h3",
-            "h4",
-            "h5",
-            "h6",
-            "head",
-            "header",
-            "hr",
-            "html",
-            "list",
-            "main",
-        ),
-        *("nav", "ol", "p", "pre", "quote", "section", "table", "ul"),
+        *("address", "article", "aside", "blockquote", "body", "code", "details", "div", "dl", "fieldset"),
+        *("figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hr", "html"),
+        *("list", "main", "nav", "ol", "p", "pre", "quote", "section", "table", "ul"),
     }
 )
 _LINES = frozenset({"br", "caption", "dd", "dt", "item", "lb", "legend", "li", "option", "row", "summary", "tr"})

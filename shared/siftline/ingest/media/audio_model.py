@@ -1,4 +1,4 @@
-"""Speech into words, by an audio model behind OpenAI's API or one that speaks the same.
+"""Speech into words: the sound of a video or audio, and the model that hears it, behind OpenAI's API or one alike.
 
 The ``openai`` package makes the call, through ``siftline.models.openai_client``.
 """
@@ -11,10 +11,16 @@ from siftline.kit.clock import Clock
 from siftline.kit.errors import ConfigurationError, PermanentError, SiftlineError
 from siftline.models.call_errors import CallFailedError, ModelUnavailableError
 from siftline.models.openai_client import WRONG_SET_UP, OpenAiOpener
-from siftline.net.http_errors import retry_after_s
+from siftline.net.http_model import retry_after_s
 
 if TYPE_CHECKING:
     from openai import OpenAIError
+from dataclasses import field
+from urllib.parse import urlsplit
+
+from siftline.ingest.media.media import Media, TranscriptState
+from siftline.net.http_model import Http, Requester, StatusTransientError, TooLargeError
+from siftline.net.pacing import Pacing
 
 PROVIDER = "transcription"
 _SECONDS_MAX = 1_000_000.0
@@ -40,6 +46,9 @@ MEDIA_TYPES: Mapping[str, str] = {
     "video/mpeg": "mpeg",
 }
 """What the API takes, and the ending by which it tells."""
+
+_ACCEPT = "audio/*, video/mp4;q=0.5, */*;q=0.1"
+_ENDINGS = {"mp3", "mp4", "mpeg", "mpga", "m4a", "wav", "ogg", "oga", "flac", "webm"}
 
 
 class TranscriptionRefusedError(CallFailedError, PermanentError):
@@ -132,3 +141,46 @@ def _heard(answer: object) -> Heard:
     seconds = getattr(usage, "seconds", None) if getattr(usage, "type", None) == "duration" else None
     known = isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds < _SECONDS_MAX
     return Heard(text.replace("\0", "").encode("utf-8", "replace").decode(), seconds if known else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Audio:
+    """A file's bytes and the ending that tells what they are."""
+
+    body: bytes = field(repr=False)
+    ending: str
+
+
+class AudioFiles:
+    """Fetches files of at most ``max_bytes``."""
+
+    def __init__(self, http: Http, pace: Pacing, *, max_bytes: int) -> None:
+        self._http = http
+        self._pace = pace
+        self._max_bytes = max_bytes
+
+    def fetch(self, media: Media, requester: Requester) -> Audio | TranscriptState:
+        """Return the file, or the state that says why it cannot be had. Raises ``TransientError``."""
+        if media.url is None:
+            return TranscriptState.NONE
+        try:
+            with self._pace.asking(media.url, requester) as admitted:
+                answer = self._http.get(media.url, requester=admitted, max_bytes=self._max_bytes, accept=_ACCEPT)
+        except StatusTransientError as error:
+            self._pace.told(media.url, error)
+            raise
+        except TooLargeError:
+            return TranscriptState.TOO_LONG
+        except PermanentError:
+            return TranscriptState.NONE
+        ending = _ending(answer.content_type, media, answer.url)
+        return TranscriptState.NONE if ending is None else Audio(answer.body, ending)
+
+
+def _ending(content_type: str, media: Media, url: str) -> str | None:
+    """Return what the server, the feed or the address says of a file; ``None`` when no model takes it."""
+    if content_type.startswith("text/"):
+        return None
+    stated = (media.media_type or "").lower()
+    last = urlsplit(url).path.rpartition(".")[2].lower()
+    return MEDIA_TYPES.get(content_type) or MEDIA_TYPES.get(stated) or (last if last in _ENDINGS else None)

@@ -6,14 +6,14 @@ depend on the order in which the texts came. Who leaves a group by deletion or f
 trigger, ``infra/migrations/0001_schema.sql``); a text that changed leaves first and is looked up anew.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row
 
-from siftline.ingest.duplicates.signature import SIGNATURE_VERSION, Signature
+from siftline.ingest.duplicates import SIGNATURE_VERSION, Traits
 from siftline.kit.db import Connection
 
 CANDIDATES_MAX = 500
@@ -21,18 +21,6 @@ CANDIDATES_MAX = 500
 _URL_LIKENESS_MIN = 0.5
 """What calls itself another page has this much of that page's text: on some sites every article calls itself one."""
 _ROUNDS_MAX = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Traits:
-    """What a content is compared by. ``url_keys`` are the other names that its page gives itself."""
-
-    content_sha256: bytes
-    word_count: int
-    title: str | None
-    url_keys: Sequence[str]
-    signature: Signature | None
-    likeness_min: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,15 @@ from functools import partial
 
 from siftline.contracts import JobType
 from siftline.ingest import ingest_store
-from siftline.ingest.duplicates.duplicates import traits_of
+from siftline.ingest.duplicates import traits_of
+from siftline.ingest.ingest_service import analysis_after, write_text
 from siftline.ingest.media import media_store
-from siftline.ingest.media.audio import AudioFiles
+from siftline.ingest.media.audio_model import PROVIDER, AudioFiles, AudioModel, TranscriptionRefusedError
 from siftline.ingest.media.media import GOT, RETRY_S, Media, TranscriptState, Words, text_with_words
 from siftline.ingest.media.media_store import StoredMedia
-from siftline.ingest.media.transcription import PROVIDER, AudioModel, TranscriptionRefusedError
 from siftline.ingest.media.transcripts import Transcripts
 from siftline.ingest.media.youtube import video_id
-from siftline.ingest.page_errors import ContentGoneError
-from siftline.ingest.texts import analysis_after, write_text
+from siftline.ingest.page_model import ContentGoneError
 from siftline.jobs.job_model import DEFER_MAX_S, ClaimedJob, Done
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database

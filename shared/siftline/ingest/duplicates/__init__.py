@@ -1,1 +1,0 @@
-"""Which contents are one text."""
