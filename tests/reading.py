@@ -22,9 +22,7 @@ from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.publish import Publisher
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
-from siftline.models.llm import LanguageModel
-from siftline.models.llm_prices import Price
-from siftline.models.priced_llm import AskingRule, PricedModel
+from siftline.models.llm import AskingRule, LanguageModel, Price, PricedModel
 from siftline.models.spending_store import Caps
 from siftline.models.vectors import Point
 from siftline.settings.functions import JobSettings

@@ -12,15 +12,17 @@ from siftline.api.search.search_routes import Wanted
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.models.embedding_api import (
+    EmbeddingBudgetError,
     EmbeddingBusyError,
     EmbeddingMisconfiguredError,
+    EmbeddingPausedError,
     EmbeddingRefusedError,
     EmbeddingUnavailableError,
     EmbeddingUselessError,
+    Payment,
 )
 from siftline.models.embedding_models import EmbeddingModels, EmbeddingPriceUnknownError
 from siftline.models.embedding_store import Version
-from siftline.models.priced_embedder import EmbeddingBudgetError, EmbeddingPausedError, Payment
 from siftline.models.spending_store import Caps
 from siftline.models.vectors import Point
 from siftline.rank.search import Search

@@ -21,10 +21,9 @@ from siftline.jobs.job_model import ClaimedJob, Done, NewJob, user
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError, SiftlineError, TransientError
 from siftline.kit.log import logger
-from siftline.models import embedding_store, missing_vectors_store, spending_store
-from siftline.models.embedding_api import EmbeddingRefusedError, EmbeddingUnavailableError
+from siftline.models import embedding_store, spending_store
+from siftline.models.embedding_api import EmbeddingRefusedError, EmbeddingUnavailableError, Payment
 from siftline.models.missing_vectors import asked_for_vector
-from siftline.models.priced_embedder import Payment
 from siftline.models.vectors import Point
 
 SCORED_AT_ONCE = 200
@@ -210,10 +209,10 @@ class AnalyzeContent:
             credits_store.waive(connection, job.id)
         if work.refused is not None:
             version = setup.version.model_version
-            missing_vectors_store.refuse(connection, work.content_id, version, work.version, work.refused)
+            embedding_store.refuse(connection, work.content_id, version, work.version, work.refused)
         if work.vector is None or reading.vector is None:
             return
-        missing_vectors_store.made(connection, work.content_id)
+        embedding_store.made(connection, work.content_id)
         fresh = analyze_store.embed(connection, work.content_id, setup.version.model_version, work.vector, work.version)
         if fresh and reading.best_topic is not None and work.language is not None:
             analyze_store.learn(

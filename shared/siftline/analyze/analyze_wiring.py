@@ -39,8 +39,7 @@ from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
 from siftline.models.embedder import OnnxEmbedder
 from siftline.models.embedding_models import EmbeddingModels, Opened
-from siftline.models.llm_prices import price_of
-from siftline.models.priced_llm import open_priced_model
+from siftline.models.llm import open_priced_model, price_of
 from siftline.settings.functions import AnalyzeSettings
 
 JUDGED_TOKENS = 192

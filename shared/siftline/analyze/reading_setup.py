@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from siftline.analyze.article_reader import Article, Derivation, Reader, Reading
 from siftline.models.embedder import Embedder
+from siftline.models.embedding_api import Payment
 from siftline.models.embedding_store import Version
-from siftline.models.priced_embedder import Payment
 from siftline.models.vectors import Point
 
 WITHOUT_VECTOR = "without_vector"
@@ -26,7 +26,7 @@ class VectorIndex(Protocol):
 
 
 class PaidEmbedder(Protocol):
-    """Makes vectors for money; ``siftline.models.priced_embedder.PricedEmbedder`` is one."""
+    """Makes vectors for money; ``siftline.models.embedding_api.PricedEmbedder`` is one."""
 
     def paid_by(self, payment: Payment) -> Embedder:
         """Return the same embedder whose calls are made for this."""

@@ -25,8 +25,8 @@ from siftline.jobs.set_aside import checked, sifted
 from siftline.kit.db import Database, settled
 from siftline.kit.errors import PermanentError, TransientError
 from siftline.models import embedding_store, vectors_store
+from siftline.models.embedding_api import EmbeddingBudgetError
 from siftline.models.embedding_store import Version
-from siftline.models.priced_embedder import EmbeddingBudgetError
 from siftline.models.unit_vector import UnusableVectorError
 from siftline.models.vectors import Point
 

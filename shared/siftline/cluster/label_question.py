@@ -18,8 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from siftline.cluster.story_labels import Document
 from siftline.kit.lines import line
-from siftline.models.llm import Answer, Marks, Message
-from siftline.models.model_json import json_object
+from siftline.models.llm import Answer, Marks, Message, json_object
 from siftline.text.folding import visible
 from siftline.text.machine_talk import ADDRESS, MARKUP, speaks_to_machines
 from siftline.text.stems import stems_of

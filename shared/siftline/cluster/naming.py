@@ -20,8 +20,7 @@ from siftline.jobs.set_aside import counted, sifted, tell
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError
 from siftline.kit.log import logger
-from siftline.models.llm import PROVIDER, Marks
-from siftline.models.priced_llm import TEXT_REFUSED, NoReplyError, PricedModel, open_priced_model
+from siftline.models.llm import PROVIDER, TEXT_REFUSED, Marks, NoReplyError, PricedModel, open_priced_model
 from siftline.settings.functions import AnalyzeSettings
 
 _CLUSTERS = 10

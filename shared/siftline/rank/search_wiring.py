@@ -5,8 +5,8 @@ from uuid import UUID
 from siftline.kit.aws import secret
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import open_database
+from siftline.models.embedding_api import Payment, PricedEmbedder
 from siftline.models.embedding_models import EmbeddingModels, Opened
-from siftline.models.priced_embedder import Payment, PricedEmbedder
 from siftline.rank.search import Meaning, Search
 from siftline.settings.functions import SearchSettings
 

@@ -19,8 +19,7 @@ from siftline.jobs.job_model import ClaimedJob
 from siftline.kit.errors import TransientError
 from siftline.kit.log import logger
 from siftline.models import spending_store
-from siftline.models.llm import Answer, Marks, Message
-from siftline.models.priced_llm import NoReplyError, Paid, PricedModel
+from siftline.models.llm import Answer, Marks, Message, NoReplyError, Paid, PricedModel
 
 _log = logger("analyze")
 

@@ -27,8 +27,7 @@ from siftline.analyze.topics.topic_list import Label
 from siftline.analyze.topics.topic_scoring import Topic
 from siftline.jobs.job_model import ClaimedJob
 from siftline.kit.db import Database
-from siftline.models.llm import PROVIDER
-from siftline.models.priced_llm import TEXT_REFUSED
+from siftline.models.llm import PROVIDER, TEXT_REFUSED
 from siftline.text.folding import visible
 
 _DESCRIBED_IN = "en"
