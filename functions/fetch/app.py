@@ -12,8 +12,7 @@ from siftline.fetch.kinds.feed_reader import FeedReader
 from siftline.fetch.kinds.page_reader import PageReader
 from siftline.fetch.kinds.site_fetcher import SEARCH_REQUEST_S
 from siftline.fetch.poll import health_store
-from siftline.jobs.consume import BatchConsumer, LambdaContext
-from siftline.jobs.consumers import consumer
+from siftline.jobs.consume import BatchConsumer, LambdaContext, consumer
 from siftline.jobs.jobs_wiring import producer
 from siftline.net.http import HttpClient
 from siftline.net.pacing import Pace

@@ -16,9 +16,9 @@ from siftline.api.items import items_store
 from siftline.contracts import JobType
 from siftline.ingest.page_child import PageReader
 from siftline.jobs import jobs_store
-from siftline.jobs.credits import resume_waiting
 from siftline.jobs.credits_store import grant
 from siftline.jobs.job_model import NewJob
+from siftline.jobs.sweep import resume_waiting
 from siftline.kit.db import Database
 from siftline.models.vectors import Point
 from siftline.net.http import HttpClient, HttpLimits

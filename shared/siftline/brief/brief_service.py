@@ -17,7 +17,8 @@ from siftline.brief.selection import choose
 from siftline.contracts import JobType, Message
 from siftline.contracts import RunBriefing as RunMessage
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob
-from siftline.jobs.set_aside import SetAside, checked, tell
+from siftline.jobs.set_aside import checked, tell
+from siftline.jobs.set_aside_store import SetAside
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import NotTriedError, PermanentError, SiftlineError

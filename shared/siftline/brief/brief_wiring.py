@@ -14,8 +14,7 @@ from siftline.brief.mail_message import Letterhead
 from siftline.brief.mail_ses import MailChannel, SesMailer
 from siftline.brief.webhook import WebhookChannel
 from siftline.contracts import JobType
-from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.consumers import consumer
+from siftline.jobs.consume import BatchConsumer, consumer
 from siftline.jobs.job_model import Processor
 from siftline.jobs.jobs_wiring import producer
 from siftline.kit.aws import mail_client

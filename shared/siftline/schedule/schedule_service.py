@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Protocol
 
 from siftline.contracts import JobType, Priority, Queue, Tick
@@ -11,8 +12,7 @@ from siftline.jobs.job_model import NewJob, follower
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import Depth
 from siftline.jobs.states import is_known
-from siftline.jobs.steps import Steps
-from siftline.jobs.sweep import Sweep
+from siftline.jobs.sweep import Steps, Sweep
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
 from siftline.kit.log import logger
@@ -50,14 +50,6 @@ class QueueDepths(Protocol):
         ...
 
 
-class PointRemoval(Protocol):
-    """Removes vectors whose content is gone."""
-
-    def __call__(self) -> int:
-        """Remove some and return how many."""
-        ...
-
-
 class Schedule:
     """What each tick does."""
 
@@ -68,8 +60,8 @@ class Schedule:
         publisher: Publisher,
         depths: QueueDepths,
         sweep: Sweep,
-        remove_deleted: PointRemoval,
-        remove_ghosts: PointRemoval,
+        remove_deleted: Callable[[], int],
+        remove_ghosts: Callable[[], int],
         clock: Clock,
         settings: ScheduleSettings,
     ) -> None:
@@ -121,17 +113,7 @@ class Schedule:
 
     def sweep(self) -> dict[str, int]:
         """Heal what crashes left and hand out what waits."""
-        swept = self._sweep.run()
-        return {
-            "recovered": swept.recovered,
-            "failed": swept.failed,
-            "stuck": swept.stuck,
-            "unscored": swept.unscored,
-            "parked": swept.parked,
-            "resumed": swept.resumed,
-            "handed_out": swept.handed_out,
-            "repeated": swept.repeated,
-        }
+        return asdict(self._sweep.run())
 
     def resolutions(self) -> dict[str, int]:
         """Hand out organisations that somebody is to be asked about, as many as one run may."""
