@@ -25,8 +25,7 @@ from siftline.models.embedding_models import EmbeddingModels, EmbeddingPriceUnkn
 from siftline.models.embedding_store import Version
 from siftline.models.spending_store import Caps
 from siftline.models.vectors import Point
-from siftline.rank.search import Search
-from siftline.rank.search_wiring import meaning_of
+from siftline.rank.search import Search, meaning_of
 from tests.embedding_server import DIMENSIONS, MODEL, ONE, EmbeddingServer, vectors
 from tests.factories import make_content, make_item, make_user
 from tests.fakes import FakeClock
