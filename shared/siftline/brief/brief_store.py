@@ -13,11 +13,11 @@ from siftline.brief.edition_model import (
     Briefing,
     CameIn,
     Candidate,
+    Choice,
     Coverage,
     FailedSource,
     Freshness,
     Told,
-    ToldRow,
     Window,
 )
 from siftline.brief.selection import NEAR, PER_SOURCE, SCORE_UNKNOWN
@@ -364,7 +364,7 @@ def coverage(connection: Connection, user_id: UUID, start: datetime) -> Coverage
     return Coverage(read, failed, every - read - failed, shown)
 
 
-def freeze(connection: Connection, edition: Edition, rows: Sequence[ToldRow]) -> bool:
+def freeze(connection: Connection, edition: Edition, choice: Choice) -> bool:
     """Claim the edition's period and write it; ``False`` where another run made this period's edition already."""
     values = {
         "id": edition.id,
@@ -384,18 +384,19 @@ def freeze(connection: Connection, edition: Edition, rows: Sequence[ToldRow]) ->
     }
     if connection.execute(_CLAIM, values).fetchone() is None:
         return False
+    rows = [(place, slot, one) for place, slot in enumerate(choice.slots, 1) for one in (slot.lead, *slot.others)]
     if rows:
         connection.execute(
             _TELL,
             {
                 "edition_id": edition.id,
                 "briefing_id": edition.briefing_id,
-                "content_ids": [row.content_id for row in rows],
-                "story_keys": [row.story_key for row in rows],
-                "sites": [row.site for row in rows],
-                "places": [row.place for row in rows],
-                "leads": [row.lead for row in rows],
-                "updates": [row.is_update for row in rows],
+                "content_ids": [one.content_id for _, _, one in rows],
+                "story_keys": [slot.story_key for _, slot, _ in rows],
+                "sites": [one.site for _, _, one in rows],
+                "places": [place for place, _, _ in rows],
+                "leads": [one is slot.lead for _, slot, one in rows],
+                "updates": [slot.update for _, slot, _ in rows],
             },
         )
     return True
