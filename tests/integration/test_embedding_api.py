@@ -7,7 +7,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from siftline.analyze.reading_setup import ReadingSetup
+from siftline.analyze.analyze_service import ReadingSetup
 from siftline.api.search.search_routes import Wanted
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database

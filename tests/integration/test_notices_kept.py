@@ -6,9 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from siftline.analyze.analyze_service import AnalyzeContent
+from siftline.analyze.analyze_service import AnalyzeContent, ReadingSetup
 from siftline.analyze.article_reader import Reader
-from siftline.analyze.reading_setup import ReadingSetup
 from siftline.analyze.text.language import LanguageDetector
 from siftline.analyze.topics.anchors import AnchorCache
 from siftline.analyze.topics.topic_list import labels_of

@@ -4,15 +4,13 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from siftline.analyze.analyze_service import AnalyzeContent
+from siftline.analyze.analyze_service import AnalyzeContent, ReadingSetup
 from siftline.analyze.article_reader import SOURCE, SUMMARY_VERSION, TAGS_VERSION, TOPICS_VERSION, Reader, ReadingRules
 from siftline.analyze.entities.entity_rules import RuleRecognizer
 from siftline.analyze.entities.entity_step import EntityStep, told_version
 from siftline.analyze.entities.mentions import Recognizer
-from siftline.analyze.llm.llm_asking import Asking
 from siftline.analyze.llm.llm_prompt import ReplyLimits, prompt_version
-from siftline.analyze.llm.llm_reader import LlmReader, LlmRule
-from siftline.analyze.reading_setup import ReadingSetup
+from siftline.analyze.llm.llm_reader import Asking, LlmReader, LlmRule
 from siftline.analyze.text import language
 from siftline.analyze.text.language import LanguageDetector
 from siftline.analyze.text.summary import SummaryRule

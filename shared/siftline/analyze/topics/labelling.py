@@ -19,7 +19,7 @@ from siftline.analyze.topics.anchors import ANY
 from siftline.analyze.topics.own_topics import OwnTopics, Part, TopicSet, Vector
 from siftline.analyze.topics.own_topics_store import Due, Found, as_vector
 from siftline.analyze.topics.topic_list import Label
-from siftline.analyze.topics.topic_means import Seen
+from siftline.analyze.topics.topic_scoring import Seen
 from siftline.contracts import JobType, Message, Priority
 from siftline.contracts import LabelUser as LabelMessage
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob
