@@ -128,13 +128,6 @@ class IngestFailure:
     error_message: str
 
 
-@dataclass(frozen=True, slots=True)
-class _SeenRow:
-    topic: str
-    documents: int
-    vector_sum: bytes
-
-
 def load(connection: Connection, content_id: UUID) -> StoredText | None:
     """Return a content's text, or ``None`` where there is no such content."""
     with connection.cursor(row_factory=class_row(StoredText)) as cursor:
@@ -156,9 +149,8 @@ def version_of(connection: Connection, content_id: UUID) -> int | None:
 
 def seen(connection: Connection, model_version: str, lang: str) -> dict[str, Seen]:
     """Return what the running mean of a language has learnt, by topic."""
-    with connection.cursor(row_factory=class_row(_SeenRow)) as cursor:
-        rows = cursor.execute(_SEEN, {"model_version": model_version, "lang": lang}).fetchall()
-    return {row.topic: Seen(row.documents, np.frombuffer(row.vector_sum, "<f8")) for row in rows}
+    rows = connection.execute(_SEEN, {"model_version": model_version, "lang": lang}).fetchall()
+    return {topic: Seen(documents, np.frombuffer(vector_sum, "<f8")) for topic, documents, vector_sum in rows}
 
 
 def save(connection: Connection, content_id: UUID, version: int, reading: Reading) -> bool:
@@ -358,17 +350,10 @@ from learnt where sources.id = learnt.id and sources.granular_topics <> learnt.t
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _HabitRow:
-    topic: str
-    score: float
-
-
 def habits(connection: Connection, content_id: UUID) -> list[Topic]:
     """Return what the sources that list a content mostly write about, scored by its share of their contents."""
-    with connection.cursor(row_factory=class_row(_HabitRow)) as cursor:
-        rows = cursor.execute(_HABITS, {"id": content_id}).fetchall()
-    return [Topic(row.topic, round(row.score, 4)) for row in rows]
+    rows = connection.execute(_HABITS, {"id": content_id}).fetchall()
+    return [Topic(topic, round(score, 4)) for topic, score in rows]
 
 
 def learn_habits(connection: Connection, content_id: UUID) -> None:

@@ -22,7 +22,6 @@ from siftline.analyze.topics.labelling import LabelUser
 from siftline.analyze.topics.nli import open_entailment
 from siftline.analyze.topics.own_topics import OwnTopics
 from siftline.analyze.topics.topic_list import (
-    Label,
     LabelSet,
     load_labels,
     shipped_hypotheses,
@@ -194,9 +193,7 @@ def open_entities(settings: AnalyzeSettings) -> EntityStep:
     )
 
 
-def profile_of(
-    reader: Reader, labels: tuple[Label, ...], entities: EntityStep | None, llm: LlmProfile | None
-) -> ReadingProfile:
+def profile_of(reader: Reader, entities: EntityStep | None, llm: LlmProfile | None) -> ReadingProfile:
     """Return what a reader, with all that comes after it, reads texts with."""
     versions = {kind: [f"{reader.model_version}/{kind}-{recipe}"] for kind, recipe in _MADE_HERE.items()}
     versions["topics"].append(f"{SOURCE}/topics-{TOPICS_VERSION}")
@@ -208,14 +205,14 @@ def profile_of(
         versions["entities"].append(told_version(llm.model, prompt_version()))
     topics = [
         {"id": label.id, "descriptions": {lang: ", ".join(terms) for lang, terms in sorted(label.terms.items())}}
-        for label in labels
+        for label in reader.labels
     ]
     return ReadingProfile(topics, versions, reader.label_digests, llm)
 
 
 def tell_profile(settings: AnalyzeSettings, database: Database, reader: Reader) -> None:
     """Tell everybody what this reader, as these settings have it, reads texts with."""
-    profile = profile_of(reader, reader.labels, open_entities(settings), _llm_profile(settings))
+    profile = profile_of(reader, open_entities(settings), _llm_profile(settings))
     with database.transaction() as connection:
         reading_profile_store.tell(connection, profile)
 

@@ -1,7 +1,7 @@
 """Briefings, what is new for one, what it told before, and its frozen editions, in PostgreSQL."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -367,19 +367,9 @@ def coverage(connection: Connection, user_id: UUID, start: datetime) -> Coverage
 def freeze(connection: Connection, edition: Edition, choice: Choice) -> bool:
     """Claim the edition's period and write it; ``False`` where another run made this period's edition already."""
     values = {
-        "id": edition.id,
-        "briefing_id": edition.briefing_id,
-        "user_id": edition.user_id,
-        "period_key": edition.period_key,
-        "asked": edition.asked,
-        "due_at": edition.due_at,
-        "start": edition.start,
-        "end": edition.end,
+        **asdict(edition),
         "stories": len(edition.document["stories"]),
         "document": Jsonb(edition.document),
-        "html": edition.html,
-        "plain": edition.plain,
-        "read_token": edition.read_token,
         "looked_at": list(edition.looked_at),
     }
     if connection.execute(_CLAIM, values).fetchone() is None:

@@ -1,7 +1,7 @@
 """What a scoring reads and writes: what is one user's own, the contents and sources behind it, and their briefings."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -39,29 +39,6 @@ class Evidence:
     held: Sequence[tuple[str | None, bytes]]
     topics: Mapping[str, Habit]
     sources: Mapping[UUID | None, Habit]
-
-
-@dataclass(frozen=True, slots=True)
-class _TopicRow:
-    topic: str
-    starred: int
-    read: int
-    brought: int
-
-
-@dataclass(frozen=True, slots=True)
-class _SourceRow:
-    source_id: UUID | None
-    starred: int
-    read: int
-    brought: int
-
-
-@dataclass(frozen=True, slots=True)
-class _SaidRow:
-    id: UUID
-    learnt: Any
-    given: Any
 
 
 _INTERESTS = "select interests from users where id = %(user_id)s"
@@ -173,16 +150,10 @@ def evidence(
     values = {"user_id": user_id, "model_version": model_version, "window": window}
     with connection.cursor(row_factory=class_row(Liked), binary=True) as cursor:
         liked = cursor.execute(_LIKED, {**values, "limit": liked_max}).fetchall()
-    with connection.cursor(row_factory=class_row(_TopicRow), binary=True) as cursor:
-        topics = cursor.execute(_TOPICS, values).fetchall()
-    with connection.cursor(row_factory=class_row(_SourceRow), binary=True) as cursor:
-        sources = cursor.execute(_SOURCES, values).fetchall()
-    return Evidence(
-        liked,
-        held(connection, user_id, model_version, limit=held_max),
-        {row.topic: Habit(row.starred, row.read, row.brought) for row in topics},
-        {row.source_id: Habit(row.starred, row.read, row.brought) for row in sources},
-    )
+    with connection.cursor(binary=True) as cursor:
+        topics = {topic: Habit(*counts) for topic, *counts in cursor.execute(_TOPICS, values).fetchall()}
+        sources = {source_id: Habit(*counts) for source_id, *counts in cursor.execute(_SOURCES, values).fetchall()}
+    return Evidence(liked, held(connection, user_id, model_version, limit=held_max), topics, sources)
 
 
 def held(connection: Connection, user_id: UUID, model_version: str, *, limit: int) -> list[tuple[str | None, bytes]]:
@@ -198,12 +169,8 @@ def put(connection: Connection, user_id: UUID, profile: Kept, *, instead_of: Kep
     What the user starred and read while it was made stays evidence.
     """
     values = {
+        **asdict(profile),
         "user_id": user_id,
-        "id": profile.id,
-        "model_version": profile.model_version,
-        "recipe": profile.recipe,
-        "interests": profile.interests,
-        "vectors": profile.vectors,
         "details": Jsonb(profile.details),
         "evidence": instead_of.evidence if instead_of else 0.0,
         "instead_of": instead_of.id if instead_of else None,
@@ -213,9 +180,9 @@ def put(connection: Connection, user_id: UUID, profile: Kept, *, instead_of: Kep
 
 def source_topics(connection: Connection, user_id: UUID) -> dict[UUID, SourceTopics]:
     """Return what the sources of a user's items are said to write about, where something is said."""
-    with connection.cursor(row_factory=class_row(_SaidRow), binary=True) as cursor:
+    with connection.cursor(binary=True) as cursor:
         rows = cursor.execute(_SAID, {"user_id": user_id}).fetchall()
-    return {row.id: SourceTopics(topic_scores(row.learnt), _words(row.given)) for row in rows}
+    return {id_: SourceTopics(topic_scores(learnt), _words(given)) for id_, learnt, given in rows}
 
 
 def _words(stored: Any) -> list[str]:
