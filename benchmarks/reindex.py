@@ -24,7 +24,7 @@ from siftline.kit.db import SingleConnection
 from siftline.models import embedding_store
 from siftline.models.embedding_models import EmbeddingModels, Opened
 from siftline.models.vectors import Point, collection_name
-from siftline.rank.search_wiring import open_search
+from siftline.rank.search import open_search
 from siftline.settings.functions import AnalyzeSettings, SearchSettings
 from tests.factories import make_content, make_item, make_user
 from tests.reindexing import Gate, Searching, settings_for, start_reindex

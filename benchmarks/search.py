@@ -26,7 +26,8 @@ from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.models.embedder import OnnxEmbedder
 from siftline.models.model_folders import ModelFolder
-from siftline.models.vectors import Vector, VectorIndex
+from siftline.models.unit_vector import Vector
+from siftline.models.vectors import VectorIndex
 from siftline.rank.search import Meaning, Search
 
 WARM = 12

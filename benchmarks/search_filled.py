@@ -18,8 +18,8 @@ from infra.local.vectors import Vectors
 from infra.local.vectors_collection import Collection
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
-from siftline.models.vector_errors import VectorsUnavailableError
-from siftline.models.vectors import Vector, VectorIndex, collection_name
+from siftline.models.unit_vector import Vector
+from siftline.models.vectors import VectorIndex, VectorsUnavailableError, collection_name
 from tests.factories import make_user
 
 ITEMS = 100_000

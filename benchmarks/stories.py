@@ -24,8 +24,8 @@ from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from benchmarks.report import Report, exponents, timed
+from siftline.cluster.grouping import Grouper, Grouping
 from siftline.cluster.space import NONE, Recipe
-from siftline.cluster.stories import Grouper, Grouping
 from siftline.models.embedder import open_embedder
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -28,9 +28,9 @@ from siftline.analyze.entities.entity_step import EntityStep
 from siftline.analyze.text.language import LanguageDetector
 from siftline.analyze.topics.anchors import ANY, AnchorCache
 from siftline.analyze.topics.topic_list import LabelSet, labels_of, shipped_labels, shipped_news
-from siftline.analyze.topics.topic_means import PullRule, Seen, mean_vector, read_directions
-from siftline.analyze.topics.topic_scoring import Verdict, classify
-from siftline.models.embedder import Embedder, Vector, open_embedder
+from siftline.analyze.topics.topic_scoring import PullRule, Seen, Verdict, classify, mean_vector, read_directions
+from siftline.models.embedder import Embedder, open_embedder
+from siftline.models.unit_vector import Vector
 
 ROOT = Path(__file__).resolve().parent.parent
 MODEL = ROOT / ".local" / "model"

@@ -12,14 +12,12 @@ import boto3
 from botocore.config import Config
 
 from infra.local.aws import CLIENT_OPTIONS
-from siftline.brief.channel import Channel
+from siftline.brief.channels import Channel, WebhookChannel
 from siftline.brief.delivery import DeliverEdition
-from siftline.brief.mail_addresses_store import ASKS_PER_DAY
+from siftline.brief.mail import Letterhead, MailChannel, SesMailer
 from siftline.brief.mail_confirmation import ConfirmAddress
 from siftline.brief.mail_events import RecordEvent
-from siftline.brief.mail_message import Letterhead
-from siftline.brief.mail_ses import MailChannel, SesMailer
-from siftline.brief.webhook import WebhookChannel
+from siftline.catalog.mail_address_store import ASKS_PER_DAY
 from siftline.contracts import JobType
 from siftline.jobs.job_model import Processor
 from siftline.kit.db import Database

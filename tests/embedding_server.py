@@ -6,8 +6,7 @@ from typing import Any
 
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
-from siftline.models.embedding_api import ApiModel, EmbeddingApi
-from siftline.models.priced_embedder import PricedEmbedder
+from siftline.models.embedding_api import ApiModel, EmbeddingApi, PricedEmbedder
 from siftline.models.spending_store import Caps
 from tests.models import WordEmbedder
 from tests.servers import Answer, LoopbackServer, Request

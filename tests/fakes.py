@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from siftline.contracts import JobType, Queue
-from siftline.jobs.dead_letter_queues import Letter, Visitor
+from siftline.jobs.dead_letters import Letter, Visitor
 from siftline.jobs.job_model import ClaimedJob, Done
 from siftline.jobs.queues import Envelope
 from siftline.kit.db import Connection

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from infra.package import KEPT
-from siftline.worker.cloudformation import load
+from siftline.worker.template import load
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"

@@ -7,13 +7,11 @@ from uuid import UUID
 
 from psycopg.rows import dict_row
 
-from siftline.analyze.analyze_service import AnalyzeContent, subject_of
+from siftline.analyze.analyze_service import AnalyzeContent, ReadingSetup, subject_of
 from siftline.analyze.article_reader import Reader
 from siftline.analyze.entities.entity_step import EntityStep
 from siftline.analyze.llm import llm_guard
-from siftline.analyze.llm.llm_asking import Asking, Judge
-from siftline.analyze.llm.llm_reader import LlmReader, LlmRule
-from siftline.analyze.reading_setup import ReadingSetup
+from siftline.analyze.llm.llm_reader import Asking, Judge, LlmReader, LlmRule
 from siftline.analyze.text.language import LanguageDetector
 from siftline.analyze.topics.anchors import AnchorCache
 from siftline.analyze.topics.topic_list import LabelSet, labels_of
@@ -22,9 +20,7 @@ from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.publish import Publisher
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
-from siftline.models.llm import LanguageModel
-from siftline.models.llm_prices import Price
-from siftline.models.priced_llm import AskingRule, PricedModel
+from siftline.models.llm import AskingRule, LanguageModel, Price, PricedModel
 from siftline.models.spending_store import Caps
 from siftline.models.vectors import Point
 from siftline.settings.functions import JobSettings

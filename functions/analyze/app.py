@@ -11,8 +11,7 @@ from siftline.analyze.analyze_wiring import longest_s, open_analysis, open_direc
 from siftline.analyze.topics import labelling
 from siftline.cluster import naming
 from siftline.contracts import JobType
-from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.consumers import Lazily, consumer
+from siftline.jobs.consume import BatchConsumer, Lazily, consumer
 from siftline.jobs.jobs_wiring import producer
 from siftline.rank import scoring
 from siftline.settings.functions import AnalyzeSettings

@@ -10,8 +10,7 @@ from siftline.cluster import cluster_service, story_service
 from siftline.cluster.joining import Rule
 from siftline.cluster.space import Recipe
 from siftline.contracts import JobType
-from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.consumers import consumer
+from siftline.jobs.consume import BatchConsumer, consumer
 from siftline.jobs.jobs_wiring import producer
 from siftline.settings.functions import ClusterSettings
 

@@ -11,8 +11,7 @@ from siftline.fetch.fetch_wiring import source_fetchers
 from siftline.fetch.kinds.feed_fetcher import SEARCH_REQUEST_S
 from siftline.fetch.kinds.readers import FeedReader, PageReader
 from siftline.fetch.poll import health_store
-from siftline.jobs.consume import BatchConsumer, LambdaContext
-from siftline.jobs.consumers import consumer
+from siftline.jobs.consume import BatchConsumer, LambdaContext, consumer
 from siftline.jobs.jobs_wiring import producer
 from siftline.net.http import HttpClient
 from siftline.net.pacing import Pace

@@ -9,8 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from siftline.contracts import JobType
 from siftline.ingest.ingest_wiring import longest_s, open_ingest
 from siftline.ingest.saving import subject_of
-from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.consumers import consumer
+from siftline.jobs.consume import BatchConsumer, consumer
 from siftline.jobs.jobs_wiring import producer
 from siftline.settings.functions import IngestSettings
 

@@ -7,11 +7,11 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from siftline.contracts import JobType
-from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.consumers import consumer
+from siftline.jobs.consume import BatchConsumer, consumer
 from siftline.jobs.jobs_wiring import producer
-from siftline.resolve.resolve_service import LONGEST_S, subject_of
-from siftline.resolve.resolve_wiring import open_resolution
+from siftline.kit.aws import secret
+from siftline.resolve.providers import open_providers
+from siftline.resolve.resolve_service import LONGEST_S, ResolveEntity, subject_of
 from siftline.settings.functions import ResolveSettings
 
 
@@ -20,7 +20,11 @@ def build() -> BatchConsumer:
     """Put the parts together, once a warm environment."""
     settings = ResolveSettings()
     parts = producer(settings)
-    work = open_resolution(settings, parts)
+    work = ResolveEntity(
+        parts.database,
+        open_providers(settings, parts.database, parts.clock),
+        salt=secret(settings.entity_salt.get_secret_value()),
+    )
     return consumer(settings, parts, [work], {JobType.RESOLVE_ENTITY: subject_of}, reserve_s=LONGEST_S)
 
 

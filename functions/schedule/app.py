@@ -6,8 +6,7 @@ from typing import Any
 from siftline.contracts import ScheduleEvent
 from siftline.jobs.jobs_wiring import producer, statistics
 from siftline.jobs.sweep import Sweep
-from siftline.rank.reconcile import remove_deleted, remove_ghosts
-from siftline.schedule.archived_pages import archived_pages
+from siftline.schedule.reconcile import archived_pages, remove_deleted, remove_ghosts
 from siftline.schedule.schedule_service import Schedule
 from siftline.settings.functions import ScheduleSettings
 

@@ -9,7 +9,7 @@ from siftline.api.http.limits import open_limit
 from siftline.api.http.resolver import HttpApi
 from siftline.api.search.search_routes import SearchRoutes
 from siftline.kit.log import logger
-from siftline.rank.search_wiring import open_search
+from siftline.rank.search import open_search
 from siftline.settings.functions import SearchSettings
 
 

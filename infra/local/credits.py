@@ -8,7 +8,7 @@ from infra.local.answer import Parser, run
 from infra.local.errors import SetUpError
 from infra.local.user import open_database, user_named
 from siftline.jobs import credits_store
-from siftline.jobs.credits import resume_waiting
+from siftline.jobs.sweep import resume_waiting
 from siftline.kit.db import Database
 from siftline.kit.errors import SiftlineError
 from siftline.settings.functions import JobSettings

@@ -15,8 +15,7 @@ from infra.local.postgres import EmbeddedPostgres, free_port
 from infra.local.programs import Program, Service, answers, beginning
 from infra.local.state import State
 from siftline.settings.functions import WorkerSettings, process_environment
-from siftline.worker.cloudformation import Reference
-from siftline.worker.template import Template
+from siftline.worker.template import Reference, Template
 
 ROOT = Path(__file__).resolve().parents[2]
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")

@@ -22,8 +22,7 @@ from siftline.jobs import counts_store
 from siftline.kit.db import Database
 from siftline.kit.errors import SiftlineError
 from siftline.kit.log import NAMESPACE, SERVICE
-from siftline.worker.cloudformation import Evaluator, load
-from siftline.worker.template import QueueResource
+from siftline.worker.template import Evaluator, QueueResource, load
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient

@@ -8,8 +8,7 @@ from pydantic import ValidationError
 from infra.local.answer import Parser, number, run
 from infra.local.errors import SetUpError, settings_fault
 from siftline.contracts import Queue
-from siftline.jobs.dead_letter_queues import SqsDeadLetters
-from siftline.jobs.dead_letters import DeadLetters, Order, Redriven
+from siftline.jobs.dead_letters import DeadLetters, Order, Redriven, SqsDeadLetters
 from siftline.jobs.jobs_wiring import Producer, producer
 from siftline.kit.aws import sqs_client
 from siftline.kit.errors import SiftlineError

@@ -21,9 +21,9 @@ from siftline.kit.db import Database, SingleConnection
 from siftline.kit.errors import SiftlineError
 from siftline.models import embedding_store
 from siftline.models.embedder import Embedder, OnnxEmbedder
+from siftline.models.embedding_api import PricedEmbedder
 from siftline.models.embedding_models import EmbeddingModels, Opened
-from siftline.models.priced_embedder import PricedEmbedder
-from siftline.rank.reconcile import drop_outdated
+from siftline.schedule.reconcile import drop_outdated
 from siftline.settings.functions import AnalyzeSettings
 
 _TELL_EVERY_S = 2.0

@@ -17,8 +17,7 @@ from siftline.jobs.job_model import NewJob
 from siftline.jobs.jobs_wiring import Producer, producer
 from siftline.kit.errors import SiftlineError
 from siftline.resolve import resolve_store
-from siftline.resolve.budget import day_of
-from siftline.resolve.providers import CsvNames
+from siftline.resolve.providers import CsvNames, day_of
 from siftline.settings.functions import ResolveSettings
 
 

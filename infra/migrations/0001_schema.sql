@@ -90,7 +90,7 @@ create table sources (
   next_fetch_at timestamptz not null default now(),
   next_fetch_reason text not null default 'new source',
   refresh_minutes integer not null default 60 check (refresh_minutes between 5 and 10080),
-  granular_topics jsonb not null default '[]', -- siftline.analyze.topics.habits_store
+  granular_topics jsonb not null default '[]', -- siftline.analyze.analyze_store
   first_import text check (first_import ~ '^(skip|all|newest:[1-9][0-9]{0,5})$'),
   imported_at timestamptz,
   created_at timestamptz not null default now(),

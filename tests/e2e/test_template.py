@@ -22,7 +22,7 @@ from infra.local.user import make_user
 from infra.upload_model import upload
 from siftline.contracts import Tick
 from siftline.kit.db import SingleConnection
-from siftline.worker.cloudformation import load
+from siftline.worker.template import load
 from tests.e2e.deployment import MINISTACK_PYTHON, Deployed, build, deploy
 from tests.packing import ROOT
 

@@ -32,7 +32,7 @@ from siftline.jobs.job_model import NewJob
 from siftline.jobs.publish import Publisher
 from siftline.kit.db import Database, DatabaseUnavailableError
 from siftline.models.vectors import open_collections
-from siftline.rank.reconcile import remove_from
+from siftline.schedule.reconcile import remove_from
 from siftline.settings.functions import JobSettings, environment
 from tests.factories import make_source, make_user
 from tests.faults.audit import restless, stored_vectors, violations

@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from siftline.worker.cloudformation import load
-from siftline.worker.template import Template
+from siftline.worker.template import Template, load
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "shared" / "siftline"

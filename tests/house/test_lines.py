@@ -25,7 +25,7 @@ _MAIL = re.compile(
 )
 MAILERS = {
     "shared/siftline/kit/lines.py": "the gate writes encoded words by it",
-    "shared/siftline/brief/mail_message.py": "only the parts of a mail; its head passes the gate",
+    "shared/siftline/brief/mail.py": "only the parts of a mail; its head passes the gate",
 }
 # What may stand in a header without more: numbers and dates, what the gate let through, and what is ours.
 _SAFE_CALLS = {"str", "int", "format_datetime", "formataddr", "line", "mail_text", "header_value", "signature", "join"}
@@ -88,7 +88,7 @@ WRITTEN = {
     "shared/siftline/api/http/auth.py": {"value": "a scope's name, out of an enumeration"},
     "shared/siftline/api/feed/atom_routes.py": {"etag": "a digest"},
     "shared/siftline/api/http/routing.py": {"location": "a path with ids of ours"},
-    "shared/siftline/brief/mail_message.py": {
+    "shared/siftline/brief/mail.py": {
         "edition_id": "an id",
         "briefing_id": "an id",
         "host": "of PUBLIC_URL",
@@ -102,7 +102,7 @@ WRITTEN = {
         "etag": "a server's, looked at where it is sent (net/http_model.py)",
         "last_modified": "as the one before",
     },
-    "shared/siftline/brief/webhook.py": {"timestamp": "a number"},
+    "shared/siftline/brief/channels.py": {"timestamp": "a number"},
     "shared/siftline/api/http/document.py": {"policy": "digests of ours"},
     "shared/siftline/net/http.py": {"line": "a server's, read and not sent"},
 }

@@ -12,9 +12,8 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from siftline.analyze.analyze_service import AnalyzeContent, subject_of
+from siftline.analyze.analyze_service import AnalyzeContent, ReadingSetup, subject_of
 from siftline.analyze.article_reader import Reader
-from siftline.analyze.reading_setup import ReadingSetup
 from siftline.analyze.text.language import LanguageDetector
 from siftline.analyze.topics.anchors import AnchorCache
 from siftline.contracts import JobType, Queue

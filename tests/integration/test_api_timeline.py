@@ -8,7 +8,7 @@ import pytest
 from siftline.contracts import JobType
 from siftline.jobs import lease_store
 from siftline.jobs.publish import Publisher
-from siftline.jobs.recovery import Recovery
+from siftline.jobs.sweep import Recovery
 from siftline.kit.db import Database
 from siftline.settings.functions import JobSettings
 from tests.api_client import ApiClient, World

@@ -14,8 +14,7 @@ from siftline.ingest.page_child import PageReader
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from siftline.net.http import HttpClient
-from siftline.rank.reconcile import remove_deleted
-from siftline.schedule.archived_pages import ArchivedPages, ArchiveUnavailableError
+from siftline.schedule.reconcile import ArchivedPages, ArchiveUnavailableError, remove_deleted
 from siftline.settings.functions import VectorSettings
 from tests.ingesting import Works, ingest_content
 from tests.servers import Answer, LoopbackServer

@@ -19,8 +19,7 @@ from siftline.jobs.publish import Publisher
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
-from siftline.models.llm import LanguageModel
-from siftline.models.priced_llm import AskingRule, PricedModel
+from siftline.models.llm import AskingRule, LanguageModel, PricedModel
 from siftline.models.spending_store import Caps
 from siftline.settings.functions import JobSettings
 from tests.api_client import ApiClient, World

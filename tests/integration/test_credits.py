@@ -11,8 +11,8 @@ import pytest
 
 from siftline.contracts import JobType
 from siftline.jobs import credits_store, jobs_store, lease_store, outbox_store
-from siftline.jobs.credits import resume_waiting
 from siftline.jobs.job_model import ClaimedJob, NewJob
+from siftline.jobs.sweep import resume_waiting
 from siftline.kit.db import Database, DatabaseUnavailableError, SingleConnection
 from siftline.kit.errors import PermanentError, TransientError
 from siftline.kit.ids import new_id

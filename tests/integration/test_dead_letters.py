@@ -12,8 +12,7 @@ from infra.local.redrive import main
 from siftline.contracts import JobType, Queue
 from siftline.jobs import jobs_store, outbox_store, subjects_store
 from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.dead_letter_queues import Letter, SqsDeadLetters
-from siftline.jobs.dead_letters import DeadLetters, Order
+from siftline.jobs.dead_letters import DeadLetters, Letter, Order, SqsDeadLetters
 from siftline.jobs.job_model import Done, NewJob
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import Envelope, QueueUnavailableError, SqsQueues, body

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from siftline.brief.delivery import ASKED, ASKED_IN_TURN, ASKED_LATELY, BEING_ASKED
 from siftline.brief.mail_events import read_event
-from siftline.brief.reasons import ASKED, ASKED_IN_TURN, ASKED_LATELY, BEING_ASKED
 from siftline.contracts import JobType
 from tests.api_client import ApiClient, World, sent
 from tests.delivering import READER, DeliveryDesk, FakeSes

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from siftline.brief.webhook import body_of
+from siftline.brief.channels import body_of
 from tests.delivering import DeliveryDesk
 from tests.servers import Answer, LoopbackServer, redirect
 from tests.simulated_time import simulated_time

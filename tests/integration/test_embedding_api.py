@@ -7,24 +7,25 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from siftline.analyze.reading_setup import ReadingSetup
+from siftline.analyze.analyze_service import ReadingSetup
 from siftline.api.search.search_routes import Wanted
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.models.embedding_api import (
+    EmbeddingBudgetError,
     EmbeddingBusyError,
     EmbeddingMisconfiguredError,
+    EmbeddingPausedError,
     EmbeddingRefusedError,
     EmbeddingUnavailableError,
     EmbeddingUselessError,
+    Payment,
 )
 from siftline.models.embedding_models import EmbeddingModels, EmbeddingPriceUnknownError
 from siftline.models.embedding_store import Version
-from siftline.models.priced_embedder import EmbeddingBudgetError, EmbeddingPausedError, Payment
 from siftline.models.spending_store import Caps
 from siftline.models.vectors import Point
-from siftline.rank.search import Search
-from siftline.rank.search_wiring import meaning_of
+from siftline.rank.search import Search, meaning_of
 from tests.embedding_server import DIMENSIONS, MODEL, ONE, EmbeddingServer, vectors
 from tests.factories import make_content, make_item, make_user
 from tests.fakes import FakeClock

@@ -18,7 +18,7 @@ from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob, follower, user
 from siftline.jobs.jobs_store import FOREGROUND_MAX
 from siftline.jobs.publish import Publisher
-from siftline.jobs.recovery import Recovery
+from siftline.jobs.sweep import Recovery
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Connection, Database, SingleConnection
 from siftline.settings.functions import JobSettings

@@ -21,8 +21,7 @@ from infra.local.processes import wait_until
 from infra.local.programs import answers
 from infra.local.queues import create_queues, sqs_client
 from infra.local.wsgi import LoopbackServer
-from siftline.models.vector_errors import VectorsRefusedError
-from siftline.models.vectors import open_collections
+from siftline.models.vectors import VectorsRefusedError, open_collections
 from siftline.settings.functions import process_environment
 from siftline.worker.template import QueueResource
 from tests.stack import MINISTACK

@@ -5,7 +5,7 @@ import json
 import pytest
 from psycopg.types.json import Jsonb
 
-from siftline.analyze.topics import habits_store
+from siftline.analyze import analyze_store
 from siftline.analyze.topics.topic_scoring import Topic
 from siftline.kit.ids import new_id
 from tests.factories import make_content, make_source
@@ -31,12 +31,12 @@ class Library:
                 " values (%s, 'topics', %s, '1', '', '{}')",
                 (content_id, model_id),
             )
-            habits_store.learn(connection, content_id)
+            analyze_store.learn_habits(connection, content_id)
         return content_id
 
     def habits(self, content_id):
         with self.database.transaction() as connection:
-            return habits_store.habits(connection, content_id)
+            return analyze_store.habits(connection, content_id)
 
     def kept(self):
         with self.database.transaction() as connection:
@@ -79,9 +79,9 @@ def test_a_content_that_no_source_lists_has_no_habits(library):
 
 
 def test_the_newest_contents_count(library):
-    for _ in range(habits_store.NEWEST):
+    for _ in range(analyze_store.NEWEST):
         library.read("sport")
-    for _ in range(habits_store.NEWEST):
+    for _ in range(analyze_store.NEWEST):
         library.read("economy")
 
     assert library.kept() == [("economy", 1.0)]

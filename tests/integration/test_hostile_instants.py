@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from infra.local.worker_faults import OpenBreakers
-from siftline.brief import mail_addresses_store
+from siftline.catalog import mail_address_store
 from siftline.contracts import Queue
 from siftline.jobs import breakers_store, outbox_store
 from siftline.jobs.publish import Publisher
@@ -160,7 +160,7 @@ def test_who_asked_for_mails_in_a_time_to_come_is_told_a_wait(database: Database
             [address_id, user_id],
         )
         connection.execute("insert into mail_asks values (%s, 'b@news.example', %s, %s)", [new_id(), user_id, instant])
-        wait_s = mail_addresses_store.claim(connection, address_id, asks_per_day=1)
+        wait_s = mail_address_store.claim(connection, address_id, asks_per_day=1)
     assert isinstance(wait_s, float)
     assert timedelta(seconds=wait_s) > timedelta(days=365 * 300)
 

@@ -11,9 +11,7 @@ from siftline.contracts import JobType, Queue
 from siftline.jobs import lease_store, outbox_store
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import Envelope
-from siftline.jobs.recovery import Recovery
-from siftline.jobs.steps import TickIncompleteError
-from siftline.jobs.sweep import Sweep
+from siftline.jobs.sweep import Recovery, Sweep, TickIncompleteError
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from siftline.settings.functions import JobSettings

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from siftline.analyze.llm import llm_guard
-from siftline.analyze.llm.llm_asking import Judge
 from siftline.analyze.llm.llm_guard import Verdict
+from siftline.analyze.llm.llm_reader import Judge
 from siftline.analyze.llm.llm_reply import Reply
 from siftline.analyze.text.sentences import split_sentences
 from siftline.analyze.topics.topic_list import labels_of

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from siftline.analyze.reading_setup import ReadingSetup
+from siftline.analyze.analyze_service import ReadingSetup
 from siftline.contracts import Tick
 from siftline.kit.db import Database
 from siftline.models.embedding_store import Version

@@ -6,9 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from siftline.analyze.analyze_service import AnalyzeContent
+from siftline.analyze.analyze_service import AnalyzeContent, ReadingSetup
 from siftline.analyze.article_reader import Reader
-from siftline.analyze.reading_setup import ReadingSetup
 from siftline.analyze.text.language import LanguageDetector
 from siftline.analyze.topics.anchors import AnchorCache
 from siftline.analyze.topics.topic_list import labels_of
@@ -16,9 +15,9 @@ from siftline.api.items import items_store
 from siftline.contracts import JobType
 from siftline.ingest.page_child import PageReader
 from siftline.jobs import jobs_store
-from siftline.jobs.credits import resume_waiting
 from siftline.jobs.credits_store import grant
 from siftline.jobs.job_model import NewJob
+from siftline.jobs.sweep import resume_waiting
 from siftline.kit.db import Database
 from siftline.models.vectors import Point
 from siftline.net.http import HttpClient

@@ -9,7 +9,7 @@ import pytest
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from siftline.models import spending_store
-from siftline.models.call_errors import CallFailedError, ModelBusyError, ModelUnavailableError
+from siftline.models.openai_client import CallFailedError, ModelBusyError, ModelUnavailableError
 from siftline.models.paid_call import NotAskedError, PaidCalls
 from siftline.models.spending_store import Caps
 from tests.fakes import FakeClock

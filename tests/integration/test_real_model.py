@@ -12,8 +12,7 @@ from siftline.analyze.article_reader import Article, Reader, ReadingRules
 from siftline.analyze.text.language import LanguageDetector
 from siftline.analyze.topics.anchors import AnchorCache
 from siftline.analyze.topics.topic_list import labels_of, shipped_labels, shipped_news
-from siftline.analyze.topics.topic_means import mean_vector
-from siftline.analyze.topics.topic_scoring import TopicRule, calibration_for, classify
+from siftline.analyze.topics.topic_scoring import TopicRule, calibration_for, classify, mean_vector
 from siftline.models.embedder import OnnxEmbedder
 from siftline.models.model_folders import ModelFolder, is_whole
 from tests.models import real_model

@@ -21,8 +21,8 @@ from siftline.models import embedding_store
 from siftline.models.embedding_models import EmbeddingModels, ModelReplacedError
 from siftline.models.embedding_store import ModelSwitchedError
 from siftline.models.vectors import Point, VectorIndex, collection_name
-from siftline.rank.reconcile import drop_outdated, remove_ghosts
-from siftline.rank.search_wiring import open_search
+from siftline.rank.search import open_search
+from siftline.schedule.reconcile import drop_outdated, remove_ghosts
 from siftline.settings.functions import AnalyzeSettings, SearchSettings
 from tests.embedding_server import MODEL, EmbeddingServer, vectors
 from tests.factories import make_user

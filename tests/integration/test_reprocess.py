@@ -21,7 +21,7 @@ from siftline.reprocess.reprocess_store import Order
 from tests.api_client import World
 from tests.factories import make_content, make_item
 from tests.integration.test_analyze import Bench
-from tests.reading import LABELS, TEXT
+from tests.reading import TEXT
 from tests.reindexing import QUEUES
 from tests.ticks import make_schedule
 
@@ -115,7 +115,7 @@ def test_what_was_just_read_is_not_outdated_in_whichever_language(shelf, tmp_pat
     content_id = reading.content(text=text)
     reading.analyze(content_id)
     with shelf.database.transaction() as connection:
-        reading_profile_store.tell(connection, profile_of(reading.setup.reader, LABELS.labels, None, None))
+        reading_profile_store.tell(connection, profile_of(reading.setup.reader, None, None))
 
     assert reading.row("contents", content_id)["lang"] == ("pl" if text == POLISH else "en")
     assert shelf.user("ops").post(PATH, {"dry_run": True}).json["by"] == []

@@ -19,11 +19,17 @@ from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from siftline.net.http_model import HttpLimits
-from siftline.resolve.budget import RequestBudget
-from siftline.resolve.gleif import Gleif
-from siftline.resolve.providers import Asking, CsvNames, GleifRefusedError, Provider, WikidataRefusedError
+from siftline.resolve.providers import (
+    Asking,
+    CsvNames,
+    Gleif,
+    GleifRefusedError,
+    Provider,
+    RequestBudget,
+    Wikidata,
+    WikidataRefusedError,
+)
 from siftline.resolve.resolve_service import ResolveEntity, subject_of
-from siftline.resolve.wikidata import Wikidata
 from siftline.schedule import schedule_service
 from siftline.settings.functions import JobSettings
 from siftline.text.names import normalise, temporary_id
@@ -154,15 +160,13 @@ class Bench:
             return cursor.execute(statement).fetchall()
 
 
-def asking(
-    database: Database, register: Register, provider: str, refused: Any, *, per_run: int = 100, per_day: int = 100
-) -> Asking:
+def asking(database: Database, register: Register, refused: Any, *, per_run: int = 100, per_day: int = 100) -> Asking:
     budget = RequestBudget(database, SystemClock(), per_run=per_run, per_day=per_day)
-    return Asking(register.client, budget, provider, refused)
+    return Asking(register.client, budget, refused)
 
 
 def gleif(database: Database, register: Register, **more: int) -> Gleif:
-    return Gleif(asking(database, register, "gleif", GleifRefusedError, **more), register.url(""))
+    return Gleif(asking(database, register, GleifRefusedError, **more), register.url(""))
 
 
 ONE = "select * from entities"
@@ -293,7 +297,7 @@ def test_nobody_is_asked_more_often_than_the_budget_says_and_the_rest_waits_its_
 
 
 def test_wikidata_offers_organisations_and_neither_people_nor_fruit(database, register):
-    provider = Wikidata(asking(database, register, "wikidata", WikidataRefusedError), register.url(""))
+    provider = Wikidata(asking(database, register, WikidataRefusedError), register.url(""))
     bench = Bench(database, [provider])
 
     bench.resolve(bench.entity("ACME", lang="de"))

@@ -12,8 +12,7 @@ from siftline.analyze.topics.topic_list import shipped_labels, shipped_news
 from siftline.kit.clock import SystemClock
 from siftline.models.embedder import OnnxEmbedder
 from siftline.models.model_folders import ModelFolder
-from siftline.rank.interest import interest_likeness, ordinary
-from siftline.rank.interest_profile import Liked, centred, make_profile
+from siftline.rank.interest_profile import Liked, centred, interest_likeness, make_profile, ordinary
 from tests.models import real_model
 
 pytestmark = pytest.mark.slow

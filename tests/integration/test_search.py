@@ -15,8 +15,8 @@ from siftline.kit.db import Database, DatabaseUnavailableError
 from siftline.kit.errors import ConfigurationError, TransientError
 from siftline.kit.ids import new_id
 from siftline.models.vectors import Point, VectorIndex
-from siftline.rank.reconcile import remove_deleted, remove_from, remove_ghosts
 from siftline.rank.search import Meaning
+from siftline.schedule.reconcile import remove_deleted, remove_from, remove_ghosts
 from siftline.settings.functions import VectorSettings
 from tests.api_client import ApiClient
 from tests.factories import make_source

@@ -10,8 +10,8 @@ from siftline.api.http.resolver import HttpApi
 from siftline.api.ops.ops import OpsRoutes
 from siftline.contracts import JobType
 from siftline.jobs import credits_store, set_aside_store
-from siftline.jobs.credits import resume_waiting
 from siftline.jobs.set_aside import checked, tell
+from siftline.jobs.sweep import resume_waiting
 from siftline.kit.log import logger
 from siftline.models import embedding_store, vectors_store
 from siftline.models.embedding_store import Version

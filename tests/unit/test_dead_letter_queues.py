@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from siftline.contracts import Queue
-from siftline.jobs.dead_letter_queues import RECEIVED_TOO_OFTEN, Letter, SqsDeadLetters
+from siftline.jobs.dead_letters import RECEIVED_TOO_OFTEN, Letter, SqsDeadLetters
 from siftline.jobs.queues import QueueUnavailableError
 from siftline.kit.clock import SystemClock
 from siftline.kit.ids import new_id

@@ -3,9 +3,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from siftline.models.embedder import OnnxEmbedder, UnusableVectorError, open_embedder
+from siftline.models.embedder import OnnxEmbedder, open_embedder
 from siftline.models.model_folders import Manifest, ModelFolder, facts_of, write_manifest
 from siftline.models.onnx_model import ModelUnfitError
+from siftline.models.unit_vector import UnusableVectorError
 from tests.models import HIDDEN, tiny_embedder, tiny_model
 
 

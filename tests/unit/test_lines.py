@@ -16,9 +16,9 @@ from pydantic import TypeAdapter, ValidationError
 from siftline.api.feed.atom import Entry, entries_xml
 from siftline.api.http.shapes import Label, Name
 from siftline.api.sources import opml
-from siftline.brief.channel import Parcel
+from siftline.brief.deliveries_store import Delivery
 from siftline.brief.edition import Links
-from siftline.brief.mail_message import Letterhead, edition_mail
+from siftline.brief.mail import Letterhead, edition_mail
 from siftline.kit.errors import PermanentError
 from siftline.kit.lines import header_value, line, mail_text
 from siftline.kit.log import logger
@@ -141,19 +141,26 @@ def _read_in_every_way(raw: bytes) -> list[str]:
 
 def _mail(name: str, title: str, mail_from: str = "Siftline <news@siftline.example>") -> bytes:
     document = {"briefing": {"name": name}, "stories": [{"title": title}]}
-    parcel = Parcel(
-        delivery_id=UUID(int=1),
+    delivery = Delivery(
+        id=UUID(int=1),
         edition_id=UUID(int=2),
         briefing_id=UUID(int=3),
+        user_id=UUID(int=4),
+        channel="email",
         destination="reader@news.example",
+        state="pending",
+        unanswered=0,
         document=document,
         html="<p>One story.</p>",
         plain="One story.\n",
         unsubscribe_token="t" * 43,
         signing_key=None,
         made_at=NOW,
+        stopped_code=None,
+        suppressed=None,
+        confirmed=True,
     )
-    return edition_mail(parcel, "reader@news.example", Letterhead(mail_from, Links("https://news.example")), NOW)
+    return edition_mail(delivery, "reader@news.example", Letterhead(mail_from, Links("https://news.example")), NOW)
 
 
 HEADERS = [

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from siftline.kit.ids import new_id
+from siftline.resolve.matching import AMBIGUOUS, UNKNOWN, Candidate, MatchRule, Temporary, judge, likeness
 from siftline.resolve.providers import CsvNames, NamesFileError
-from siftline.resolve.temporary import AMBIGUOUS, UNKNOWN, Candidate, MatchRule, Temporary, judge, likeness
 
 
 def wanted(name: str, *languages: str) -> Temporary:

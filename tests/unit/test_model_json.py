@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from siftline.models.model_json import json_object
+from siftline.models.llm import json_object
 
 KEYS = ("summary", "receipt")
 SAID = {"summary": 'It says "{so}".', "receipt": "abc", "parts": [{"name": "x"}]}

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from siftline.rank import nearest
-from siftline.rank.nearest import IDS_MAX, nearest_held
+from siftline.rank import search
+from siftline.rank.search import IDS_MAX, nearest_held
 
 QUERY = np.zeros(2, dtype=np.float32)
 
@@ -105,4 +105,4 @@ def test_what_is_excluded_is_never_found():
 
 
 def test_the_bounds_fit_what_qdrant_answers_quickly():
-    assert nearest.IDS_MAX * 40 < 1_000_000  # bytes of ids in a request
+    assert search.IDS_MAX * 40 < 1_000_000  # bytes of ids in a request

@@ -5,8 +5,7 @@ import pytest
 
 from siftline.analyze.topics.anchors import AnchorCache, unit
 from siftline.analyze.topics.own_topics import OwnTopics
-from siftline.analyze.topics.topic_means import MeanRule, PullRule, mean_vector
-from siftline.analyze.topics.topic_scoring import TopicRule
+from siftline.analyze.topics.topic_scoring import MeanRule, PullRule, TopicRule, mean_vector
 from tests.models import WordEmbedder
 from tests.reading import LABELS, NEWS
 

@@ -10,20 +10,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftline.rank.interest import Ordinary, interest_likeness, nearest, ordinary
 from siftline.rank.interest_profile import (
+    USUAL,
     Habit,
     Liked,
+    Ordinary,
     Profile,
     from_kept,
+    interest_likeness,
     interests_of,
+    lift,
+    likeness,
     make_profile,
+    nearest,
+    ordinary,
     to_details,
     to_vectors,
     unit,
 )
-from siftline.rank.judge import HeldItem, Judge, SourceTopics
-from siftline.rank.score import UNKNOWN, USUAL, Signals, Weights, lift, likeness, score
+from siftline.rank.judge import UNKNOWN, HeldItem, Judge, Signals, SourceTopics, Weights, score
 from tests.scoring import DIMENSIONS, AxisDirections, vector
 
 SIGNAL = st.one_of(st.none(), st.floats(allow_nan=True, allow_infinity=True))

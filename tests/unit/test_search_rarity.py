@@ -3,7 +3,7 @@ from itertools import chain, combinations
 
 import pytest
 
-from siftline.rank.rarity import shares_of, telling
+from siftline.rank.query import shares_of, telling
 
 
 def test_a_word_in_fewer_texts_has_the_greater_share() -> None:

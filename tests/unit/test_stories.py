@@ -7,9 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from siftline.cluster.lineage import Earlier, carry_over, settle
+from siftline.cluster.grouping import Earlier, Grouper, Grouping, carry_over, settle
 from siftline.cluster.space import NONE, Recipe, adopt, centre, dense_groups, project, silhouette
-from siftline.cluster.stories import Grouper, Grouping
 
 
 def number(value: int) -> uuid.UUID:

@@ -4,8 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siftline.analyze.topics.anchors import Anchors
-from siftline.analyze.topics.topic_means import MeanRule, Seen, mean_vector, read_directions
-from siftline.analyze.topics.topic_scoring import Calibration, TopicRule, classify
+from siftline.analyze.topics.topic_scoring import (
+    Calibration,
+    MeanRule,
+    Seen,
+    TopicRule,
+    classify,
+    mean_vector,
+    read_directions,
+)
 
 TOPICS = ("sport", "economy", "health", "weather")
 DIRECTIONS = np.eye(8, dtype=np.float32)[:4]

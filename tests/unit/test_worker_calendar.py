@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from siftline.worker.cloudformation import TemplateError
-from siftline.worker.schedule_times import timetable
+from siftline.worker.schedules import timetable
+from siftline.worker.template import TemplateError
 
 NOON = datetime(2026, 3, 27, 12, 0, tzinfo=UTC)  # a Friday
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from siftline.worker.precedence import Precedence
+from siftline.worker.poller import Precedence
 
 GENEROUS_S = 60.0
 

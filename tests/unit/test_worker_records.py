@@ -3,7 +3,7 @@
 import pytest
 from aws_lambda_powertools.utilities.data_classes import SQSEvent
 
-from siftline.worker.records import failed_ids, sqs_event
+from siftline.worker.poller import failed_ids, sqs_event
 
 ARN = "arn:aws:sqs:eu-central-1:123456789012:siftline-local-fetch-queue"
 # As ReceiveMessage answers with all attributes asked for.

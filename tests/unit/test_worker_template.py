@@ -4,8 +4,7 @@ import textwrap
 
 import pytest
 
-from siftline.worker.cloudformation import Evaluator, Reference, TemplateError, load
-from siftline.worker.template import Template
+from siftline.worker.template import Evaluator, Reference, Template, TemplateError, load
 
 TEMPLATE = """
 Parameters:

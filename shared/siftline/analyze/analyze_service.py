@@ -2,18 +2,17 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from siftline.analyze import analyze_store, twins_store
-from siftline.analyze.article_reader import Article, ArticleLanguage, Reading
+from siftline.analyze import analyze_store
+from siftline.analyze.article_reader import Article, ArticleLanguage, Derivation, Reader, Reading
 from siftline.analyze.entities.entity_step import EntityStep
 from siftline.analyze.llm.llm_reader import LlmReader
-from siftline.analyze.reading_setup import ReadingSetup, without_vector
-from siftline.analyze.topics import habits_store
 from siftline.contracts import AnalyzeContent as AnalyzeMessage
 from siftline.contracts import JobType, Message, Priority
 from siftline.jobs import credits_store
@@ -21,11 +20,53 @@ from siftline.jobs.job_model import ClaimedJob, Done, NewJob, user
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError, SiftlineError, TransientError
 from siftline.kit.log import logger
-from siftline.models import embedding_store, missing_vectors_store, spending_store
-from siftline.models.embedding_api import EmbeddingRefusedError, EmbeddingUnavailableError
+from siftline.models import embedding_store, spending_store
+from siftline.models.embedding_api import EmbeddingRefusedError, EmbeddingUnavailableError, Payment, PricedEmbedder
+from siftline.models.embedding_store import Version
 from siftline.models.missing_vectors import asked_for_vector
-from siftline.models.priced_embedder import Payment
-from siftline.models.vectors import Point
+from siftline.models.vectors import Point, VectorIndex
+
+WITHOUT_VECTOR = "without_vector"
+"""The notice of what was read, but has no vector that it is found by."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingSetup:
+    """A reader, the version of the vectors that are kept, and where they go.
+
+    ``keeper`` makes the vectors that are kept, where the reader's own model is not the one that does: topics, summary
+    and tags are read with the reader's model all the same.
+    """
+
+    version: Version
+    reader: Reader
+    index: VectorIndex
+    keeper: PricedEmbedder | None = None
+
+    @classmethod
+    def of(cls, reader: Reader, index: VectorIndex) -> Self:
+        """Return a setup whose reader's own vectors are kept."""
+        return cls(Version(reader.model_version, "", 1, reader.dimensions), reader, index)
+
+    def kept(self, article: Article, reading: Reading, payment: Payment) -> tuple[Reading, NDArray[np.float32] | None]:
+        """Return the vector that the keeper makes, and the reading with what made it."""
+        if self.keeper is None:
+            return reading, reading.vector
+        embedder = self.keeper.paid_by(payment)
+        vector = embedder.embed_passage(article.whole)
+        made = Derivation("embedding", embedder.model_id, embedder.model_version)
+        others = tuple(one for one in reading.derivations if one.kind != "embedding")
+        return replace(reading, derivations=(*others, made)), vector
+
+
+def without_vector(reading: Reading) -> Reading:
+    """Return a reading of which the vector that is kept could not be made: it says so, and names nothing as its maker.
+
+    A text that says too little says that first.
+    """
+    others = tuple(one for one in reading.derivations if one.kind != "embedding")
+    return replace(reading, derivations=others, notice_code=reading.notice_code or WITHOUT_VECTOR)
+
 
 SCORED_AT_ONCE = 200
 """Holders whose scores are asked for in the moment a content is READY; of more, the next sweep asks."""
@@ -149,7 +190,7 @@ class AnalyzeContent:
             raise NotIngestedYetError("The page has not been read yet: there is nothing to analyse.")
         setup = self._open_setup()
         with self._database.transaction() as connection:
-            taken = twins_store.taken(connection, content_id, setup.version.model_version)
+            taken = analyze_store.taken(connection, content_id, setup.version.model_version)
         if taken is not None:
             reading, digest = taken.reading, taken.input_sha256
             return _Work(setup, content_id, stored.version, reading, digest, None, reading.vector, taken.twin_id)
@@ -157,7 +198,7 @@ class AnalyzeContent:
         language = setup.reader.language_of(article)
         with self._database.transaction() as connection:
             seen = analyze_store.seen(connection, setup.reader.model_version, language.group)
-            habits = habits_store.habits(connection, content_id)
+            habits = analyze_store.habits(connection, content_id)
         reading = setup.reader.read(article, language, seen, habits)
         reading, vector, refused = self._kept(setup, job, article, reading)
         told = None
@@ -203,17 +244,17 @@ class AnalyzeContent:
         if not analyze_store.save(connection, work.content_id, work.version, reading):
             raise TextChangedError("The text changed during analysis; it will be analysed again.")
         analyze_store.derive(connection, work.content_id, reading, work.input_sha256)
-        habits_store.learn(connection, work.content_id)
+        analyze_store.learn_habits(connection, work.content_id)
         if self._entities is not None:
             self._entities.write(connection, work.content_id, reading.entities, taken_from=work.taken_from)
         if work.taken_from is not None:
             credits_store.waive(connection, job.id)
         if work.refused is not None:
             version = setup.version.model_version
-            missing_vectors_store.refuse(connection, work.content_id, version, work.version, work.refused)
+            embedding_store.refuse(connection, work.content_id, version, work.version, work.refused)
         if work.vector is None or reading.vector is None:
             return
-        missing_vectors_store.made(connection, work.content_id)
+        embedding_store.made(connection, work.content_id)
         fresh = analyze_store.embed(connection, work.content_id, setup.version.model_version, work.vector, work.version)
         if fresh and reading.best_topic is not None and work.language is not None:
             analyze_store.learn(

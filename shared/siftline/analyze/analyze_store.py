@@ -1,8 +1,14 @@
-"""What analysis reads and writes: a content's text in, everything derived from it out, in one transaction."""
+"""What analysis reads and writes: a content's text in, everything derived from it out, in one transaction.
+
+Also what was read of the very same text elsewhere, for nothing is read twice; and what a source mostly writes about
+(``sources.granular_topics``), learnt from what was read of its newest contents. Nothing personal is in that: which
+topics its subscribers gave a source stays with their subscriptions.
+"""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -10,8 +16,8 @@ from numpy.typing import NDArray
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from siftline.analyze.article_reader import Reading
-from siftline.analyze.topics.topic_means import Seen
+from siftline.analyze.article_reader import SOURCE, Derivation, Reading
+from siftline.analyze.topics.topic_scoring import Seen, Topic
 from siftline.contracts import JobType
 from siftline.kit.db import Connection
 
@@ -122,13 +128,6 @@ class IngestFailure:
     error_message: str
 
 
-@dataclass(frozen=True, slots=True)
-class _SeenRow:
-    topic: str
-    documents: int
-    vector_sum: bytes
-
-
 def load(connection: Connection, content_id: UUID) -> StoredText | None:
     """Return a content's text, or ``None`` where there is no such content."""
     with connection.cursor(row_factory=class_row(StoredText)) as cursor:
@@ -150,9 +149,8 @@ def version_of(connection: Connection, content_id: UUID) -> int | None:
 
 def seen(connection: Connection, model_version: str, lang: str) -> dict[str, Seen]:
     """Return what the running mean of a language has learnt, by topic."""
-    with connection.cursor(row_factory=class_row(_SeenRow)) as cursor:
-        rows = cursor.execute(_SEEN, {"model_version": model_version, "lang": lang}).fetchall()
-    return {row.topic: Seen(row.documents, np.frombuffer(row.vector_sum, "<f8")) for row in rows}
+    rows = connection.execute(_SEEN, {"model_version": model_version, "lang": lang}).fetchall()
+    return {topic: Seen(documents, np.frombuffer(vector_sum, "<f8")) for topic, documents, vector_sum in rows}
 
 
 def save(connection: Connection, content_id: UUID, version: int, reading: Reading) -> bool:
@@ -238,3 +236,127 @@ def users_to_cluster(connection: Connection, content_id: UUID, model_version: st
 def holders(connection: Connection, content_id: UUID) -> Sequence[tuple[UUID, bool]]:
     """Return the users who hold a content and whether they saved it, those first who did."""
     return connection.execute(_HOLDERS, {"id": content_id}).fetchall()
+
+
+_TWIN = """
+select twin.id, twin.topics, twin.summary, twin.tags, twin.lang,
+  case when twin.notice_code = 'insufficient_content' then twin.notice_code end as notice_code, embeddings.vector,
+  made.derivations, made.input_sha256
+from analysed_twins join contents as twin on twin.id = analysed_twins.twin_id
+left join embeddings on embeddings.content_id = twin.id and embeddings.model_version = %(model_version)s
+cross join lateral (
+  select jsonb_agg(jsonb_build_object('kind', kind, 'model_id', model_id, 'model_version', model_version,
+      'details', details) order by kind) as derivations, (array_agg(input_sha256))[1] as input_sha256,
+    bool_and(kind <> 'embedding' or model_version = %(model_version)s) as of_this_model
+  from derivations where content_id = twin.id) as made
+where analysed_twins.content_id = %(id)s
+  and not exists (select from embedding_refusals where embedding_refusals.content_id = twin.id) and made.of_this_model
+  and (embeddings.vector is not null) = (made.derivations @> '[{"kind": "embedding"}]')
+order by twin.first_seen_at, twin.id limit 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was read of the very same text elsewhere."""
+
+    twin_id: UUID
+    reading: Reading
+    input_sha256: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _TwinRow:
+    id: UUID
+    topics: list[dict[str, Any]]
+    summary: str | None
+    tags: list[str]
+    lang: str | None
+    notice_code: str | None
+    vector: bytes | None
+    derivations: list[dict[str, Any]]
+    input_sha256: bytes
+
+
+def taken(connection: Connection, content_id: UUID, model_version: str) -> Taken | None:
+    """Return what this model read of the same text elsewhere, if this content was never read; else ``None``."""
+    with connection.cursor(row_factory=class_row(_TwinRow)) as cursor:
+        row = cursor.execute(_TWIN, {"id": content_id, "model_version": model_version}).fetchone()
+    if row is None:
+        return None
+    kept = [made for made in row.derivations if made["model_id"] != SOURCE]  # another source has other habits
+    told = row.topics if len(kept) == len(row.derivations) else []
+    reading = Reading(
+        language=row.lang,
+        vector=None if row.vector is None else np.frombuffer(row.vector, "<f4"),
+        topics=tuple(Topic(topic["topic"], topic["score"]) for topic in told),
+        summary=row.summary,
+        tags=tuple(row.tags),
+        notice_code=row.notice_code,
+        derivations=tuple(
+            Derivation(
+                made["kind"], made["model_id"], made["model_version"], made["details"] | {"taken_from": str(row.id)}
+            )
+            for made in kept
+        ),
+    )
+    return Taken(row.id, reading, row.input_sha256)
+
+
+NEWEST = 50
+"""Contents of a source that count, its newest."""
+READ_MIN = 5
+"""With fewer of them read, a source is said to write about nothing yet."""
+SHARE_MIN = 0.2
+_HABITS = """
+select topic, avg(score)::float8 as score
+from (select distinct source_id from source_entries where content_id = %(id)s) as listing
+join sources on sources.id = listing.source_id
+cross join lateral jsonb_to_recordset(sources.granular_topics) as habit (topic text, score float8)
+group by topic order by score desc, topic
+"""
+# A source that somebody else is writing just now is left for its next content, rather than waited for.
+_LEARN_HABITS = """
+with listing as (
+  select id from sources
+  where id in (select source_id from source_entries where content_id = %(id)s) order by id
+  for no key update skip locked
+), learnt as (
+  select listing.id, coalesce(habit.topics, '[]') as topics
+  from listing cross join lateral (
+    select jsonb_agg(jsonb_build_object('topic', topic, 'score', share) order by share desc, topic) as topics
+    from (
+      select told.topic, round(count(*)::numeric / max(newest.read), 2) as share
+      from (
+        select contents.topics, count(*) over () as read
+        from (
+          select content_id from source_entries where source_id = listing.id and content_id is not null
+          order by first_seen_at desc limit %(newest)s
+        ) as entry
+        join contents on contents.id = entry.content_id
+        where contents.status = 'READY' and contents.topics is not null and exists (
+          select from derivations
+          where derivations.content_id = contents.id and kind = 'topics' and model_id <> %(source)s
+        )
+      ) as newest
+      cross join lateral jsonb_to_recordset(newest.topics) as told (topic text)
+      where newest.read >= %(read_min)s
+      group by told.topic having count(*) >= %(share_min)s * max(newest.read)
+    ) as shares
+  ) as habit
+)
+update sources set granular_topics = learnt.topics
+from learnt where sources.id = learnt.id and sources.granular_topics <> learnt.topics
+"""
+
+
+def habits(connection: Connection, content_id: UUID) -> list[Topic]:
+    """Return what the sources that list a content mostly write about, scored by its share of their contents."""
+    rows = connection.execute(_HABITS, {"id": content_id}).fetchall()
+    return [Topic(topic, round(score, 4)) for topic, score in rows]
+
+
+def learn_habits(connection: Connection, content_id: UUID) -> None:
+    """Note anew what the sources that list a content write about, now that it has been read."""
+    values = {"id": content_id, "newest": NEWEST, "read_min": READ_MIN, "share_min": SHARE_MIN, "source": SOURCE}
+    connection.execute(_LEARN_HABITS, values)

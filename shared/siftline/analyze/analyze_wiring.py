@@ -4,15 +4,13 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from siftline.analyze.analyze_service import AnalyzeContent
+from siftline.analyze.analyze_service import AnalyzeContent, ReadingSetup
 from siftline.analyze.article_reader import SOURCE, SUMMARY_VERSION, TAGS_VERSION, TOPICS_VERSION, Reader, ReadingRules
 from siftline.analyze.entities.entity_rules import RuleRecognizer
 from siftline.analyze.entities.entity_step import EntityStep, told_version
 from siftline.analyze.entities.mentions import Recognizer
-from siftline.analyze.llm.llm_asking import Asking
 from siftline.analyze.llm.llm_prompt import ReplyLimits, prompt_version
-from siftline.analyze.llm.llm_reader import LlmReader, LlmRule
-from siftline.analyze.reading_setup import ReadingSetup
+from siftline.analyze.llm.llm_reader import Asking, LlmReader, LlmRule
 from siftline.analyze.text import language
 from siftline.analyze.text.language import LanguageDetector
 from siftline.analyze.text.summary import SummaryRule
@@ -24,7 +22,6 @@ from siftline.analyze.topics.labelling import LabelUser
 from siftline.analyze.topics.nli import open_entailment
 from siftline.analyze.topics.own_topics import OwnTopics
 from siftline.analyze.topics.topic_list import (
-    Label,
     LabelSet,
     load_labels,
     shipped_hypotheses,
@@ -39,8 +36,7 @@ from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
 from siftline.models.embedder import OnnxEmbedder
 from siftline.models.embedding_models import EmbeddingModels, Opened
-from siftline.models.llm_prices import price_of
-from siftline.models.priced_llm import open_priced_model
+from siftline.models.llm import open_priced_model, price_of
 from siftline.settings.functions import AnalyzeSettings
 
 JUDGED_TOKENS = 192
@@ -197,9 +193,7 @@ def open_entities(settings: AnalyzeSettings) -> EntityStep:
     )
 
 
-def profile_of(
-    reader: Reader, labels: tuple[Label, ...], entities: EntityStep | None, llm: LlmProfile | None
-) -> ReadingProfile:
+def profile_of(reader: Reader, entities: EntityStep | None, llm: LlmProfile | None) -> ReadingProfile:
     """Return what a reader, with all that comes after it, reads texts with."""
     versions = {kind: [f"{reader.model_version}/{kind}-{recipe}"] for kind, recipe in _MADE_HERE.items()}
     versions["topics"].append(f"{SOURCE}/topics-{TOPICS_VERSION}")
@@ -211,14 +205,14 @@ def profile_of(
         versions["entities"].append(told_version(llm.model, prompt_version()))
     topics = [
         {"id": label.id, "descriptions": {lang: ", ".join(terms) for lang, terms in sorted(label.terms.items())}}
-        for label in labels
+        for label in reader.labels
     ]
     return ReadingProfile(topics, versions, reader.label_digests, llm)
 
 
 def tell_profile(settings: AnalyzeSettings, database: Database, reader: Reader) -> None:
     """Tell everybody what this reader, as these settings have it, reads texts with."""
-    profile = profile_of(reader, reader.labels, open_entities(settings), _llm_profile(settings))
+    profile = profile_of(reader, open_entities(settings), _llm_profile(settings))
     with database.transaction() as connection:
         reading_profile_store.tell(connection, profile)
 

@@ -14,14 +14,23 @@ from numpy.typing import NDArray
 from siftline.analyze.entities.mentions import Named
 from siftline.analyze.text import language as languages
 from siftline.analyze.text.language import Detected, LanguageDetector, primary_language
-from siftline.analyze.text.summary import SummaryRule, summarize
+from siftline.analyze.text.summary import SummaryRule, centred, summarize
 from siftline.analyze.text.tags import TagRule, choose_tags, find_phrases
 from siftline.analyze.topics.anchors import ANY, AnchorCache
 from siftline.analyze.topics.cascade import Cascade, Decision
 from siftline.analyze.topics.own_topics import OwnTopics
 from siftline.analyze.topics.topic_list import Label
-from siftline.analyze.topics.topic_means import MeanRule, PullRule, Seen, mean_vector, read_directions
-from siftline.analyze.topics.topic_scoring import Topic, TopicRule, Verdict, classify
+from siftline.analyze.topics.topic_scoring import (
+    MeanRule,
+    PullRule,
+    Seen,
+    Topic,
+    TopicRule,
+    Verdict,
+    classify,
+    mean_vector,
+    read_directions,
+)
 from siftline.models.embedder import Embedder
 from siftline.text.readable import says_something
 from siftline.text.words import letters
@@ -179,7 +188,7 @@ class Reader:
         decision = self._cascade.decide(article.whole, language.code, verdict, prior, self._rules.topics)
         summary = summarize(article.text, vector, mean, self._embedder, language.code, self._rules.summary)
         phrases = find_phrases(article.title, article.text, language.code, self._rules.tags)
-        tags = choose_tags(phrases, _direction(vector, mean), anchors.term_mean, self._embedder, self._rules.tags)
+        tags = choose_tags(phrases, centred(vector, mean), anchors.term_mean, self._embedder, self._rules.tags)
         derivations += [
             self._topics_derivation(verdict, decision, language, seen),
             self._derivation("summary", SUMMARY_VERSION, {"sentences": list(summary.places)}),
@@ -220,9 +229,3 @@ def _source_derivation(prior: Sequence[Topic]) -> Derivation:
 def _language_derivation(detected: Detected) -> Derivation:
     details = {"probability": round(detected.probability, 4)}
     return Derivation("language", languages.MODEL_ID, languages.MODEL_VERSION, details)
-
-
-def _direction(vector: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArray[np.float64]:
-    rest = vector.astype(np.float64) - mean
-    direction: NDArray[np.float64] = rest / max(float(np.linalg.norm(rest)), 1e-12)
-    return direction

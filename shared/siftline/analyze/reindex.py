@@ -25,10 +25,10 @@ from siftline.jobs.set_aside import checked, sifted
 from siftline.kit.db import Database, settled
 from siftline.kit.errors import PermanentError, TransientError
 from siftline.models import embedding_store, vectors_store
+from siftline.models.embedding_api import EmbeddingBudgetError
 from siftline.models.embedding_store import Version
-from siftline.models.priced_embedder import EmbeddingBudgetError
 from siftline.models.unit_vector import UnusableVectorError
-from siftline.models.vectors import Point
+from siftline.models.vectors import Point, VectorIndex
 
 PAGE = 64
 REINDEX = "reindex"
@@ -65,18 +65,6 @@ class Target(Protocol):
 
     def embed_passages(self, texts: Sequence[str]) -> Sequence[Vector | None]:
         """Return the unit vectors of texts; ``None`` where the model makes none."""
-        ...
-
-
-class Index(Protocol):
-    """Where the new vectors are found (``siftline.models.vectors.VectorIndex``)."""
-
-    def ensure(self) -> None:
-        """Make the collection."""
-        ...
-
-    def upsert(self, points: Sequence[Point]) -> None:
-        """Store points."""
         ...
 
 
@@ -119,7 +107,7 @@ class Reindex:
         old: Version,
         new: Version,
         target: Target,
-        index: Index,
+        index: VectorIndex,
         *,
         local: bool,
         tell: Callable[[Progress], None] = lambda _: None,
@@ -248,7 +236,9 @@ class Reindex:
         return Progress(self._made, self._wanting, self._refused, time.monotonic() - self._started)
 
 
-def rebuild(database: Database, model_version: str, index: Index, tell: Callable[[int], None] = lambda _: None) -> int:
+def rebuild(
+    database: Database, model_version: str, index: VectorIndex, tell: Callable[[int], None] = lambda _: None
+) -> int:
     """Write every vector of a version that PostgreSQL keeps into its collection; returns how many. Embeds nothing."""
     index.ensure()
     after, written = _FIRST, 0

@@ -41,8 +41,7 @@ from siftline.api.sources.opml_routes import OpmlRoutes
 from siftline.api.sources.sources import SourceRoutes
 from siftline.api.topics.topics import TopicRoutes
 from siftline.contracts import Queue
-from siftline.jobs.dead_letter_queues import SqsDeadLetters
-from siftline.jobs.dead_letters import DeadLetterQueues, DeadLetters
+from siftline.jobs.dead_letters import DeadLetterQueues, DeadLetters, SqsDeadLetters
 from siftline.jobs.jobs_wiring import producer
 from siftline.jobs.publish import Publisher
 from siftline.kit.aws import sqs_client

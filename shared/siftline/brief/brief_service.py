@@ -8,16 +8,17 @@ from uuid import UUID
 
 from siftline.brief import brief_store
 from siftline.brief.deliveries_store import settle as settle_delivery
-from siftline.brief.edition import Covered, Links, document, telling, told_rows
+from siftline.brief.delivery import STOPPED, WHY
+from siftline.brief.edition import Covered, Links, document, telling
 from siftline.brief.edition_model import Briefing, CameIn, Candidate, Choice, Coverage, Freshness, Window
 from siftline.brief.edition_times import CATCH_UP, LENGTH, Frequency, Period, Rhythm, following, missed, passed_over
-from siftline.brief.reasons import STOPPED, WHY
 from siftline.brief.rendering import render
 from siftline.brief.selection import choose
 from siftline.contracts import JobType, Message
 from siftline.contracts import RunBriefing as RunMessage
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob
-from siftline.jobs.set_aside import SetAside, checked, tell
+from siftline.jobs.set_aside import checked, tell
+from siftline.jobs.set_aside_store import SetAside
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import NotTriedError, PermanentError, SiftlineError
@@ -183,7 +184,7 @@ class RunBriefing:
         stopped = briefing.stopped_code
 
         def write(connection: Connection) -> None:
-            if brief_store.freeze(connection, edition, told_rows(found.choice)) and delivery_id is not None:
+            if brief_store.freeze(connection, edition, found.choice) and delivery_id is not None:
                 brief_store.add_delivery(connection, delivery_id, edition, briefing.channel, briefing.destination or "")
                 if stopped is not None:
                     settle_delivery(connection, delivery_id, "suppressed", stopped, WHY.get(stopped, STOPPED))

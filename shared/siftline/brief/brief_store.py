@@ -1,7 +1,7 @@
 """Briefings, what is new for one, what it told before, and its frozen editions, in PostgreSQL."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -13,11 +13,11 @@ from siftline.brief.edition_model import (
     Briefing,
     CameIn,
     Candidate,
+    Choice,
     Coverage,
     FailedSource,
     Freshness,
     Told,
-    ToldRow,
     Window,
 )
 from siftline.brief.selection import NEAR, PER_SOURCE, SCORE_UNKNOWN
@@ -364,38 +364,29 @@ def coverage(connection: Connection, user_id: UUID, start: datetime) -> Coverage
     return Coverage(read, failed, every - read - failed, shown)
 
 
-def freeze(connection: Connection, edition: Edition, rows: Sequence[ToldRow]) -> bool:
+def freeze(connection: Connection, edition: Edition, choice: Choice) -> bool:
     """Claim the edition's period and write it; ``False`` where another run made this period's edition already."""
     values = {
-        "id": edition.id,
-        "briefing_id": edition.briefing_id,
-        "user_id": edition.user_id,
-        "period_key": edition.period_key,
-        "asked": edition.asked,
-        "due_at": edition.due_at,
-        "start": edition.start,
-        "end": edition.end,
+        **asdict(edition),
         "stories": len(edition.document["stories"]),
         "document": Jsonb(edition.document),
-        "html": edition.html,
-        "plain": edition.plain,
-        "read_token": edition.read_token,
         "looked_at": list(edition.looked_at),
     }
     if connection.execute(_CLAIM, values).fetchone() is None:
         return False
+    rows = [(place, slot, one) for place, slot in enumerate(choice.slots, 1) for one in (slot.lead, *slot.others)]
     if rows:
         connection.execute(
             _TELL,
             {
                 "edition_id": edition.id,
                 "briefing_id": edition.briefing_id,
-                "content_ids": [row.content_id for row in rows],
-                "story_keys": [row.story_key for row in rows],
-                "sites": [row.site for row in rows],
-                "places": [row.place for row in rows],
-                "leads": [row.lead for row in rows],
-                "updates": [row.is_update for row in rows],
+                "content_ids": [one.content_id for _, _, one in rows],
+                "story_keys": [slot.story_key for _, slot, _ in rows],
+                "sites": [one.site for _, _, one in rows],
+                "places": [place for place, _, _ in rows],
+                "leads": [one is slot.lead for _, slot, one in rows],
+                "updates": [slot.update for _, slot, _ in rows],
             },
         )
     return True

@@ -4,18 +4,15 @@ from collections.abc import Sequence
 from functools import partial
 
 from siftline.brief.brief_service import RunBriefing, subject_of
-from siftline.brief.channel import Channel
+from siftline.brief.channels import Channel, WebhookChannel
 from siftline.brief.delivery import EMAIL, DeliverEdition, delivery_of
 from siftline.brief.edition import Links
 from siftline.brief.edition_model import Freshness
+from siftline.brief.mail import Letterhead, MailChannel, SesMailer
 from siftline.brief.mail_confirmation import ConfirmAddress, address_of
 from siftline.brief.mail_events import RecordEvent, event_of
-from siftline.brief.mail_message import Letterhead
-from siftline.brief.mail_ses import MailChannel, SesMailer
-from siftline.brief.webhook import WebhookChannel
 from siftline.contracts import JobType
-from siftline.jobs.consume import BatchConsumer
-from siftline.jobs.consumers import consumer
+from siftline.jobs.consume import BatchConsumer, consumer
 from siftline.jobs.job_model import Processor
 from siftline.jobs.jobs_wiring import producer
 from siftline.kit.aws import mail_client

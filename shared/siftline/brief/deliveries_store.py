@@ -1,18 +1,20 @@
-"""Deliveries of editions in PostgreSQL: what one is to be, and what became of it."""
+"""Deliveries of editions in PostgreSQL: what one is to be, and what became of it, by the mail provider's events too."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row
+from psycopg.rows import class_row, scalar_row
+from psycopg.types.json import Jsonb
 
 from siftline.kit.db import Connection
+from siftline.kit.ids import new_id
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Delivery:
     """A delivery in hand, locked until the transaction ends, with all that decides whether it may go."""
 
     id: UUID
@@ -24,11 +26,11 @@ class Held:
     state: str
     unanswered: int
     document: Mapping[str, Any]
-    html: str
-    plain: str
+    html: str = field(repr=False)
+    plain: str = field(repr=False)
     made_at: datetime
-    unsubscribe_token: str
-    signing_key: str | None
+    unsubscribe_token: str = field(repr=False)
+    signing_key: str | None = field(repr=False)
     stopped_code: str | None
     suppressed: str | None
     """Why nothing is mailed to this address any more."""
@@ -73,9 +75,9 @@ def destination(connection: Connection, delivery_id: UUID) -> tuple[str, str] | 
     return connection.execute(_DESTINATION, {"id": delivery_id}).fetchone()
 
 
-def hold(connection: Connection, delivery_id: UUID, address: str) -> Held | None:
+def hold(connection: Connection, delivery_id: UUID, address: str) -> Delivery | None:
     """Return a delivery and keep others from it until the transaction ends; ``address`` is where it is mailed to."""
-    with connection.cursor(row_factory=class_row(Held)) as cursor:
+    with connection.cursor(row_factory=class_row(Delivery)) as cursor:
         return cursor.execute(_HOLD, {"id": delivery_id, "address": address}).fetchone()
 
 
@@ -110,3 +112,64 @@ def note_failure(connection: Connection, delivery_id: UUID, code: str, detail: s
 def stop(connection: Connection, delivery_id: UUID, code: str) -> None:
     """Stop the briefing of a delivery: editions are still made, and none is delivered."""
     connection.execute(_STOP, {"id": delivery_id, "code": code})
+
+
+_KEEP = "insert into mail_events (id, event) values (%(id)s, %(event)s)"
+_LOAD = "select event from mail_events where id = %(id)s"
+_FORGET = "delete from mail_events where id = %(id)s"
+# A complaint weighs more than a bounce, whichever came first.
+_SUPPRESS = """
+insert into mail_suppressions (address, reason, detail)
+select distinct on (address) address, %(reason)s, %(detail)s from unnest(%(addresses)b::text[]) as told (address)
+order by address
+on conflict (address) do update set reason = excluded.reason, detail = excluded.detail
+where excluded.reason = 'complained' and mail_suppressions.reason <> 'complained'
+"""
+_STOP_MAILED = """
+with theirs as (
+  select id from briefings
+  where channel = 'email' and lower(destination) = any(%(addresses)b::text[]) and stopped_code is null
+  order by id for no key update)
+update briefings set stopped_code = %(reason)s, updated_at = now() from theirs where briefings.id = theirs.id
+"""
+_NOTE_EVENT = """
+with told as (
+  select id from deliveries where provider_id = %(provider_id)s and error_code is distinct from %(code)s
+  order by id for no key update)
+update deliveries set error_code = %(code)s, error_detail = %(detail)s,
+  state = case when %(code)s = 'rejected' then 'failed' else state end
+from told where deliveries.id = told.id
+"""
+_HARM = frozenset({"bounced", "complained", "rejected"})
+
+
+def keep_event(connection: Connection, event: Mapping[str, Any]) -> UUID:
+    """Keep an event until it is worked off; returns its id."""
+    event_id = new_id()
+    connection.execute(_KEEP, {"id": event_id, "event": Jsonb(event)})
+    return event_id
+
+
+def load_event(connection: Connection, event_id: UUID) -> Mapping[str, Any] | None:
+    """Return a kept event."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        found: Mapping[str, Any] | None = cursor.execute(_LOAD, {"id": event_id}).fetchone()
+    return found
+
+
+def forget_event(connection: Connection, event_id: UUID) -> None:
+    """Delete an event that was worked off: it holds addresses."""
+    connection.execute(_FORGET, {"id": event_id})
+
+
+def suppress(connection: Connection, addresses: Sequence[str], reason: str, detail: str) -> None:
+    """Send nothing more to these addresses (lower case), and stop the briefings that are mailed there."""
+    values = {"addresses": list(addresses), "reason": reason, "detail": detail}
+    connection.execute(_SUPPRESS, values)
+    connection.execute(_STOP_MAILED, values)
+
+
+def note_event(connection: Connection, provider_id: str, code: str, detail: str) -> None:
+    """Write on the delivery of a mail what became of it; of what needs no care, nothing."""
+    if code in _HARM:
+        connection.execute(_NOTE_EVENT, {"provider_id": provider_id, "code": code, "detail": detail})

@@ -4,19 +4,34 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from siftline.brief import deliveries_store as store
-from siftline.brief import mail_addresses_store as addresses
-from siftline.brief.channel import Channel, Parcel, UnansweredError
-from siftline.brief.deliveries_store import Held
-from siftline.brief.mail_ses import PROVIDER
-from siftline.brief.reasons import ASKED, ASKED_IN_TURN, ASKED_LATELY, BEING_ASKED, STOPPED, WHY
-from siftline.brief.webhook import WebhookGoneError
-from siftline.catalog.mail_address_store import ensure
+from siftline.brief.channels import Channel, UnansweredError, WebhookGoneError
+from siftline.brief.deliveries_store import Delivery
+from siftline.brief.mail import PROVIDER
+from siftline.catalog import mail_address_store as addresses
 from siftline.contracts import DeliverBriefing as DeliverMessage
 from siftline.contracts import JobType, Message
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob
 from siftline.kit.db import Connection, Database, settled
 from siftline.kit.errors import PermanentError, SiftlineError
 from siftline.text.mail_address import mail_address
+
+# Why an edition was not sent, or not sent again: a code, and what it means for the person whose edition it is.
+WHY = {
+    "mail_not_configured": "This system does not send email. You can read the edition in your account.",
+    "too_many_mail_addresses": "You have reached the limit of email addresses. Delete one first.",
+    "unanswered": "It was sent twice without an answer; it may have arrived.",
+    "bounced": "Email to this address bounces.",
+    "complained": "The owner of this address reported our email as spam.",
+    "unsubscribed": "The recipient unsubscribed from this briefing.",
+    "gone": "The webhook no longer accepts deliveries.",
+}
+STOPPED = "Delivery was stopped."
+# Of ``address_not_confirmed``: how it stands with the mail that asks.
+BEING_ASKED = "The address is not confirmed. A confirmation email is on its way."
+ASKED = "The address is not confirmed. Its owner was asked but has not confirmed it."
+ASKED_LATELY = "The address is not confirmed. Its owner was asked in the last 24 hours; a later edition asks again."
+ASKED_IN_TURN = "The address is not confirmed. Its owner will be asked later: the daily limit of requests is reached."
+
 
 UNANSWERED_MAX = 2
 """Tries whose answer nobody has: after so many there is no other."""
@@ -51,15 +66,15 @@ class DeliverEdition:
         begun = settled(self._database, lambda connection: self._begin(connection, job.subject_id))
         if isinstance(begun, Done):
             return begun
-        channel, parcel = begun
+        channel, delivery = begun
         try:
-            provider_id = channel.send(parcel)
+            provider_id = channel.send(delivery)
         except UnansweredError:
             raise
         except SiftlineError:
-            settled(self._database, lambda connection: store.answered(connection, parcel.delivery_id))
+            settled(self._database, lambda connection: store.answered(connection, delivery.id))
             raise
-        settled(self._database, lambda connection: store.sent(connection, parcel.delivery_id, provider_id))
+        settled(self._database, lambda connection: store.sent(connection, delivery.id, provider_id))
         return Done(result={"outcome": "sent"})
 
     def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
@@ -69,7 +84,7 @@ class DeliverEdition:
         if isinstance(error, WebhookGoneError):
             store.stop(connection, job.subject_id, error.error_code)
 
-    def _begin(self, connection: Connection, delivery_id: UUID) -> Done | tuple[Channel, Parcel]:
+    def _begin(self, connection: Connection, delivery_id: UUID) -> Done | tuple[Channel, Delivery]:
         """Decide whether to send; what is not sent is settled here, and what is sent is counted."""
         found = store.destination(connection, delivery_id)
         address = mail_address(found[1]) if found is not None and found[0] == EMAIL else ""
@@ -85,11 +100,11 @@ class DeliverEdition:
             store.settle(connection, held.id, state, code, WHY.get(code, STOPPED))
             return Done(result={"outcome": state, "reason": code})
         store.begin(connection, held.id)
-        return self._channels[held.channel], _parcel(held)
+        return self._channels[held.channel], held
 
-    def _ask(self, connection: Connection, held: Held, address: str) -> Done:
+    def _ask(self, connection: Connection, held: Delivery, address: str) -> Done:
         """Have the owner of an unconfirmed address asked, if they may be, and say so on the delivery."""
-        address_id = ensure(connection, held.user_id, address)
+        address_id = addresses.ensure(connection, held.user_id, address)
         if address_id is None:
             code, detail, follow = "too_many_mail_addresses", WHY["too_many_mail_addresses"], []
         else:
@@ -104,7 +119,7 @@ class DeliverEdition:
             return ASKED if standing.asked_before else ASKED_LATELY
         return BEING_ASKED if standing is None or standing.wait_s is None else ASKED_IN_TURN
 
-    def _refusal(self, held: Held) -> tuple[str, str] | None:
+    def _refusal(self, held: Delivery) -> tuple[str, str] | None:
         """Return the state that a delivery ends in without being sent, and why."""
         if held.stopped_code is not None:
             return "suppressed", held.stopped_code
@@ -124,18 +139,3 @@ def delivery_of(connection: Connection, message: Message) -> UUID | None:
     if not isinstance(message, DeliverMessage):
         return None
     return message.delivery_id if store.destination(connection, message.delivery_id) else None
-
-
-def _parcel(held: Held) -> Parcel:
-    return Parcel(
-        delivery_id=held.id,
-        edition_id=held.edition_id,
-        briefing_id=held.briefing_id,
-        destination=held.destination,
-        document=held.document,
-        html=held.html,
-        plain=held.plain,
-        unsubscribe_token=held.unsubscribe_token,
-        signing_key=held.signing_key,
-        made_at=held.made_at,
-    )

@@ -1,12 +1,12 @@
 """The frozen document of an edition: everything that every channel shows, in one place and of one moment."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from siftline.brief.edition_model import Briefing, CameIn, Candidate, Choice, Coverage, Slot, ToldRow, Window
+from siftline.brief.edition_model import Briefing, CameIn, Candidate, Choice, Coverage, Slot, Window
 from siftline.brief.selection import relevance, weight
 from siftline.jobs.set_aside import UnusableRowError
 from siftline.kit.lines import line
@@ -185,12 +185,3 @@ def _cut(text: str | None) -> str | None:
 
 def _time(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def told_rows(choice: Choice) -> Sequence[ToldRow]:
-    """Return what an edition tells, a row a content."""
-    return [
-        ToldRow(one.content_id, slot.story_key, one.site, place, one is slot.lead, slot.update)
-        for place, slot in enumerate(choice.slots, 1)
-        for one in (slot.lead, *slot.others)
-    ]

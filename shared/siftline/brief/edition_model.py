@@ -158,18 +158,6 @@ class CameIn:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldRow:
-    """A content that an edition tells, or cites."""
-
-    content_id: UUID
-    story_key: UUID
-    site: str
-    place: int
-    lead: bool
-    is_update: bool
-
-
-@dataclass(frozen=True, slots=True)
 class FailedSource:
     """A source that could not be read in the window."""
 

@@ -2,10 +2,9 @@
 
 from uuid import UUID
 
-from siftline.brief import mail_addresses_store as store
-from siftline.brief.channel import UnansweredError
-from siftline.brief.mail_message import Letterhead, confirmation_mail
-from siftline.brief.mail_ses import PROVIDER, SesMailer
+from siftline.brief.channels import UnansweredError
+from siftline.brief.mail import PROVIDER, Letterhead, SesMailer, confirmation_mail
+from siftline.catalog import mail_address_store as store
 from siftline.contracts import ConfirmAddress as ConfirmMessage
 from siftline.contracts import JobType, Message
 from siftline.jobs.job_model import ClaimedJob, Done

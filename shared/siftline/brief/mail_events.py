@@ -12,7 +12,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from siftline.brief import mail_events_store as store
+from siftline.brief import deliveries_store as store
 from siftline.contracts import JobType, Message, RecordMailEvent
 from siftline.jobs.job_model import ClaimedJob, Done
 from siftline.kit.db import Connection, Database
@@ -112,7 +112,7 @@ class RecordEvent:
     def process(self, job: ClaimedJob) -> Done:
         """Record the job's event."""
         with self._database.transaction() as connection:
-            event = store.load(connection, job.subject_id)
+            event = store.load_event(connection, job.subject_id)
         if event is None:
             return Done(result={"outcome": "gone"})
         noted = read_event(event)
@@ -123,8 +123,8 @@ class RecordEvent:
             if noted.outcome in ("bounced", "complained"):
                 store.suppress(connection, noted.addresses, noted.outcome, noted.detail)
             if noted.outcome != "unknown_shape":
-                store.note(connection, noted.message_id, noted.outcome, noted.detail)
-            store.forget(connection, job.subject_id)
+                store.note_event(connection, noted.message_id, noted.outcome, noted.detail)
+            store.forget_event(connection, job.subject_id)
 
         return Done(write, result={"outcome": noted.outcome})
 
@@ -143,7 +143,7 @@ def event_of(connection: Connection, message: Message) -> UUID | None:
     if not isinstance(message, RecordMailEvent):
         return None
     if message.event is not None:
-        return store.keep(connection, message.event)
+        return store.keep_event(connection, message.event)
     if message.mail_event_id is None:
         raise NoEventError("It contains no event.")
-    return message.mail_event_id if store.load(connection, message.mail_event_id) is not None else None
+    return message.mail_event_id if store.load_event(connection, message.mail_event_id) is not None else None

@@ -9,10 +9,9 @@ from uuid import UUID
 import numpy as np
 
 from siftline.cluster import cluster_store
+from siftline.cluster.grouping import Earlier, Grouper, Grouping, Matrix, Story
 from siftline.cluster.layout import colours
-from siftline.cluster.lineage import Earlier
 from siftline.cluster.space import Recipe
-from siftline.cluster.stories import Grouper, Grouping, Matrix, Story
 from siftline.cluster.story_labels import LABELS_VERSION, Document, name_stories
 from siftline.contracts import ClusterUser as ClusterUserMessage
 from siftline.contracts import JobType, Message

@@ -18,8 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from siftline.cluster.story_labels import Document
 from siftline.kit.lines import line
-from siftline.models.llm import Answer, Marks, Message
-from siftline.models.model_json import json_object
+from siftline.models.llm import Answer, Marks, Message, json_object
 from siftline.text.machine_talk import ADDRESS, MARKUP, speaks_to_machines, visible
 from siftline.text.words import stems_of
 
@@ -107,16 +106,17 @@ def prompt_version() -> str:
 def messages_of(groups: Sequence[Group], marks: Marks) -> list[Message]:
     """Return the messages that ask for labels of these groups, which are counted from 1."""
     told = "\n\n".join(
-        "\n".join([f"Group {number}, language: {group.language or 'that of most titles'}", *map(_item, group.titles())])
+        "\n".join(
+            [
+                f"Group {number}, language: {group.language or 'that of most titles'}",
+                *(f"- {title}" for title in group.titles()),
+            ]
+        )
         for number, group in enumerate(groups, start=1)
     )
     system = _prompt()["system"].format(fence=marks.fence, receipt=marks.receipt, chars_max=LABEL_CHARS)
     user = _prompt()["user"].format(fence=marks.fence, groups=told)
     return [{"role": "system", "content": system.strip()}, {"role": "user", "content": user.strip()}]
-
-
-def _item(title: str) -> str:
-    return f"- {title}"
 
 
 def labels_of(answer: Answer, groups: Sequence[Group], marks: Marks) -> list[str | None]:

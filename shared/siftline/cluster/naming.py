@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from uuid import UUID
 
-from siftline.cluster import cluster_store, naming_store
+from siftline.cluster import cluster_store
+from siftline.cluster.cluster_store import Outcome, WantedTitle
 from siftline.cluster.label_question import SCHEMA, Group, UnusableLabelsError, labels_of, messages_of, prompt_version
-from siftline.cluster.naming_store import Outcome, WantedTitle
 from siftline.cluster.story_labels import Document
 from siftline.contracts import JobType, Message
 from siftline.contracts import NameClusters as NameMessage
@@ -20,8 +20,7 @@ from siftline.jobs.set_aside import counted, sifted, tell
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError
 from siftline.kit.log import logger
-from siftline.models.llm import PROVIDER, Marks
-from siftline.models.priced_llm import TEXT_REFUSED, NoReplyError, PricedModel, open_priced_model
+from siftline.models.llm import PROVIDER, TEXT_REFUSED, Marks, NoReplyError, PricedModel, open_priced_model
 from siftline.settings.functions import AnalyzeSettings
 
 _CLUSTERS = 10
@@ -53,7 +52,7 @@ class NameClusters:
         if self._model is None:
             return Done(result={"named": 0, "reason": "no_model"})
         with self._database.transaction() as connection:
-            rows = naming_store.wanted(
+            rows = cluster_store.wanted(
                 connection, user_id, clusters=_CLUSTERS, contents=_CONTENTS, excerpt_chars=_EXCERPT_CHARS
             )
         asked, groups = _groups(rows)
@@ -67,7 +66,7 @@ class NameClusters:
         named_by = f"{self._model.model_id}/prompt-{prompt_version()}"
 
         def write(connection: Connection) -> None:
-            naming_store.settle(connection, user_id, kept, named_by)
+            cluster_store.settle_labels(connection, user_id, kept, named_by)
             tell(connection, self.job_type, found.aside, [cluster_id for cluster_id, _ in asked])
 
         asked, groups = [pair[0] for pair in found.used], [pair[1] for pair in found.used]
@@ -77,7 +76,7 @@ class NameClusters:
         named = sum(1 for outcome in outcomes if outcome.label is not None)
         _log.info("clusters_named", asked=len(asked), named=named, model=self._model.model_id, reason=reason or "used")
         with self._database.transaction() as connection:
-            goes_on = bool(outcomes) and naming_store.more(connection, user_id)
+            goes_on = bool(outcomes) and cluster_store.more(connection, user_id)
         follow = [NewJob(JobType.NAME_CLUSTERS, user_id, job.group_key)] if goes_on else []
         result = {"named": named, "asked": len(asked), "reason": reason, **counted(found.aside)}
         return Done(write, follow=follow, result=result)
@@ -95,7 +94,7 @@ class NameClusters:
         named_by = f"{model.model_id}/prompt-{prompt_version()}"
 
         def payer(connection: Connection) -> UUID | None:
-            return naming_store.payer(connection, user_id)
+            return cluster_store.payer(connection, user_id)
 
         try:
             paid = model.ask(job, user_id, payer, messages_of(groups, marks), SCHEMA)
@@ -103,7 +102,7 @@ class NameClusters:
             if ended.reason not in _FOR_GOOD:
                 return [], ended.reason
             with self._database.transaction() as connection:
-                naming_store.settle(connection, user_id, kept, named_by)
+                cluster_store.settle_labels(connection, user_id, kept, named_by)
             return kept, ended.reason
         reason = None
         try:
@@ -111,7 +110,7 @@ class NameClusters:
             kept = [Outcome(one.cluster_id, one.asked, label) for one, label in zip(kept, labels, strict=True)]
         except UnusableLabelsError as fault:
             reason = fault.reason
-        model.settle(paid, lambda connection: naming_store.settle(connection, user_id, kept, named_by))
+        model.settle(paid, lambda connection: cluster_store.settle_labels(connection, user_id, kept, named_by))
         return kept, reason
 
 

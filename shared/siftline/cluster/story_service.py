@@ -15,7 +15,8 @@ from siftline.cluster.joining import Joined, Rule, Telling, join
 from siftline.cluster.language_means import Matrix, centred
 from siftline.contracts import JobType, JoinStories, Message
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob
-from siftline.jobs.set_aside import SetAside, checked, counted, sifted, tell
+from siftline.jobs.set_aside import checked, counted, sifted, tell
+from siftline.jobs.set_aside_store import SetAside
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import NotTriedError, SiftlineError
 from siftline.kit.ids import new_id

@@ -4,7 +4,8 @@ Whatever the outcome, once it is committed the message is acknowledged; a record
 outcome could not be committed (the database away), and then SQS's own redelivery is the retry.
 """
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -16,7 +17,8 @@ from pydantic import ValidationError
 from siftline.contracts import MESSAGE, JobType, Knock, Message, Queue
 from siftline.jobs import jobs_store
 from siftline.jobs.attempt import Attempts
-from siftline.jobs.job_model import NewJob, Processor
+from siftline.jobs.job_model import ClaimedJob, Done, NewJob, Processor
+from siftline.jobs.jobs_wiring import Producer
 from siftline.jobs.publish import Publisher, Sender
 from siftline.jobs.queues import Envelope, QueueUnavailableError
 from siftline.jobs.statistics import Statistics
@@ -24,7 +26,7 @@ from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database, settled
 from siftline.kit.errors import ConfigurationError, PermanentError, SiftlineError, TransientError
 from siftline.kit.log import logger
-from siftline.settings.functions import JobSettings
+from siftline.settings.functions import ConsumerSettings, JobSettings
 
 RECEIVES_MAX = 5
 """A message that a fault of our own stops this often is parked, with the reason: the queue's own limit comes later."""
@@ -41,12 +43,8 @@ class LambdaContext(Protocol):
         ...
 
 
-class SubjectMaker(Protocol):
-    """Finds, or where the message says enough makes, the subject of a message that came without a job."""
-
-    def __call__(self, connection: Connection, message: Message) -> UUID | None:
-        """Return the subject's id, or ``None`` when there is no such thing."""
-        ...
+SubjectMaker = Callable[[Connection, Message], UUID | None]
+"""Finds, or where the message says enough makes, the subject of a message that came without a job; ``None``: none."""
 
 
 class MalformedMessageError(PermanentError):
@@ -238,3 +236,57 @@ class BatchConsumer:
         if not self._sender.park(queue, [envelope]):
             raise QueueUnavailableError("The dead-letter queue did not accept a malformed message.")
         _log.error("message_parked", message_id=record.message_id, error_code=error.error_code, status="parked")
+
+
+class Kind(Protocol):
+    """A processor's class: what it does, and what it cannot work without."""
+
+    job_type: JobType
+    providers: frozenset[str]
+
+
+class Lazily:
+    """A processor put together at its first job: what cannot be opened is then an error of that job, not of the start.
+
+    So a missing model opens its breaker and its jobs wait, where a function that does not start would burn receives.
+    """
+
+    def __init__(self, kind: Kind, build: Callable[[], Processor]) -> None:
+        self.job_type = kind.job_type
+        self.providers = kind.providers
+        self._build = build
+        self._built: Processor | None = None
+        self._lock = threading.Lock()
+
+    def process(self, job: ClaimedJob) -> Done:
+        """Do the work of one claimed job; raises what ``build`` and the processor raise."""
+        with self._lock:
+            self._built = self._built or self._build()
+        return self._built.process(job)
+
+    def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
+        """Pass on what a failed try means; nothing, as long as there is no processor that could have tried."""
+        if self._built is not None:
+            self._built.on_failure(connection, job, error)
+
+
+def consumer(
+    settings: ConsumerSettings,
+    parts: Producer,
+    processors: Sequence[Processor],
+    subjects: Mapping[JobType, SubjectMaker],
+    *,
+    reserve_s: float,
+) -> BatchConsumer:
+    """Return the batch loop over these processors; ``reserve_s`` is the longest that one job may take."""
+    return BatchConsumer(
+        queues={url.rpartition("/")[2]: queue for queue, url in settings.queue_urls().items()},
+        database=parts.database,
+        publisher=parts.publisher,
+        sender=parts.queues,
+        processors=processors,
+        subjects=subjects,
+        settings=settings,
+        clock=parts.clock,
+        reserve_s=reserve_s,
+    )

@@ -5,6 +5,8 @@ nothing is left: with what only they held, and without a trace in what they shar
 ``background``, so that no message can be lost and no size of an account is too much; killed, the next tick goes on.
 """
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from uuid import UUID
 
 from siftline.contracts import JobType
@@ -48,7 +50,7 @@ def work(database: Database) -> int:
 
 def work_on(database: Database, user_id: UUID) -> int:
     """Take one batch of a user who is being deleted; 0: they are gone, or wait for what others have in work."""
-    for step in (_jobs, _unfollow, _own, _items, _sources, _money, _turns):
+    for step in _STEPS:
         with database.transaction() as connection:
             if taken := step(connection, user_id):
                 return taken
@@ -83,10 +85,6 @@ def _unfollow(connection: Connection, user_id: UUID) -> int:
     return len(followed)
 
 
-def _own(connection: Connection, user_id: UUID) -> int:
-    return store.forget_own(connection, user_id)
-
-
 def _items(connection: Connection, user_id: UUID) -> int:
     held = store.held(connection, user_id, limit=_ITEMS)
     if not held:
@@ -110,9 +108,13 @@ def _sources(connection: Connection, user_id: UUID) -> int:
     return len(noted)
 
 
-def _money(connection: Connection, user_id: UUID) -> int:
-    return store.unname_money(connection, user_id, limit=_LINES)
-
-
-def _turns(connection: Connection, user_id: UUID) -> int:
-    return store.unname_jobs(connection, user_id, limit=_UNNAMED)
+_STEPS: Sequence[Callable[[Connection, UUID], int]] = (
+    _jobs,
+    _unfollow,
+    store.forget_own,
+    _items,
+    _sources,
+    partial(store.unname_money, limit=_LINES),
+    partial(store.unname_jobs, limit=_UNNAMED),
+)
+"""Each takes one batch and returns how many rows that was; in the order of locks."""

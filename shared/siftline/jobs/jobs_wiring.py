@@ -1,4 +1,4 @@
-"""Where the parts of a job's life are put together, the same for every function; those of the loop: ``consumers``."""
+"""Where the parts of a job's life are put together, the same for every function; those of the loop: ``consume``."""
 
 from dataclasses import dataclass
 

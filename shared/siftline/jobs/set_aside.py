@@ -18,6 +18,7 @@ import psycopg
 
 from siftline.contracts import JobType
 from siftline.jobs import set_aside_store
+from siftline.jobs.set_aside_store import SetAside
 from siftline.kit.db import Connection
 from siftline.kit.errors import SiftlineError, UnusableError
 from siftline.kit.log import logger
@@ -33,17 +34,6 @@ class UnusableRowError(UnusableError):
     """A stored row holds what cannot be worked with; others are no worse for it."""
 
     code = "unusable_row"
-
-
-@dataclass(frozen=True, slots=True)
-class SetAside:
-    """A row that could not be used. ``mark``: what it was like; the same row is known by it to be as bad as before."""
-
-    row_id: UUID
-    kind: str
-    code: str
-    detail: str
-    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)

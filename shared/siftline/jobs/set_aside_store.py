@@ -3,7 +3,6 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
 from uuid import UUID
 
 from psycopg.rows import class_row
@@ -11,33 +10,15 @@ from psycopg.rows import class_row
 from siftline.kit.db import Connection
 
 
-class Row(Protocol):
-    """A row that was set aside (``siftline.jobs.set_aside.SetAside``)."""
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A row that could not be used. ``mark``: what it was like; the same row is known by it to be as bad as before."""
 
-    @property
-    def row_id(self) -> UUID:
-        """Its id."""
-        ...
-
-    @property
-    def kind(self) -> str:
-        """Which table it stands in."""
-        ...
-
-    @property
-    def code(self) -> str:
-        """Why, for programs."""
-        ...
-
-    @property
-    def detail(self) -> str:
-        """Why, for people."""
-        ...
-
-    @property
-    def mark(self) -> str:
-        """What it was like."""
-        ...
+    row_id: UUID
+    kind: str
+    code: str
+    detail: str
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +75,7 @@ delete from set_aside where (job_type, row_id) in (
 """
 
 
-def note(connection: Connection, job_type: str, rows: Sequence[Row]) -> None:
+def note(connection: Connection, job_type: str, rows: Sequence[SetAside]) -> None:
     """Write rows that a job of this type could not use."""
     if not rows:
         return

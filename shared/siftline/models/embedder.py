@@ -22,9 +22,6 @@ from siftline.models.model_folders import Manifest, ModelFolder
 from siftline.models.onnx_model import ModelUnfitError, OnnxModel
 from siftline.models.unit_vector import UnusableVectorError, Vector, unit_vector
 
-__all__ = ["Embedder", "OnnxEmbedder", "UnusableVectorError", "Vector", "open_embedder", "pooled"]
-
-
 FIRST_CHUNK_WEIGHT = 2.0
 """What a token of the first chunk weighs beside one of a later chunk."""
 

@@ -18,15 +18,12 @@ from siftline.kit.db import Database
 from siftline.kit.errors import ConfigurationError
 from siftline.models import embedding_store
 from siftline.models.embedder import OnnxEmbedder, open_embedder
-from siftline.models.embedding_api import PROVIDER, ApiModel, EmbeddingApi
+from siftline.models.embedding_api import PROVIDER, ApiModel, EmbeddingApi, PricedEmbedder
 from siftline.models.embedding_store import SCHEME, Version
 from siftline.models.model_folders import ModelFolder, ModelMissingError
-from siftline.models.priced_embedder import PricedEmbedder
 from siftline.models.spending_store import Caps
 from siftline.models.vectors import VectorIndex
 from siftline.settings.functions import EmbeddingSettings
-
-_MICRO = 1_000_000
 
 
 class ModelReplacedError(ConfigurationError):
@@ -161,10 +158,7 @@ class EmbeddingModels:
             timeout_s=settings.embedding_api_timeout_s,
             clock=SystemClock(),
         )
-        caps = Caps(
-            round(settings.embedding_api_usd_per_day * _MICRO),
-            round(settings.embedding_api_usd_per_user_per_day * _MICRO),
-        )
+        caps = Caps.of_usd(settings.embedding_api_usd_per_day, settings.embedding_api_usd_per_user_per_day)
         embedder = PricedEmbedder(self._database, api, float(price), caps, SystemClock())
         version = Version(embedder.model_version, f"{SCHEME}{model}", 1, embedder.dimensions)
         return Opened(version, embedder, self._index(version))

@@ -9,7 +9,7 @@ from siftline.contracts import JobType, Priority
 from siftline.jobs import jobs_store
 from siftline.jobs.job_model import ClaimedJob, NewJob
 from siftline.kit.db import Database
-from siftline.models import missing_vectors_store
+from siftline.models import embedding_store
 
 TENANT = "reprocess"
 FIRST_S = 3_600.0
@@ -26,7 +26,7 @@ def asked_for_vector(job: ClaimedJob) -> bool:
 def ask_again(database: Database, *, max_attempts: int) -> list[UUID]:
     """Make the jobs for the contents that are due; returns those to hand out."""
     with database.transaction() as connection:
-        due = missing_vectors_store.due(connection, first_s=FIRST_S, longest_s=LONGEST_S, limit=AT_ONCE)
+        due = embedding_store.due(connection, first_s=FIRST_S, longest_s=LONGEST_S, limit=AT_ONCE)
         wanted = [
             NewJob(
                 JobType.ANALYZE_CONTENT,

@@ -1,6 +1,6 @@
 """The one way a client of OpenAI's API is opened: of the operator's address, reading nothing of the environment.
 
-And what its errors mean, whatever was asked of it.
+And what its errors mean, whatever was asked of it: whether a call cost money, and who has to wait.
 
 It follows no redirect and tries nothing a second time: the job's own tries do. The package is loaded with the first
 call: that takes most of a second, and most processes never need it.
@@ -13,8 +13,39 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from siftline.kit.errors import ConfigurationError, TransientError
 from siftline.kit.lines import line
 from siftline.net.http_model import retry_after_s
+
+
+class CallFailedError(Exception):
+    """A call that brought no answer. ``billed``: it may have been paid for all the same."""
+
+    billed = False
+
+
+class ModelBusyError(CallFailedError, TransientError):
+    """The model wants to be asked in ``retry_after_s`` seconds, or cannot be reached; nothing was billed."""
+
+
+class ModelUnavailableError(CallFailedError, TransientError):
+    """The model gave an unexpected answer. ``billed``: the call may have been paid for all the same."""
+
+    def __init__(self, detail: str, *, billed: bool, retry_after_s: float | None = None) -> None:
+        super().__init__(detail, retry_after_s=retry_after_s)
+        self.billed = billed
+
+
+class ModelRefusedError(CallFailedError):
+    """The model does not take this call.
+
+    ``set_up`` is what that means where it takes no other text either; ``None``: it is surely for this text.
+    """
+
+    def __init__(self, detail: str, *, set_up: ConfigurationError | None) -> None:
+        super().__init__(detail)
+        self.set_up = set_up
+
 
 if TYPE_CHECKING:
     from openai import OpenAI, OpenAIError
@@ -33,6 +64,8 @@ CONTROL_TEXT = "The town library opens at nine in the morning and closes at six.
 _CODE_CHARS = 80
 COUNT_MAX = 2**31 - 1
 """More tokens than any call has: what a server counts beyond is not worth keeping."""
+BUSY_S = 60.0
+"""A model that answers 429 and names no time, or that cannot be reached at all, is left alone this long."""
 _CONNECT_S = 10.0
 _NO_KEY = "none"
 """The library insists on one, a server of one's own need not."""

@@ -16,7 +16,7 @@ from siftline.kit.db import Connection, Database
 from siftline.kit.ids import new_id
 from siftline.kit.log import logger
 from siftline.models import spending_store
-from siftline.models.call_errors import CallFailedError, ModelBusyError
+from siftline.models.openai_client import CallFailedError, ModelBusyError
 from siftline.models.spending_store import Cap, Caps, Spending
 
 _LOST_MAX = 2

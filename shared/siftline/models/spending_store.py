@@ -7,7 +7,7 @@ changes it, so that work at once cannot pass a cap by a millionth.
 Beside it stands until when a provider that answered 429 is to be left alone, by all workers.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from enum import StrEnum
 from uuid import UUID
@@ -100,6 +100,11 @@ class Caps:
     day_micro_usd: int
     user_day_micro_usd: int | None = None
 
+    @classmethod
+    def of_usd(cls, day: float, user_day: float) -> "Caps":
+        """Return caps given in dollars."""
+        return cls(round(day * 1_000_000), round(user_day * 1_000_000))
+
 
 def payer(connection: Connection, *, content_id: UUID, job_id: UUID) -> UUID | None:
     """Return who pays for a content's analysis: whose credit the job took, else whose turn it is; ``None``: nobody."""
@@ -113,16 +118,7 @@ def reserve(connection: Connection, spending: Spending, caps: Caps) -> Cap | Non
 
     The day's rows stay locked until the caller's transaction ends: it should do little else.
     """
-    values = {
-        "id": spending.id,
-        "kind": spending.kind,
-        "day": spending.day,
-        "subject_id": spending.subject_id,
-        "micro_usd": spending.micro_usd,
-        "model": spending.model,
-        "user_id": spending.user_id,
-        "job_id": spending.job_id,
-    }
+    values = asdict(spending)
     connection.execute(_OPEN_DAY, values)
     for user_id, micro_usd in connection.execute(_LOCK_DAY, values).fetchall():
         cap = caps.day_micro_usd if user_id is None else caps.user_day_micro_usd

@@ -11,39 +11,79 @@ vectors import it.
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from uuid import UUID
 
 import numpy as np
-from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
+from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from siftline.models.vector_errors import (
-    AbsentError,
-    CollectionMismatchError,
-    InvalidVectorError,
-    VectorsRefusedError,
-    VectorsUnavailableError,
-    translated,
-)
+from siftline.kit.errors import ConfigurationError, PermanentError, TransientError
+from siftline.models.unit_vector import Vector
 
-__all__ = [
-    "CollectionMismatchError",
-    "Hit",
-    "InvalidVectorError",
-    "Point",
-    "Vector",
-    "VectorIndex",
-    "VectorsRefusedError",
-    "VectorsUnavailableError",
-    "collection_name",
-    "open_client",
-    "open_collections",
-]
+_TRANSIENT_STATUSES = frozenset({408, 425, 429})
 
-Vector = NDArray[np.float32]
+
+class VectorsUnavailableError(TransientError):
+    """Qdrant could not be reached, did not answer in time, or asked to come back later."""
+
+    code = "vectors_unavailable"
+    provider = "vectors"
+
+
+class VectorsRefusedError(ConfigurationError):
+    """Qdrant refused the key or does not understand what it is asked: an operator must act."""
+
+    code = "vectors_refused"
+    provider = "vectors"
+
+
+class CollectionMismatchError(ConfigurationError):
+    """The collection, or a vector meant for it, has another number of dimensions or another distance."""
+
+    code = "collection_mismatch"
+    provider = "vectors"
+
+
+class InvalidVectorError(PermanentError):
+    """A vector without direction: all zero, or with a component that is not a finite number."""
+
+    code = "invalid_vector"
+
+
+class AbsentError(VectorsRefusedError):
+    """There is no such collection."""
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Raise errors of ours for those of ``qdrant_client``."""
+    try:
+        yield
+    except ResourceExhaustedResponse as error:
+        raise VectorsUnavailableError(
+            "The vector store asked us to retry later.", retry_after_s=float(error.retry_after_s)
+        ) from error
+    except UnexpectedResponse as error:
+        raise _of_status(error.status_code or 0) from error
+    except (ResponseHandlingException, QdrantException, ValueError) as error:  # ValueError: the answer is not JSON
+        raise VectorsUnavailableError(
+            "The vector store could not be reached, or its answer could not be read."
+        ) from error
+
+
+def _of_status(status: int) -> Exception:
+    if status == 404:
+        return AbsentError("The vector store has no such collection.")
+    if status >= 500 or status in _TRANSIENT_STATUSES:
+        return VectorsUnavailableError(f"The vector store answered {status}.")
+    return VectorsRefusedError(f"The vector store rejected the request ({status}).")
+
+
 T = TypeVar("T")
 _PREFIX = "contents_"
 _UPSERT_BATCH = 256
@@ -97,7 +137,7 @@ class VectorIndex:
         if self._exists():
             return
         try:
-            with translated():
+            with _translated():
                 self._client.create_collection(
                     self.collection,
                     vectors_config=models.VectorParams(size=self._dimensions, distance=models.Distance.COSINE),
@@ -189,7 +229,7 @@ class VectorIndex:
 
     def drop(self) -> None:
         """Delete the collection with all its points; one that is not there is no error."""
-        with translated():
+        with _translated():
             self._client.delete_collection(self.collection)
         self._known = False
 
@@ -220,7 +260,7 @@ class VectorIndex:
         unless_later = None
         if version is not None:
             unless_later = models.Filter(must_not=[models.FieldCondition(key=_VERSION, range=models.Range(gt=version))])
-        with translated():
+        with _translated():
             self._client.upsert(self.collection, points=structs, wait=True, update_filter=unless_later)
 
     def _read(self, call: Callable[[], T], absent: T) -> T:
@@ -228,7 +268,7 @@ class VectorIndex:
         if not self._exists():
             return absent
         try:
-            with translated():
+            with _translated():
                 return call()
         except AbsentError:
             self._known = False
@@ -238,7 +278,7 @@ class VectorIndex:
         """Say whether the collection is there, checking its shape once a process."""
         if self._known:
             return True
-        with translated():
+        with _translated():
             if not self._client.collection_exists(self.collection):
                 return False
             shape = self._client.get_collection(self.collection).config.params.vectors
@@ -279,7 +319,7 @@ def open_collections(url: str, *, api_key: str | None = None, timeout_s: int = 1
     """Return an index for each collection of contents on the server, whatever model versions they are of."""
     client = open_client(url, api_key=api_key, timeout_s=timeout_s)
     found = []
-    with translated():
+    with _translated():
         names = [one.name for one in client.get_collections().collections if one.name.startswith(_PREFIX)]
         for name in sorted(names):
             shape = client.get_collection(name).config.params.vectors

@@ -1,1 +1,1 @@
-"""What comes first in search, and what resembles an item; vectors whose content is gone are removed."""
+"""What comes first in search and in a user's feed, and what resembles an item."""

@@ -11,25 +11,14 @@ import numpy as np
 from siftline.contracts import JobType
 from siftline.jobs.set_aside import checked, tell
 from siftline.kit.db import Database
-from siftline.rank import briefing_likeness_store as store
-from siftline.rank import scores_store
-from siftline.rank.interest import Ordinary, nearest, ordinary
-from siftline.rank.interest_profile import Directions, centred, interests_of
+from siftline.rank import scores_store as store
+from siftline.rank.interest_profile import Directions, Ordinary, centred, interests_of, nearest, ordinary
 
 LOOK_BACK = timedelta(days=35)
 """How far back contents are compared: beyond any edition's window but that after a long outage."""
 _BLOCK = 2_000
 _HELD_MAX = 1_000
 _RECIPE = 2  # goes up when values are made in another way
-
-
-@dataclass(frozen=True, slots=True)
-class Likeness:
-    """How near a content lies to the interest that is nearest to it."""
-
-    content_id: UUID
-    value: float
-    about: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +39,7 @@ def compare(database: Database, directions: Directions, user_id: UUID, *, intere
     """
     with database.transaction() as connection:
         briefings = store.briefings(connection, user_id)
-        held = scores_store.held(connection, user_id, directions.model_version, limit=_HELD_MAX) if briefings else []
+        held = store.held(connection, user_id, directions.model_version, limit=_HELD_MAX) if briefings else []
     own = centred(held, directions)
     compared = 0
 
@@ -84,9 +73,9 @@ def _compared(database: Database, directions: Directions, briefing_id: UUID, abo
             likenesses = []
             for one, cosines in zip(found, near, strict=True):
                 best, value = nearest(cosines, about.usual)
-                likenesses.append(Likeness(one.content_id, value, about.interests[best]))
+                likenesses.append(store.Likeness(one.content_id, value, about.interests[best]))
             with database.transaction() as connection:
-                store.put(connection, briefing_id, about.digest, likenesses)
+                store.put_likeness(connection, briefing_id, about.digest, likenesses)
         count += len(found)
         if len(found) < _BLOCK:
             return count

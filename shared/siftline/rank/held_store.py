@@ -184,10 +184,6 @@ from (
 join embeddings e on e.content_id = newest.id and e.model_version = %(model_version)s
 where newest.place <= %(each)s
 """
-_GONE = """
-select asked.id from unnest(%(ids)b::uuid[]) as asked (id)
-where not exists (select from contents where contents.id = asked.id)
-"""
 
 
 def filtered(filters: Filters, bounds: Bounds, *, items: str = "items i", readings: bool = False) -> str:
@@ -270,12 +266,6 @@ def spoken(connection: Connection, model_version: str, *, each: int, among: int)
     with connection.cursor(binary=True) as cursor:
         values = {"model_version": model_version, "each": each, "among": among}
         return cursor.execute(_SPOKEN, values).fetchall()
-
-
-def gone(connection: Connection, ids: Collection[UUID]) -> list[UUID]:
-    """Return those of ``ids`` that are no content's."""
-    with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
-        return cursor.execute(_GONE, {"ids": list(ids)}).fetchall()
 
 
 def values_of(filters: Filters, bounds: Bounds) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""What a scoring reads and writes: what is one user's own, and the contents and sources behind it."""
+"""What a scoring reads and writes: what is one user's own, the contents and sources behind it, and their briefings."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -39,29 +39,6 @@ class Evidence:
     held: Sequence[tuple[str | None, bytes]]
     topics: Mapping[str, Habit]
     sources: Mapping[UUID | None, Habit]
-
-
-@dataclass(frozen=True, slots=True)
-class _TopicRow:
-    topic: str
-    starred: int
-    read: int
-    brought: int
-
-
-@dataclass(frozen=True, slots=True)
-class _SourceRow:
-    source_id: UUID | None
-    starred: int
-    read: int
-    brought: int
-
-
-@dataclass(frozen=True, slots=True)
-class _SaidRow:
-    id: UUID
-    learnt: Any
-    given: Any
 
 
 _INTERESTS = "select interests from users where id = %(user_id)s"
@@ -173,16 +150,10 @@ def evidence(
     values = {"user_id": user_id, "model_version": model_version, "window": window}
     with connection.cursor(row_factory=class_row(Liked), binary=True) as cursor:
         liked = cursor.execute(_LIKED, {**values, "limit": liked_max}).fetchall()
-    with connection.cursor(row_factory=class_row(_TopicRow), binary=True) as cursor:
-        topics = cursor.execute(_TOPICS, values).fetchall()
-    with connection.cursor(row_factory=class_row(_SourceRow), binary=True) as cursor:
-        sources = cursor.execute(_SOURCES, values).fetchall()
-    return Evidence(
-        liked,
-        held(connection, user_id, model_version, limit=held_max),
-        {row.topic: Habit(row.starred, row.read, row.brought) for row in topics},
-        {row.source_id: Habit(row.starred, row.read, row.brought) for row in sources},
-    )
+    with connection.cursor(binary=True) as cursor:
+        topics = {topic: Habit(*counts) for topic, *counts in cursor.execute(_TOPICS, values).fetchall()}
+        sources = {source_id: Habit(*counts) for source_id, *counts in cursor.execute(_SOURCES, values).fetchall()}
+    return Evidence(liked, held(connection, user_id, model_version, limit=held_max), topics, sources)
 
 
 def held(connection: Connection, user_id: UUID, model_version: str, *, limit: int) -> list[tuple[str | None, bytes]]:
@@ -198,12 +169,8 @@ def put(connection: Connection, user_id: UUID, profile: Kept, *, instead_of: Kep
     What the user starred and read while it was made stays evidence.
     """
     values = {
+        **asdict(profile),
         "user_id": user_id,
-        "id": profile.id,
-        "model_version": profile.model_version,
-        "recipe": profile.recipe,
-        "interests": profile.interests,
-        "vectors": profile.vectors,
         "details": Jsonb(profile.details),
         "evidence": instead_of.evidence if instead_of else 0.0,
         "instead_of": instead_of.id if instead_of else None,
@@ -213,9 +180,9 @@ def put(connection: Connection, user_id: UUID, profile: Kept, *, instead_of: Kep
 
 def source_topics(connection: Connection, user_id: UUID) -> dict[UUID, SourceTopics]:
     """Return what the sources of a user's items are said to write about, where something is said."""
-    with connection.cursor(row_factory=class_row(_SaidRow), binary=True) as cursor:
+    with connection.cursor(binary=True) as cursor:
         rows = cursor.execute(_SAID, {"user_id": user_id}).fetchall()
-    return {row.id: SourceTopics(topic_scores(row.learnt), _words(row.given)) for row in rows}
+    return {id_: SourceTopics(topic_scores(learnt), _words(given)) for id_, learnt, given in rows}
 
 
 def _words(stored: Any) -> list[str]:
@@ -266,3 +233,91 @@ def write(
 def applied(connection: Connection, user_id: UUID, profile_id: UUID) -> None:
     """Note that all of a user's items have been judged by this profile."""
     connection.execute(_APPLIED, {"user_id": user_id, "profile_id": profile_id})
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """A briefing with interests of its own."""
+
+    id: UUID
+    interests: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Uncompared:
+    """A content with its vector (float32, little-endian)."""
+
+    content_id: UUID
+    lang: str | None
+    vector: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """How near a content lies, in [0, 1], to the interest of a briefing that is nearest to it."""
+
+    content_id: UUID
+    value: float
+    about: str
+
+
+_BRIEFINGS = (
+    "select id, interests from briefings where user_id = %(user_id)s and enabled and interests <> '' order by id"
+)
+
+# Only what its user holds and got lately; what was compared by other interests or another model is compared anew.
+_UNCOMPARED = """
+select c.id as content_id, c.lang, e.vector
+from briefings b join items i on i.user_id = b.user_id join contents c on c.id = i.content_id
+  join embeddings e on e.content_id = c.id and e.model_version = %(model_version)s
+  left join briefing_likeness l on l.briefing_id = b.id and l.content_id = c.id
+where b.id = %(briefing_id)s and c.status = 'READY'
+  and greatest(i.created_at, c.ready_at) > now() - %(window)s and l.digest is distinct from %(digest)s
+order by c.id limit %(limit)s
+"""
+
+_PUT_LIKENESS = """
+insert into briefing_likeness (briefing_id, content_id, digest, value, about)
+select %(briefing_id)s, new.content_id, %(digest)s, new.value, new.about
+from unnest(%(content_ids)b::uuid[], %(values)b::float8[], %(abouts)b::text[]) as new (content_id, value, about)
+where exists (select from briefings where briefings.id = %(briefing_id)s)
+  and exists (select from contents where contents.id = new.content_id)
+order by new.content_id
+on conflict (briefing_id, content_id) do update set digest = excluded.digest, value = excluded.value,
+  about = excluded.about
+"""
+
+
+def briefings(connection: Connection, user_id: UUID) -> Sequence[About]:
+    """Return the user's briefings that have interests of their own."""
+    with connection.cursor(row_factory=class_row(About)) as cursor:
+        return cursor.execute(_BRIEFINGS, {"user_id": user_id}).fetchall()
+
+
+def uncompared(
+    connection: Connection, briefing_id: UUID, model_version: str, digest: str, *, window: timedelta, limit: int
+) -> Sequence[Uncompared]:
+    """Return contents of the last ``window`` that have not been compared by what ``digest`` stands for."""
+    values = {
+        "briefing_id": briefing_id,
+        "model_version": model_version,
+        "digest": digest,
+        "window": window,
+        "limit": limit,
+    }
+    with connection.cursor(row_factory=class_row(Uncompared), binary=True) as cursor:
+        return cursor.execute(_UNCOMPARED, values).fetchall()
+
+
+def put_likeness(connection: Connection, briefing_id: UUID, digest: str, found: Sequence[Likeness]) -> None:
+    """Write how near contents lie; what went meanwhile is left out."""
+    connection.execute(
+        _PUT_LIKENESS,
+        {
+            "briefing_id": briefing_id,
+            "digest": digest,
+            "content_ids": [one.content_id for one in found],
+            "values": [one.value for one in found],
+            "abouts": [one.about for one in found],
+        },
+    )

@@ -20,8 +20,7 @@ from siftline.kit.ids import new_id
 from siftline.rank import scores_store as store
 from siftline.rank.briefing_likeness import compare
 from siftline.rank.interest_profile import Directions, from_kept, interests_of, make_profile, to_details, to_vectors
-from siftline.rank.judge import HeldItem, Judge, Judgement
-from siftline.rank.score import Weights
+from siftline.rank.judge import HeldItem, Judge, Judgement, Weights
 
 _RECIPE = 2  # goes up when profiles or scores are made in another way
 LONGEST_S = 20.0

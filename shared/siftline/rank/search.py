@@ -13,18 +13,88 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from siftline.kit.clock import Clock
-from siftline.kit.db import Database, DatabaseUnavailableError
+from siftline.kit.aws import secret
+from siftline.kit.clock import Clock, SystemClock
+from siftline.kit.db import Database, DatabaseUnavailableError, open_database
 from siftline.kit.errors import PermanentError, SiftlineError
 from siftline.kit.log import logger
+from siftline.models.embedder import Embedder
+from siftline.models.embedding_api import Payment, PricedEmbedder
+from siftline.models.embedding_models import EmbeddingModels, Opened
 from siftline.models.unit_vector import stored_vector
+from siftline.models.vectors import Hit
 from siftline.rank import held_store
 from siftline.rank.held_store import UNBOUND, Bounds, Filters, Row
 from siftline.rank.highlight import highlights, pattern
 from siftline.rank.languages import Levelling
-from siftline.rank.nearest import Hit, Index, nearest_held
 from siftline.rank.query import parse
 from siftline.rank.wording import Worded, Wording
+from siftline.settings.functions import SearchSettings
+
+IDS_MAX = 5_000
+"""So many ids are named to the index; who holds more is answered by widening rounds."""
+_WIDEN = (2, 16, 128, 1_024)
+_ASKED_MAX = 10_000
+
+
+class Index(Protocol):
+    """Finds the nearest points (``siftline.models.vectors.VectorIndex``)."""
+
+    def search(
+        self,
+        vector: NDArray[np.float32],
+        limit: int,
+        *,
+        ids: Collection[UUID] | None = None,
+        exclude: Collection[UUID] = (),
+    ) -> Sequence[Hit]:
+        """Return the nearest, best first; only among ``ids`` where they are given, never from ``exclude``."""
+        ...
+
+
+class Holdings(Protocol):
+    """What the caller holds and asks about."""
+
+    def few(self, limit: int) -> Sequence[UUID] | None:
+        """Return all of it, newest first; ``None`` if it is more than ``limit``."""
+        ...
+
+    def newest(self, limit: int) -> Sequence[UUID]:
+        """Return at most ``limit`` contents, newest first."""
+        ...
+
+    def among(self, ids: Collection[UUID]) -> Collection[UUID]:
+        """Return those of ``ids`` that are held."""
+        ...
+
+
+def nearest_held(
+    index: Index, vector: NDArray[np.float32], limit: int, holdings: Holdings, *, exclude: Collection[UUID] = ()
+) -> list[Hit]:
+    """Return the nearest contents that the caller holds, best first, at most ``limit``.
+
+    Exact for up to ``IDS_MAX`` holdings. Beyond, the whole index is asked for ever more until enough of what comes is
+    held; should that not do within 10,000, the newest ``IDS_MAX`` holdings fill up, and an older one may be missed.
+    """
+    ids = holdings.few(IDS_MAX)
+    if ids is not None:
+        return list(index.search(vector, limit, ids=ids, exclude=exclude)) if ids else []
+    found: dict[UUID, Hit] = {}
+    seen: set[UUID] = set()
+    for factor in _WIDEN:
+        wanted = min(limit * factor, _ASKED_MAX)
+        hits = index.search(vector, wanted, exclude=exclude)
+        fresh = [hit for hit in hits if hit.id not in seen]
+        seen.update(hit.id for hit in fresh)
+        held = set(holdings.among([hit.id for hit in fresh]))
+        found.update({hit.id: hit for hit in fresh if hit.id in held})
+        if len(found) >= limit or len(hits) < wanted or wanted == _ASKED_MAX:
+            break
+    if len(found) < limit:
+        filling = index.search(vector, limit, ids=holdings.newest(IDS_MAX), exclude=exclude)
+        found.update({hit.id: hit for hit in filling})
+    return sorted(found.values(), key=lambda hit: (-hit.score, hit.id))[:limit]
+
 
 RRF_K = 60
 """How much the first places stand out (Cormack, Clarke, Büttcher 2009: reciprocal rank fusion)."""
@@ -34,29 +104,11 @@ _FILTER_NAMES = ("lang", "topic", "tag", "entity", "source_id", "folder_id", "si
 _log = logger("rank")
 
 
-class QueryEmbedder(Protocol):
-    """Turns what somebody looks for into a vector (``siftline.models.embedder.Embedder``)."""
-
-    @property
-    def model_version(self) -> str:
-        """The version whose vectors it makes."""
-        ...
-
-    @property
-    def dimensions(self) -> int:
-        """How many numbers these have."""
-        ...
-
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return the unit vector of a query."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Meaning:
     """An embedder, and the index of the vectors of its model."""
 
-    embedder: QueryEmbedder
+    embedder: Embedder
     index: Index
 
 
@@ -289,3 +341,25 @@ def _highlighted(rows: Sequence[Row], worded: Worded) -> list[Row]:
 def _told(error: SiftlineError) -> Reason:
     _log.warning("search_degraded", error_code=error.error_code, exc_info=error)
     return Reason(error.error_code, error.detail)
+
+
+_VECTORS_TIMEOUT_S = 5
+"""The longest wait for one answer of Qdrant: somebody waits for the search."""
+
+
+def open_search(settings: SearchSettings) -> Search:
+    """Return the search of the ``search`` function.
+
+    Which model's vectors count is asked at each search; model and vectors are opened at the first one that can.
+    """
+    database = open_database(secret(settings.database_url.get_secret_value()), settings.database_pool_size)
+    models = EmbeddingModels(settings, database, vectors_timeout_s=_VECTORS_TIMEOUT_S)
+    return Search(database, lambda user_id: meaning_of(models.active(), user_id), SystemClock())
+
+
+def meaning_of(opened: Opened, user_id: UUID) -> Meaning:
+    """Return what a user's search asks; where its model costs money it is the user's."""
+    embedder = opened.embedder
+    if isinstance(embedder, PricedEmbedder):
+        embedder = embedder.paid_by(Payment(user_id, user_id))
+    return Meaning(embedder, opened.index)

@@ -8,8 +8,7 @@ from uuid import UUID
 from siftline.kit.db import Database
 from siftline.rank import words_store
 from siftline.rank.held_store import Filters
-from siftline.rank.query import Query, Term, likely_slip, may_be_mistyped, parse, slips_of, typing_distance
-from siftline.rank.rarity import shares_of
+from siftline.rank.query import Query, Term, likely_slip, may_be_mistyped, parse, shares_of, slips_of, typing_distance
 from siftline.rank.words_store import Counted, Partly, Terms
 
 _ENOUGH = 10

@@ -9,8 +9,7 @@ from psycopg.rows import class_row, scalar_row, tuple_row
 
 from siftline.kit.db import Connection
 from siftline.rank.held_store import Bounds, Filters, filtered, values_of
-from siftline.rank.query import Query, Term, one_letter_off, slips_of
-from siftline.rank.rarity import telling
+from siftline.rank.query import Query, Term, one_letter_off, slips_of, telling
 from siftline.text.stop_words import STOP_WORDS
 
 CANDIDATES_MAX = 1_000

@@ -9,8 +9,8 @@ from siftline.jobs.job_model import ClaimedJob, Done
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError
 from siftline.resolve import resolve_store
+from siftline.resolve.matching import AMBIGUOUS, UNKNOWN, Temporary, Verdict, judge
 from siftline.resolve.providers import Provider
-from siftline.resolve.temporary import AMBIGUOUS, UNKNOWN, Temporary, Verdict, judge
 
 LONGEST_S = 45.0
 """The longest that asking all providers about one organisation may take."""

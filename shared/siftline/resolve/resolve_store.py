@@ -7,7 +7,7 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 
 from siftline.kit.db import Connection
-from siftline.resolve.temporary import Candidate, Temporary
+from siftline.resolve.matching import Candidate, Temporary
 from siftline.text.names import normalise, temporary_id
 
 _LOAD = """

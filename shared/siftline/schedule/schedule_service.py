@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Protocol
 
 from siftline.contracts import JobType, Priority, Queue, Tick
@@ -11,10 +12,9 @@ from siftline.jobs.job_model import NewJob, follower
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import Depth
 from siftline.jobs.states import is_known
-from siftline.jobs.steps import Steps
-from siftline.jobs.sweep import Sweep
+from siftline.jobs.sweep import Steps, Sweep
 from siftline.kit.clock import Clock
-from siftline.kit.db import Database
+from siftline.kit.db import Connection, Database
 from siftline.kit.log import logger
 from siftline.models.missing_vectors import ask_again
 from siftline.net import pacing_store
@@ -50,14 +50,6 @@ class QueueDepths(Protocol):
         ...
 
 
-class PointRemoval(Protocol):
-    """Removes vectors whose content is gone."""
-
-    def __call__(self) -> int:
-        """Remove some and return how many."""
-        ...
-
-
 class Schedule:
     """What each tick does."""
 
@@ -68,8 +60,8 @@ class Schedule:
         publisher: Publisher,
         depths: QueueDepths,
         sweep: Sweep,
-        remove_deleted: PointRemoval,
-        remove_ghosts: PointRemoval,
+        remove_deleted: Callable[[], int],
+        remove_ghosts: Callable[[], int],
         clock: Clock,
         settings: ScheduleSettings,
     ) -> None:
@@ -101,37 +93,19 @@ class Schedule:
         """Enqueue a poll of each due source."""
         if not self._can_accept(Queue.FETCH):
             return {"enqueued": 0}
-        with self._database.transaction() as connection:
-            due = schedule_store.due_sources(connection, limit=self._settings.due_sources_per_tick)
-            ids = jobs.enqueue(
-                connection,
-                [
-                    NewJob(
-                        job_type=JobType.FETCH_SOURCE,
-                        subject_id=source.id,
-                        group_key=source.group_key,
-                        priority=Priority.UNDER_24_HOURS,
-                    )
-                    for source in due
-                ],
-                max_attempts=self._settings.job_max_attempts,
-            )
-        self._publisher.publish(ids)
-        return {"enqueued": len(ids)}
+        limit = self._settings.due_sources_per_tick
+
+        def polls(connection: Connection) -> list[NewJob]:
+            due = schedule_store.due_sources(connection, limit=limit)
+            return [
+                NewJob(JobType.FETCH_SOURCE, source.id, source.group_key, Priority.UNDER_24_HOURS) for source in due
+            ]
+
+        return {"enqueued": self._enqueued(polls)}
 
     def sweep(self) -> dict[str, int]:
         """Heal what crashes left and hand out what waits."""
-        swept = self._sweep.run()
-        return {
-            "recovered": swept.recovered,
-            "failed": swept.failed,
-            "stuck": swept.stuck,
-            "unscored": swept.unscored,
-            "parked": swept.parked,
-            "resumed": swept.resumed,
-            "handed_out": swept.handed_out,
-            "repeated": swept.repeated,
-        }
+        return asdict(self._sweep.run())
 
     def resolutions(self) -> dict[str, int]:
         """Hand out organisations that somebody is to be asked about, as many as one run may."""
@@ -144,18 +118,12 @@ class Schedule:
         """Enqueue a clustering of each user who holds something new."""
         if not self._can_accept(Queue.CLUSTERING):
             return {"enqueued": 0}
-        with self._database.transaction() as connection:
+
+        def clusterings(connection: Connection) -> list[NewJob]:
             users = schedule_store.due_clusterings(connection, limit=USERS_PER_TICK)
-            ids = jobs.enqueue(
-                connection,
-                [
-                    NewJob(job_type=JobType.CLUSTER_USER, subject_id=user_id, group_key=f"user:{user_id}")
-                    for user_id in users
-                ],
-                max_attempts=self._settings.job_max_attempts,
-            )
-        self._publisher.publish(ids)
-        return {"enqueued": len(ids)}
+            return [NewJob(JobType.CLUSTER_USER, user_id, f"user:{user_id}") for user_id in users]
+
+        return {"enqueued": self._enqueued(clusterings)}
 
     def due_briefings(self) -> dict[str, int]:
         """Enqueue the making of each edition that is due, and the delivery of those that were lost sight of."""
@@ -186,14 +154,15 @@ class Schedule:
         Each in batches, until none is left or time is up. Raises ``TickIncompleteError`` when one of them failed.
         """
         steps = Steps(Tick.CLEAN_UP, self._clock)
+        kept_s = self._settings.keep_finished_jobs_s
         return steps.run(
             {
-                "jobs": lambda: steps.repeat(self._clean_up_jobs, full=_CLEAN_UP_BATCH),
-                "idempotency_keys": lambda: steps.repeat(self._forget_keys, full=_CLEAN_UP_BATCH),
-                "request_counts": lambda: steps.repeat(self._forget_counts, full=_CLEAN_UP_BATCH),
-                "hosts": lambda: steps.repeat(self._forget_hosts, full=_CLEAN_UP_BATCH),
-                "entities": lambda: steps.repeat(self._forget_entities, full=_CLEAN_UP_BATCH),
-                "set_aside": lambda: steps.repeat(self._forget_set_aside, full=_CLEAN_UP_BATCH),
+                "jobs": self._forgetting(steps, outbox_store.clean_up, kept_s),
+                "idempotency_keys": self._forgetting(steps, schedule_store.forget_idempotency_keys, _KEEP_KEYS_S),
+                "request_counts": self._forgetting(steps, schedule_store.forget_request_counts, _COUNT_AGE_S),
+                "hosts": self._forgetting(steps, pacing_store.forget, _KEEP_HOSTS_S),
+                "entities": self._forgetting(steps, schedule_store.forget_entities, _ORPHAN_AGE_S),
+                "set_aside": self._forgetting(steps, set_aside_store.clean_up, kept_s),
                 "ghost_vectors": self._remove_ghosts,
             }
         )
@@ -248,10 +217,16 @@ class Schedule:
         return len(ids)
 
     def _labellings(self) -> int:
-        with self._database.transaction() as connection:
+        def labellings(connection: Connection) -> list[NewJob]:
             users = schedule_store.due_labellings(connection, limit=USERS_PER_TICK)
-            wanted = [NewJob(JobType.LABEL_USER, user_id, f"user:{user_id}") for user_id in users]
-            ids = jobs.enqueue(connection, wanted, max_attempts=self._settings.job_max_attempts)
+            return [NewJob(JobType.LABEL_USER, user_id, f"user:{user_id}") for user_id in users]
+
+        return self._enqueued(labellings)
+
+    def _enqueued(self, find: Callable[[Connection], list[NewJob]]) -> int:
+        """Enqueue the jobs that are found, in the transaction that finds them, and hand them out; returns how many."""
+        with self._database.transaction() as connection:
+            ids = jobs.enqueue(connection, find(connection), max_attempts=self._settings.job_max_attempts)
         self._publisher.publish(ids)
         return len(ids)
 
@@ -276,30 +251,14 @@ class Schedule:
 
         return hand_out
 
-    def _clean_up_jobs(self) -> int:
-        with self._database.transaction() as connection:
-            return outbox_store.clean_up(connection, age_s=self._settings.keep_finished_jobs_s, limit=_CLEAN_UP_BATCH)
+    def _forgetting(self, steps: Steps, forget: Callable[..., int], age_s: float) -> Callable[[], int]:
+        """Return the step that deletes what is older than this, a batch a transaction."""
 
-    def _forget_keys(self) -> int:
-        with self._database.transaction() as connection:
-            return schedule_store.forget_idempotency_keys(connection, age_s=_KEEP_KEYS_S, limit=_CLEAN_UP_BATCH)
+        def batch() -> int:
+            with self._database.transaction() as connection:
+                return forget(connection, age_s=age_s, limit=_CLEAN_UP_BATCH)
 
-    def _forget_counts(self) -> int:
-        with self._database.transaction() as connection:
-            return schedule_store.forget_request_counts(connection, age_s=_COUNT_AGE_S, limit=_CLEAN_UP_BATCH)
-
-    def _forget_hosts(self) -> int:
-        with self._database.transaction() as connection:
-            return pacing_store.forget(connection, age_s=_KEEP_HOSTS_S, limit=_CLEAN_UP_BATCH)
-
-    def _forget_entities(self) -> int:
-        with self._database.transaction() as connection:
-            return schedule_store.forget_entities(connection, age_s=_ORPHAN_AGE_S, limit=_CLEAN_UP_BATCH)
-
-    def _forget_set_aside(self) -> int:
-        with self._database.transaction() as connection:
-            age_s = self._settings.keep_finished_jobs_s
-            return set_aside_store.clean_up(connection, age_s=age_s, limit=_CLEAN_UP_BATCH)
+        return lambda: steps.repeat(batch, full=_CLEAN_UP_BATCH)
 
     def _can_accept(self, queue: Queue) -> bool:
         depth = self._depths.depth(queue)

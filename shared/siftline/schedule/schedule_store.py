@@ -1,6 +1,6 @@
 """What is due: sources to poll, users to cluster, rows to clean up."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
@@ -160,6 +160,10 @@ free as (
 delete from entities using free where entities.id = free.id
   and not exists (select from content_entities where content_entities.entity_id = entities.id)
 """
+_GONE = """
+select asked.id from unnest(%(ids)b::uuid[]) as asked (id)
+where not exists (select from contents where contents.id = asked.id)
+"""
 
 
 def due_sources(connection: Connection, *, limit: int) -> list[DueSource]:
@@ -231,3 +235,9 @@ def forget_entities(connection: Connection, *, age_s: float, limit: int) -> int:
     What a provider told is kept: it answers for the name when it is met again.
     """
     return connection.execute(_ORPHANS, {"age": timedelta(seconds=age_s), "limit": limit}).rowcount
+
+
+def gone(connection: Connection, ids: Collection[UUID]) -> list[UUID]:
+    """Return those of ``ids`` that are no content's."""
+    with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
+        return cursor.execute(_GONE, {"ids": list(ids)}).fetchall()

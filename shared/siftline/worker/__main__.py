@@ -16,9 +16,8 @@ from siftline.kit.clock import SystemClock
 from siftline.kit.db import SingleConnection
 from siftline.kit.log import logger
 from siftline.settings.functions import DatabaseSettings, WorkerSettings, process_environment
-from siftline.worker.cloudformation import TemplateError
 from siftline.worker.health_page import Check, serve_health
-from siftline.worker.template import Template
+from siftline.worker.template import Template, TemplateError
 from siftline.worker.worker import Worker
 
 _log = logger("worker")

@@ -1,22 +1,112 @@
-"""An event source mapping: polls one queue, hands messages to its function, deletes what the function finished."""
+"""An event source mapping: polls one queue, hands messages to its function, deletes what the function finished.
 
+Events and answers are as Lambda has them: AWS Lambda Developer Guide, "Using Lambda with Amazon SQS" and "Implementing
+partial batch responses".
+"""
+
+import base64
 import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from siftline import contracts
 from siftline.kit.heartbeat import Heartbeat
 from siftline.kit.log import logger
 from siftline.worker.hosting import HostedFunction, InvocationError
-from siftline.worker.precedence import Precedence
 from siftline.worker.queue import Message, Queue, QueueAwayError
-from siftline.worker.records import failed_ids, sqs_event
 from siftline.worker.template import QueueSource
+
+YIELD_S = 2.0
+"""Background work is put off for so long at most while what a person waits for is in work."""
+_FIRST = frozenset(queue.value for queue in contracts.BACKGROUND_OF)
+_LAST = frozenset(queue.value for queue in (contracts.Queue.FETCH, *contracts.BACKGROUND_OF.values()))
+
+
+class Precedence:
+    """What a person waits for goes first on one machine: all queues' threads share its processors. Thread-safe.
+
+    Queues have threads of their own, so that none waits for another's; but a background backlog keeps every processor
+    busy. So background work is not begun while a message of a foreground queue is in work, for ``yield_s`` at most:
+    somebody who saves without end slows the rest down and does not stop it.
+    """
+
+    def __init__(self, yield_s: float = YIELD_S) -> None:
+        self._yield_s = yield_s
+        self._in_work = 0
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def of(self, queue: str) -> Iterator[None]:
+        """Begin a message of a queue, by its logical name, when it is its turn, and be in work for the block."""
+        if queue in _LAST:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._in_work, self._yield_s)
+        first = queue in _FIRST
+        self._count(first)
+        try:
+            yield
+        finally:
+            self._count(-first)
+
+    def _count(self, change: int) -> None:
+        with self._changed:
+            self._in_work += change
+            if not self._in_work:
+                self._changed.notify_all()
+
+
+def sqs_event(messages: Sequence[Mapping[str, Any]], queue_arn: str) -> dict[str, Any]:
+    """Return the event for messages as ``ReceiveMessage`` gives them, with all attributes asked for."""
+    return {"Records": [_record(message, queue_arn) for message in messages]}
+
+
+def failed_ids(answer: Any, message_ids: Sequence[str], *, reports_failures: bool) -> set[str]:
+    """Return the message ids that are to come again, out of those of the batch.
+
+    An answer that is not a list of known ids means the whole batch, as it does to Lambda; without
+    ``ReportBatchItemFailures`` an answer of any kind means that all is done.
+    """
+    if not reports_failures or not answer:
+        return set()
+    try:
+        failed = {item["itemIdentifier"] for item in answer["batchItemFailures"] or ()}
+    except (KeyError, TypeError):
+        return set(message_ids)
+    unknown = failed - set(message_ids)
+    return set(message_ids) if unknown else failed
+
+
+def _record(message: Mapping[str, Any], queue_arn: str) -> dict[str, Any]:
+    record = {
+        "messageId": message["MessageId"],
+        "receiptHandle": message["ReceiptHandle"],
+        "body": message["Body"],
+        "attributes": dict(message.get("Attributes", {})),
+        "messageAttributes": {name: _attribute(value) for name, value in message.get("MessageAttributes", {}).items()},
+        "md5OfBody": message.get("MD5OfBody", ""),
+        "eventSource": "aws:sqs",
+        "eventSourceARN": queue_arn,
+        "awsRegion": queue_arn.split(":")[3],
+    }
+    if "MD5OfMessageAttributes" in message:
+        record["md5OfMessageAttributes"] = message["MD5OfMessageAttributes"]
+    return record
+
+
+def _attribute(value: Mapping[str, Any]) -> dict[str, Any]:
+    attribute: dict[str, Any] = {"stringListValues": [], "binaryListValues": [], "dataType": value["DataType"]}
+    if "StringValue" in value:
+        attribute["stringValue"] = value["StringValue"]
+    if "BinaryValue" in value:
+        attribute["binaryValue"] = base64.b64encode(value["BinaryValue"]).decode("ascii")
+    return attribute
+
 
 _BACKOFF_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 _log = logger("worker")

@@ -10,11 +10,10 @@ from siftline.kit.heartbeat import Heartbeat
 from siftline.kit.log import logger
 from siftline.settings.functions import WorkerSettings
 from siftline.worker.hosting import HostedFunction
-from siftline.worker.poller import Poller, logical_name
-from siftline.worker.precedence import Precedence
+from siftline.worker.poller import Poller, Precedence, logical_name
 from siftline.worker.queue import Queue
+from siftline.worker.schedules import Ticker
 from siftline.worker.template import Function, QueueSource, Template
-from siftline.worker.ticks import Ticker
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

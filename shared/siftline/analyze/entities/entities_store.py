@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from psycopg.rows import class_row, scalar_row
+from psycopg.rows import scalar_row
 
 from siftline.analyze.entities.mentions import Kind, Named
 from siftline.kit.db import Connection
@@ -73,13 +73,6 @@ class Found:
     temporary_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    kind: str
-    temporary_id: str
-    entity_id: UUID
-
-
 def save(connection: Connection, content_id: UUID, found: Sequence[Found]) -> list[UUID]:
     """Replace whom a content is about; return the organisations that nobody had named before."""
     ids, fresh = _ids_of(connection, found)
@@ -119,9 +112,8 @@ def _known(connection: Connection, found: Sequence[Found]) -> dict[tuple[str, st
         "kinds": [one.named.kind.value for one in found],
         "temporary_ids": [one.temporary_id for one in found],
     }
-    with connection.cursor(row_factory=class_row(_Known)) as cursor:
-        rows = cursor.execute(_KNOWN, values).fetchall()
-    return {(row.kind, row.temporary_id): row.entity_id for row in rows}
+    rows = connection.execute(_KNOWN, values).fetchall()
+    return {(kind, temporary_id): entity_id for kind, temporary_id, entity_id in rows}
 
 
 def _made(connection: Connection, missing: Sequence[Found]) -> list[UUID]:

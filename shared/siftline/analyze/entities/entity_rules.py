@@ -9,9 +9,21 @@ import re
 from collections.abc import Iterator, Sequence
 
 from siftline.analyze.entities import entity_cues as cues
-from siftline.analyze.entities.entity_forms import legal_spans, unspaced_spans
-from siftline.analyze.entities.entity_heads import Span, clubs, german, heads_first, heads_last, run_end
-from siftline.analyze.entities.entity_text import Names, Token, is_acronym, lines_of, tokens_of
+from siftline.analyze.entities.entity_spans import (
+    Names,
+    Span,
+    Token,
+    clubs,
+    german,
+    heads_first,
+    heads_last,
+    is_acronym,
+    legal_spans,
+    lines_of,
+    run_end,
+    tokens_of,
+    unspaced_spans,
+)
 from siftline.analyze.entities.mentions import Kind, Mention
 from siftline.text.names import parsed
 from siftline.text.plain_words import plain_words

@@ -8,8 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from siftline.analyze.llm.llm_prompt import Question
 from siftline.analyze.text.sentences import split_sentences
 from siftline.kit.lines import line
-from siftline.models.llm import Answer, Marks
-from siftline.models.model_json import json_object
+from siftline.models.llm import Answer, Marks, json_object
 from siftline.text.words import letters, without_spaces
 
 _SUMMARY_LETTERS_MIN = 12

@@ -1,7 +1,6 @@
 """What a language model replied for a content, in PostgreSQL."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
@@ -46,19 +45,10 @@ class KeptReply:
 def kept_reply(connection: Connection, asked: Asked) -> KeptReply | None:
     """Return what the very same question brought before."""
     with connection.cursor(row_factory=class_row(KeptReply)) as cursor:
-        return cursor.execute(_REPLY, _columns(asked)).fetchone()
+        return cursor.execute(_REPLY, asdict(asked)).fetchone()
 
 
 def keep_reply(connection: Connection, asked: Asked, kept: KeptReply) -> None:
     """Keep what a question brought, in place of what the content's last one did; nothing where the content is gone."""
     reply = None if kept.reply is None else Jsonb(kept.reply)
-    connection.execute(_KEEP, {**_columns(asked), "reply": reply, "reason": kept.reason})
-
-
-def _columns(asked: Asked) -> Mapping[str, Any]:
-    return {
-        "content_id": asked.content_id,
-        "input_sha256": asked.input_sha256,
-        "prompt_version": asked.prompt_version,
-        "model": asked.model,
-    }
+    connection.execute(_KEEP, {**asdict(asked), "reply": reply, "reason": kept.reason})

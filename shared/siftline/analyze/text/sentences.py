@@ -1,8 +1,21 @@
 """Where sentences end, in any writing. Every sentence is a piece of the text as it stands; nothing is rewritten."""
+# ruff: noqa: RUF001 - Cyrillic abbreviations are meant
 
 import re
 
-from siftline.analyze.text.vocabulary import ABBREVIATIONS, ORDINAL_LANGUAGES
+_ABBREVIATIONS = """
+mr mrs ms dr prof st sr jr rev gen col lt sgt capt gov sen rep hon no nos vol ed eds fig inc ltd corp co vs approx dept
+est jan feb mar apr jun jul aug sept sep oct nov dec mon tue wed thu fri etc al cf e.g i.e a.m p.m u.s u.k
+bzw ca evtl ggf inkl usw vgl z.b d.h u.a o.ä nr hr fr bd abs art abb zzgl mio mrd tel str
+m mm mme mlle mgr p pp env av apr. chap éd sra srta ud uds pág págs núm excmo aprox admón avda
+sig sigg dott ing avv prof.ssa sig.ra pag ecc exmo dra n.º dhr mw drs ir bijv enz t.a.v o.a
+г гг ул им тыс млн млрд руб т.е т.д т.п
+"""
+_ORDINAL_LANGUAGES = "de da nb nn no fi cs sk sl hr bs sr hu pl et lv tr is lb"
+ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
+"""Words followed by a full stop inside a sentence; without the stop, in lower case."""
+ORDINAL_LANGUAGES = frozenset(_ORDINAL_LANGUAGES.split())
+"""Languages that write the day of a month, a king's number or a century as a number with a full stop."""
 
 # Sentence ends of Latin, Greek, Cyrillic, Arabic, Indic, Ethiopic and Armenian writing need a space after them;
 # those of Chinese, Japanese, Burmese and Khmer do not.

@@ -57,8 +57,8 @@ def summarize(
     sentences = split_sentences(text, language)
     places = _candidates(sentences, rule)
     if len(places) > 1:
-        vectors = np.stack([_centred(embedder.embed_passage(sentences[place]), mean) for place in places])
-        places = _chosen(sentences, places, vectors, _centred(document, mean), rule)
+        vectors = np.stack([centred(embedder.embed_passage(sentences[place]), mean) for place in places])
+        places = _chosen(sentences, places, vectors, centred(document, mean), rule)
     parts = [sentences[place] for place in places]
     summary = ("" if without_spaces(text) else " ").join(parts)
     return Summary(_cut(summary, rule.chars_max), tuple(places))
@@ -114,10 +114,11 @@ def _chosen(
     return sorted(places[i] for i in taken)
 
 
-def _centred(vector: Vector, mean: Vector) -> NDArray[np.float64]:
+def centred(vector: Vector, mean: Vector) -> NDArray[np.float64]:
+    """Return a vector less a mean, at unit length."""
     rest = vector.astype(np.float64) - mean
-    centred: NDArray[np.float64] = rest / max(float(np.linalg.norm(rest)), 1e-12)
-    return centred
+    direction: NDArray[np.float64] = rest / max(float(np.linalg.norm(rest)), 1e-12)
+    return direction
 
 
 def _cut(summary: str, chars_max: int) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from siftline.analyze import analyze_store
 from siftline.analyze.topics.anchors import ANY, AnchorCache
-from siftline.analyze.topics.topic_means import mean_vector
+from siftline.analyze.topics.topic_scoring import mean_vector
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
 from siftline.models.embedder import Embedder

@@ -19,11 +19,12 @@ from siftline.analyze.topics.anchors import ANY
 from siftline.analyze.topics.own_topics import OwnTopics, Part, TopicSet, Vector
 from siftline.analyze.topics.own_topics_store import Due, Found, as_vector
 from siftline.analyze.topics.topic_list import Label
-from siftline.analyze.topics.topic_means import Seen
+from siftline.analyze.topics.topic_scoring import Seen
 from siftline.contracts import JobType, Message, Priority
 from siftline.contracts import LabelUser as LabelMessage
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob
-from siftline.jobs.set_aside import SetAside, checked, sifted, tell
+from siftline.jobs.set_aside import checked, sifted, tell
+from siftline.jobs.set_aside_store import SetAside
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError

@@ -17,8 +17,16 @@ from numpy.typing import NDArray
 
 from siftline.analyze.topics.anchors import ANY, AnchorCache, unit
 from siftline.analyze.topics.topic_list import Label, terms_of
-from siftline.analyze.topics.topic_means import MeanRule, PullRule, Seen, mean_vector, read_directions
-from siftline.analyze.topics.topic_scoring import Calibration, Topic, TopicRule
+from siftline.analyze.topics.topic_scoring import (
+    Calibration,
+    MeanRule,
+    PullRule,
+    Seen,
+    Topic,
+    TopicRule,
+    mean_vector,
+    read_directions,
+)
 from siftline.models.embedder import Embedder
 
 EXAMPLES = ""

@@ -12,7 +12,8 @@ from psycopg.rows import class_row
 
 from siftline.analyze.topics.own_topics import Part, TopicSet, Vector, label_of
 from siftline.analyze.topics.topic_scoring import Topic
-from siftline.jobs.set_aside import SetAside, checked
+from siftline.jobs.set_aside import checked
+from siftline.jobs.set_aside_store import SetAside
 from siftline.kit.db import Connection
 
 _USER = "select id from users where id = %(user_id)s"

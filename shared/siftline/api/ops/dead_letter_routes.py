@@ -19,8 +19,7 @@ from siftline.api.ops.dead_letter_models import (
 )
 from siftline.api.ops.ops import Depths
 from siftline.contracts import Queue
-from siftline.jobs.dead_letter_queues import Letter
-from siftline.jobs.dead_letters import DeadLetters, Order
+from siftline.jobs.dead_letters import DeadLetters, Letter, Order
 from siftline.jobs.dead_letters_store import SAMPLES, DeadJob
 from siftline.jobs.queues import QueueUnavailableError
 from siftline.kit.clock import Clock

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from siftline.kit.clock import Clock
 from siftline.kit.errors import ConfigurationError, PermanentError, SiftlineError
-from siftline.models.call_errors import CallFailedError, ModelUnavailableError
-from siftline.models.openai_client import WRONG_SET_UP, OpenAiOpener
+from siftline.models.openai_client import WRONG_SET_UP, CallFailedError, ModelUnavailableError, OpenAiOpener
 from siftline.net.http_model import retry_after_s
 
 if TYPE_CHECKING:

@@ -1,14 +1,18 @@
-"""Editions to an address of the user's own: a signed POST of the frozen document, through the safe HTTP client."""
+"""What a channel is (it takes one edition to one place, and says what became of it), and the webhook.
+
+A webhook is an address of the user's own: a signed POST of the frozen document, through the safe HTTP client. The mail
+stands in ``mail``.
+"""
 
 import hashlib
 import hmac
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from siftline.brief.channel import Parcel, UnansweredError
+from siftline.brief.deliveries_store import Delivery
 from siftline.kit.clock import Clock
-from siftline.kit.errors import PermanentError
+from siftline.kit.errors import PermanentError, TransientError
 from siftline.net.http_model import (
     Http,
     HttpTransientError,
@@ -21,6 +25,24 @@ from siftline.net.http_model import (
     TooManyRedirectsError,
 )
 from siftline.net.urls import typed_origin
+
+
+class UnansweredError(TransientError):
+    """It was handed over and no answer came: the far side may have taken it or not."""
+
+    code = "unanswered"
+
+
+class Channel(Protocol):
+    """Delivers by mail, by webhook."""
+
+    def send(self, delivery: Delivery) -> str | None:
+        """Hand it over once and return the far side's id for it, if it gives one.
+
+        Raises ``UnansweredError`` where it may have been taken, any other of our errors where it surely was not.
+        """
+        ...
+
 
 ANSWER_MAX_BYTES = 64 * 1024
 """More than this of an answer is not read; the status alone counts."""
@@ -39,21 +61,21 @@ class WebhookChannel:
         self._http = http
         self._clock = clock
 
-    def send(self, parcel: Parcel) -> None:
+    def send(self, delivery: Delivery) -> None:
         """Post an edition; see ``Channel``. Raises ``WebhookGoneError`` for 410: nothing more is to come."""
-        body = body_of(parcel.document)
+        body = body_of(delivery.document)
         timestamp = str(int(self._clock.now().timestamp()))
         headers = {
             "Content-Type": "application/json",
-            "X-Siftline-Edition-Id": str(parcel.edition_id),
+            "X-Siftline-Edition-Id": str(delivery.edition_id),
             "X-Siftline-Timestamp": timestamp,
-            "X-Siftline-Signature": signature(parcel.signing_key or "", timestamp, body),
+            "X-Siftline-Signature": signature(delivery.signing_key or "", timestamp, body),
         }
         try:
             # Whoever made the briefing typed it; loopback is open to webhooks by a setting of their own.
-            requester = Requester(typed_origin=typed_origin(parcel.destination))
+            requester = Requester(typed_origin=typed_origin(delivery.destination))
             self._http.post(
-                parcel.destination, body=body, requester=requester, headers=headers, max_bytes=ANSWER_MAX_BYTES
+                delivery.destination, body=body, requester=requester, headers=headers, max_bytes=ANSWER_MAX_BYTES
             )
         except (TooLargeError, InvalidResponseError):
             return  # a 2xx whose body nobody asked for

@@ -1,15 +1,20 @@
-"""When a schedule is due: ``rate(…)`` and ``cron(…)`` as EventBridge Scheduler reads them.
+"""Schedules: when one is due (``rate(…)`` and ``cron(…)`` as EventBridge Scheduler reads them), and its ticks.
 
 See the EventBridge Scheduler User Guide, "Schedule types". Of cron's wildcards ``L``, ``W`` and ``#`` are not served.
 """
 
+import json
 import re
+import threading
+import time
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Protocol
 from zoneinfo import ZoneInfo
 
-from siftline.worker.cloudformation import TemplateError
+from siftline.kit.clock import Clock
+from siftline.kit.log import logger
+from siftline.worker.hosting import HostedFunction, InvocationError
+from siftline.worker.template import Schedule, TemplateError
 
 _RATE = re.compile(r"rate\((\d+) (second|minute|hour|day)s?\)")
 _CRON = re.compile(r"cron\((\S+) (\S+) (\S+) (\S+) (\S+) (\S+)\)")
@@ -19,18 +24,6 @@ _WEEKDAYS = {name: n for n, name in enumerate(("SUN", "MON", "TUE", "WED", "THU"
 _DAYS_AHEAD = 366 * 5  # a leap day is never farther away
 
 
-class Timetable(Protocol):
-    """Tells when next."""
-
-    def first(self, now: datetime) -> datetime:
-        """Return when to run first, for a program that starts now."""
-        ...
-
-    def after(self, moment: datetime) -> datetime:
-        """Return the first time after ``moment``."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Rate:
     """Every so often, beginning at once."""
@@ -38,7 +31,7 @@ class Rate:
     every: timedelta
 
     def first(self, now: datetime) -> datetime:
-        """Return ``now``."""
+        """Return ``now``: a program that starts runs it at once."""
         return now
 
     def after(self, moment: datetime) -> datetime:
@@ -59,7 +52,7 @@ class Cron:
     zone: ZoneInfo
 
     def first(self, now: datetime) -> datetime:
-        """Return the first time after ``now``."""
+        """Return the first time after ``now``, for a program that starts then."""
         return self.after(now)
 
     def after(self, moment: datetime) -> datetime:
@@ -86,6 +79,9 @@ class Cron:
             and day.day in self.days
             and day.isoweekday() % 7 + 1 in self.weekdays
         )
+
+
+Timetable = Rate | Cron
 
 
 def timetable(expression: str, time_zone: str = "UTC") -> Timetable:
@@ -131,3 +127,58 @@ def _field(text: str, low: int, high: int, names: dict[str, int] | None = None) 
     except ValueError as error:
         raise TemplateError(f"{text} is not supported in a cron schedule.") from error
     return frozenset(found)
+
+
+_log = logger("worker")
+
+
+class Ticker:
+    """Runs one schedule: the same constant event again and again, one at a time. A failing one never stops the next.
+
+    Ticks missed while one ran, or while nothing ran, are not made up for.
+    """
+
+    def __init__(self, schedule: Schedule, hosted: HostedFunction, *, clock: Clock, stop: threading.Event) -> None:
+        self.schedule = schedule
+        self._hosted = hosted
+        self._clock = clock
+        self._stop = stop
+        self._event = json.loads(schedule.input)
+        self._timetable = timetable(schedule.expression, schedule.time_zone)
+        self.busy = 0
+        self.done = 0
+        self.failed = 0
+
+    def run(self) -> None:
+        """Tick until told to stop."""
+        due = self._timetable.first(self._clock.now())
+        while not self._wait_until(due):
+            self._tick()
+            now = self._clock.now()
+            due = self._timetable.after(due)
+            if due < now:
+                due = self._timetable.after(now)
+
+    def _wait_until(self, due: datetime) -> bool:
+        """Wait, and return whether to stop. Looks at the clock again and again: a laptop may have slept."""
+        while not self._stop.is_set():
+            left_s = (due - self._clock.now()) / timedelta(seconds=1)
+            if left_s <= 0:
+                return False
+            self._stop.wait(min(left_s, 30.0))
+        return True
+
+    def _tick(self) -> None:
+        started = time.monotonic()
+        self.busy = 1
+        try:
+            answer = self._hosted.invoke(self._event)
+        except InvocationError as error:
+            self.failed += 1
+            _log.warning("tick_failed", schedule=self.schedule.name, error_code=error.error_code, detail=error.detail)
+        else:
+            self.done += 1
+            duration_ms = round((time.monotonic() - started) * 1000)
+            _log.info("tick_done", schedule=self.schedule.name, duration_ms=duration_ms, result=answer)
+        finally:
+            self.busy = 0

@@ -1,48 +1,69 @@
-"""Keeps the collections as PostgreSQL says: points whose content is gone, models that were replaced, older texts.
+"""Keeps vectors and archived pages as PostgreSQL says: content gone, models replaced, older texts.
 
-The index is told of a deletion within a minute or two (``remove_deleted``). What comes into it later all the same, from
-a worker that was at it, goes with the daily ``remove_ghosts``.
+The index is told of a deletion within a minute or two (``remove_deleted``), and so is the archive of raw pages in S3.
+What comes into the index later all the same, from a worker that was at it, goes with the daily ``remove_ghosts``.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import closing
-from typing import Protocol
+from typing import TYPE_CHECKING
 from uuid import UUID
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from siftline.jobs.set_aside import checked, tell
-from siftline.kit.aws import secret
+from siftline.kit.aws import s3_client, secret
 from siftline.kit.db import Database
+from siftline.kit.errors import TransientError
 from siftline.kit.log import logger
 from siftline.models import embedding_store, vectors_store
-from siftline.rank import held_store
-from siftline.settings.functions import VectorSettings
+from siftline.schedule import schedule_store
+from siftline.settings.functions import ArchiveSettings, VectorSettings
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+    from siftline.models.vectors import VectorIndex
+
+_PATIENCE_S = 5.0
+
+
+class ArchiveUnavailableError(TransientError):
+    """The archive did not list or delete pages."""
+
+    code = "archive_unavailable"
+
+
+class ArchivedPages:
+    """The pages in a bucket, each under its content's id."""
+
+    def __init__(self, client: "S3Client", bucket: str) -> None:
+        self._client = client
+        self._bucket = bucket
+
+    def remove(self, content_ids: Collection[UUID]) -> None:
+        """Delete all pages of these contents. Raises ``ArchiveUnavailableError``."""
+        try:
+            for content_id in content_ids:
+                listed = self._client.list_objects_v2(Bucket=self._bucket, Prefix=f"pages/{content_id}/")
+                for one in listed.get("Contents", []):
+                    self._client.delete_object(Bucket=self._bucket, Key=one["Key"])
+        except (BotoCoreError, ClientError) as error:
+            raise ArchiveUnavailableError("The archive of raw pages returned an error.") from error
+
+
+def archived_pages(settings: ArchiveSettings) -> ArchivedPages | None:
+    """Return the archive that the settings name, if they do."""
+    bucket = settings.page_archive_bucket
+    return ArchivedPages(s3_client(_PATIENCE_S), bucket) if bucket else None
+
 
 PAGE = 1_000
 _ARCHIVED = 100  # each is asked for by itself
-_log = logger("rank")
+_log = logger("rank")  # the name under which operators know it
 
 
-class Archive(Protocol):
-    """Where raw pages are kept (``siftline.schedule.archived_pages``)."""
-
-    def remove(self, content_ids: Collection[UUID]) -> None:
-        """Delete the pages of these contents."""
-        ...
-
-
-class Points(Protocol):
-    """The points of a collection (``siftline.models.vectors.VectorIndex``)."""
-
-    def scroll(self, limit: int, after: UUID | None = None) -> tuple[Sequence[UUID], UUID | None]:
-        """Return a page of ids, and where the next one starts."""
-        ...
-
-    def delete(self, ids: Collection[UUID]) -> None:
-        """Remove points."""
-        ...
-
-
-def remove_deleted(settings: VectorSettings, database: Database, archive: Archive | None = None) -> int:
+def remove_deleted(settings: VectorSettings, database: Database, archive: ArchivedPages | None = None) -> int:
     """Remove points and archived pages of contents that were deleted lately; returns how many contents.
 
     Where Qdrant or the archive is away they wait: they are removed again then, which does no harm. Raises
@@ -162,7 +183,7 @@ def refresh_active(settings: VectorSettings, database: Database) -> int:
                 return written
 
 
-def remove_from(points: Points, database: Database, *, page: int = PAGE) -> int:
+def remove_from(points: "VectorIndex", database: Database, *, page: int = PAGE) -> int:
     """Remove the points without a content from one collection; returns how many.
 
     A content's row stands before its point is written and ids are never used again, so what is missing stays missing.
@@ -172,7 +193,7 @@ def remove_from(points: Points, database: Database, *, page: int = PAGE) -> int:
     while True:
         ids, after = points.scroll(page, after)
         with database.transaction() as connection:
-            gone = held_store.gone(connection, ids)
+            gone = schedule_store.gone(connection, ids)
         points.delete(gone)
         removed += len(gone)
         if after is None:
