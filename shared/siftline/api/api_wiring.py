@@ -19,13 +19,12 @@ from siftline.api.feed.atom_routes import AtomRoutes
 from siftline.api.feed.feed import FeedRoutes
 from siftline.api.feed.feed_service import FeedService
 from siftline.api.feed.feed_token_routes import FeedTokenRoutes
-from siftline.api.http.authorize import Authorizer
+from siftline.api.http.authorize import Authorizer, WrongTokens
 from siftline.api.http.document import DocumentRoutes
 from siftline.api.http.hand_out import HandOut
 from siftline.api.http.limits import RequestLimit
 from siftline.api.http.resolver import HttpApi
 from siftline.api.http.routing import Resource
-from siftline.api.http.wrong_tokens import WrongTokens
 from siftline.api.items.items import ItemRoutes
 from siftline.api.items.saves import SaveRoutes
 from siftline.api.items.scores import ScoreRule, Scores

@@ -149,7 +149,7 @@ class MeRoutes(Resource):
         """List the caller's own ledger."""
         with self._database.transaction() as connection:
             rows = me_store.ledger(connection, caller.user_id, decode(next), limit + 1)
-        shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id))
+        shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id).encode())
         return CreditEntries(items=shown, next=following)
 
     @staticmethod

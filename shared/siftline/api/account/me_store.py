@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 from pydantic import BaseModel, Field
 
-from siftline.api.http.paging import Cursor
+from siftline.api.http.paging import Cursor, behind
 from siftline.kit.db import Connection
 
 
@@ -126,8 +126,7 @@ def ledger(connection: Connection, user_id: UUID, after: Cursor | None, limit: i
     """Return a user's own ledger, newest first, at most ``limit`` lines, beginning behind ``after``."""
     values = {
         "user_id": user_id,
-        "after_at": after.at if after else None,
-        "after_id": after.id if after else None,
+        **behind(after),
         "limit": limit,
     }
     with connection.cursor(row_factory=class_row(CreditEntry)) as cursor:

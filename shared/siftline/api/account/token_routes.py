@@ -105,7 +105,7 @@ class TokenRoutes(Resource):
         """List the caller's tokens."""
         with self._database.transaction() as connection:
             rows = tokens_store.list_tokens(connection, caller.user_id, decode(next), limit + 1)
-        shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id))
+        shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id).encode())
         return Tokens(items=shown, next=following)
 
     @route(

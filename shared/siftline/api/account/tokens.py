@@ -8,8 +8,7 @@ from psycopg.errors import UniqueViolation
 
 from siftline.api.account import tokens_store
 from siftline.api.account.tokens_store import Token
-from siftline.api.http.bearer import new_token, token_sha256
-from siftline.api.http.callers import Scope
+from siftline.api.http.callers import Scope, new_token, token_sha256
 from siftline.kit.db import Connection
 from siftline.kit.errors import PermanentError
 from siftline.kit.ids import new_id

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from siftline.api.http import callers_store
 from siftline.api.http.callers import Scope
-from siftline.api.http.paging import Cursor
+from siftline.api.http.paging import Cursor, behind
 from siftline.kit.db import Connection
 from siftline.kit.stored import all_readable
 
@@ -96,8 +96,7 @@ def list_tokens(connection: Connection, user_id: UUID, after: Cursor | None, lim
     """Return a user's tokens, newest first, at most ``limit``, beginning behind ``after``."""
     values = {
         "user_id": user_id,
-        "after_at": after.at if after else None,
-        "after_id": after.id if after else None,
+        **behind(after),
         "limit": limit,
     }
     with connection.cursor(row_factory=class_row(Token)) as cursor:

@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 
 from siftline.api.http import callers_store
-from siftline.api.http.paging import Cursor
+from siftline.api.http.paging import Cursor, behind
 from siftline.kit.db import Connection
 
 
@@ -233,8 +233,7 @@ def list_editions(
     values = {
         "user_id": user_id,
         "briefing_id": briefing_id,
-        "after_at": after.at if after else None,
-        "after_id": after.id if after else None,
+        **behind(after),
         "limit": limit,
     }
     with connection.cursor(row_factory=class_row(EditionRow)) as cursor:

@@ -50,7 +50,7 @@ class EditionRoutes(Resource):
         """List editions."""
         with self._database.transaction() as connection:
             rows = store.list_editions(connection, caller.user_id, briefing_id, decode(next), limit + 1)
-        shown, following = page(rows, limit, lambda row: Cursor(row.made_at, row.id))
+        shown, following = page(rows, limit, lambda row: Cursor(row.made_at, row.id).encode())
         return Editions(items=[Edition(**self._fields(row, caller)) for row in shown], next=following)
 
     @route(

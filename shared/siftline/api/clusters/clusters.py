@@ -10,7 +10,7 @@ from siftline.api.clusters.cluster_map import draw
 from siftline.api.clusters.clusters_store import Cluster, Grouping, MappedCluster, Member, Point, PointRow
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.hand_out import HandOut
-from siftline.api.http.paging import DEFAULT_LIMIT, Limit, Next, decode_rank, encode_rank
+from siftline.api.http.paging import DEFAULT_LIMIT, Limit, Next, decode_rank, encode_rank, page
 from siftline.api.http.problems import not_found
 from siftline.api.http.routing import BODY_PROBLEMS, Resource, answer, route
 from siftline.api.http.shapes import NothingAsked, Page
@@ -80,12 +80,8 @@ class ClusterRoutes(Resource):
         with self._database.transaction() as connection:
             rows = clusters_store.list_clusters(connection, caller.user_id, decode_rank(next), limit + 1)
             run = clusters_store.last_run(connection, caller.user_id)
-        shown = rows[:limit]
-        return Clusters(
-            items=shown,
-            next=encode_rank(shown[-1].grouped_size, shown[-1].id) if len(rows) > limit else None,
-            run=run,
-        )
+        shown, following = page(rows, limit, lambda row: encode_rank(row.grouped_size, row.id))
+        return Clusters(items=shown, next=following, run=run)
 
     @route(
         "GET /v1/clusters/map",
@@ -141,12 +137,8 @@ class ClusterRoutes(Resource):
             if cluster is None:
                 raise not_found("cluster")
             rows = clusters_store.members(connection, caller.user_id, cluster_id, decode_rank(next), limit + 1)
-        shown = rows[:limit]
-        return ClusterDetail(
-            **dict(cluster),
-            items=shown,
-            next=encode_rank(shown[-1].distance, shown[-1].content_id) if len(rows) > limit else None,
-        )
+        shown, following = page(rows, limit, lambda row: encode_rank(row.distance, row.content_id))
+        return ClusterDetail(**dict(cluster), items=shown, next=following)
 
     @route(
         "POST /v1/clusters/recompute",

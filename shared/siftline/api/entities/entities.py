@@ -86,11 +86,8 @@ class EntityRoutes(Resource):
         """List entities."""
         with self._database.transaction() as connection:
             rows = held_entities_store.list_entities(connection, caller.user_id, kind, decode_rank(next), limit + 1)
-        shown = rows[:limit]
-        return Entities(
-            items=[_entity(row) for row in shown],
-            next=encode_rank(shown[-1].items, shown[-1].id) if len(rows) > limit else None,
-        )
+        shown, following = page(rows, limit, lambda row: encode_rank(row.items, row.id))
+        return Entities(items=[_entity(row) for row in shown], next=following)
 
     @route(
         "GET /v1/entities/<entity_id>",
@@ -118,7 +115,7 @@ class EntityRoutes(Resource):
                 raise not_found("entity")
             names = held_entities_store.aliases(connection, found.id)
             rows = held_entities_store.naming(connection, caller.user_id, found.id, place, limit + 1)
-        shown, following = page(rows, limit, lambda row: Cursor(row.place_at, row.id))
+        shown, following = page(rows, limit, lambda row: Cursor(row.place_at, row.id).encode())
         return EntityDetail(entity=_entity(found), aliases=names, items=shown, next=following)
 
 

@@ -23,12 +23,12 @@ from siftline.api.feed.atom import MEDIA_TYPE, Entry, Head, Related, document, e
 from siftline.api.feed.feed_service import FeedService, Shown
 from siftline.api.feed.feed_token_routes import address
 from siftline.api.feed.feed_tokens_store import EditionRow, FeedHolder, FeedKind
-from siftline.api.http.bearer import is_feed_token, token_sha256
-from siftline.api.http.filters import ByFolder
+from siftline.api.http.authorize import WrongTokens, source_ip_of
+from siftline.api.http.callers import is_feed_token, token_sha256
 from siftline.api.http.limits import RequestLimit
 from siftline.api.http.problems import not_found
 from siftline.api.http.routing import Resource, route
-from siftline.api.http.wrong_tokens import WrongTokens, source_ip_of
+from siftline.api.http.shapes import ByFolder
 from siftline.api.items.listing_store import Listed
 from siftline.api.sources import folders_store
 from siftline.api.sources.folder_models import Folder

@@ -8,9 +8,9 @@ from siftline.api.feed.feed_models import Feed
 from siftline.api.feed.feed_service import FeedService, Stretch
 from siftline.api.feed.feed_views import feed_item_of
 from siftline.api.http.auth import CurrentCaller
-from siftline.api.http.filters import ByEntity, ByFolder, BySince, BySource, ByStarred, ByTag, ByTopic, ByUntil
 from siftline.api.http.paging import DEFAULT_LIMIT, Limit, Next, OrderCursor, decode_order
 from siftline.api.http.routing import Resource, route
+from siftline.api.http.shapes import ByEntity, ByFolder, BySince, BySource, ByStarred, ByTag, ByTopic, ByUntil
 from siftline.api.items.listing_store import Listed
 
 

@@ -9,8 +9,7 @@ from siftline.api.account.lineage_store import hold_parent
 from siftline.api.feed import feed_tokens_store as store
 from siftline.api.feed.feed_tokens_store import FeedKind, FeedToken
 from siftline.api.http.auth import CurrentCaller, lacking, unauthorized
-from siftline.api.http.bearer import new_feed_token, token_sha256
-from siftline.api.http.callers import Scope
+from siftline.api.http.callers import Scope, new_feed_token, token_sha256
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.http.problems import conflict, not_found
 from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, Resource, answer, route
@@ -109,7 +108,7 @@ class FeedTokenRoutes(Resource):
         """List the caller's feed tokens."""
         with self._database.transaction() as connection:
             rows = store.list_tokens(connection, caller.user_id, decode(next), limit + 1)
-        shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id))
+        shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id).encode())
         return FeedTokens(items=shown, next=following)
 
     @route(

@@ -9,7 +9,10 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from siftline.api.entities import held_entities_store
 from siftline.api.http.auth import CurrentCaller
-from siftline.api.http.filters import (
+from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, RankCursor, decode, decode_ranked, page
+from siftline.api.http.problems import not_found
+from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, Resource, route
+from siftline.api.http.shapes import (
     ByEntity,
     ByFolder,
     BySince,
@@ -19,11 +22,8 @@ from siftline.api.http.filters import (
     ByTopic,
     ByUnread,
     ByUntil,
+    Waiting,
 )
-from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, RankCursor, decode, decode_ranked, page
-from siftline.api.http.problems import not_found
-from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, Resource, route
-from siftline.api.http.shapes import Waiting
 from siftline.api.items import details_store, items_store, listing_store
 from siftline.api.items.details_store import RecordingRow
 from siftline.api.items.item_models import ChangeItem, ItemDetail, Items, Recording, Status, Transcript, TranscriptState
@@ -83,7 +83,7 @@ class ItemRoutes(Resource):
                 return self._best(connection, caller.user_id, filters, decode_ranked(next), limit)
             freshness = self._scores.freshness(connection)
             rows = listing_store.list_items(connection, caller.user_id, filters, freshness, decode(next), limit + 1)
-        shown, following = page(rows, limit, lambda row: Cursor(row.place_at, row.id))
+        shown, following = page(rows, limit, lambda row: Cursor(row.place_at, row.id).encode())
         return Items(items=shown, next=following)
 
     @route(
@@ -152,8 +152,8 @@ class ItemRoutes(Resource):
         freshness = self._scores.rule.freshness(after.at) if after else self._scores.freshness(connection)
         rows = listing_store.best_items(connection, user_id, filters, freshness, after, limit + 1)
 
-        def place(row: ItemRow) -> RankCursor:
-            return RankCursor(freshness.at, UNRANKED if row.exact_score is None else row.exact_score, row.id)
+        def place(row: ItemRow) -> str:
+            return RankCursor(freshness.at, UNRANKED if row.exact_score is None else row.exact_score, row.id).encode()
 
         shown, following = page(rows, limit, place)
         return Items(items=shown, next=following)

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from siftline.api.http.filters import Filters
-from siftline.api.http.paging import Cursor, RankCursor
+from siftline.api.http.paging import Cursor, RankCursor, behind
+from siftline.api.http.shapes import Filters
 from siftline.api.items.items_store import COLUMNS, Freshness, ItemRow
 from siftline.catalog.replaced_topics_store import ASKED_FOR
 from siftline.catalog.usable_rows import usable
@@ -68,8 +68,7 @@ def list_items(
     connection: Connection, user_id: UUID, filters: Listed, freshness: Freshness, after: Cursor | None, limit: int
 ) -> list[ItemRow]:
     """Return a user's items, newest first, at most ``limit``, beginning behind ``after``."""
-    values = {"after_at": after.at if after else None, "after_id": after.id if after else None}
-    return _listed(connection, _NEWEST_FIRST, user_id, filters, freshness, values | {"limit": limit})
+    return _listed(connection, _NEWEST_FIRST, user_id, filters, freshness, behind(after) | {"limit": limit})
 
 
 def best_items(

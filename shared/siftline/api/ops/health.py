@@ -10,10 +10,9 @@ from aws_lambda_powertools.event_handler.openapi.params import Header, Query
 from pydantic import BaseModel, Field
 
 from siftline.api.http.auth import lacking, unauthorized
-from siftline.api.http.authorize import Authorizer
+from siftline.api.http.authorize import Authorizer, source_ip_of
 from siftline.api.http.callers import Scope
 from siftline.api.http.routing import Resource, answer, route
-from siftline.api.http.wrong_tokens import source_ip_of
 from siftline.kit.errors import SiftlineError
 
 Check = Callable[[], object]

@@ -10,7 +10,10 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field, StringConstraints
 
 from siftline.api.http.auth import CurrentCaller
-from siftline.api.http.filters import (
+from siftline.api.http.paging import DEFAULT_LIMIT, Limit
+from siftline.api.http.problems import not_found
+from siftline.api.http.routing import Resource, route
+from siftline.api.http.shapes import (
     ByEntity,
     ByFolder,
     ByLang,
@@ -21,12 +24,10 @@ from siftline.api.http.filters import (
     ByTopic,
     ByUnread,
     ByUntil,
+    Cause,
     Filters,
+    Page,
 )
-from siftline.api.http.paging import DEFAULT_LIMIT, Limit
-from siftline.api.http.problems import not_found
-from siftline.api.http.routing import Resource, route
-from siftline.api.http.shapes import Cause, Page
 from siftline.api.items.item_models import Topic
 
 QUERY_MAX_CHARS = 500

@@ -107,7 +107,7 @@ class SourceRoutes(Resource):
                 connection, caller.user_id, after=decode(next), limit=limit + 1, health=health, folder_id=folder_id
             )
             polls = details_store.live_polls(connection, [row.id for row in rows])
-        shown, following = page(rows, limit, lambda row: Cursor(row.subscribed_at, row.subscription_id))
+        shown, following = page(rows, limit, lambda row: Cursor(row.subscribed_at, row.subscription_id).encode())
         return Sources(items=[source_of(row, polls.get(row.id)) for row in shown], next=following)
 
     @route(

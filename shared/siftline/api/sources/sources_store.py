@@ -15,7 +15,7 @@ from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 from pydantic import BeforeValidator
 
-from siftline.api.http.paging import Cursor
+from siftline.api.http.paging import Cursor, behind
 from siftline.api.http.shapes import Cause
 from siftline.api.sources.source_models import Candidate, Source
 from siftline.kit.db import Connection
@@ -164,8 +164,7 @@ def list_sources(
         "source_id": source_id,
         "folder_id": folder_id,
         "health": health,
-        "after_at": after.at if after else None,
-        "after_id": after.id if after else None,
+        **behind(after),
         "limit": limit,
     }
     with connection.cursor(row_factory=class_row(SourceRow)) as cursor:
