@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 from pydantic import BaseModel, Field
 
-from siftline.api.account.lineage_store import Parent
+from siftline.api.account.tokens_store import Parent
 from siftline.api.http import callers_store
 from siftline.api.http.paging import Cursor, behind
 from siftline.kit.db import Connection

@@ -17,8 +17,8 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from siftline.api.http.callers import Caller, known_scopes, read_bearer, token_sha256
-from siftline.api.http.callers_store import find_holder
+from siftline.api.http.callers import Caller, read_bearer, token_sha256
+from siftline.api.http.callers_store import find_caller
 from siftline.kit.aws import secret
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database, open_database
@@ -97,15 +97,13 @@ class Authorizer:
         Raises ``DatabaseUnavailableError``.
         """
         token = read_bearer(header)
-        holder = None
+        caller = None
         if token is not None:
             with self._database.transaction() as connection:
-                holder = find_holder(connection, token_sha256(token))
-        if holder is not None:
-            return Caller(holder.user_id, holder.token_id, known_scopes(holder.scopes), holder.expires_at)
-        if header and self._wrong_tokens is not None:
+                caller = find_caller(connection, token_sha256(token))
+        if caller is None and header and self._wrong_tokens is not None:
             self._wrong_tokens.note(source_ip)
-        return None
+        return caller
 
 
 def open_authorizer(settings: AuthorizeSettings) -> Authorizer:

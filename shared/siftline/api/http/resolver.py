@@ -4,7 +4,7 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
@@ -12,7 +12,6 @@ from aws_lambda_powertools.event_handler.api_gateway import Route
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
-from aws_lambda_powertools.utilities.data_classes.common import BaseProxyEvent
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from psycopg.errors import ForeignKeyViolation
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
@@ -153,10 +152,17 @@ class _Request(threading.local):
     """What a thread is at."""
 
     def __init__(self) -> None:
-        self.event: Any = None
+        self.current_event: Any = None
         self.lambda_context: Any = None
         self.context: dict[str, Any] = {}
-        self.frames: list[str] = []
+        self.processed_stack_frames: list[str] = []
+
+
+def _of_this_thread(name: str) -> Any:
+    return property(
+        lambda resolver: getattr(resolver.this_request, name),
+        lambda resolver, value: setattr(resolver.this_request, name, value),
+    )
 
 
 class Dispatcher(APIGatewayHttpResolver):
@@ -167,8 +173,13 @@ class Dispatcher(APIGatewayHttpResolver):
     server with threads one would be answered with another's. Here each thread has its own.
     """
 
+    current_event: APIGatewayProxyEventV2 = _of_this_thread("current_event")
+    lambda_context: LambdaContext = _of_this_thread("lambda_context")
+    context: dict[str, Any] = _of_this_thread("context")
+    processed_stack_frames: list[str] = _of_this_thread("processed_stack_frames")
+
     def __init__(self, resources: Sequence[Resource]) -> None:
-        self._request = _Request()
+        self.this_request = _Request()
         self._parameters: dict[int, frozenset[str]] = {}
         super().__init__(enable_validation=True, serializer=to_json, json_body_deserializer=read_json, debug=False)
         for resource in resources:
@@ -177,44 +188,6 @@ class Dispatcher(APIGatewayHttpResolver):
         for route in self.routes():
             # Else the first two requests of a route would both wrap its handler, one around the other's.
             route._build_middleware_stack(self._router_middlewares, self)  # noqa: SLF001  # no public way
-
-    @property
-    def current_event(self) -> APIGatewayProxyEventV2:
-        """The request that this thread is at."""
-        event: APIGatewayProxyEventV2 = self._request.event
-        return event
-
-    @current_event.setter
-    def current_event(self, event: BaseProxyEvent) -> None:
-        self._request.event = event
-
-    @property
-    def lambda_context(self) -> LambdaContext:
-        """Lambda's context of this thread's request."""
-        context: LambdaContext = self._request.lambda_context
-        return context
-
-    @lambda_context.setter
-    def lambda_context(self, context: LambdaContext) -> None:
-        self._request.lambda_context = context
-
-    @property
-    def context(self) -> dict[str, Any]:
-        """What middlewares hand to each other while this thread's request lasts."""
-        return self._request.context
-
-    @context.setter
-    def context(self, context: dict[str, Any]) -> None:
-        self._request.context = context
-
-    @property
-    def processed_stack_frames(self) -> list[str]:
-        """The middlewares that this thread's request went through."""
-        return self._request.frames
-
-    @processed_stack_frames.setter
-    def processed_stack_frames(self, frames: list[str]) -> None:
-        self._request.frames = frames
 
     def resolve(self, event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
         """Answer one request."""
@@ -249,7 +222,7 @@ class Dispatcher(APIGatewayHttpResolver):
         return fields[0].type_ if fields else None
 
     def _to_proxy_event(self, event: dict[str, Any]) -> APIGatewayProxyEventV2:
-        self.current_event = super()._to_proxy_event(event)
+        self.current_event = cast("APIGatewayProxyEventV2", super()._to_proxy_event(event))
         return self.current_event
 
 

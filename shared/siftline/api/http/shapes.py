@@ -21,6 +21,8 @@ from pydantic_core import CoreSchema
 from siftline.api.http.paging import Time
 from siftline.kit.lines import line
 
+EXAMPLE_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
+
 
 def _as_line(text: str) -> str:
     shown = line(text)
