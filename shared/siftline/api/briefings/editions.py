@@ -36,8 +36,6 @@ _PAGE_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _FORMS = {"text/html": "html", "text/plain": "plain", "application/json": "document", "*/*": "document"}
-
-
 _ID_BYTES = 16
 _SIGNATURE_BYTES = 16
 _LINK = re.compile(r"[A-Za-z0-9_-]{64}")

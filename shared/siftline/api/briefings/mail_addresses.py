@@ -53,8 +53,6 @@ button:focus-visible {{ outline: 3px solid CanvasText; outline-offset: 2px; }}
 </body>
 </html>
 """
-
-
 WrittenMailAddress = Annotated[str, StringConstraints(max_length=254)]
 """Judged by ``siftline.text.mail_address`` as it was given."""
 

@@ -12,6 +12,11 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+_PREFIX, _FEED_PREFIX = "sl_", "sf_"
+# 32 random bytes as base64url without padding are 43 characters. The scheme's name is caseless (RFC 9110, 11.1).
+_BEARER = re.compile(rf"[Bb][Ee][Aa][Rr][Ee][Rr] +({_PREFIX}[A-Za-z0-9_-]{{43}})")
+_FEED_TOKEN = re.compile(rf"{_FEED_PREFIX}[A-Za-z0-9_-]{{43}}")
+
 
 class Scope(StrEnum):
     """A permission of a token."""
@@ -45,12 +50,6 @@ def known_scopes(names: Iterable[str]) -> frozenset[Scope]:
     """Return the scopes among ``names``; what we do not know allows nothing."""
     known = {scope.value for scope in Scope}
     return frozenset(Scope(name) for name in names if name in known)
-
-
-_PREFIX, _FEED_PREFIX = "sl_", "sf_"
-# 32 random bytes as base64url without padding are 43 characters. The scheme's name is caseless (RFC 9110, 11.1).
-_BEARER = re.compile(rf"[Bb][Ee][Aa][Rr][Ee][Rr] +({_PREFIX}[A-Za-z0-9_-]{{43}})")
-_FEED_TOKEN = re.compile(rf"{_FEED_PREFIX}[A-Za-z0-9_-]{{43}}")
 
 
 def new_token() -> str:
