@@ -19,7 +19,7 @@ from benchmarks.topics import MODEL, news
 from infra.local.wsgi import LoopbackServer
 from layers.model import minilm
 from siftline.analyze import analyze_store
-from siftline.api.search.search_routes import Wanted
+from siftline.api.search_routes import Wanted
 from siftline.kit.db import SingleConnection
 from siftline.models import embedding_store
 from siftline.models.embedding_models import EmbeddingModels, Opened

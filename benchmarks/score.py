@@ -19,11 +19,9 @@ from numpy.typing import NDArray
 
 from benchmarks.database import databases
 from benchmarks.report import Report, timed
-from siftline.api.feed.feed_service import FeedService
-from siftline.api.feed.feed_views import feed_item_of
-from siftline.api.items import listing_store
-from siftline.api.items.listing_store import Listed
-from siftline.api.items.scores import ScoreRule
+from siftline.api.feed.feed import feed_item_of, first_places, later_places
+from siftline.api.items import items_store
+from siftline.api.items.items_store import Listed, ScoreRule
 from siftline.contracts import JobType
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
@@ -177,27 +175,30 @@ def _pages(report: Report, database: Database, user_id: UUID) -> None:
     with database.statement() as connection:
         connection.execute(_TELL, {"user_id": user_id, "stories": STORIES})
         connection.execute("vacuum analyze")
-    feeds, unread, freshness = FeedService(database, ScoreRule()), Listed(unread=True), ScoreRule().freshness
+    rule, unread = ScoreRule(), Listed(unread=True)
 
-    def first() -> UUID | None:
-        stretch = feeds.first(user_id, unread, 50)
-        for shown in stretch.shown:
-            feed_item_of(shown, stretch.freshness, feeds.factor(shown.place.nth))
+    def first(*, keep: bool = True) -> UUID | None:
+        stretch = first_places(database, rule, user_id, unread, 50, keep=keep)
+        for shown in stretch.shown if keep else ():
+            feed_item_of(shown, stretch.freshness)
         return stretch.order_id
+
+    def later(place: int) -> None:
+        later_places(database, rule, user_id, order_id, place, 50)
 
     def listed(ask: Callable[..., object]) -> None:
         with database.transaction() as connection:
-            ask(connection, user_id, unread, freshness(SystemClock().now()), None, 51)
+            ask(connection, user_id, unread, rule.freshness(SystemClock().now()), None, 51)
 
     order_id = first()
     assert order_id is not None
     rows = [
         _row("feed: first page of 50, order kept", first),
-        _row("feed: first 50, as a feed reader gets them", lambda: feeds.first(user_id, unread, 50, keep=False)),
-        _row("feed: second page", lambda: feeds.following(user_id, order_id, 50, 50)),
-        _row(f"feed: page at place {FAR:,}", lambda: feeds.following(user_id, order_id, FAR, 50)),
-        _row("list, newest first", lambda: listed(listing_store.list_items)),
-        _row("list, best first: the floor of the feed", lambda: listed(listing_store.best_items)),
+        _row("feed: first 50, as a feed reader gets them", lambda: first(keep=False)),
+        _row("feed: second page", lambda: later(50)),
+        _row(f"feed: page at place {FAR:,}", lambda: later(FAR)),
+        _row("list, newest first", lambda: listed(items_store.list_items)),
+        _row("list, best first: the floor of the feed", lambda: listed(items_store.best_items)),
     ]
     report.table("pages", rows)
     with database.transaction() as connection:

@@ -21,7 +21,7 @@ from benchmarks.database import databases, new_folder
 from benchmarks.report import Report, median_ms, ratio, timed
 from benchmarks.search_filled import ASKED, ITEMS, VERSION, Filled
 from infra.local.vectors_collection import Collection
-from siftline.api.search.search_routes import Wanted
+from siftline.api.search_routes import Wanted
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.models.embedder import OnnxEmbedder

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from siftline.api.api_wiring import Parts, http_api
+from siftline.api.api_wiring import http_api
 from siftline.api.http.resolver import HttpApi
+from siftline.api.parts import Parts
 from siftline.contracts import Queue
 from siftline.jobs.dead_letters import DeadLetterQueues
 from siftline.jobs.publish import Publisher, Sender
@@ -125,17 +126,18 @@ class World:
         self.depths = FakeDepths()
         self.vectors_error: SiftlineError | None = None
         self.clock = FakeClock()
+        here = {"public_url": "https://siftline.example", "requests_per_minute": 1_000_000}
         parts = Parts(
+            api_settings(**{**here, **settings}),
+            logger("api"),
+            self.clock,
             database=database,
+            publisher=Publisher(database, sender or self.sender, JobSettings()),
             queues=self.depths,
             dead_letter_queues=dead_letter_queues or NoDeadLetters(),
-            publisher=Publisher(database, sender or self.sender, JobSettings()),
-            clock=self.clock,
             check_vectors=self._check_vectors,
-            log=logger("api"),
         )
-        here = {"public_url": "https://siftline.example", "requests_per_minute": 1_000_000}
-        self.api = http_api(parts, api_settings(**{**here, **settings}))
+        self.api = http_api(parts)
 
     def user(self, *scopes: str, name: str | None = None) -> ApiClient:
         """Return a new user of this world."""

@@ -4,7 +4,7 @@ import uuid
 from typing import Any
 
 from siftline.api.http.resolver import HttpApi
-from siftline.api.search.search_routes import SearchRoutes
+from siftline.api.search_routes import SearchRoutes
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id

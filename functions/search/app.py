@@ -7,7 +7,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from siftline.api.http.limits import open_limit
 from siftline.api.http.resolver import HttpApi
-from siftline.api.search.search_routes import SearchRoutes
+from siftline.api.search_routes import SearchRoutes
 from siftline.kit.log import logger
 from siftline.rank.search import open_search
 from siftline.settings.functions import SearchSettings

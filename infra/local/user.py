@@ -15,8 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from infra.local.answer import counted, run, same_place
 from infra.local.errors import SetUpError
-from siftline.api.account.tokens import NameTakenError, create_user, issue_token
-from siftline.api.account.tokens_store import revoke_all
+from siftline.api.account.tokens_store import NameTakenError, add_token, add_user, revoke_all
 from siftline.api.http.callers import Scope
 from siftline.api.http.shapes import Name
 from siftline.jobs import credits_store, deletions
@@ -44,10 +43,11 @@ def make_user(database: Database, name: str, *, time_zone: str = "UTC", scopes: 
     """
     balance = LocalSettings().new_user_credits
     with database.transaction() as connection:
-        user_id = create_user(connection, name, time_zone)
+        user_id = add_user(connection, name, time_zone)
         if balance is not None:
             credits_store.grant(connection, user_id, balance)
-        return NewUser(user_id, issue_token(connection, user_id, "first token", scopes, None))
+        token, _ = add_token(connection, user_id, "first token", scopes)
+        return NewUser(user_id, token)
 
 
 def reissue(database: Database, word: str, *, scopes: Iterable[Scope] = Scope, revoke: bool = False) -> NewUser:
@@ -61,7 +61,8 @@ def reissue(database: Database, word: str, *, scopes: Iterable[Scope] = Scope, r
         if account.deleted_at is not None:
             raise SetUpError("This user is being deleted.")
         revoked = revoke_all(connection, user_id) if revoke else 0
-        return NewUser(user_id, issue_token(connection, user_id, "reissued", scopes, None), revoked)
+        token, _ = add_token(connection, user_id, "reissued", scopes)
+        return NewUser(user_id, token, revoked)
 
 
 def user_named(connection: Connection, word: str) -> UUID:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from siftline.api.ops.worker_check import unbuildable
+from siftline.api.ops.health import unbuildable
 from siftline.jobs.breakers_store import open_breakers
 from siftline.kit.db import Database
 from siftline.kit.errors import SiftlineError

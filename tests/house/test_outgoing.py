@@ -16,7 +16,7 @@ OTHERS = {
     "shared/siftline/models/model_folders.py": "the model in the operator's bucket",
     "shared/siftline/net/probe.py": "whether the operator's Qdrant answers",
     "shared/siftline/models/vectors.py": "the operator's Qdrant",
-    "shared/siftline/api/ops/worker_check.py": "whether the operator's worker can start its functions",
+    "shared/siftline/api/ops/health.py": "whether the operator's worker can start its functions",
     "shared/siftline/worker/__main__.py": "SQS, for the worker",
     "shared/siftline/worker/health_page.py": "answers health checks; asks nobody",
     "shared/siftline/net/loopback.py": "answers on loopback; asks nobody",

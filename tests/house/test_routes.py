@@ -6,10 +6,11 @@ from typing import Any, cast
 
 import pytest
 
-from siftline.api.api_wiring import Parts, http_api
+from siftline.api.api_wiring import http_api
 from siftline.api.http.auth import OPEN, OPEN_BY_TOKEN
 from siftline.api.http.resolver import HttpApi
-from siftline.api.search.search_routes import SearchRoutes
+from siftline.api.parts import Parts
+from siftline.api.search_routes import SearchRoutes
 from siftline.kit.log import logger
 from siftline.worker.template import Route
 from tests.api_client import api_settings
@@ -19,8 +20,8 @@ NOTHING = cast("Any", None)  # routes are only listed here, never run
 
 
 def _api() -> HttpApi:
-    parts = Parts(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, logger("house"))
-    return http_api(parts, api_settings())
+    outside = ("database", "publisher", "queues", "dead_letter_queues", "check_vectors")
+    return http_api(Parts(api_settings(), logger("house"), NOTHING, **dict.fromkeys(outside, NOTHING)))
 
 
 def _search() -> HttpApi:

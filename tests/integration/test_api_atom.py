@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET  # read here are our own feeds
 import feedparser
 import pytest
 
-from siftline.api.feed.feed_token_routes import FEED_TOKENS_MAX
+from siftline.api.feed.feed_tokens import FEED_TOKENS_MAX
 from siftline.api.http.authorize import Authorizer
 from siftline.fetch.feed.feed_parser import parse
 from siftline.kit.db import Database

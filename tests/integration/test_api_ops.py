@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from siftline.api.account.tokens import issue_token
+from siftline.api.account.tokens_store import add_token
 from siftline.api.http.callers import Scope
 from siftline.contracts import JobType, Queue
 from siftline.jobs.queues import Depth, QueueUnavailableError, SqsQueues
@@ -114,7 +114,7 @@ def test_operations_need_their_scope(world: World, path: str) -> None:
 def token(world: World, *scopes: Scope) -> dict[str, str]:
     user = world.user()
     with world.database.transaction() as connection:
-        secret = issue_token(connection, user.user_id, "t", scopes, None)
+        secret, _ = add_token(connection, user.user_id, "t", scopes)
     return {"Authorization": f"Bearer {secret}"}
 
 

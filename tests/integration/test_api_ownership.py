@@ -6,7 +6,7 @@ import pytest
 
 from siftline.api.http.auth import OPEN_BY_TOKEN
 from siftline.api.http.resolver import HttpApi
-from siftline.api.search.search_routes import SearchRoutes
+from siftline.api.search_routes import SearchRoutes
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from siftline.kit.log import logger

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from siftline.api.account.tokens import UnknownTimeZoneError, create_user, issue_token
+from siftline.api.account.tokens_store import UnknownTimeZoneError, add_token, add_user
 from siftline.api.http.authorize import Authorizer
 from siftline.api.http.callers import Scope
 from siftline.kit.db import Database, DatabaseUnavailableError, SingleConnection
@@ -26,8 +26,8 @@ def authorizer(database: Database) -> Authorizer:
 
 def issued(database: Database, *scopes: Scope, expires_at: datetime | None = None) -> str:
     with database.transaction() as connection:
-        user_id = create_user(connection, f"Ada {new_id()}", "Europe/Berlin")
-        return issue_token(connection, user_id, "laptop", scopes or (Scope.READ,), expires_at)
+        user_id = add_user(connection, f"Ada {new_id()}", "Europe/Berlin")
+        return add_token(connection, user_id, "laptop", scopes or (Scope.READ,), expires_at)[0]
 
 
 def test_a_token_is_let_in_with_its_user_and_scopes(database: Database, authorizer: Authorizer) -> None:
@@ -160,7 +160,7 @@ def test_an_unknown_time_zone_is_refused(world: World, zone: str) -> None:
 
 def test_a_user_needs_a_known_time_zone(database: Database) -> None:
     with database.transaction() as connection, pytest.raises(UnknownTimeZoneError):
-        create_user(connection, "Ada", "Mars/Base")
+        add_user(connection, "Ada", "Mars/Base")
 
 
 def test_a_deleted_user_is_nobody(world: World) -> None:

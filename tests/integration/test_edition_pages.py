@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from infra.local.sample_library import load_feeds
-from siftline.api.http import link_pages
+from siftline.api.briefings import mail_addresses
 from siftline.brief.rendering import HTML_MAX_BYTES
 from tests.briefing import Desk
 from tests.simulated_time import simulated_time
@@ -138,7 +138,9 @@ def test_fifty_stories_of_many_sources_are_light_enough_for_a_mail(make_database
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_behind_a_mails_link_is_one_button_that_everybody_can_press(browser, scheme):
-    shown = link_pages.page("Stop this briefing?", ["“Morning <b>”" + " will no longer be sent" * 9], button="Stop it")
+    shown = mail_addresses.page(
+        "Stop this briefing?", ["“Morning <b>”" + " will no longer be sent" * 9], button="Stop it"
+    )
     page = browser.new_page(viewport={"width": 360, "height": 700}, color_scheme=scheme)
     page.set_content(str(shown.body))
     wide, seen = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")

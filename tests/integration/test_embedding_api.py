@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from siftline.analyze.analyze_service import ReadingSetup
-from siftline.api.search.search_routes import Wanted
+from siftline.api.search_routes import Wanted
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.models.embedding_api import (

@@ -349,8 +349,8 @@ def test_a_lease_that_another_has_by_now_is_not_given_back(database: Database) -
 
 # Several rows of one table, which nobody else can want in another order.
 UNORDERED = {
-    "api.sources.following_store._ASK_WHOLE": "put_sources holds the sources, by their keys",
-    "api.sources.following_store._REVIVE": "put_sources holds the sources, by their keys",
+    "api.sources.sources_store._ASK_WHOLE": "put_sources holds the sources, by their keys",
+    "api.sources.sources_store._REVIVE": "put_sources holds the sources, by their keys",
     "cluster.cluster_store._SETTLE_LABELS": "under the lock of the user's clusters",
     "cluster.cluster_store._FORGET": "under the lock of the user's clusters",
     "cluster.cluster_store._PUT": "under the lock of the user's clusters",

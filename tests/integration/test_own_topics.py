@@ -11,7 +11,7 @@ from siftline.analyze.topics.anchors import AnchorCache
 from siftline.analyze.topics.labelling import LabelUser, subject_of
 from siftline.analyze.topics.own_topics import OwnTopics
 from siftline.analyze.topics.topic_scoring import MeanRule, PullRule, TopicRule
-from siftline.api.search.search_routes import Wanted
+from siftline.api.search_routes import Wanted
 from siftline.catalog import reading_profile_store
 from siftline.catalog.reading_profile_store import ReadingProfile
 from siftline.contracts import JobType, Queue, Tick

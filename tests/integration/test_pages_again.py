@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from siftline.api.http.resolver import HttpApi
-from siftline.api.search.search_routes import SearchRoutes
+from siftline.api.search_routes import SearchRoutes
 from siftline.contracts import Tick
 from siftline.fetch.kinds.readers import FeedReader
 from siftline.ingest.page_child import PageReader

@@ -14,7 +14,7 @@ from infra.local import reindex as command
 from infra.local.wsgi import LoopbackServer
 from siftline.analyze import reindex_store
 from siftline.analyze.reindex import Progress, Reindex, ReindexRefusedError, rebuild
-from siftline.api.search.search_routes import Wanted
+from siftline.api.search_routes import Wanted
 from siftline.kit.db import Database, SingleConnection
 from siftline.kit.ids import new_id
 from siftline.models import embedding_store

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from siftline.api.search.search_routes import Wanted
+from siftline.api.search_routes import Wanted
 from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
 from siftline.rank import words_store

@@ -18,7 +18,7 @@ from infra.local.processes import wait_until
 from infra.local.programs import answers
 from infra.local.queues import create_queues
 from infra.local.worker_faults import WorkerFaults
-from siftline.api.ops.worker_check import WorkerAwayError, check_worker, unbuildable
+from siftline.api.ops.health import WorkerAwayError, check_worker, unbuildable
 from siftline.settings.functions import process_environment
 from siftline.worker.template import Template
 

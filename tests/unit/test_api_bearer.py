@@ -3,8 +3,7 @@ import hashlib
 import pytest
 
 from siftline.api.http.auth import caller_in, required_scope
-from siftline.api.http.bearer import new_token, read_bearer, token_sha256
-from siftline.api.http.callers import Caller, Scope, known_scopes
+from siftline.api.http.callers import Caller, Scope, known_scopes, new_token, read_bearer, token_sha256
 from siftline.kit.ids import new_id
 
 

@@ -14,7 +14,7 @@ from referencing.jsonschema import DRAFT202012
 from siftline.api.http.auth import OPEN_BY_TOKEN, OPEN_FEEDS, required_scope
 from siftline.api.http.problems import PATTERNS
 from siftline.api.http.resolver import HttpApi
-from siftline.api.search.search_routes import SearchRoutes
+from siftline.api.search_routes import SearchRoutes
 from siftline.kit.db import SingleConnection
 from siftline.kit.log import logger
 from tests.api_client import Answered, World, sent

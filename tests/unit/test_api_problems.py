@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from siftline.api.briefings.briefing_models import Delivery
+from siftline.api.briefings.briefings import Delivery
 from siftline.api.http.problems import (
     FAULTS_MAX,
     Fault,

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftline.api.feed.feed_order import DAY_S, Candidate, Key, OrderRule, Place, factor, order
+from siftline.api.feed.feed_order import DAY_S, Candidate, Key, OrderRule, Place, factor_of, order
 
 AT_S = 1_795_780_800.0
 RULE = OrderRule(AT_S, freshness_weight=0.15, half_life_s=259_200.0, repeat=0.9)
@@ -104,7 +104,7 @@ def test_each_further_story_of_a_source_and_day_counts_less_and_never_less_than_
     assert [place_of[number].nth for number in (1, 2, 3, 100, 200)] == [1, 2, 3, 1, 1]
     assert ids(places)[:3] == [[1], [100], [2]]
     value = RULE.value(0.8 - 20 / 1_000, AT_S)
-    assert place_of[20].rank == value * 0.5 == value * factor(20, 0.9)
+    assert place_of[20].rank == value * 0.5 == value * factor_of(20, 0.9)
 
 
 def test_what_was_saved_by_hand_counts_in_full_however_much_of_it_there_is():

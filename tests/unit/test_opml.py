@@ -3,7 +3,7 @@
 import pytest
 
 from siftline.api.http.problems import ProblemError
-from siftline.api.sources.folder_models import FolderName
+from siftline.api.sources.folders_store import FolderName
 from siftline.api.sources.opml import Outline, read, write
 from siftline.api.sources.source_models import Source
 from siftline.kit.ids import new_id

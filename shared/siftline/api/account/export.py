@@ -7,9 +7,9 @@ from pydantic import BaseModel, Field
 from siftline.api.account import export_store as store
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.paging import DEFAULT_LIMIT, Limit, Next, SectionCursor, decode_section
-from siftline.api.http.routing import Resource, route
+from siftline.api.http.routing import route
 from siftline.api.http.shapes import Page
-from siftline.kit.db import Database
+from siftline.api.parts import Routes
 
 # Lambda answers 6 MB at most; a character is up to three bytes here, and a record begins within this.
 _CHARS = 700_000
@@ -29,27 +29,21 @@ class Export(Page):
     items: list[ExportRecord]
 
 
-class ExportRoutes(Resource):
+class ExportRoutes(Routes):
     """``/v1/export``."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    tag = "me"
 
-    @route(
-        "GET /v1/export",
-        (200, Export, "A page of the export"),
-        summary="Export all your data, page by page",
-        operation_id="exportAll",
-        tag="me",
-    )
+    @route("GET /v1/export", (200, Export, "A page of the export"), operation_id="exportAll")
     def browse(
         self,
         caller: CurrentCaller,
         limit: Limit = DEFAULT_LIMIT,
         next: Next = None,  # noqa: A002  # the parameter's name in the API
     ) -> Export:
-        """Export a page."""
+        """Export all your data, page by page."""
         place = decode_section(next, _KINDS) or SectionCursor(_KINDS[0], None)
+        following: str | None = None
         found: list[store.Record] = []
         chars = 0
         with self._database.transaction() as connection:
@@ -61,12 +55,6 @@ class ExportRoutes(Resource):
                 found += rows
                 chars += sum(row.chars for row in rows)
                 if len(found) >= limit or chars >= _CHARS:
+                    following = SectionCursor(found[-1].kind, found[-1].key).encode()
                     break
-            else:
-                return _page(found, None)
-        last = found[-1]
-        return _page(found, SectionCursor(last.kind, last.key).encode())
-
-
-def _page(rows: list[store.Record], following: str | None) -> Export:
-    return Export(items=[ExportRecord(kind=row.kind, data=row.data) for row in rows], next=following)
+        return Export(items=[ExportRecord(kind=row.kind, data=row.data) for row in found], next=following)

@@ -1,8 +1,8 @@
-"""The caller's own row and ledger in PostgreSQL, as the API shows them."""
+"""The caller's own row, ledger and spending in PostgreSQL, as the API shows them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 from pydantic import BaseModel, Field
 
-from siftline.api.http.paging import Cursor
+from siftline.api.http.paging import Cursor, behind
 from siftline.kit.db import Connection
 
 
@@ -71,6 +71,30 @@ class CreditEntry(BaseModel):
     settled_at: datetime | None = Field(description="When it was settled or released")
 
 
+class MoneySpent(BaseModel):
+    """What one model cost on one day."""
+
+    day: date
+    kind: str = Field(description="`llm`, `embedding` or `transcription`", examples=["llm"])
+    model: str = Field(description="Empty for calls made before models were recorded", examples=["gpt-4.1-mini"])
+    calls: int = Field(description="Calls that cost or may have cost something")
+    unsettled: int = Field(
+        description="Calls among them whose answer is pending or was lost; counted at their maximum cost"
+    )
+    rejected: int = Field(description="Calls that were refused or not answered and cost nothing")
+    tokens_in: int
+    tokens_out: int
+    usd: float = Field(examples=[0.0132])
+
+
+class CreditsSpent(BaseModel):
+    """The analyses of one day."""
+
+    day: date
+    analyses: int
+    credits: int = Field(description="Credits spent, or reserved while running")
+
+
 _FIND = "select id, name, time_zone, interests, created_at, credits from users where id = %(id)s"
 _KNOWN_ZONE = "select exists (select from pg_timezone_names where name = %(name)s)"
 _CHANGE = """
@@ -95,6 +119,23 @@ where entries.user_id = %(user_id)s
 order by entries.created_at desc, entries.id desc limit %(limit)s
 """
 _HAS_CREDIT = "select coalesce(credits > 0, true) from users where id = %(id)s"
+_MONEY = """
+select day, kind, coalesce(model, '') as model, count(*) filter (where state <> 'released') as calls,
+  count(*) filter (where state = 'reserved') as unsettled, count(*) filter (where state = 'released') as rejected,
+  coalesce(sum(tokens_in), 0)::int8 as tokens_in, coalesce(sum(tokens_out), 0)::int8 as tokens_out,
+  (sum(micro_usd) / 1000000.0)::float8 as usd
+from spendings
+where day >= %(first)s and day <= %(last)s and (%(user_id)s::uuid is null or user_id = %(user_id)s)
+group by day, kind, model order by day, kind, model
+"""
+_CREDITS = """
+select (created_at at time zone 'UTC')::date as day, count(*) as analyses, coalesce(-sum(amount), 0)::int8 as credits
+from credit_entries
+where created_at >= %(first)s::timestamp at time zone 'UTC'
+  and created_at < (%(last)s::date + 1)::timestamp at time zone 'UTC'
+  and (%(user_id)s::uuid is null or user_id = %(user_id)s) and kind <> 'grant' and state <> 'released'
+group by 1 order by 1
+"""
 
 
 def find_user(connection: Connection, user_id: UUID) -> UserRow | None:
@@ -126,8 +167,7 @@ def ledger(connection: Connection, user_id: UUID, after: Cursor | None, limit: i
     """Return a user's own ledger, newest first, at most ``limit`` lines, beginning behind ``after``."""
     values = {
         "user_id": user_id,
-        "after_at": after.at if after else None,
-        "after_id": after.id if after else None,
+        **behind(after),
         "limit": limit,
     }
     with connection.cursor(row_factory=class_row(CreditEntry)) as cursor:
@@ -138,3 +178,15 @@ def has_credit(connection: Connection, user_id: UUID) -> bool:
     """Say whether a user is not metered or has a credit left."""
     row = connection.execute(_HAS_CREDIT, {"id": user_id}).fetchone()
     return bool(row and row[0])
+
+
+def money(connection: Connection, first: date, last: date, user_id: UUID | None) -> list[MoneySpent]:
+    """Return what was spent from the first to the last day (UTC) for a user, or for all of them and nobody."""
+    with connection.cursor(row_factory=class_row(MoneySpent)) as cursor:
+        return cursor.execute(_MONEY, {"first": first, "last": last, "user_id": user_id}).fetchall()
+
+
+def credits_taken(connection: Connection, first: date, last: date, user_id: UUID | None) -> list[CreditsSpent]:
+    """Return the analyses of these days and their credits, likewise."""
+    with connection.cursor(row_factory=class_row(CreditsSpent)) as cursor:
+        return cursor.execute(_CREDITS, {"first": first, "last": last, "user_id": user_id}).fetchall()

@@ -1,4 +1,7 @@
-"""The caller's briefings and editions in PostgreSQL. Every statement takes their owner or a link's token."""
+"""The caller's briefings, editions and mail addresses in PostgreSQL.
+
+Every statement takes their owner or a link's token.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,9 +10,10 @@ from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
+from pydantic import BaseModel, Field
 
 from siftline.api.http import callers_store
-from siftline.api.http.paging import Cursor
+from siftline.api.http.paging import Cursor, behind
 from siftline.kit.db import Connection
 
 
@@ -63,6 +67,24 @@ class Subscribed:
 
     name: str
     stopped_code: str | None
+
+
+class MailAddress(BaseModel):
+    """An email address you added."""
+
+    id: UUID
+    address: str = Field(examples=["reader@example.org"])
+    asked_at: datetime | None = Field(description="When its owner was last asked to confirm it; at most once a day")
+    confirmed_at: datetime | None = Field(description="When its owner confirmed it; nothing is sent to it before")
+    suppressed: str | None = Field(description="`bounced` or `complained`: nothing is sent to it any more")
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAddress:
+    """An address whose owner was asked."""
+
+    address: str
+    confirmed: bool
 
 
 _COLUMNS = """
@@ -149,9 +171,10 @@ order by e.made_at desc, e.id desc limit %(limit)s
 """
 )
 _ONE_EDITION = _EDITION + " and e.id = %(id)s"
-_DOCUMENT = "select document from editions where id = %(id)s and user_id = %(user_id)s"
-_HTML = "select html from editions where id = %(id)s and user_id = %(user_id)s"
-_PLAIN = "select plain from editions where id = %(id)s and user_id = %(user_id)s"
+_RENDERINGS = {
+    form: f"select {form} from editions where id = %(id)s and user_id = %(user_id)s"  # noqa: S608  -- a name of ours
+    for form in ("document", "html", "plain")
+}
 _PAGE = "select html from editions where read_token = %(token)s"
 _LIVE = "revoked_at is null and (expires_at is null or expires_at > now())"
 _PAGE_BY_TOKEN = f"""
@@ -162,7 +185,17 @@ where id = %(id)s and (
   or exists (select from feed_tokens t where t.id = %(token_id)s and t.user_id = e.user_id
     and (t.kind is null or t.kind = 'editions') and {_LIVE}))
 """  # noqa: S608  -- constants of ours
-_RENDERINGS = {"document": _DOCUMENT, "html": _HTML, "plain": _PLAIN}
+
+_ADDRESSES = """
+select id, address, asked_at, confirmed_at,
+  (select reason from mail_suppressions where mail_suppressions.address = mail_addresses.address) as suppressed
+from mail_addresses where user_id = %(user_id)s order by address
+"""
+_DELETE_ADDRESS = "delete from mail_addresses where id = %(id)s and user_id = %(user_id)s returning id"
+_FIND_ADDRESS = "select address, confirmed_at is not null as confirmed from mail_addresses where token = %(token)s"
+_CONFIRM_ADDRESS = """
+update mail_addresses set confirmed_at = coalesce(confirmed_at, now()) where token = %(token)s returning address
+"""
 
 
 def list_briefings(connection: Connection, user_id: UUID) -> Sequence[BriefingRow]:
@@ -233,8 +266,7 @@ def list_editions(
     values = {
         "user_id": user_id,
         "briefing_id": briefing_id,
-        "after_at": after.at if after else None,
-        "after_id": after.id if after else None,
+        **behind(after),
         "limit": limit,
     }
     with connection.cursor(row_factory=class_row(EditionRow)) as cursor:
@@ -263,3 +295,27 @@ def edition_page(connection: Connection, token: str) -> str | None:
 def edition_page_by_token(connection: Connection, edition_id: UUID, token_id: UUID) -> tuple[str, str] | None:
     """Return an edition's page and its secret, if this is a live token of its owner's that may read it."""
     return connection.execute(_PAGE_BY_TOKEN, {"id": edition_id, "token_id": token_id}).fetchone()
+
+
+def list_addresses(connection: Connection, user_id: UUID) -> list[MailAddress]:
+    """Return all of a user's addresses, by address."""
+    with connection.cursor(row_factory=class_row(MailAddress)) as cursor:
+        return cursor.execute(_ADDRESSES, {"user_id": user_id}).fetchall()
+
+
+def delete_address(connection: Connection, user_id: UUID, address_id: UUID) -> bool:
+    """Delete an address; says whether it was this user's."""
+    return connection.execute(_DELETE_ADDRESS, {"id": address_id, "user_id": user_id}).fetchone() is not None
+
+
+def find_asked_address(connection: Connection, token: str) -> AskedAddress | None:
+    """Return the address of a token."""
+    with connection.cursor(row_factory=class_row(AskedAddress)) as cursor:
+        return cursor.execute(_FIND_ADDRESS, {"token": token}).fetchone()
+
+
+def confirm_address(connection: Connection, token: str) -> str | None:
+    """Write down that the owner of a token's address said yes; returns the address."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        address: str | None = cursor.execute(_CONFIRM_ADDRESS, {"token": token}).fetchone()
+    return address

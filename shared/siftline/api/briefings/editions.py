@@ -1,44 +1,110 @@
-"""The editions resource: what was made and frozen, as JSON, as a page and as text."""
+"""The editions resource: what was made and frozen, as JSON, as a page and as text.
 
+What was sent has a link of its own (``editions.read_token``), for whoever it was sent to: that one lasts as long as the
+edition, so it is shown to no token, nor is the link that stops a briefing. Who reads by a token is given links that
+open what the token opens, and end with it: such a link names the edition and the token and is signed with the edition's
+own secret; nothing of it is stored.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Header, Query
+from pydantic import BaseModel, Field
 
 from siftline.api.briefings import briefings_store as store
-from siftline.api.briefings.briefing_models import DeliveryState, Edition, EditionDetail, Editions
-from siftline.api.briefings.edition_links import for_reader, link_of, parsed
+from siftline.api.briefings.briefings import Channel
+from siftline.api.briefings.mail_addresses import unknown_link
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.callers import Caller
-from siftline.api.http.link_pages import unknown_link
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.http.problems import not_found
-from siftline.api.http.routing import Resource, answer, route
-from siftline.api.http.shapes import Cause
-from siftline.kit.db import Database
+from siftline.api.http.routing import answer, route
+from siftline.api.http.shapes import EXAMPLE_ID, Cause, Page
+from siftline.api.parts import Routes
 
 # The page is ours, and what stands in it was escaped; it can load and run nothing.
 _PAGE_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _FORMS = {"text/html": "html", "text/plain": "plain", "application/json": "document", "*/*": "document"}
+_ID_BYTES = 16
+_SIGNATURE_BYTES = 16
+_LINK = re.compile(r"[A-Za-z0-9_-]{64}")
+# As ``brief/templates/edition.html.j2`` and ``edition.txt.j2`` write them.
+_STOP_HTML = re.compile(r' · <a [^>]*href="[^"]*/v1/unsubscribe/[^"]*"[^>]*>[^<]*</a>')
+_STOP_PLAIN = re.compile(r"^Stop this briefing: \S+/v1/unsubscribe/\S+\n?", re.MULTILINE)
 
 
-class EditionRoutes(Resource):
+class DeliveryState(BaseModel):
+    """Delivery status of an edition."""
+
+    channel: Channel
+    destination: str
+    state: str = Field(
+        description="`pending`, `sent`, `unconfirmed` (attempted twice without an answer: it may have arrived), "
+        "`suppressed` or `failed`"
+    )
+    error: Cause | None
+    sent_at: datetime | None
+
+
+class Edition(BaseModel):
+    """An edition as listed."""
+
+    id: UUID = Field(examples=[EXAMPLE_ID])
+    briefing_id: UUID
+    name: str = Field(description="The briefing's name at the time")
+    period: str = Field(
+        description="Local day or ISO week, or the time it was requested", examples=["2026-11-28", "2026-W48"]
+    )
+    made_at: datetime
+    window_from: datetime = Field(description="Start of the period it covers (exclusive)")
+    window_until: datetime = Field(description="End of the period it covers (inclusive)")
+    stories: int
+    page_url: str = Field(description="Web page of the edition; anyone with this URL can read it")
+    deliveries: list[DeliveryState]
+
+
+class Editions(Page):
+    """A page of editions, newest first."""
+
+    items: list[Edition]
+
+
+class EditionDetail(Edition):
+    """An edition with its content, which is the same on every channel and never changes."""
+
+    document: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What a link says; ``token_id`` is an access or a feed token's."""
+
+    edition_id: UUID
+    token_id: UUID
+    signature: bytes
+
+    def signed_with(self, secret: str) -> bool:
+        """Say whether it was made by who knows the edition's secret."""
+        return hmac.compare_digest(self.signature, _signature(self.edition_id, self.token_id, secret))
+
+
+class EditionRoutes(Routes):
     """``/v1/editions``, and the pages that mails and feeds link to; every link of ours begins with ``public_url``."""
 
-    def __init__(self, database: Database, public_url: str) -> None:
-        self._database = database
-        self._public_url = public_url
+    tag = "briefings"
 
-    @route(
-        "GET /v1/editions",
-        (200, Editions, "A page of the list"),
-        summary="List your editions",
-        operation_id="listEditions",
-        tag="briefings",
-    )
+    @route("GET /v1/editions", (200, Editions, "A page of the list"), operation_id="listEditions")
     def browse(
         self,
         caller: CurrentCaller,
@@ -47,10 +113,10 @@ class EditionRoutes(Resource):
         limit: Limit = DEFAULT_LIMIT,
         next: Next = None,  # noqa: A002  # the parameter's name in the API
     ) -> Editions:
-        """List editions."""
+        """List your editions."""
         with self._database.transaction() as connection:
             rows = store.list_editions(connection, caller.user_id, briefing_id, decode(next), limit + 1)
-        shown, following = page(rows, limit, lambda row: Cursor(row.made_at, row.id))
+        shown, following = page(rows, limit, lambda row: Cursor(row.made_at, row.id).encode())
         return Editions(items=[Edition(**self._fields(row, caller)) for row in shown], next=following)
 
     @route(
@@ -58,9 +124,7 @@ class EditionRoutes(Resource):
         (200, EditionDetail, "The edition"),
         (200, "text/html", "The edition as a web page"),
         (200, "text/plain", "The edition as plain text"),
-        summary="Get an edition (JSON, HTML or plain text)",
         operation_id="getEdition",
-        tag="briefings",
         problems=(404,),
     )
     def show(
@@ -69,7 +133,7 @@ class EditionRoutes(Resource):
         caller: CurrentCaller,
         accept: Annotated[str, Header(description="`text/html` for the web page, `text/plain` for plain text")] = "*/*",
     ) -> Response[Any]:
-        """Show one edition in the form that is asked for."""
+        """Get an edition (JSON, HTML or plain text)."""
         form = preferred(accept)
         with self._database.transaction() as connection:
             row = store.find_edition(connection, caller.user_id, edition_id)
@@ -112,18 +176,41 @@ class EditionRoutes(Resource):
         return for_reader(found[0], found[1], token)
 
     def _fields(self, row: store.EditionRow, caller: Caller) -> dict[str, Any]:
-        return {
-            "id": row.id,
-            "briefing_id": row.briefing_id,
-            "name": row.name,
-            "period": row.period,
-            "made_at": row.made_at,
-            "window_from": row.window_from,
-            "window_until": row.window_until,
-            "stories": row.stories,
-            "page_url": f"{self._public_url}/v1/read/{link_of(row.id, caller.token_id, row.read_token)}",
+        link = link_of(row.id, caller.token_id, row.read_token)
+        return asdict(row) | {
+            "page_url": f"{self._parts.public_url}/v1/read/{link}",
             "deliveries": [_delivery(one) for one in row.deliveries],
         }
+
+
+def link_of(edition_id: UUID, token_id: UUID, secret: str) -> str:
+    """Return the end of a page's address for who reads by this token."""
+    whole = edition_id.bytes + token_id.bytes + _signature(edition_id, token_id, secret)
+    return base64.urlsafe_b64encode(whole).decode()
+
+
+def parsed(text: str) -> Link | None:
+    """Return what the end of an address says, if it is a token's link."""
+    if not _LINK.fullmatch(text):
+        return None
+    try:
+        whole = base64.urlsafe_b64decode(text)
+    except binascii.Error:
+        return None
+    edition_id, token_id = UUID(bytes=whole[:_ID_BYTES]), UUID(bytes=whole[_ID_BYTES : 2 * _ID_BYTES])
+    return Link(edition_id, token_id, whole[2 * _ID_BYTES :])
+
+
+def for_reader(body: str, secret: str, link: str) -> str:
+    """Return an edition's page or text with the reader's link in the place of the one that lasts, and none to stop it.
+
+    ``secret`` is the edition's own, the end of the link that lasts.
+    """
+    return _STOP_PLAIN.sub("", _STOP_HTML.sub("", body)).replace(secret, link)
+
+
+def _signature(edition_id: UUID, token_id: UUID, secret: str) -> bytes:
+    return hmac.digest(secret.encode(), edition_id.bytes + token_id.bytes, hashlib.sha256)[:_SIGNATURE_BYTES]
 
 
 def preferred(accept: str) -> str:

@@ -9,19 +9,17 @@ from siftline.api.clusters import clusters_store
 from siftline.api.clusters.cluster_map import draw
 from siftline.api.clusters.clusters_store import Cluster, Grouping, MappedCluster, Member, Point, PointRow
 from siftline.api.http.auth import CurrentCaller
-from siftline.api.http.hand_out import HandOut
-from siftline.api.http.paging import DEFAULT_LIMIT, Limit, Next, decode_rank, encode_rank
+from siftline.api.http.paging import DEFAULT_LIMIT, Limit, Next, decode_rank, encode_rank, page
 from siftline.api.http.problems import not_found
-from siftline.api.http.routing import BODY_PROBLEMS, Resource, answer, route
-from siftline.api.http.shapes import NothingAsked, Page
+from siftline.api.http.routing import BODY_PROBLEMS, answer, route
+from siftline.api.http.shapes import EXAMPLE_ID, NothingAsked, Page
+from siftline.api.parts import Routes
 from siftline.contracts import JobType, Priority
-from siftline.jobs import jobs_store as jobs
 from siftline.jobs.job_model import NewJob
-from siftline.kit.db import Connection, Database
+from siftline.kit.db import Connection
 
 _MAP_CLUSTERS = 200
 _MAP_POINTS = 5_000
-_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 
 
 class Clusters(Page):
@@ -51,24 +49,15 @@ class Map(BaseModel):
 class Recompute(BaseModel):
     """A requested grouping."""
 
-    job_id: UUID = Field(examples=[_ID])
+    job_id: UUID = Field(examples=[EXAMPLE_ID])
 
 
-class ClusterRoutes(Resource):
+class ClusterRoutes(Routes):
     """``/v1/clusters``."""
 
-    def __init__(self, database: Database, hand_out: HandOut, *, max_attempts: int) -> None:
-        self._database = database
-        self._hand_out = hand_out
-        self._max_attempts = max_attempts
+    tag = "clusters"
 
-    @route(
-        "GET /v1/clusters",
-        (200, Clusters, "A page of the list"),
-        summary="List your clusters",
-        operation_id="listClusters",
-        tag="clusters",
-    )
+    @route("GET /v1/clusters", (200, Clusters, "A page of the list"), operation_id="listClusters")
     def browse(
         self,
         caller: CurrentCaller,
@@ -76,26 +65,16 @@ class ClusterRoutes(Resource):
         limit: Limit = DEFAULT_LIMIT,
         next: Next = None,  # noqa: A002  # the parameter's name in the API
     ) -> Clusters:
-        """List clusters."""
+        """List your clusters."""
         with self._database.transaction() as connection:
             rows = clusters_store.list_clusters(connection, caller.user_id, decode_rank(next), limit + 1)
             run = clusters_store.last_run(connection, caller.user_id)
-        shown = rows[:limit]
-        return Clusters(
-            items=shown,
-            next=encode_rank(shown[-1].grouped_size, shown[-1].id) if len(rows) > limit else None,
-            run=run,
-        )
+        shown, following = page(rows, limit, lambda row: encode_rank(row.grouped_size, row.id))
+        return Clusters(items=shown, next=following, run=run)
 
-    @route(
-        "GET /v1/clusters/map",
-        (200, Map, "The map"),
-        summary="Get the map of your clusters",
-        operation_id="getClusterMap",
-        tag="clusters",
-    )
+    @route("GET /v1/clusters/map", (200, Map, "The map"), operation_id="getClusterMap")
     def show_map(self, caller: CurrentCaller) -> Map:
-        """Show the map in numbers."""
+        """Get the map of your clusters."""
         with self._database.transaction() as connection:
             clusters, points = _mapped(connection, caller.user_id)
             run = clusters_store.last_run(connection, caller.user_id)
@@ -104,12 +83,10 @@ class ClusterRoutes(Resource):
     @route(
         "GET /v1/clusters/map.svg",
         (200, "image/svg+xml", "The map as SVG, for light and dark backgrounds"),
-        summary="Draw the map of your clusters (SVG)",
         operation_id="drawClusterMap",
-        tag="clusters",
     )
     def draw_map(self, caller: CurrentCaller) -> Response[str]:
-        """Draw the map."""
+        """Draw the map of your clusters (SVG)."""
         with self._database.transaction() as connection:
             clusters, points = _mapped(connection, caller.user_id)
         return Response(
@@ -122,9 +99,7 @@ class ClusterRoutes(Resource):
     @route(
         "GET /v1/clusters/<cluster_id>",
         (200, ClusterDetail, "The cluster"),
-        summary="Get a cluster and its items",
         operation_id="getCluster",
-        tag="clusters",
         problems=(404,),
     )
     def show(
@@ -135,25 +110,19 @@ class ClusterRoutes(Resource):
         limit: Limit = DEFAULT_LIMIT,
         next: Next = None,  # noqa: A002  # the parameter's name in the API
     ) -> ClusterDetail:
-        """Show one cluster."""
+        """Get a cluster and its items."""
         with self._database.transaction() as connection:
             cluster = clusters_store.find_cluster(connection, caller.user_id, cluster_id)
             if cluster is None:
                 raise not_found("cluster")
             rows = clusters_store.members(connection, caller.user_id, cluster_id, decode_rank(next), limit + 1)
-        shown = rows[:limit]
-        return ClusterDetail(
-            **dict(cluster),
-            items=shown,
-            next=encode_rank(shown[-1].distance, shown[-1].content_id) if len(rows) > limit else None,
-        )
+        shown, following = page(rows, limit, lambda row: encode_rank(row.distance, row.content_id))
+        return ClusterDetail(**dict(cluster), items=shown, next=following)
 
     @route(
         "POST /v1/clusters/recompute",
         (202, Recompute, "Your items will be regrouped"),
-        summary="Regroup your items now",
         operation_id="recomputeClusters",
-        tag="clusters",
         problems=BODY_PROBLEMS,
     )
     def recompute(
@@ -161,7 +130,10 @@ class ClusterRoutes(Resource):
         caller: CurrentCaller,
         body: NothingAsked | None = None,  # noqa: ARG002  # there to be validated
     ) -> Response[Recompute]:
-        """Queue a grouping; one that is under way is followed by another."""
+        """Regroup your items now.
+
+        One that is under way is followed by another.
+        """
         job = NewJob(
             job_type=JobType.CLUSTER_USER,
             subject_id=caller.user_id,
@@ -169,8 +141,8 @@ class ClusterRoutes(Resource):
             priority=Priority.SAVED,
         )
         with self._database.transaction() as connection:
-            job_ids = jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
-        self._hand_out(job_ids)
+            job_ids = self._outbox.enqueue(connection, job)
+        self._outbox.publish(job_ids)
         return answer(202, Recompute(job_id=job_ids[0]))
 
 

@@ -7,15 +7,14 @@ from uuid import UUID
 from psycopg.rows import class_row
 from pydantic import BaseModel, Field
 
+from siftline.api.http.shapes import EXAMPLE_ID
 from siftline.kit.db import Connection
-
-_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 
 
 class Cluster(BaseModel):
     """A group of related items. Its id is stable between runs, and so is its label while the group holds together."""
 
-    id: UUID = Field(examples=[_ID])
+    id: UUID = Field(examples=[EXAMPLE_ID])
     label: str = Field(examples=["interest rates · central bank"])
     named_by: str | None = Field(
         description="Language model and prompt version that produced the label; null: made from key phrases",
@@ -37,8 +36,8 @@ class ClusterRow(Cluster):
 class Member(BaseModel):
     """An item of a cluster."""
 
-    id: UUID = Field(examples=[_ID])
-    content_id: UUID = Field(examples=[_ID])
+    id: UUID = Field(examples=[EXAMPLE_ID])
+    content_id: UUID = Field(examples=[EXAMPLE_ID])
     title: str | None
     url: str = Field(examples=["https://example.org/story"])
     lang: str | None = Field(description="ISO 639-1", examples=["en"])
@@ -51,7 +50,7 @@ class Member(BaseModel):
 class MappedCluster(BaseModel):
     """A cluster on the map."""
 
-    id: UUID = Field(examples=[_ID])
+    id: UUID = Field(examples=[EXAMPLE_ID])
     label: str = Field(examples=["interest rates · central bank"])
     size: int = Field(description="Number of items")
     colour: str = Field(examples=["#0072B2"])
@@ -60,8 +59,8 @@ class MappedCluster(BaseModel):
 class Point(BaseModel):
     """An item on the map."""
 
-    item_id: UUID = Field(examples=[_ID])
-    cluster_id: UUID = Field(examples=[_ID])
+    item_id: UUID = Field(examples=[EXAMPLE_ID])
+    cluster_id: UUID = Field(examples=[EXAMPLE_ID])
     title: str | None
     x: float = Field(ge=-1, le=1)
     y: float = Field(ge=-1, le=1, description="Upwards")

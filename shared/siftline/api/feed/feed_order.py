@@ -66,10 +66,10 @@ class OrderRule:
         return (1.0 - self.freshness_weight) * relevance + self.freshness_weight * fresh
 
 
-def factor(nth: int, repeat: float) -> float:
+def factor_of(nth: int, repeat: float) -> float:
     """Return what the ``nth`` story of a source and day counts.
 
-    >>> [round(factor(nth, 0.9), 3) for nth in (1, 2, 3, 100)]
+    >>> [round(factor_of(nth, 0.9), 3) for nth in (1, 2, 3, 100)]
     [1.0, 0.9, 0.81, 0.5]
     """
     return max(repeat ** (nth - 1), min(FACTOR_LEAST, repeat)) if nth > 1 else 1.0
@@ -117,7 +117,7 @@ def _spread(leads: Iterable[tuple[float, float, Key | None, list[Key]]], rule: O
             age_s = rule.at_s - dated_s
             day = (source_id, int(age_s // DAY_S) if age_s > 0 else 0)
             nth = seen[day] = seen.get(day, 0) + 1
-        places.append(Place(tuple(group), value * factor(nth, rule.repeat), nth))
+        places.append(Place(tuple(group), value * factor_of(nth, rule.repeat), nth))
     places.sort(key=_BY_RANK, reverse=True)
     return places
 

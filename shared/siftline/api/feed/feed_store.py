@@ -9,12 +9,12 @@ from itertools import accumulate
 from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
+from pydantic import BaseModel, Field
 
-from siftline.api.feed.feed_models import Folded
 from siftline.api.feed.feed_order import Candidate, Key, Place
+from siftline.api.http.shapes import EXAMPLE_ID
 from siftline.api.items.item_models import Topic
-from siftline.api.items.items_store import COLUMNS, Freshness, ItemRow
-from siftline.api.items.listing_store import ABOUT, HELD, NARROWED, Listed, narrowing
+from siftline.api.items.items_store import ABOUT, COLUMNS, HELD, NARROWED, Freshness, ItemRow, Listed, narrowing
 from siftline.catalog.replaced_topics_store import ASKED_FOR, left_of
 from siftline.catalog.usable_rows import usable
 from siftline.kit.db import Connection
@@ -33,6 +33,17 @@ class FeedRow(ItemRow):
     site: str
     granular_topics: list[Topic] | None
     """What its source mostly writes about."""
+
+
+class Folded(BaseModel):
+    """Another item that tells the same story."""
+
+    id: UUID = Field(examples=[EXAMPLE_ID])
+    url: str = Field(examples=["https://example.org/story"])
+    title: str | None = Field(description="Plain text, never HTML")
+    site: str = Field(description="Publisher", examples=["Example News"])
+    sort_at: datetime = Field(examples=["2026-11-27T12:00:00Z"])
+    read_at: datetime | None
 
 
 class MemberRow(Folded):

@@ -9,9 +9,9 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 from pydantic import BaseModel, Field
 
-from siftline.api.account.lineage_store import Parent
+from siftline.api.account.tokens_store import Parent
 from siftline.api.http import callers_store
-from siftline.api.http.paging import Cursor
+from siftline.api.http.paging import Cursor, behind
 from siftline.kit.db import Connection
 
 
@@ -122,9 +122,8 @@ def count_live(connection: Connection, user_id: UUID) -> int:
 
 def list_tokens(connection: Connection, user_id: UUID, after: Cursor | None, limit: int) -> list[FeedToken]:
     """Return a user's feed tokens, newest first, at most ``limit``, beginning behind ``after``."""
-    place = {"after_at": after.at if after else None, "after_id": after.id if after else None}
     with connection.cursor(row_factory=class_row(FeedToken)) as cursor:
-        return cursor.execute(_LIST, {"user_id": user_id, "limit": limit, **place}).fetchall()
+        return cursor.execute(_LIST, {"user_id": user_id, "limit": limit, **behind(after)}).fetchall()
 
 
 def revoke(connection: Connection, user_id: UUID, token_id: UUID) -> bool:

@@ -1,1 +1,1 @@
-"""What every route shares: dispatch, admission, limits, problems, paging, the OpenAPI document."""
+"""What every route shares: the resolver, admission, limits, problems, paging, the OpenAPI document."""

@@ -1,15 +1,14 @@
 """The caller in PostgreSQL: whose a token is, what it asked this minute, and what its user may have so much of."""
 
-from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
-from psycopg.rows import class_row, scalar_row
+from psycopg.rows import scalar_row
 
+from siftline.api.http.callers import Caller, known_scopes
 from siftline.kit.db import Connection
 
 _VALID = """
-select id as token_id, user_id, scopes, expires_at from access_tokens
+select user_id, id, scopes, expires_at from access_tokens
 where token_sha256 = %(sha256)b and revoked_at is null and (expires_at is null or expires_at > now())
 """
 # A clock that is behind counts into the minute that another one has begun. What is granted is never more than is left.
@@ -25,20 +24,13 @@ _IS_LEAVING = "select from user_deletions where user_id = %(user_id)s"
 _ONE_BY_ONE = "select pg_advisory_xact_lock(hashtextextended(%(holding)s, 0))"
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """Whose a valid token is, and what it allows."""
-
-    token_id: UUID
-    user_id: UUID
-    scopes: list[str]
-    expires_at: datetime | None
-
-
-def find_holder(connection: Connection, sha256: bytes) -> Holder | None:
-    """Return whose token has this hash, unless it is revoked or past its time."""
-    with connection.cursor(row_factory=class_row(Holder)) as cursor:
-        return cursor.execute(_VALID, {"sha256": sha256}).fetchone()
+def find_caller(connection: Connection, sha256: bytes) -> Caller | None:
+    """Return who calls by the token of this hash, unless it is revoked or past its time."""
+    row = connection.execute(_VALID, {"sha256": sha256}).fetchone()
+    if row is None:
+        return None
+    user_id, token_id, scopes, expires_at = row
+    return Caller(user_id, token_id, known_scopes(scopes), expires_at)
 
 
 def take(connection: Connection, token_id: UUID, minute: int, wanted: int, *, at_most: int) -> int:

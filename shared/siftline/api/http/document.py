@@ -52,6 +52,8 @@ _PAGE_POLICY = (
 class DocumentRoutes(Resource):
     """``/v1/openapi.json`` and ``/docs``, about all given resources and themselves."""
 
+    tag = "documents"
+
     def __init__(self, resources: Sequence[Resource]) -> None:
         self._resources = resources
         self._document = cache(self._describe)
@@ -59,21 +61,17 @@ class DocumentRoutes(Resource):
     @route(
         "GET /v1/openapi.json",
         (200, dict[str, Any], "The OpenAPI document"),
-        summary="Get the OpenAPI 3.1 document",
         operation_id="getOpenapi",
-        tag="documents",
         compress=True,
     )
     def openapi(self) -> Response[Any]:
-        """Return the document."""
+        """Get the OpenAPI 3.1 document."""
         return answer(200, self._document())
 
     @route(
         "GET /docs",
         (200, "text/html", "The documentation as a web page"),
-        summary="Browse the API documentation",
         operation_id="getDocs",
-        tag="documents",
         compress=True,
     )
     @route("GET /docs/", compress=True)  # what browsers ask for too, so not documented
@@ -81,7 +79,7 @@ class DocumentRoutes(Resource):
         self,
         format: Annotated[Literal["json"] | None, Query(include_in_schema=False)] = None,  # noqa: A002  # the page asks so
     ) -> Response[Any]:
-        """Return the page with everything it needs inline."""
+        """Browse the API documentation."""
         if format is not None:
             return self.openapi()
         folder = files(swagger_ui)

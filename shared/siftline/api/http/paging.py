@@ -16,7 +16,7 @@ from uuid import UUID
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator
 
-from siftline.api.http.problems import Fault, ProblemError, faulty
+from siftline.api.http.problems import Fault, faulty
 from siftline.api.http.request_checks import UNSTORABLE
 
 DEFAULT_LIMIT = 50
@@ -28,7 +28,6 @@ _PLACES_MAX = 1_000_000
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 T = TypeVar("T")
 _NO_CURSOR = "`next` is not valid for this list. Send it unchanged, with the same parameters as the previous request."
-_FAULTS = (binascii.Error, ValueError, TypeError, AttributeError, OverflowError)
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of results")]
 Next = Annotated[
@@ -66,29 +65,6 @@ def paging(path: str, query: Mapping[str, str]) -> Iterator[None]:
         _list.reset(token)
 
 
-def _encoded(place: list[Any]) -> str:
-    bound = [*place, _list.get()]
-    return base64.urlsafe_b64encode(json.dumps(bound, separators=(",", ":")).encode()).decode().rstrip("=")
-
-
-def _decoded(word: str) -> list[Any]:
-    bound = json.loads(base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True))
-    place: list[Any] = list(bound)
-    if not place or place.pop() != _list.get():
-        raise ValueError(word)
-    if any(isinstance(part, str) and UNSTORABLE.search(part) for part in place):
-        raise ValueError(word)
-    return place
-
-
-def _is_rank(number: Any) -> bool:
-    return isinstance(number, int | float) and not isinstance(number, bool) and abs(number) <= _RANK_MAX
-
-
-def _no_cursor() -> ProblemError:
-    return faulty([Fault(code="invalid_cursor", detail=_NO_CURSOR, parameter="next")], "invalid_cursor")
-
-
 def _rfc3339(given: Any) -> Any:
     if isinstance(given, datetime) or (isinstance(given, str) and _RFC3339.fullmatch(given)):
         return given
@@ -113,16 +89,12 @@ class Cursor:
 
 def decode(word: str | None) -> Cursor | None:
     """Return the cursor that ``encode`` wrote; ``None`` for none. Raises 422 for anything else."""
-    if word is None:
-        return None
-    try:
-        at, key = _decoded(word)
-        time = datetime.fromisoformat(at)
-        if time.utcoffset() is None:
-            raise ValueError(at)
-        return Cursor(time.astimezone(UTC), UUID(hex=key))
-    except _FAULTS as error:
-        raise _no_cursor() from error
+    return _read(word, lambda at, key: Cursor(_time(at), UUID(hex=key)))
+
+
+def behind(after: Cursor | None) -> dict[str, Any]:
+    """Return the place behind which a page begins, as the statements of lists take it."""
+    return {"after_at": after and after.at, "after_id": after and after.id}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,16 +112,7 @@ class RankCursor:
 
 def decode_ranked(word: str | None) -> RankCursor | None:
     """Return the cursor that ``RankCursor.encode`` wrote; ``None`` for none. Raises 422 for anything else."""
-    if word is None:
-        return None
-    try:
-        at, rank, key = _decoded(word)
-        time = datetime.fromisoformat(at)
-        if time.utcoffset() is None or not _is_rank(rank):
-            raise ValueError(word)
-        return RankCursor(time.astimezone(UTC), rank, UUID(hex=key))
-    except _FAULTS as error:
-        raise _no_cursor() from error
+    return _read(word, lambda at, rank, key: RankCursor(_time(at), _rank(rank), UUID(hex=key)))
 
 
 def encode_rank(number: float, key: UUID) -> str:
@@ -159,15 +122,7 @@ def encode_rank(number: float, key: UUID) -> str:
 
 def decode_rank(word: str | None) -> tuple[float, UUID] | None:
     """Return the place that ``encode_rank`` wrote; ``None`` for none. Raises 422 for anything else."""
-    if word is None:
-        return None
-    try:
-        number, key = _decoded(word)
-        if not _is_rank(number):
-            raise ValueError(number)
-        return number, UUID(hex=key)
-    except _FAULTS as error:
-        raise _no_cursor() from error
+    return _read(word, lambda number, key: (_rank(number), UUID(hex=key)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,15 +139,13 @@ class OrderCursor:
 
 def decode_order(word: str | None) -> OrderCursor | None:
     """Return the cursor that ``OrderCursor.encode`` wrote; ``None`` for none. Raises 422 for anything else."""
-    if word is None:
-        return None
-    try:
-        key, place = _decoded(word)
+
+    def read(key: Any, place: Any) -> OrderCursor:
         if type(place) is not int or not 0 <= place <= _PLACES_MAX:
-            raise ValueError(word)
+            raise ValueError(place)
         return OrderCursor(UUID(hex=key), place)
-    except _FAULTS as error:
-        raise _no_cursor() from error
+
+    return _read(word, read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,19 +162,51 @@ class SectionCursor:
 
 def decode_section(word: str | None, sections: Collection[str]) -> SectionCursor | None:
     """Return the cursor that ``SectionCursor.encode`` wrote; ``None`` for none. Raises 422 for anything else."""
+
+    def read(section: Any, after: Any) -> SectionCursor:
+        if section not in sections or not isinstance(after, str):
+            raise ValueError(section)
+        return SectionCursor(section, after)
+
+    return _read(word, read)
+
+
+def page(rows: Sequence[T], limit: int, place: Callable[[T], str]) -> tuple[Sequence[T], str | None]:
+    """Split ``limit + 1`` rows asked for into the page and the word for the next one, if there is one.
+
+    ``place`` returns the word for the place behind a row.
+    """
+    if len(rows) <= limit:
+        return rows, None
+    return rows[:limit], place(rows[limit - 1])
+
+
+def _encoded(place: list[Any]) -> str:
+    bound = [*place, _list.get()]
+    return base64.urlsafe_b64encode(json.dumps(bound, separators=(",", ":")).encode()).decode().rstrip("=")
+
+
+def _read(word: str | None, form: Callable[..., T]) -> T | None:
+    """Return a place in the form of its list; ``None`` for none. Raises 422 for what this list never wrote."""
     if word is None:
         return None
     try:
-        section, after = _decoded(word)
-        if section not in sections or not isinstance(after, str):
+        *place, bound_to = json.loads(base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True))
+        if bound_to != _list.get() or any(isinstance(part, str) and UNSTORABLE.search(part) for part in place):
             raise ValueError(word)
-        return SectionCursor(section, after)
-    except _FAULTS as error:
-        raise _no_cursor() from error
+        return form(*place)
+    except (binascii.Error, ValueError, TypeError, AttributeError, OverflowError) as error:
+        raise faulty([Fault(code="invalid_cursor", detail=_NO_CURSOR, parameter="next")], "invalid_cursor") from error
 
 
-def page(rows: Sequence[T], limit: int, place: Callable[[T], Cursor | RankCursor]) -> tuple[Sequence[T], str | None]:
-    """Split ``limit + 1`` rows asked for into the page and the word for the next one, if there is one."""
-    if len(rows) <= limit:
-        return rows, None
-    return rows[:limit], place(rows[limit - 1]).encode()
+def _time(text: str) -> datetime:
+    time = datetime.fromisoformat(text)
+    if time.utcoffset() is None:
+        raise ValueError(text)
+    return time.astimezone(UTC)
+
+
+def _rank(number: Any) -> float:
+    if isinstance(number, int | float) and not isinstance(number, bool) and abs(number) <= _RANK_MAX:
+        return number
+    raise ValueError(number)

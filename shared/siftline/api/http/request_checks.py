@@ -28,6 +28,7 @@ _BODY_FIELDS_MAX = 5_000
 _NAME_MAX_CHARS = 100
 # Routes that read their body themselves: files that are no JSON.
 _FILES = frozenset({"/v1/opml"})
+_NO_UTF8 = "invalid_utf8", "Parameters must be percent-encoded UTF-8."
 _UNSTORABLE = "unstorable_text", "NUL and lone surrogates cannot be stored."
 _GIVEN_TWICE = "given_twice", "Must be given only once"
 
@@ -106,27 +107,17 @@ def refuse_unstorable(event: APIGatewayProxyEventV2) -> None:
     """
     if UNSTORABLE.search(event.path):
         raise ProblemError(404, "not_found", "There is no such route.")
-    faults = [
-        Fault(
-            code="invalid_utf8",
-            detail="Parameters must be percent-encoded UTF-8.",
-            parameter=line(name, _NAME_MAX_CHARS),
+    query = event.raw_query_string
+    given = Counter(unquote_plus(pair.partition("=")[0]) for pair in query.split("&") if pair)
+    twice = () if is_by_token(event.path) else [name for name, times in given.items() if times > 1]
+    sent = event.query_string_parameters.items()
+    found = [(_NO_UTF8, name) for name in _no_utf8(query)]
+    found += [(_UNSTORABLE, name) for name, value in sent if UNSTORABLE.search(name) or UNSTORABLE.search(value)]
+    found += [(_GIVEN_TWICE, name) for name in twice]
+    if found:
+        raise faulty(
+            Fault(code=code, detail=detail, parameter=line(name, _NAME_MAX_CHARS)) for (code, detail), name in found
         )
-        for name in _no_utf8(event.raw_query_string)
-    ]
-    faults += [
-        Fault(code=_UNSTORABLE[0], detail=_UNSTORABLE[1], parameter=line(name, _NAME_MAX_CHARS))
-        for name, value in event.query_string_parameters.items()
-        if UNSTORABLE.search(name) or UNSTORABLE.search(value)
-    ]
-    given = Counter(unquote_plus(pair.partition("=")[0]) for pair in event.raw_query_string.split("&") if pair)
-    faults += [
-        Fault(code=_GIVEN_TWICE[0], detail=_GIVEN_TWICE[1], parameter=line(name, _NAME_MAX_CHARS))
-        for name, times in given.items()
-        if times > 1 and not is_by_token(event.path)
-    ]
-    if faults:
-        raise faulty(faults)
 
 
 def refuse_body(text: str) -> None:

@@ -1,12 +1,14 @@
 """One HTTP application out of resources: admission, strict JSON, validation; a problem document for every failure."""
 
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 from aws_lambda_powertools import Logger
-from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+from aws_lambda_powertools.event_handler.api_gateway import Route
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
@@ -15,7 +17,6 @@ from psycopg.errors import ForeignKeyViolation
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
 from siftline.api.http.auth import admit, is_by_token
-from siftline.api.http.dispatch import Dispatcher
 from siftline.api.http.limits import RequestLimit
 from siftline.api.http.paging import paging
 from siftline.api.http.problems import (
@@ -69,15 +70,7 @@ class HttpApi:
         self._log = log
         self._limit = limit
         self._clock = clock or SystemClock()
-        self.resolver, self._elsewhere = (
-            Dispatcher(
-                [resource.router() for resource in part],
-                [_safe_headers, _only_known, _of_one_list, _once_more],
-                serializer=to_json,
-                json_body_deserializer=read_json,
-            )
-            for part in (resources, elsewhere)
-        )
+        self.resolver, self._elsewhere = Dispatcher(resources), Dispatcher(elsewhere)
         self._handle_failures()
 
     def __call__(self, event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -153,6 +146,84 @@ class HttpApi:
             request_id=getattr(self.resolver.lambda_context, "aws_request_id", None),
         )
         return answer(problem)
+
+
+class _Request(threading.local):
+    """What a thread is at."""
+
+    def __init__(self) -> None:
+        self.current_event: Any = None
+        self.lambda_context: Any = None
+        self.context: dict[str, Any] = {}
+        self.processed_stack_frames: list[str] = []
+
+
+def _of_this_thread(name: str) -> Any:
+    return property(
+        lambda resolver: getattr(resolver.this_request, name),
+        lambda resolver, value: setattr(resolver.this_request, name, value),
+    )
+
+
+class Dispatcher(APIGatewayHttpResolver):
+    """Powertools' resolver for a process with threads; it also tells a path's methods and a route's parameters.
+
+    Powertools keeps the current request on a class that every resolver of the process shares
+    (``BaseRouter.current_event``), and its context on the resolver. On Lambda one environment has one request, but in a
+    server with threads one would be answered with another's. Here each thread has its own.
+    """
+
+    current_event: APIGatewayProxyEventV2 = _of_this_thread("current_event")
+    lambda_context: LambdaContext = _of_this_thread("lambda_context")
+    context: dict[str, Any] = _of_this_thread("context")
+    processed_stack_frames: list[str] = _of_this_thread("processed_stack_frames")
+
+    def __init__(self, resources: Sequence[Resource]) -> None:
+        self.this_request = _Request()
+        self._parameters: dict[int, frozenset[str]] = {}
+        super().__init__(enable_validation=True, serializer=to_json, json_body_deserializer=read_json, debug=False)
+        for resource in resources:
+            self.include_router(resource.router())
+        self.use([_safe_headers, _only_known, _of_one_list, _once_more])
+        for route in self.routes():
+            # Else the first two requests of a route would both wrap its handler, one around the other's.
+            route._build_middleware_stack(self._router_middlewares, self)  # noqa: SLF001  # no public way
+
+    def resolve(self, event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
+        """Answer one request."""
+        self.lambda_context = context
+        return super().resolve(event, context)
+
+    def routes(self) -> list[Route]:
+        """Return every route: a path without parameters goes before one with some."""
+        return self._static_routes + self._dynamic_routes
+
+    def methods(self, path: str) -> list[str]:
+        """Return the methods that a path is answered for, in alphabetical order; none for an unknown path."""
+        for routes in (self._static_routes, self._dynamic_routes):
+            found = {route.method for route in routes if route.rule.match(path)}
+            if found:
+                return sorted(found)
+        return []
+
+    def parameters(self) -> frozenset[str] | None:
+        """Return the names of the query parameters that the current request's route knows; ``None`` without a route."""
+        route: Route = self.context["_route"]
+        known = self._parameters.get(id(route))
+        if known is None and route in self.routes():
+            known = frozenset(field.alias for field in route.dependant.query_params)
+            self._parameters[id(route)] = known
+        return known
+
+    def body(self) -> Any:
+        """Return the type that the body of the current request should have; ``None`` where its route takes none."""
+        route: Route | None = self.context.get("_route")
+        fields = route.dependant.body_params if route is not None else []
+        return fields[0].type_ if fields else None
+
+    def _to_proxy_event(self, event: dict[str, Any]) -> APIGatewayProxyEventV2:
+        self.current_event = cast("APIGatewayProxyEventV2", super()._to_proxy_event(event))
+        return self.current_event
 
 
 def _permanent(error: PermanentError) -> Response[str]:

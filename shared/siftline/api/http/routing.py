@@ -32,42 +32,43 @@ _HEADERS = {401: _CHALLENGE, 403: _CHALLENGE, 429: _RETRY_AFTER, 503: _RETRY_AFT
 class Resource:
     """Routes that belong together: the methods that ``route`` decorates."""
 
+    tag: str | None = None
+    """What they stand under in the OpenAPI document, where they stand in it."""
+
     def router(self) -> Router:
         """Return the routes in a router of their own, in the order in which they are written."""
         router = Router()  # type: ignore[no-untyped-call]  # Powertools left its constructor untyped
         for name, handler in vars(type(self)).items():
             for register in getattr(handler, "registers", ()):
-                register(router, getattr(self, name))
+                register(router, getattr(self, name), self.tag)
         return router
 
 
 def route(
     method_and_path: str,
     *answers: Answer,
-    summary: str | None = None,
     operation_id: str | None = None,
-    tag: str | None = None,
     problems: tuple[int, ...] = (),
     located: bool = False,
     compress: bool = False,
 ) -> Callable[[F], F]:
     """Make a method of a ``Resource`` answer a route (``GET /v1/feed``), for which a token needs ``required_scope``.
 
-    Each of ``answers`` has a status, the model of its JSON or else the media type of its text, and a description; a
-    status may come several times. The first one's status is that of what the method returns without one. ``problems``
-    are what else the route may end in: every route may answer 422, 429, 500 and 503, and every one that needs a scope
-    401 and 403 too. With ``located`` each of ``answers`` has a ``Location``. A route without answers is
-    no part of the OpenAPI document.
+    The first line of the method's docstring is the route's summary. Each of ``answers`` has a status, the model of its
+    JSON or else the media type of its text, and a description; a status may come several times. The first one's status
+    is that of what the method returns without one. ``problems`` are what else the route may end in: every route may
+    answer 422, 429, 500 and 503, and every one that needs a scope 401 and 403 too. With ``located`` each of ``answers``
+    has a ``Location``. A route without answers is no part of the OpenAPI document.
     """
     method, _, path = method_and_path.partition(" ")
     guards = () if required_scope(method, path) is None else (401, 403)
 
-    def register(router: Router, handler: Callable[..., Any]) -> None:
+    def register(router: Router, handler: Callable[..., Any], tag: str | None) -> None:
         router.route(
             path,
             method,
             compress=compress,
-            summary=summary,
+            summary=(handler.__doc__ or "").partition("\n")[0].removesuffix("."),
             responses=_responses(answers, (*problems, *guards), located=located) if answers else None,
             tags=[tag] if tag else None,
             operation_id=operation_id,

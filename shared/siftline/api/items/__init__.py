@@ -1,1 +1,1 @@
-"""What the caller holds: listing, saving, showing, changing."""
+"""What the caller holds: listing, saving, showing, changing; and whom it is about."""

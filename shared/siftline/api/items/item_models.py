@@ -7,9 +7,8 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 
-from siftline.api.http.shapes import Asked, Cause, Changes, Label, Note, Page, Waiting
+from siftline.api.http.shapes import EXAMPLE_ID, Asked, Cause, Changes, Label, Note, Page, Waiting
 
-_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 _TIME = "2026-03-02T09:30:00Z"
 BATCH_MAX = 500
 TAGS_MAX = 50
@@ -57,9 +56,9 @@ class SaveItem(Asked):
 class SavedItem(BaseModel):
     """A saved item, new or existing."""
 
-    id: UUID = Field(examples=[_ID])
+    id: UUID = Field(examples=[EXAMPLE_ID])
     content_id: UUID = Field(
-        description="Id of the page behind the item, shared by all users who have it", examples=[_ID]
+        description="Id of the page behind the item, shared by all users who have it", examples=[EXAMPLE_ID]
     )
     status: Status = Field(examples=["PENDING"])
     waiting: Waiting | None = Field(
@@ -103,8 +102,8 @@ class Topic(BaseModel):
 class Item(BaseModel):
     """A page in your collection."""
 
-    id: UUID = Field(examples=[_ID])
-    content_id: UUID = Field(examples=[_ID])
+    id: UUID = Field(examples=[EXAMPLE_ID])
+    content_id: UUID = Field(examples=[EXAMPLE_ID])
     url: str = Field(examples=["https://example.org/story"])
     status: Status
     title: str | None = Field(description="Plain text, never HTML")

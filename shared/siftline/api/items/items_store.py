@@ -1,4 +1,4 @@
-"""The caller's items in PostgreSQL. Every statement that takes an item's id also takes its holder's."""
+"""The caller's items in PostgreSQL, one or a list. Every statement that takes an item's id also takes its holder's."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,16 +8,20 @@ from typing import Any, Self
 from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
+from psycopg.types.json import Jsonb
 from pydantic import Field, model_validator
 
-from siftline.api.http.shapes import Cause
+from siftline.api.http.paging import Cursor, RankCursor, behind
+from siftline.api.http.shapes import Cause, Filters
 from siftline.api.items.item_models import Item
 from siftline.api.items.item_words import error_of, notice_of, reading_minutes, undated_of
-from siftline.catalog.replaced_topics_store import left_of
+from siftline.catalog.replaced_topics_store import ASKED_FOR, left_of
 from siftline.catalog.usable_rows import usable
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
 
+UNRANKED = -1.0
+"""Where what has no score yet stands: behind everything else."""
 STAR_EVIDENCE, READING_EVIDENCE = 1.0, 0.2
 """What a star, given or taken back, and a reading count as evidence of what a user cares for."""
 # Their profile counts it until it is made anew.
@@ -74,6 +78,18 @@ class Freshness:
     half_life_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class ScoreRule:
+    """What freshness counts and how fast it goes."""
+
+    freshness_weight: float = 0.15
+    half_life_s: float = 259_200.0
+
+    def freshness(self, at: datetime) -> Freshness:
+        """Return what scores are read with at a moment."""
+        return Freshness(at, self.freshness_weight, self.half_life_s)
+
+
 FRESHLESS = Freshness(datetime(1970, 1, 1, tzinfo=UTC), 0.0, 1.0)
 """For who does not ask for scores."""
 
@@ -98,6 +114,24 @@ class StatusRow:
     status: str
 
 
+@dataclass(frozen=True, slots=True)
+class Listed(Filters):
+    """Which items to list; ``None`` means any."""
+
+    status: str | None = None
+    entity_ids: Sequence[UUID] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownKey:
+    """What an earlier request with this idempotency key asked and made (IETF draft idempotency-key-header)."""
+
+    request_sha256: bytes
+    item_id: UUID
+    item_ids: Sequence[UUID] | None
+    """What a batch made, in its order."""
+
+
 COLUMNS = f"""
 select i.id, i.content_id, coalesce(i.url, c.url) as url, c.status,
   coalesce(nullif(c.title, ''), i.told_title) as title, c.author, c.site_name, c.image_url, c.kind, c.lang,
@@ -115,6 +149,43 @@ _ONE = f"""
 from items i join contents c on c.id = i.content_id
 left join readings r on r.user_id = i.user_id and r.content_id = i.content_id
 where i.id = %(id)s and i.user_id = %(user_id)s
+"""
+
+HELD = """
+from items i join contents c on c.id = i.content_id
+left join readings r on r.user_id = i.user_id and r.content_id = i.content_id
+"""
+ABOUT = f"r.topics @> %(topic)s or (c.topics @> %(topic)s and r.replaces is not true and not {ASKED_FOR})"
+NARROWED = """
+i.user_id = %(user_id)s
+  and (%(status)s::text is null or c.status = %(status)s)
+  and (%(tag)s::text is null or %(tag)s = any(i.tags) or %(tag)s = any(c.tags))
+  and (%(source_id)s::uuid is null or i.source_id = %(source_id)s or i.content_id in (
+    select e.content_id from source_entries e join subscriptions b on b.source_id = e.source_id
+    where e.source_id = %(source_id)s and b.user_id = %(user_id)s and e.content_id is not null))
+  and (%(folder_id)s::uuid is null or exists (select from folder_sources f
+    where f.folder_id = %(folder_id)s and f.user_id = %(user_id)s and f.source_id = i.source_id) or exists (
+      select from source_entries e join folder_sources f on f.source_id = e.source_id
+      where e.content_id = i.content_id and f.folder_id = %(folder_id)s and f.user_id = %(user_id)s))
+  and (%(entity_ids)s::uuid[] is null or exists (select from content_entities named
+    where named.content_id = c.id and named.entity_id = any(%(entity_ids)s)))
+  and (%(since)s::timestamptz is null or c.sort_at >= %(since)s)
+  and (%(until)s::timestamptz is null or c.sort_at < %(until)s)
+  and (%(unread)s::boolean is null or (i.read_at is null) = %(unread)s)
+  and (%(starred)s::boolean is null or (i.starred_at is not null) = %(starred)s)
+"""
+_LISTED = f"{HELD} where {NARROWED} and (%(topic)s::jsonb is null or {ABOUT})"
+_NEWEST_FIRST = f"""
+{COLUMNS} {_LISTED}
+  and (%(after_at)s::timestamptz is null or (c.sort_at, i.id) < (%(after_at)s, %(after_id)s::uuid))
+order by c.sort_at desc, i.id desc limit %(limit)s
+"""
+# What is not scored yet comes last, newest first by its id; lists of a user are short enough to be sorted as they are.
+_RANK = "coalesce(item_rank(i.score, c.sort_at, %(at)s, %(freshness_weight)s, %(half_life_s)s), -1)"
+_BEST_FIRST = f"""
+{COLUMNS} {_LISTED}
+  and (%(after_rank)s::float8 is null or ({_RANK}, i.id) < (%(after_rank)s, %(after_id)s::uuid))
+order by {_RANK} desc, i.id desc limit %(limit)s
 """
 
 _COUNT_SAVED = "select count(*) from (select from items where user_id = %(user_id)s and saved limit %(limit)s) as held"
@@ -189,11 +260,54 @@ _UNPUBLISHED = """
 select id from jobs where subject_id = any(%(subjects)b::uuid[]) and state = 'pending' and published_at is null
 """
 
+_FIND_KEY = """
+select request_sha256, item_id, item_ids from idempotency_keys where user_id = %(user_id)s and key = %(key)s
+"""
+_KEEP_KEY = """
+insert into idempotency_keys (user_id, key, request_sha256, item_id, item_ids)
+values (%(user_id)s, %(key)s, %(sha256)b, %(item_id)s, %(item_ids)b::uuid[])
+on conflict (user_id, key) do update set item_id = excluded.item_id, item_ids = excluded.item_ids
+where idempotency_keys.request_sha256 = excluded.request_sha256
+returning item_id
+"""
+
 
 def find_item(connection: Connection, user_id: UUID, item_id: UUID, freshness: Freshness = FRESHLESS) -> ItemRow | None:
     """Return one item with its text, or ``None`` if this user holds none of this id."""
     rows = usable(connection, ItemRow, _ONE, {"id": item_id, "user_id": user_id, **asdict(freshness)})
     return rows[0] if rows else None
+
+
+def list_items(
+    connection: Connection, user_id: UUID, filters: Listed, freshness: Freshness, after: Cursor | None, limit: int
+) -> list[ItemRow]:
+    """Return a user's items, newest first, at most ``limit``, beginning behind ``after``."""
+    return _listed(connection, _NEWEST_FIRST, user_id, filters, freshness, behind(after) | {"limit": limit})
+
+
+def best_items(
+    connection: Connection, user_id: UUID, filters: Listed, freshness: Freshness, after: RankCursor | None, limit: int
+) -> list[ItemRow]:
+    """Return a user's items by their scores as of ``freshness.at``, best first, beginning behind ``after``."""
+    values = {"after_rank": after.rank if after else None, "after_id": after.id if after else None}
+    return _listed(connection, _BEST_FIRST, user_id, filters, freshness, values | {"limit": limit})
+
+
+def narrowing(user_id: UUID, filters: Listed) -> dict[str, Any]:
+    """Return the values of ``NARROWED`` and ``ABOUT``."""
+    topic = None if filters.topic is None else Jsonb([{"topic": filters.topic}])
+    return asdict(filters) | {"user_id": user_id, "topic": topic}
+
+
+def _listed(
+    connection: Connection,
+    statement: str,
+    user_id: UUID,
+    filters: Listed,
+    freshness: Freshness,
+    place: Mapping[str, Any],
+) -> list[ItemRow]:
+    return usable(connection, ItemRow, statement, {**narrowing(user_id, filters), **asdict(freshness), **place})
 
 
 def find_held(connection: Connection, user_id: UUID, item_id: UUID) -> Held | None:
@@ -275,3 +389,23 @@ def add_evidence(connection: Connection, user_id: UUID, evidence: float) -> floa
     """Count something that a user did; returns what has come together, ``None`` where they have no profile yet."""
     row = connection.execute(_ADD_EVIDENCE, {"user_id": user_id, "evidence": evidence}).fetchone()
     return None if row is None else float(row[0])
+
+
+def find_key(connection: Connection, user_id: UUID, key: str) -> KnownKey | None:
+    """Return what this user's key stands for."""
+    with connection.cursor(row_factory=class_row(KnownKey)) as cursor:
+        return cursor.execute(_FIND_KEY, {"user_id": user_id, "key": key}).fetchone()
+
+
+def keep_key(
+    connection: Connection, user_id: UUID, key: str, sha256: bytes, items: Sequence[UUID], *, batch: bool = False
+) -> bool:
+    """Remember what a key stands for, one item or a batch's; false if it stands for another request by now."""
+    values = {
+        "user_id": user_id,
+        "key": key,
+        "sha256": sha256,
+        "item_id": items[0],
+        "item_ids": list(items) if batch else None,
+    }
+    return connection.execute(_KEEP_KEY, values).fetchone() is not None

@@ -1,17 +1,15 @@
 """Scores as the API shows them: what they are made up of, in words and numbers, and having them made anew."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from siftline.api.http.hand_out import HandOut
 from siftline.api.items import items_store
 from siftline.api.items.item_models import Reason
 from siftline.api.items.items_store import Freshness, ItemRow
+from siftline.api.parts import Outbox
 from siftline.contracts import JobType, Priority
-from siftline.jobs import jobs_store as jobs
 from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Connection
 from siftline.text.stored_scores import age, sentence
@@ -25,53 +23,28 @@ GATHER_S = 30.0
 """What a user stars and reads within this is one rescoring."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreRule:
-    """What freshness counts and how fast it goes."""
-
-    freshness_weight: float = 0.15
-    half_life_s: float = 259_200.0
-
-    def freshness(self, at: datetime) -> Freshness:
-        """Return what scores are read with at a moment."""
-        return Freshness(at, self.freshness_weight, self.half_life_s)
+def ask_for_scores(connection: Connection, outbox: Outbox, user_id: UUID, *, wait_s: float = 0.0) -> list[UUID]:
+    """Enqueue a scoring of a user's items: one live job a user, however often it is asked for."""
+    due_at = items_store.now(connection) + timedelta(seconds=wait_s) if wait_s else None
+    job = NewJob(JobType.SCORE_USER, user_id, f"user:{user_id}", priority=Priority.SAVED, due_at=due_at)
+    return outbox.enqueue(connection, job)
 
 
-class Scores:
-    """Has a user's items scored anew: one live job a user, however often it is asked for."""
-
-    def __init__(self, hand_out: HandOut, rule: ScoreRule, *, max_attempts: int) -> None:
-        self._hand_out = hand_out
-        self._max_attempts = max_attempts
-        self.rule = rule
-
-    def freshness(self, connection: Connection) -> Freshness:
-        """Return what scores are read with now, by the database's clock as all that items are dated with."""
-        return self.rule.freshness(items_store.now(connection))
-
-    def ask(self, connection: Connection, user_id: UUID, *, wait_s: float = 0.0) -> list[UUID]:
-        """Enqueue a scoring in the caller's transaction; returns what to hand out after its commit."""
-        due_at = items_store.now(connection) + timedelta(seconds=wait_s) if wait_s else None
-        job = NewJob(JobType.SCORE_USER, user_id, f"user:{user_id}", priority=Priority.SAVED, due_at=due_at)
-        return jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
-
-    def learn(self, connection: Connection, user_id: UUID, before: ItemRow, changes: Mapping[str, Any]) -> list[UUID]:
-        """Count what a change of an item says of the user's taste; returns what to hand out after the commit."""
-        evidence = 0.0
-        if "starred" in changes and changes["starred"] != (before.starred_at is not None):
-            evidence += items_store.STAR_EVIDENCE
-        if changes.get("read") and before.read_at is None:
-            evidence += items_store.READING_EVIDENCE
-        if not evidence:
-            return []
-        gathered = items_store.add_evidence(connection, user_id, evidence)
-        if gathered is not None and gathered < EVIDENCE_MIN:
-            return []
-        return self.ask(connection, user_id, wait_s=GATHER_S)
-
-    def hand_out(self, job_ids: Sequence[UUID]) -> None:
-        """Hand out what was committed."""
-        self._hand_out(job_ids)
+def learn(
+    connection: Connection, outbox: Outbox, user_id: UUID, before: ItemRow, changes: Mapping[str, Any]
+) -> list[UUID]:
+    """Count what a change of an item says of the user's taste; returns the jobs to publish."""
+    evidence = 0.0
+    if "starred" in changes and changes["starred"] != (before.starred_at is not None):
+        evidence += items_store.STAR_EVIDENCE
+    if changes.get("read") and before.read_at is None:
+        evidence += items_store.READING_EVIDENCE
+    if not evidence:
+        return []
+    gathered = items_store.add_evidence(connection, user_id, evidence)
+    if gathered is not None and gathered < EVIDENCE_MIN:
+        return []
+    return ask_for_scores(connection, outbox, user_id, wait_s=GATHER_S)
 
 
 def reasons_of(row: ItemRow, freshness: Freshness) -> list[Reason]:

@@ -1,23 +1,30 @@
-"""Is the system well? Open for the shallow answer; the deep one asks every part and needs the scope ``ops``."""
+"""Is the system well? Open for the shallow answer; the deep one asks every part and needs the scope ``ops``.
 
-from collections.abc import Callable, Mapping
+A worker beside the API is asked only where an operator named its address (``WORKER_HEALTH_URL``).
+"""
+
+import http.client
+import json
+from collections.abc import Callable
+from http import HTTPStatus
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import Request, Response
 from aws_lambda_powertools.event_handler.depends import Depends
 from aws_lambda_powertools.event_handler.openapi.params import Header, Query
 from pydantic import BaseModel, Field
 
 from siftline.api.http.auth import lacking, unauthorized
-from siftline.api.http.authorize import Authorizer
+from siftline.api.http.authorize import Authorizer, source_ip_of
 from siftline.api.http.callers import Scope
-from siftline.api.http.routing import Resource, answer, route
-from siftline.api.http.wrong_tokens import source_ip_of
-from siftline.kit.errors import SiftlineError
+from siftline.api.http.routing import answer, route
+from siftline.api.parts import Parts, Routes
+from siftline.contracts import Queue
+from siftline.kit.errors import SiftlineError, TransientError
 
-Check = Callable[[], object]
-"""Returns when a part is well; raises one of our errors when it is not."""
+_WAIT_S = 2.0
+_MAX_BYTES = 200_000
 
 
 class Part(BaseModel):
@@ -43,21 +50,20 @@ def _source_ip_of(request: Request) -> str:
     return source_ip_of(event.raw_event)
 
 
-class HealthRoutes(Resource):
+class HealthRoutes(Routes):
     """``/health``."""
 
-    def __init__(self, authorizer: Authorizer, checks: Mapping[str, Check], log: Logger) -> None:
-        self._authorizer = authorizer
-        self._checks = checks
-        self._log = log
+    tag = "health"
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        self._authorizer = Authorizer(parts.database, parts.wrong_tokens)
 
     @route(
         "GET /health",
         (200, HealthReport, "Healthy"),
         (503, HealthReport, "A part is unavailable"),
-        summary="Check health",
         operation_id="getHealth",
-        tag="health",
         problems=(401, 403),
     )
     @route("HEAD /health")  # load balancers ask so; the gateway sends no body
@@ -67,7 +73,10 @@ class HealthRoutes(Resource):
         authorization: Annotated[str | None, Header(alias="Authorization", include_in_schema=False)] = None,
         source_ip: Annotated[str, Depends(_source_ip_of)] = "",
     ) -> Response[HealthReport]:
-        """Say whether the system is well. The route is open, so the deep question checks the token itself."""
+        """Check health.
+
+        The route is open, so the deep question checks the token itself.
+        """
         if not deep:
             return _answer(HealthReport(status="ok"))
         caller = self._authorizer.identify(authorization, source_ip)
@@ -75,18 +84,73 @@ class HealthRoutes(Resource):
             raise unauthorized()
         if Scope.OPS not in caller.scopes:
             raise lacking(Scope.OPS)
-        parts = {name: self._ask(name, check) for name, check in self._checks.items()}
+        asked: dict[str, Callable[[], object]] = {
+            "database": self._check_database,
+            "queues": self._check_queues,
+            "vectors": self._parts.check_vectors,
+        }
+        if self._parts.settings.worker_health_url:
+            asked["worker"] = self._check_worker
+        parts = {name: self._ask(name, check) for name, check in asked.items()}
         well = all(part.status == "ok" for part in parts.values())
         return _answer(HealthReport(status="ok" if well else "unavailable", parts=parts))
 
-    def _ask(self, name: str, check: Check) -> Part:
+    def _ask(self, name: str, check: Callable[[], object]) -> Part:
         try:
             check()
         except SiftlineError as error:
-            self._log.warning("part_unavailable", part=name, error_code=error.error_code)
+            self._parts.log.warning("part_unavailable", part=name, error_code=error.error_code)
             return Part(status="unavailable", detail=error.detail)
         return Part(status="ok")
+
+    def _check_database(self) -> None:
+        with self._database.transaction() as connection:
+            connection.execute("select")
+
+    def _check_queues(self) -> None:
+        """Look at every queue: one that is missing is no other's fault to show."""
+        for queue in Queue:
+            self._parts.queues.depth(queue)
+
+    def _check_worker(self) -> None:
+        settings = self._parts.settings
+        check_worker(settings.worker_health_url, settings.worker_health_token.get_secret_value())
 
 
 def _answer(report: HealthReport) -> Response[HealthReport]:
     return answer(200 if report.status == "ok" else 503, report)
+
+
+class WorkerAwayError(TransientError):
+    """The worker does not answer, or cannot start a function that work waits for."""
+
+    code = "worker_unavailable"
+
+
+def check_worker(url: str, token: str = "") -> None:
+    """Raise ``WorkerAwayError`` where the worker at ``url`` does not answer, or cannot start one of its functions."""
+    if found := unbuildable(url, token):
+        raise WorkerAwayError(" ".join(f"{name} cannot be started: {reason}." for name, reason in found.items()))
+
+
+def unbuildable(url: str, token: str = "") -> dict[str, str]:
+    """Return the functions that the worker at ``url`` cannot start, with the reasons. Raises ``WorkerAwayError``.
+
+    ``token`` is the worker's ``WORKER_HEALTH_TOKEN``.
+    """
+    parts = urlsplit(url)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=_WAIT_S)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        connection.request("GET", f"{parts.path.rstrip('/')}/health", headers=headers)
+        response = connection.getresponse()
+        if response.status == HTTPStatus.FORBIDDEN:
+            raise WorkerAwayError("The worker rejected the request: its WORKER_HEALTH_TOKEN is different.")
+        state = json.loads(response.read(_MAX_BYTES))
+        found = state.get("unbuildable", {})
+        return {str(name): str(reason) for name, reason in found.items()}
+    except (OSError, http.client.HTTPException, ValueError, AttributeError) as error:
+        raise WorkerAwayError("The worker does not answer.") from error
+    finally:
+        connection.close()

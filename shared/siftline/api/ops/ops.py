@@ -2,29 +2,22 @@
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated, Protocol
+from typing import Annotated
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field
 
-from siftline.api.http.routing import Resource, route
+from siftline.api.http.routing import route
 from siftline.api.http.shapes import Page
+from siftline.api.parts import Routes
 from siftline.contracts import JobType, Queue
 from siftline.jobs import set_aside_store
 from siftline.jobs.breakers_store import open_breakers
 from siftline.jobs.counts_store import QueueCount, counts, duplicates, unknown
-from siftline.jobs.queues import Depth, QueueUnavailableError
-from siftline.kit.db import Database
-
-
-class Depths(Protocol):
-    """Knows how deep a queue is (``siftline.jobs.queues.SqsQueues``)."""
-
-    def depth(self, queue: Queue) -> Depth:
-        """Return SQS's approximate counts. Raises ``QueueUnavailableError``."""
-        ...
+from siftline.jobs.queues import QueueUnavailableError
 
 
 class QueueView(BaseModel):
@@ -131,113 +124,61 @@ class QueueStats(BaseModel):
     failed: int
 
 
-class OpsRoutes(Resource):
+class OpsRoutes(Routes):
     """``/v1/ops`` and ``/admin``."""
 
-    def __init__(self, database: Database, depths: Depths) -> None:
-        self._database = database
-        self._depths = depths
+    tag = "operations"
 
-    @route(
-        "GET /v1/ops/queues",
-        (200, QueuesView, "Queues and jobs"),
-        summary="Get the state of queues and jobs",
-        operation_id="getQueues",
-        tag="operations",
-    )
+    @route("GET /v1/ops/queues", (200, QueuesView, "Queues and jobs"), operation_id="getQueues")
     def queues(self) -> QueuesView:
-        """Show queues and jobs."""
-        rows = self._counts()
+        """Get the state of queues and jobs."""
+        with self._database.transaction() as connection:
+            rows = counts(connection)
+            unknown_jobs = [UnknownJobsView.model_validate(one, from_attributes=True) for one in unknown(connection)]
+            breakers = [
+                BreakerView.model_validate(asdict(one) | {"next_try_s": round(one.wait_s, 1)})
+                for one in open_breakers(connection)
+            ]
+            found = duplicates(connection)
 
         def view(queue: Queue) -> QueueView:
             return self._queue(queue, [row for row in rows if row.queue == queue])
 
         with ThreadPoolExecutor(len(Queue)) as threads:  # at once: one that does not answer is waited for
             queues = list(threads.map(view, Queue))
-        jobs = [_jobs(job_type, rows) for job_type in JobType]
         return QueuesView(
             queues=queues,
-            jobs=jobs,
-            unknown_jobs=self._unknown(),
-            breakers=self._breakers(),
-            duplicates=self._duplicates(),
+            jobs=[_jobs(job_type, rows) for job_type in JobType],
+            unknown_jobs=unknown_jobs,
+            breakers=breakers,
+            duplicates=DuplicatesView.model_validate(asdict(found) | {"ratio": round(found.ratio, 4)}),
         )
 
     @route(
         "GET /v1/ops/set-aside",
         (200, SetAsideList, "Counts by reason, and the newest rows"),
-        summary="List rows that jobs set aside",
         operation_id="listSetAside",
-        tag="operations",
     )
     def set_aside(self, limit: Annotated[int, Query(ge=1, le=200)] = 50) -> SetAsideList:
-        """Show what jobs set aside."""
+        """List rows that jobs set aside."""
         with self._database.transaction() as connection:
             counted = set_aside_store.counts(connection)
             rows = set_aside_store.newest(connection, limit=limit)
         return SetAsideList(
             counts=[SetAsideCount.model_validate(one, from_attributes=True) for one in counted],
-            items=[
-                SetAsideView(
-                    job_type=row.job_type,
-                    kind=row.kind,
-                    id=row.row_id,
-                    reason_code=row.reason_code,
-                    detail=row.detail,
-                    times=row.times,
-                    first_at=row.first_at,
-                    last_at=row.last_at,
-                )
-                for row in rows
-            ],
+            items=[SetAsideView.model_validate(asdict(row) | {"id": row.row_id}) for row in rows],
         )
 
-    @route(
-        "GET /admin/queue-stats",
-        (200, QueueStats, "Analysis jobs by state"),
-        summary="Count analysis jobs by state",
-        operation_id="getQueueStats",
-        tag="operations",
-    )
+    @route("GET /admin/queue-stats", (200, QueueStats, "Analysis jobs by state"), operation_id="getQueueStats")
     def queue_stats(self) -> QueueStats:
-        """Count the analysis jobs."""
-        found = _jobs(JobType.ANALYZE_CONTENT, self._counts())
-        return QueueStats(
-            pending=found.pending, processing=found.processing, completed=found.completed, failed=found.failed
-        )
-
-    def _counts(self) -> list[QueueCount]:
+        """Count analysis jobs by state."""
         with self._database.transaction() as connection:
-            return counts(connection)
-
-    def _unknown(self) -> list[UnknownJobsView]:
-        with self._database.transaction() as connection:
-            return [UnknownJobsView.model_validate(one, from_attributes=True) for one in unknown(connection)]
-
-    def _duplicates(self) -> DuplicatesView:
-        with self._database.transaction() as connection:
-            found = duplicates(connection)
-        return DuplicatesView(
-            contents=found.contents, exact=found.exact, near=found.near, url=found.url, ratio=round(found.ratio, 4)
-        )
-
-    def _breakers(self) -> list[BreakerView]:
-        with self._database.transaction() as connection:
-            found = open_breakers(connection)
-        return [
-            BreakerView(
-                provider=one.provider,
-                error_code=one.error_code,
-                error_detail=one.error_detail,
-                probing=one.probing,
-                next_try_s=round(one.wait_s, 1),
-            )
-            for one in found
-        ]
+            found = _jobs(JobType.ANALYZE_CONTENT, counts(connection))
+        return QueueStats.model_validate(found, from_attributes=True)
 
     def _queue(self, queue: Queue, rows: Sequence[QueueCount]) -> QueueView:
         try:
-            depth = self._depths.depth(queue)
+            depth = self._parts.queues.depth(queue)
         except QueueUnavailableError:
             depth = None
         return QueueView(

@@ -1,5 +1,6 @@
 """Reading again what other versions read: planned, begun, watched and ended by operators."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -8,8 +9,9 @@ from pydantic import BaseModel, Field, StrictBool, StrictInt, StringConstraints
 
 from siftline.api.http.paging import Time
 from siftline.api.http.problems import conflict
-from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, Resource, route
+from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, route
 from siftline.api.http.shapes import Asked
+from siftline.api.parts import Parts, Routes
 from siftline.reprocess.reprocess import NotToldError, Plan, Reprocess, RunningError
 from siftline.reprocess.reprocess_store import Order, Run
 
@@ -75,22 +77,23 @@ class RunsView(BaseModel):
     run: RunView | None
 
 
-class ReprocessRoutes(Resource):
+class ReprocessRoutes(Routes):
     """``/v1/ops/reprocess``."""
 
-    def __init__(self, reprocess: Reprocess) -> None:
-        self._reprocess = reprocess
+    tag = "operations"
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        self._reprocess = Reprocess(parts.database, max_attempts=parts.settings.job_max_attempts)
 
     @route(
         "POST /v1/ops/reprocess",
         (200, PlanView, "The run, or the plan in a dry run"),
-        summary="Reprocess outdated analyses",
         operation_id="startReprocess",
-        tag="operations",
         problems=(*BODY_PROBLEMS, 409),
     )
     def start(self, body: ReprocessAsked) -> PlanView:
-        """Begin a run, or plan it."""
+        """Reprocess outdated analyses."""
         order = Order(body.kind, body.version, body.older_than, body.limit)
         try:
             plan = self._reprocess.plan(order) if body.dry_run else self._reprocess.start(order)
@@ -98,28 +101,15 @@ class ReprocessRoutes(Resource):
             raise conflict(error.error_code, error.detail) from error
         return _plan(plan, dry_run=body.dry_run)
 
-    @route(
-        "GET /v1/ops/reprocess",
-        (200, RunsView, "The current or last run"),
-        summary="Get the progress of reprocessing",
-        operation_id="getReprocess",
-        tag="operations",
-    )
+    @route("GET /v1/ops/reprocess", (200, RunsView, "The current or last run"), operation_id="getReprocess")
     def show(self) -> RunsView:
-        """Show the run."""
+        """Get the progress of reprocessing."""
         run = self._reprocess.run()
         return RunsView(run=None if run is None else _run(run))
 
-    @route(
-        "DELETE /v1/ops/reprocess",
-        NO_CONTENT,
-        summary="Cancel reprocessing",
-        operation_id="cancelReprocess",
-        tag="operations",
-        problems=(409,),
-    )
+    @route("DELETE /v1/ops/reprocess", NO_CONTENT, operation_id="cancelReprocess", problems=(409,))
     def cancel(self) -> Response[None]:
-        """End the run."""
+        """Cancel reprocessing."""
         if not self._reprocess.cancel():
             raise conflict("no_run", "No run is in progress.")
         return Response(status_code=204)
@@ -127,31 +117,10 @@ class ReprocessRoutes(Resource):
 
 def _plan(plan: Plan, *, dry_run: bool) -> PlanView:
     by = [OutdatedView(kind=one.kind, version=one.model_version, contents=one.contents) for one in plan.by]
-    return PlanView(
-        dry_run=dry_run,
-        contents=plan.contents,
-        by=by,
-        credits=0,
-        usd=plan.usd,
-        llm_texts=plan.llm_texts,
-        work_s=plan.work_s,
-        measured=plan.measured,
-    )
+    return PlanView.model_validate(asdict(plan) | {"dry_run": dry_run, "by": by, "credits": 0})
 
 
 def _run(run: Run) -> RunView:
-    return RunView(
-        state=run.state,
-        kind=run.kind,
-        version=run.model_version,
-        older_than=run.older_than,
-        limit=run.at_most,
-        planned=run.planned,
-        enqueued=run.enqueued,
-        live=run.live,
-        failed=run.failed,
-        done=run.enqueued - run.live - run.failed,
-        waits_for=run.waits_for,
-        started_at=run.started_at,
-        finished_at=run.finished_at,
+    return RunView.model_validate(
+        asdict(run) | {"version": run.model_version, "limit": run.at_most, "done": run.enqueued - run.live - run.failed}
     )

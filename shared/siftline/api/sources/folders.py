@@ -3,54 +3,65 @@
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import Response
+from pydantic import ConfigDict, Field
 
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.problems import ProblemError, conflict, not_found
-from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, Resource, answer, route
+from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, answer, route
+from siftline.api.http.shapes import Asked, Name, Page
+from siftline.api.parts import Routes
 from siftline.api.sources import folders_store as store
-from siftline.api.sources.folder_models import ChangeFolder, Folder, Folders, NewFolder
-from siftline.kit.db import Connection, Database
+from siftline.api.sources.folders_store import Folder
+from siftline.kit.db import Connection
 
 
-class FolderRoutes(Resource):
+class NewFolder(Asked):
+    """A new folder."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "News"}]})
+
+    name: Name = Field(description="Unique among your folders, ignoring case", examples=["News"])
+
+
+class ChangeFolder(NewFolder):
+    """A folder's new name."""
+
+
+class Folders(Page):
+    """All your folders, by name."""
+
+    items: list[Folder]
+
+
+class FolderRoutes(Routes):
     """``/v1/folders``."""
 
-    def __init__(self, database: Database, *, at_most: int) -> None:
-        """``at_most``: so many folders a user may have."""
-        self._database = database
-        self._at_most = at_most
+    tag = "sources"
 
     @route(
         "POST /v1/folders",
         (201, Folder, "Created"),
-        summary="Create a folder",
         operation_id="createFolder",
-        tag="sources",
         problems=(*BODY_PROBLEMS, 409),
         located=True,
     )
     def make(self, body: NewFolder, caller: CurrentCaller) -> Response[Folder]:
-        """Make an empty folder."""
+        """Create a folder."""
         with self._database.transaction() as connection:
             count = store.hold(connection, caller.user_id)
             made = store.add_folders(connection, caller.user_id, [body.name])
             if not made:
                 raise _exists()
-            if count >= self._at_most:
-                detail = f"You have reached the limit of {self._at_most} folders. Delete one first."
+            at_most = self._parts.settings.folders_per_user
+            if count >= at_most:
+                detail = f"You have reached the limit of {at_most} folders. Delete one first."
                 raise conflict("too_many_folders", detail)
             folder = _found(connection, caller.user_id, made[0])
         return answer(201, folder, location=f"/v1/folders/{folder.id}")
 
-    @route(
-        "GET /v1/folders",
-        (200, Folders, "All folders, by name"),
-        summary="List your folders",
-        operation_id="listFolders",
-        tag="sources",
-    )
+    @route("GET /v1/folders", (200, Folders, "All folders, by name"), operation_id="listFolders")
     def browse(self, caller: CurrentCaller) -> Folders:
-        """List the caller's folders."""
+        """List your folders."""
         with self._database.transaction() as connection:
             rows = store.list_folders(connection, caller.user_id)
         return Folders(items=rows)
@@ -58,22 +69,18 @@ class FolderRoutes(Resource):
     @route(
         "GET /v1/folders/<folder_id>",
         (200, Folder, "The folder"),
-        summary="Get a folder",
         operation_id="getFolder",
-        tag="sources",
         problems=(404,),
     )
     def show(self, folder_id: UUID, caller: CurrentCaller) -> Folder:
-        """Show one folder."""
+        """Get a folder."""
         with self._database.transaction() as connection:
             return _found(connection, caller.user_id, folder_id)
 
     @route(
         "PATCH /v1/folders/<folder_id>",
         (200, Folder, "The renamed folder"),
-        summary="Rename a folder",
         operation_id="updateFolder",
-        tag="sources",
         problems=(*BODY_PROBLEMS, 404, 409),
     )
     def rename(self, folder_id: UUID, body: ChangeFolder, caller: CurrentCaller) -> Folder:
@@ -85,16 +92,9 @@ class FolderRoutes(Resource):
                 raise _exists()
             return _found(connection, caller.user_id, folder_id)
 
-    @route(
-        "DELETE /v1/folders/<folder_id>",
-        NO_CONTENT,
-        summary="Delete a folder; its sources stay followed",
-        operation_id="deleteFolder",
-        tag="sources",
-        problems=(404,),
-    )
+    @route("DELETE /v1/folders/<folder_id>", NO_CONTENT, operation_id="deleteFolder", problems=(404,))
     def delete(self, folder_id: UUID, caller: CurrentCaller) -> Response[None]:
-        """Delete a folder, and nothing that is in it."""
+        """Delete a folder; its sources stay followed."""
         with self._database.transaction() as connection:
             store.hold(connection, caller.user_id)
             if not store.delete_folder(connection, caller.user_id, folder_id):

@@ -5,13 +5,30 @@ are changed too go before it.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from psycopg.rows import class_row, scalar_row
+from pydantic import BaseModel, Field
 
-from siftline.api.sources.folder_models import Folder
+from siftline.api.http.shapes import EXAMPLE_ID
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
+
+
+class FolderName(BaseModel):
+    """A folder, by name."""
+
+    id: UUID = Field(examples=[EXAMPLE_ID])
+    name: str = Field(examples=["News"])
+
+
+class Folder(FolderName):
+    """A folder of sources."""
+
+    sources: int = Field(description="Number of sources in it", examples=[12])
+    created_at: datetime
+
 
 _COLUMNS = """
 select f.id, f.name, (select count(*)::int from folder_sources s where s.folder_id = f.id) as sources, f.created_at

@@ -17,17 +17,17 @@ from pydantic import BaseModel, Field
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.callers import Caller
 from siftline.api.http.destinations import AddressRefusedError
-from siftline.api.http.hand_out import HandOut
 from siftline.api.http.problems import ProblemError, conflict
-from siftline.api.http.routing import BODY_PROBLEMS, Resource, route
+from siftline.api.http.routing import BODY_PROBLEMS, route
 from siftline.api.http.shapes import Cause
-from siftline.api.sources import folders_store, opml, sources_store
-from siftline.api.sources.following import Followed, Following
-from siftline.api.sources.following_store import Wish
+from siftline.api.parts import Routes
+from siftline.api.sources import folders_store, following, opml, sources_store
+from siftline.api.sources.following import Followed
 from siftline.api.sources.opml import Outline
 from siftline.api.sources.source_addresses import Address, SourceKind, address_of
+from siftline.api.sources.sources_store import Wish
 from siftline.contracts import Priority
-from siftline.kit.db import Connection, Database
+from siftline.kit.db import Connection
 from siftline.kit.errors import PermanentError
 
 _XML_TYPE = re.compile(
@@ -100,35 +100,17 @@ def _upload_of(request: Request) -> Upload:
     return Upload(event.body or "", bool(event.is_base64_encoded), content_type)
 
 
-class OpmlRoutes(Resource):
+class OpmlRoutes(Routes):
     """``/v1/opml``."""
 
-    def __init__(
-        self,
-        database: Database,
-        hand_out: HandOut,
-        *,
-        allow_loopback: bool,
-        max_attempts: int,
-        at_most: int,
-        folders_at_most: int,
-    ) -> None:
-        """``at_most``: so many sources a user may follow; ``folders_at_most``: so many folders they may have."""
-        self._database = database
-        self._hand_out = hand_out
-        self._allow_loopback = allow_loopback
-        self._folders_at_most = folders_at_most
-        self._following = Following(max_attempts=max_attempts, at_most=at_most)
+    tag = "sources"
 
-    @route(
-        "GET /v1/opml",
-        (200, "text/x-opml", "OPML 2.0, with your folders"),
-        summary="Export your sources as OPML",
-        operation_id="exportOpml",
-        tag="sources",
-    )
+    @route("GET /v1/opml", (200, "text/x-opml", "OPML 2.0, with your folders"), operation_id="exportOpml")
     def export(self, caller: CurrentCaller) -> Response[str]:
-        """Write what the caller follows, newest first."""
+        """Export your sources as OPML.
+
+        The newest first.
+        """
         with self._database.transaction() as connection:
             rows = sources_store.list_sources(connection, caller.user_id, limit=EXPORTED_MAX)
             folders = [row.name for row in folders_store.list_folders(connection, caller.user_id)]
@@ -142,33 +124,38 @@ class OpmlRoutes(Resource):
     @route(
         "POST /v1/opml",
         (200, OpmlAnswer, "The result for each outline"),
-        summary="Import an OPML file",
         operation_id="importOpml",
-        tag="sources",
         problems=(*BODY_PROBLEMS, 409),
     )
     def take_in(self, upload: Annotated[Upload, Depends(_upload_of)], caller: CurrentCaller) -> OpmlAnswer:
-        """Follow what a file names, in one transaction; what one follows already comes into its folders too."""
-        body, encoding = self._bytes(upload)
+        """Import an OPML file.
+
+        In one transaction; what one follows already comes into its folders too.
+        """
+        body, encoding = _bytes(upload)
         read = opml.read(body, encoding=encoding, most=OUTLINES_MAX)
         outlines = read.outlines
-        checked = [self._checked(outline) for outline in outlines]
+        settings = self._parts.settings
+        at_most = settings.sources_per_user
+        too_many = Cause(code="too_many_sources", detail=f"This exceeds your limit of {at_most} sources.")
+        checked = [_checked(outline) for outline in outlines]
         with self._database.transaction() as connection:
-            local = self._local(outlines, checked)
-            known = self._known(connection, caller, local)
+            local = _local(outlines, checked)
+            known = _known(connection, caller, local)
             checked = [known[place][0] if place in known else one for place, one in enumerate(checked)]
-            if self._allow_loopback:
+            if settings.http_allow_loopback:
                 untyped = local.keys() - known.keys()
                 checked = [_UNTYPED if place in untyped else one for place, one in enumerate(checked)]
             before = {address.key: Followed(source_id, fresh=False, items=0) for address, source_id in known.values()}
             wishes, folders = _merged(outlines, checked)
             wishes = {key: wish for key, wish in wishes.items() if key not in before}
-            beyond = set(self._following.beyond(connection, caller.user_id, list(wishes)))
-            checked = [self._beyond() if isinstance(one, Address) and one.key in beyond else one for one in checked]
+            beyond = set(following.beyond(connection, caller.user_id, list(wishes), at_most=at_most))
+            checked = [too_many if isinstance(one, Address) and one.key in beyond else one for one in checked]
             wishes = {key: wish for key, wish in wishes.items() if key not in beyond}
             # One turn for the whole list when jobs are handed out, behind what is polled by itself.
-            followed, job_ids = self._following.follow(
+            followed, job_ids = following.follow(
                 connection,
+                self._outbox,
                 caller.user_id,
                 list(wishes.values()),
                 backfill=_BACKFILL,
@@ -179,67 +166,59 @@ class OpmlRoutes(Resource):
             for key, one in sources.items():
                 named.setdefault(one.source_id, []).extend(folders[key])
             if not folders_store.put_by_name(
-                connection, caller.user_id, named, empty=read.empty_folders, at_most=self._folders_at_most
+                connection, caller.user_id, named, empty=read.empty_folders, at_most=settings.folders_per_user
             ):
-                detail = f"The folders in this file would exceed your limit of {self._folders_at_most} folders."
+                detail = f"The folders in this file would exceed your limit of {settings.folders_per_user} folders."
                 raise conflict("too_many_folders", detail)
-        self._hand_out(job_ids)
+        self._outbox.publish(job_ids)
         return _answered(outlines, checked, sources)
 
-    def _bytes(self, upload: Upload) -> tuple[bytes, str | None]:
-        """Return the file and, where the gateway made text of it, the encoding that it therefore has now."""
-        if not _XML_TYPE.fullmatch(upload.content_type):
-            raise ProblemError(
-                415, "unsupported_media_type", "The Content-Type must be text/x-opml or application/xml."
-            )
-        if len(upload.body) > 2 * MAX_BYTES:  # not even decoded
-            raise self._too_large()
-        try:
-            body = base64.b64decode(upload.body, validate=True) if upload.encoded else upload.body.encode()
-        except (binascii.Error, ValueError) as error:
-            raise ProblemError(400, "invalid_opml", "The body is neither text nor valid base64.") from error
-        if len(body) > MAX_BYTES:
-            raise self._too_large()
-        return body, None if upload.encoded else "utf-8"
 
-    def _beyond(self) -> Cause:
-        detail = f"This exceeds your limit of {self._following.at_most} sources."
-        return Cause(code="too_many_sources", detail=detail)
+def _bytes(upload: Upload) -> tuple[bytes, str | None]:
+    """Return the file and, where the gateway made text of it, the encoding that it therefore has now."""
+    if not _XML_TYPE.fullmatch(upload.content_type):
+        raise ProblemError(415, "unsupported_media_type", "The Content-Type must be text/x-opml or application/xml.")
+    if len(upload.body) > 2 * MAX_BYTES:  # not even decoded
+        raise _too_large()
+    try:
+        body = base64.b64decode(upload.body, validate=True) if upload.encoded else upload.body.encode()
+    except (binascii.Error, ValueError) as error:
+        raise ProblemError(400, "invalid_opml", "The body is neither text nor valid base64.") from error
+    if len(body) > MAX_BYTES:
+        raise _too_large()
+    return body, None if upload.encoded else "utf-8"
 
-    def _too_large(self) -> ProblemError:
-        return ProblemError(413, "body_too_large", f"The file is larger than {MAX_BYTES // 1024} KiB.")
 
-    def _local(self, outlines: Sequence[Outline], checked: Sequence[Address | Cause]) -> dict[int, Address]:
-        """Return, by their places, the outlines of this machine's addresses."""
-        return {
-            place: address
-            for place, (outline, one) in enumerate(zip(outlines, checked, strict=True))
-            if isinstance(one, Cause) and one.code == AddressRefusedError.code
-            if isinstance(address := self._checked(outline, allow_loopback=True), Address)
-        }
+def _local(outlines: Sequence[Outline], checked: Sequence[Address | Cause]) -> dict[int, Address]:
+    """Return, by their places, the outlines of this machine's addresses."""
+    return {
+        place: address
+        for place, (outline, one) in enumerate(zip(outlines, checked, strict=True))
+        if isinstance(one, Cause) and one.code == AddressRefusedError.code
+        if isinstance(address := _checked(outline, allow_loopback=True), Address)
+    }
 
-    def _known(
-        self, connection: Connection, caller: Caller, local: Mapping[int, Address]
-    ) -> dict[int, tuple[Address, UUID]]:
-        """Return those of this machine's addresses that the caller once typed and follows."""
-        followed = self._following.followed(connection, caller.user_id, [address.key for address in local.values()])
-        return {place: (address, followed[address.key]) for place, address in local.items() if address.key in followed}
 
-    @staticmethod
-    def _checked(outline: Outline, *, allow_loopback: bool = False) -> Address | Cause:
-        """Return the source that an outline means, or why it is none.
+def _known(connection: Connection, caller: Caller, local: Mapping[int, Address]) -> dict[int, tuple[Address, UUID]]:
+    """Return those of this machine's addresses that the caller once typed and follows."""
+    followed = following.followed(connection, caller.user_id, [address.key for address in local.values()])
+    return {place: (address, followed[address.key]) for place, address in local.items() if address.key in followed}
 
-        Whoever made the file named its addresses, and nobody typed them: none is of this machine, whatever is set.
-        With ``allow_loopback`` it may be, to be looked for among what is followed already.
-        """
-        if outline.bookmark:
-            return Cause(code="not_a_subscription", detail="The outline is a bookmark without a feed to follow.")
-        kind = SourceKind(outline.kind) if outline.kind in set(SourceKind) else None
-        selector = (outline.selector or "")[:_SELECTOR_MAX_CHARS] if kind is SourceKind.WEB else None
-        try:
-            return address_of(outline.url, kind=kind, selector=selector or None, allow_loopback=allow_loopback)
-        except PermanentError as error:
-            return Cause(code=error.error_code, detail=error.detail)
+
+def _checked(outline: Outline, *, allow_loopback: bool = False) -> Address | Cause:
+    """Return the source that an outline means, or why it is none.
+
+    Whoever made the file named its addresses, and nobody typed them: none is of this machine, whatever is set.
+    With ``allow_loopback`` it may be, to be looked for among what is followed already.
+    """
+    if outline.bookmark:
+        return Cause(code="not_a_subscription", detail="The outline is a bookmark without a feed to follow.")
+    kind = SourceKind(outline.kind) if outline.kind in set(SourceKind) else None
+    selector = (outline.selector or "")[:_SELECTOR_MAX_CHARS] if kind is SourceKind.WEB else None
+    try:
+        return address_of(outline.url, kind=kind, selector=selector or None, allow_loopback=allow_loopback)
+    except PermanentError as error:
+        return Cause(code=error.error_code, detail=error.detail)
 
 
 def _merged(
@@ -286,3 +265,7 @@ def _answered(
         answers.append(OutlineAnswer(outcome=outcome, title=outline.title, source_id=source.source_id))
     counted = Counter(answer.outcome for answer in answers)
     return OpmlAnswer(outlines=answers, **{outcome.value: counted[outcome] for outcome in Outcome})
+
+
+def _too_large() -> ProblemError:
+    return ProblemError(413, "body_too_large", f"The file is larger than {MAX_BYTES // 1024} KiB.")

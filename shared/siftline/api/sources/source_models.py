@@ -15,11 +15,9 @@ from pydantic import (
     field_validator,
 )
 
-from siftline.api.http.shapes import Asked, Cause, Changes, Label, Name, Page
-from siftline.api.sources.folder_models import FolderIds, FolderName
+from siftline.api.http.shapes import EXAMPLE_ID, Asked, Cause, Changes, Label, Name, Page
+from siftline.api.sources.folders_store import FolderName
 from siftline.api.sources.source_addresses import SourceKind
-
-_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 
 Minutes = Annotated[StrictInt, Field(ge=5, le=10_080)]
 _EXACTLY = (
@@ -30,6 +28,7 @@ _AT_MOST = "Minimum polling interval; applies if every follower sets one"
 _AT_LEAST = "Maximum polling interval, however rarely the source publishes"
 Selector = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 Topics = Annotated[list[Label], Field(max_length=20)]
+FolderIds = Annotated[list[UUID], Field(max_length=500)]
 
 
 class FetchStatus(StrEnum):
@@ -129,7 +128,7 @@ class ChangeSource(Changes):
 class Subscribed(BaseModel):
     """A followed source, new or existing."""
 
-    id: UUID = Field(examples=[_ID])
+    id: UUID = Field(examples=[EXAMPLE_ID])
     status: FetchStatus
     health: Health
     items: int = Field(
@@ -141,7 +140,7 @@ class Subscribed(BaseModel):
 class Source(BaseModel):
     """A source you follow, with its health."""
 
-    id: UUID = Field(examples=[_ID])
+    id: UUID = Field(examples=[EXAMPLE_ID])
     kind: str = Field(examples=["rss"])
     url: str = Field(description="As you entered it")
     selector: str | None = Field(description="CSS selector for the links to follow, if one was set")

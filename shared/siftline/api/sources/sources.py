@@ -13,18 +13,16 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.callers import Caller, Scope
-from siftline.api.http.hand_out import HandOut
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.http.problems import Fault, conflict, faulty, not_found
-from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, Resource, answer, route
+from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, answer, route
 from siftline.api.items import details_store
 from siftline.api.items.details_store import LiveJobRow
-from siftline.api.items.item_words import error_of
-from siftline.api.items.waits import waiting_of, why_then
-from siftline.api.sources import folders_store, following_store
+from siftline.api.items.item_words import error_of, waiting_of, why_then
+from siftline.api.parts import Routes
+from siftline.api.sources import folders_store, following
 from siftline.api.sources import sources_store as store
-from siftline.api.sources.following import Followed, Following
-from siftline.api.sources.following_store import Wish
+from siftline.api.sources.following import Followed
 from siftline.api.sources.source_addresses import address_of
 from siftline.api.sources.source_models import (
     ChangeSource,
@@ -35,10 +33,11 @@ from siftline.api.sources.source_models import (
     Subscribe,
     Subscribed,
 )
-from siftline.api.sources.sources_store import SourceRow
+from siftline.api.sources.sources_store import SourceRow, Wish
 from siftline.contracts import JobType, Priority
+from siftline.jobs import followers_store
 from siftline.jobs import jobs_store as jobs
-from siftline.kit.db import Connection, Database
+from siftline.kit.db import Connection
 from siftline.net.urls import typed_origin
 
 # How much of what a source has brought before a new subscriber gets at once.
@@ -46,52 +45,42 @@ _BACKFILL = 100
 _FOLLOWED = (202, Subscribed, "Followed; it will be fetched"), (200, Subscribed, "You already follow it")
 
 
-class SourceRoutes(Resource):
+class SourceRoutes(Routes):
     """``/v1/sources``."""
 
-    def __init__(
-        self, database: Database, hand_out: HandOut, *, allow_loopback: bool, max_attempts: int, at_most: int
-    ) -> None:
-        """``at_most``: so many sources a user may follow."""
-        self._database = database
-        self._hand_out = hand_out
-        self._allow_loopback = allow_loopback
-        self._following = Following(max_attempts=max_attempts, at_most=at_most)
+    tag = "sources"
 
     @route(
         "POST /v1/sources",
         *_FOLLOWED,
-        summary="Follow a source",
         operation_id="followSource",
-        tag="sources",
         problems=(*BODY_PROBLEMS, 409),
         located=True,
     )
     def subscribe(self, body: Subscribe, caller: CurrentCaller) -> Response[Subscribed]:
-        """Follow a feed; what it has brought before for others is there at once."""
+        """Follow a source.
+
+        What it has brought before for others is there at once.
+        """
         _check_limits(body.refresh_min_minutes, body.refresh_max_minutes)
+        settings = self._parts.settings
+        at_most, allow_loopback = settings.sources_per_user, settings.http_allow_loopback
         wish = Wish(
-            address_of(body.url, kind=body.kind, selector=body.selector, allow_loopback=self._allow_loopback),
+            address_of(body.url, kind=body.kind, selector=body.selector, allow_loopback=allow_loopback),
             **body.model_dump(exclude={"url", "kind", "selector", "folder_ids"}),
         )
         with self._database.transaction() as connection:
-            if self._following.beyond(connection, caller.user_id, [wish.address.key]):
-                detail = f"You have reached the limit of {self._following.at_most} sources. Unfollow one first."
+            if following.beyond(connection, caller.user_id, [wish.address.key], at_most=at_most):
+                detail = f"You have reached the limit of {at_most} sources. Unfollow one first."
                 raise conflict("too_many_sources", detail)
             followed, job_ids = self._follow(connection, caller, wish)
             if followed.fresh and body.folder_ids:
                 _put(connection, caller, followed.source_id, body.folder_ids)
             row = self._find(connection, caller, followed.source_id)
-        self._hand_out(job_ids)
+        self._outbox.publish(job_ids)
         return _followed(followed, row)
 
-    @route(
-        "GET /v1/sources",
-        (200, Sources, "A page of the list"),
-        summary="List your sources",
-        operation_id="listSources",
-        tag="sources",
-    )
+    @route("GET /v1/sources", (200, Sources, "A page of the list"), operation_id="listSources")
     def browse(
         self,
         caller: CurrentCaller,
@@ -101,75 +90,68 @@ class SourceRoutes(Resource):
         limit: Limit = DEFAULT_LIMIT,
         next: Next = None,  # noqa: A002  # the parameter's name in the API
     ) -> Sources:
-        """List what the caller follows."""
+        """List your sources."""
         with self._database.transaction() as connection:
             rows = store.list_sources(
                 connection, caller.user_id, after=decode(next), limit=limit + 1, health=health, folder_id=folder_id
             )
             polls = details_store.live_polls(connection, [row.id for row in rows])
-        shown, following = page(rows, limit, lambda row: Cursor(row.subscribed_at, row.subscription_id))
-        return Sources(items=[source_of(row, polls.get(row.id)) for row in shown], next=following)
+        shown, behind = page(rows, limit, lambda row: Cursor(row.subscribed_at, row.subscription_id).encode())
+        return Sources(items=[source_of(row, polls.get(row.id)) for row in shown], next=behind)
 
     @route(
         "GET /v1/sources/<source_id>",
         (200, Source, "The updated source"),
-        summary="Get a source",
         operation_id="getSource",
-        tag="sources",
         problems=(404,),
     )
     def show(self, source_id: UUID, caller: CurrentCaller) -> Source:
-        """Show one source."""
+        """Get a source."""
         with self._database.transaction() as connection:
             return self._find(connection, caller, source_id)
 
     @route(
         "PATCH /v1/sources/<source_id>",
         (200, Source, "The updated source"),
-        summary="Update a source",
         operation_id="updateSource",
-        tag="sources",
         problems=(*BODY_PROBLEMS, 404),
     )
     def change(self, source_id: UUID, body: ChangeSource, caller: CurrentCaller) -> Source:
-        """Change what is the caller's own."""
+        """Update a source."""
         with self._database.transaction() as connection:
             self._take(connection, caller, source_id)
             changes = body.model_dump(include=body.model_fields_set - {"folder_ids"})
             store.change_subscription(connection, caller.user_id, source_id, changes)
-            self._following.settle(connection, [source_id])
+            followers_store.settle_refresh(connection, [source_id])
             if "folder_ids" in body.model_fields_set:
                 _put(connection, caller, source_id, body.folder_ids)
             changed = self._find(connection, caller, source_id)
             _check_limits(changed.own_refresh_min_minutes, changed.own_refresh_max_minutes)
         return changed
 
-    @route(
-        "DELETE /v1/sources/<source_id>",
-        NO_CONTENT,
-        summary="Unfollow a source",
-        operation_id="unfollowSource",
-        tag="sources",
-        problems=(404,),
-    )
+    @route("DELETE /v1/sources/<source_id>", NO_CONTENT, operation_id="unfollowSource", problems=(404,))
     def unsubscribe(self, source_id: UUID, caller: CurrentCaller) -> Response[None]:
-        """Follow it no longer; a source that nobody follows is kept, but not polled."""
+        """Unfollow a source.
+
+        A source that nobody follows is kept, but not polled.
+        """
         with self._database.transaction() as connection:
             taken = self._take(connection, caller, source_id)
-            self._following.leave(connection, caller.user_id, taken)
+            following.leave(connection, caller.user_id, taken)
         return Response(status_code=204)
 
     @route(
         "POST /v1/sources/<source_id>/choose",
         *_FOLLOWED,
-        summary="Choose one of the feeds found",
         operation_id="chooseFeed",
-        tag="sources",
         problems=(*BODY_PROBLEMS, 404),
         located=True,
     )
     def choose(self, source_id: UUID, body: Choose, caller: CurrentCaller) -> Response[Subscribed]:
-        """Follow one of the feeds that a site's page names in the site's place, with all wishes for it."""
+        """Choose one of the feeds found.
+
+        It is followed in the place of the site whose page names it, with all wishes for that.
+        """
         with self._database.transaction() as connection:
             site = self._find(connection, caller, source_id)
             if body.url not in [candidate.url for candidate in site.candidates]:
@@ -178,71 +160,65 @@ class SourceRoutes(Resource):
             # The page named it: on this machine it may stay at the very origin that was typed.
             own = store.typed_origin(connection, source_id)
             stays = own is not None and typed_origin(body.url) == own
-            address = address_of(body.url, kind=None, allow_loopback=stays and self._allow_loopback)
+            address = address_of(body.url, kind=None, allow_loopback=stays and self._parts.settings.http_allow_loopback)
             both = [store.key_of(connection, source_id), address.key]  # of several, in the order of their keys
             jobs.take(
                 connection,
-                lambda: following_store.ids_of(connection, both),
-                lambda: following_store.take_sources(connection, both),
+                lambda: store.ids_of(connection, both),
+                lambda: store.take_sources(connection, both),
                 JobType.FETCH_SOURCE,
             )
-            wish = following_store.wish_of(connection, caller.user_id, source_id, address)
+            wish = store.wish_of(connection, caller.user_id, source_id, address)
             followed, job_ids = self._follow(connection, caller, wish)
             if followed.source_id != source_id:
-                self._following.leave(connection, caller.user_id, self._take(connection, caller, source_id))
+                following.leave(connection, caller.user_id, self._take(connection, caller, source_id))
             if followed.fresh:
                 folder_ids = [folder.id for folder in site.folders]
                 folders_store.put_source(connection, caller.user_id, followed.source_id, folder_ids)
             row = self._find(connection, caller, followed.source_id)
-        self._hand_out(job_ids)
+        self._outbox.publish(job_ids)
         return _followed(followed, row)
 
     @route(
         "POST /v1/sources/<source_id>/refresh",
         (202, Source, "It will be fetched now, or at the time explained by `next_fetch_reason`"),
-        summary="Fetch a source now",
         operation_id="refreshSource",
-        tag="sources",
         problems=(404, 409),
     )
     def refresh(self, source_id: UUID, caller: CurrentCaller) -> Response[Source]:
-        """Queue a fetch."""
+        """Fetch a source now."""
         with self._database.transaction() as connection:
             if self._take(connection, caller, source_id).health == Health.INACTIVE:
                 raise conflict("source_inactive", "This source is deactivated. Reset its health to poll it again.")
             job_ids = self._fetch(connection, caller, source_id)
             source = self._find(connection, caller, source_id)
-        self._hand_out(job_ids)
+        self._outbox.publish(job_ids)
         return answer(202, source)
 
     @route(
         "POST /v1/sources/<source_id>/reset-health",
         (200, Source, "The updated source"),
-        summary="Reset a source's health",
         operation_id="resetSourceHealth",
-        tag="sources",
         problems=(404,),
     )
     def reset_health(self, source_id: UUID, caller: CurrentCaller) -> Source:
-        """Forget failures and queue a fetch."""
+        """Reset a source's health."""
         with self._database.transaction() as connection:
             self._take(connection, caller, source_id)
             job_ids = self._fetch(connection, caller, source_id)
-            following_store.revive(connection, [source_id], reason="its health was reset")
+            store.revive(connection, [source_id], reason="its health was reset")
             source = self._find(connection, caller, source_id)
-        self._hand_out(job_ids)
+        self._outbox.publish(job_ids)
         return source
 
     @route(
         "POST /v1/sources/<source_id>/deactivate",
         (200, Source, "The updated source"),
-        summary="Deactivate a source",
         operation_id="deactivateSource",
-        tag="sources",
         problems=(404, 409),
     )
     def deactivate(self, source_id: UUID, caller: CurrentCaller) -> Source:
-        """Poll it no more."""
+        """Deactivate a source."""
         with self._database.transaction() as connection:
             taken = self._take(connection, caller, source_id)
             if taken.subscribers > 1 and Scope.OPS not in caller.scopes:
@@ -253,14 +229,14 @@ class SourceRoutes(Resource):
             return self._find(connection, caller, source_id)
 
     def _follow(self, connection: Connection, caller: Caller, wish: Wish) -> tuple[Followed, list[UUID]]:
-        [followed], job_ids = self._following.follow(
-            connection, caller.user_id, [wish], backfill=_BACKFILL, priority=Priority.SAVED
+        [followed], job_ids = following.follow(
+            connection, self._outbox, caller.user_id, [wish], backfill=_BACKFILL, priority=Priority.SAVED
         )
         return followed, job_ids
 
     def _fetch(self, connection: Connection, caller: Caller, source_id: UUID) -> list[UUID]:
         """Enqueue a poll of a source that was taken, due now where a retry waited."""
-        job_ids = self._following.fetch(connection, [source_id], caller.user_id, priority=Priority.SAVED)
+        job_ids = following.fetch(connection, self._outbox, [source_id], caller.user_id, priority=Priority.SAVED)
         jobs.try_now(connection, [source_id], JobType.FETCH_SOURCE)
         return job_ids
 

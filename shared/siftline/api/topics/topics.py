@@ -1,62 +1,157 @@
 """Topics of one's own: for all one holds, and for what one source brings. Nobody else sees them or what they found."""
 
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Annotated
 from uuid import UUID
 
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
 from siftline.api.http.auth import CurrentCaller
-from siftline.api.http.hand_out import HandOut
 from siftline.api.http.problems import Fault, faulty, not_found
-from siftline.api.http.routing import BODY_PROBLEMS, Resource, route
-from siftline.api.http.shapes import Cause
+from siftline.api.http.routing import BODY_PROBLEMS, route
+from siftline.api.http.shapes import Asked, Cause
+from siftline.api.parts import Routes
 from siftline.api.sources import sources_store
 from siftline.api.topics import topics_store
-from siftline.api.topics.topic_models import (
-    ChangeSourceTopics,
-    ChangeTopics,
-    DefaultTopic,
-    OwnTopic,
-    SourceTopicsView,
-    TopicsView,
-    faults_of,
-)
 from siftline.catalog import reading_profile_store
 from siftline.contracts import JobType, Priority
-from siftline.jobs import jobs_store as jobs
 from siftline.jobs.job_model import NewJob
-from siftline.kit.db import Connection, Database
+from siftline.kit.db import Connection
 from siftline.kit.stored import all_readable
 from siftline.models import embedding_store
 
+TOPICS_MAX = 30
+"""Topics of one set."""
+LANGUAGES_MAX = 8
+EXAMPLES_MAX = 8
+"""Of one topic, in all languages together."""
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
 
-class TopicRoutes(Resource):
+TopicId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+Description = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+Example = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=600)]
+_IN_WORDS = "Description by language (ISO 639): the name, then a comma-separated list of things it covers"
+
+
+class OwnTopic(Asked):
+    """One of your own topics."""
+
+    id: TopicId = Field(
+        description="Your own id; the id of a default topic overrides that topic", examples=["seafaring"]
+    )
+    descriptions: dict[str, Description] = Field(
+        description=_IN_WORDS, min_length=1, max_length=LANGUAGES_MAX, examples=[{"en": "Seafaring: ports, ferries"}]
+    )
+    examples: dict[str, list[Example]] = Field(
+        default={},
+        description=f"Example texts by language; at most {EXAMPLES_MAX} in total",
+        max_length=LANGUAGES_MAX,
+        examples=[{"en": ["Two ferries collided in fog off the harbour wall."]}],
+    )
+
+
+Topics = Annotated[list[OwnTopic], Field(max_length=TOPICS_MAX)]
+
+
+class ChangeTopics(Asked):
+    """All your own topics; replaces existing ones."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"topics": [{"id": "seafaring", "descriptions": {"en": "Seafaring: ports"}}]}]}
+    )
+
+    topics: Topics = Field(description="An empty list deletes your own topics and their results")
+
+
+class ChangeSourceTopics(Asked):
+    """The topics that apply to one source; replaces existing settings."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"only": ["sport", "politics"]}]})
+
+    only: Annotated[list[TopicId], Field(min_length=1, max_length=100)] | None = Field(
+        default=None,
+        description="Only these topics apply there, default ones or your own, and replace the shared ones; "
+        "null: all topics",
+    )
+    topics: Topics = Field(default=[], description="Your own topics for this source only")
+
+
+class DefaultTopic(BaseModel):
+    """A topic used for all users."""
+
+    id: str = Field(examples=["politics"])
+    descriptions: dict[str, str] = Field(description="Description by language")
+
+
+class TopicsView(BaseModel):
+    """The topics your items are classified by."""
+
+    default: list[DefaultTopic] = Field(description="Default topics; empty until the first text has been analysed")
+    own: list[OwnTopic] = Field(description="Your own topics")
+    updated_at: datetime | None = Field(description="When your own topics were last changed")
+    pending: int = Field(description="Number of your items not yet compared with your own topics")
+    notice: Cause | None = Field(description="Why your own topics are not compared; null: they are")
+
+
+class SourceTopicsView(BaseModel):
+    """The topics that apply to one of your sources."""
+
+    only: list[str] | None = Field(description="Only these topics apply; null: all topics")
+    topics: list[OwnTopic] = Field(description="Your own topics for this source")
+    unknown: list[str] = Field(
+        description="Topics in `only` that no longer exist, neither as a default topic nor as your own: they are "
+        "ignored, and if no other is left, all topics apply"
+    )
+    notice: Cause | None = Field(description="Why these settings do not apply, or only in part; null: they apply")
+    updated_at: datetime | None
+
+
+def faults_of(topics: Sequence[OwnTopic]) -> Iterator[Fault]:
+    """Yield what no single field can say is wrong: ids twice, what is no language or no words, too many examples."""
+    ids = [topic.id for topic in topics]
+    for place, topic in enumerate(topics):
+        there = f"#/topics/{place}"
+        if topic.id in ids[:place]:
+            yield Fault(code="duplicate_topic", detail="Another topic has this id", pointer=f"{there}/id")
+        for language, text in topic.descriptions.items():
+            if not any(map(str.isalpha, text)):
+                pointer = f"{there}/descriptions/{_step(language)}"
+                yield Fault(code="no_letter", detail="A description must contain a letter", pointer=pointer)
+        for name, languages in (("descriptions", topic.descriptions), ("examples", topic.examples)):
+            for language in languages:
+                if not _LANGUAGE.fullmatch(language):
+                    detail = "Must be an ISO 639 language code: two or three lower-case letters"
+                    yield Fault(code="invalid_language", detail=detail, pointer=f"{there}/{name}/{_step(language)}")
+        if sum(map(len, topic.examples.values())) > EXAMPLES_MAX:
+            detail = f"At most {EXAMPLES_MAX} examples per topic, across all languages"
+            yield Fault(code="too_many_examples", detail=detail, pointer=f"{there}/examples")
+
+
+def _step(name: str) -> str:
+    return name[:64].replace("~", "~0").replace("/", "~1")
+
+
+class TopicRoutes(Routes):
     """``/v1/topics`` and ``/v1/sources/{source_id}/topics``."""
 
-    def __init__(self, database: Database, hand_out: HandOut, *, max_attempts: int) -> None:
-        self._database = database
-        self._hand_out = hand_out
-        self._max_attempts = max_attempts
+    tag = "topics"
 
-    @route(
-        "GET /v1/topics",
-        (200, TopicsView, "The topics"),
-        summary="Get the default topics and your own",
-        operation_id="getTopics",
-        tag="topics",
-    )
+    @route("GET /v1/topics", (200, TopicsView, "The topics"), operation_id="getTopics")
     def show(self, caller: CurrentCaller) -> TopicsView:
-        """Show the caller's topics."""
+        """Get the default topics and your own."""
         with self._database.transaction() as connection:
             return self._view(connection, caller.user_id)
 
     @route(
         "PUT /v1/topics",
         (200, TopicsView, "The topics"),
-        summary="Replace your own topics",
         operation_id="replaceTopics",
-        tag="topics",
         problems=BODY_PROBLEMS,
     )
     def replace(self, body: ChangeTopics, caller: CurrentCaller) -> TopicsView:
-        """Replace the caller's own topics."""
+        """Replace your own topics."""
         faults = list(faults_of(body.topics))
         with self._database.transaction() as connection:
             faults += self._missed(connection, caller.user_id, body)
@@ -64,19 +159,17 @@ class TopicRoutes(Resource):
                 raise faulty(faults)
             job_ids = self._put(connection, caller.user_id, None, body.topics, None)
             view = self._view(connection, caller.user_id)
-        self._hand_out(job_ids)
+        self._outbox.publish(job_ids)
         return view
 
     @route(
         "GET /v1/sources/<source_id>/topics",
         (200, SourceTopicsView, "The topics that apply to this source"),
-        summary="Get the topics of a source",
         operation_id="getSourceTopics",
-        tag="topics",
         problems=(404,),
     )
     def show_source(self, source_id: UUID, caller: CurrentCaller) -> SourceTopicsView:
-        """Show what counts for a source that the caller follows."""
+        """Get the topics of a source."""
         with self._database.transaction() as connection:
             self._follows(connection, caller.user_id, source_id)
             return _source_view(connection, caller.user_id, source_id)
@@ -84,13 +177,11 @@ class TopicRoutes(Resource):
     @route(
         "PUT /v1/sources/<source_id>/topics",
         (200, SourceTopicsView, "The topics that apply to this source"),
-        summary="Replace the topics of a source",
         operation_id="replaceSourceTopics",
-        tag="topics",
         problems=(*BODY_PROBLEMS, 404),
     )
     def replace_source(self, source_id: UUID, body: ChangeSourceTopics, caller: CurrentCaller) -> SourceTopicsView:
-        """Replace what counts for a source that the caller follows."""
+        """Replace the topics of a source."""
         faults = list(faults_of(body.topics))
         with self._database.transaction() as connection:
             self._follows(connection, caller.user_id, source_id)
@@ -100,7 +191,7 @@ class TopicRoutes(Resource):
             only = None if body.only is None else list(dict.fromkeys(body.only))
             job_ids = self._put(connection, caller.user_id, source_id, body.topics, only)
             view = _source_view(connection, caller.user_id, source_id)
-        self._hand_out(job_ids)
+        self._outbox.publish(job_ids)
         return view
 
     def _put(
@@ -115,7 +206,7 @@ class TopicRoutes(Resource):
         if not topics_store.put_set(connection, user_id, source_id, [one.model_dump() for one in topics], only):
             return []
         job = NewJob(JobType.LABEL_USER, user_id, f"user:{user_id}", priority=Priority.SAVED)
-        return jobs.enqueue(connection, [job], max_attempts=self._max_attempts)
+        return self._outbox.enqueue(connection, job)
 
     @staticmethod
     def _follows(connection: Connection, user_id: UUID, source_id: UUID) -> None:

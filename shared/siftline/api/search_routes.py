@@ -1,6 +1,5 @@
 """Finding: search by meaning, and what resembles an item. Answered by the ``search`` function."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal, Protocol
@@ -10,7 +9,11 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field, StringConstraints
 
 from siftline.api.http.auth import CurrentCaller
-from siftline.api.http.filters import (
+from siftline.api.http.paging import DEFAULT_LIMIT, Limit
+from siftline.api.http.problems import not_found
+from siftline.api.http.routing import Resource, route
+from siftline.api.http.shapes import (
+    EXAMPLE_ID,
     ByEntity,
     ByFolder,
     ByLang,
@@ -21,16 +24,13 @@ from siftline.api.http.filters import (
     ByTopic,
     ByUnread,
     ByUntil,
+    Cause,
     Filters,
+    Page,
 )
-from siftline.api.http.paging import DEFAULT_LIMIT, Limit
-from siftline.api.http.problems import not_found
-from siftline.api.http.routing import Resource, route
-from siftline.api.http.shapes import Cause, Page
 from siftline.api.items.item_models import Topic
 
 QUERY_MAX_CHARS = 500
-_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,38 +41,14 @@ class Wanted(Filters):
     entity: str | None = None
 
 
-class Found(Protocol):
-    """What a search came to (``siftline.rank.search.Answer``)."""
-
-    @property
-    def items(self) -> Sequence[object]:
-        """What ``FoundItem`` shows, best first."""
-        ...
-
-    @property
-    def mode(self) -> str:
-        """How it was found."""
-        ...
-
-    @property
-    def reason(self) -> object | None:
-        """Why it is less than it should be: a code and a detail."""
-        ...
-
-    @property
-    def corrected(self) -> str | None:
-        """The query that was answered, if another."""
-        ...
-
-
 class Finder(Protocol):
-    """Finds among what a user holds (``siftline.rank.search.Search``)."""
+    """Finds among what a user holds (``siftline.rank.search.Search``), and returns what ``FoundItems`` shows."""
 
-    def search(self, user_id: UUID, query: str, filters: Wanted, *, limit: int) -> Found:
+    def search(self, user_id: UUID, query: str, filters: Wanted, *, limit: int) -> object:
         """Return what is nearest to the query."""
         ...
 
-    def similar(self, user_id: UUID, item_id: UUID, filters: Wanted, *, limit: int) -> Found | None:
+    def similar(self, user_id: UUID, item_id: UUID, filters: Wanted, *, limit: int) -> object | None:
         """Return what is nearest to an item; ``None`` if it is not the user's."""
         ...
 
@@ -93,8 +69,8 @@ class FoundHighlight(BaseModel):
 class FoundItem(BaseModel):
     """One of your items that matched."""
 
-    id: UUID = Field(examples=[_ID])
-    content_id: UUID = Field(examples=[_ID])
+    id: UUID = Field(examples=[EXAMPLE_ID])
+    content_id: UUID = Field(examples=[EXAMPLE_ID])
     title: str | None = Field(description="Plain text, never HTML")
     url: str = Field(examples=["https://example.org/story"])
     score: float = Field(
@@ -133,16 +109,12 @@ _Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, m
 class SearchRoutes(Resource):
     """``/v1/search`` and ``/v1/items/{item_id}/similar``; without a finder they are described, not answered."""
 
+    tag = "search"
+
     def __init__(self, finder: Finder | None) -> None:
         self._maybe_finder = finder
 
-    @route(
-        "GET /v1/search",
-        (200, FoundItems, "Search results"),
-        summary="Search your items",
-        operation_id="searchItems",
-        tag="search",
-    )
+    @route("GET /v1/search", (200, FoundItems, "Search results"), operation_id="searchItems")
     def search(
         self,
         q: Annotated[_Query, Query(description=_TYPED)],
@@ -160,7 +132,7 @@ class SearchRoutes(Resource):
         starred: ByStarred = None,
         limit: Limit = DEFAULT_LIMIT,
     ) -> FoundItems:
-        """Find what is nearest to a query in meaning, and what holds its words."""
+        """Search your items."""
         wanted = Wanted(topic, tag, source_id, folder_id, since, until, unread, starred, lang, entity)
         found = self._finder.search(caller.user_id, q, wanted, limit=limit)
         return FoundItems.model_validate(found, from_attributes=True)
@@ -168,9 +140,7 @@ class SearchRoutes(Resource):
     @route(
         "GET /v1/items/<item_id>/similar",
         (200, FoundItems, "Search results"),
-        summary="List similar items",
         operation_id="listSimilarItems",
-        tag="search",
         problems=(404,),
     )
     def similar(
@@ -182,7 +152,7 @@ class SearchRoutes(Resource):
         unread: ByUnread = None,
         limit: Limit = 10,
     ) -> FoundItems:
-        """Find what resembles an item in meaning."""
+        """List similar items."""
         wanted = Wanted(lang=lang, unread=unread)
         found = self._finder.similar(caller.user_id, item_id, wanted, limit=limit)
         if found is None:

@@ -5,17 +5,16 @@ from uuid import UUID
 from aws_lambda_powertools.event_handler import Response
 from pydantic import ConfigDict, Field
 
-from siftline.api.account.lineage_store import hold_parent
+from siftline.api.account.tokens_store import hold_parent
 from siftline.api.feed import feed_tokens_store as store
 from siftline.api.feed.feed_tokens_store import FeedKind, FeedToken
 from siftline.api.http.auth import CurrentCaller, lacking, unauthorized
-from siftline.api.http.bearer import new_feed_token, token_sha256
-from siftline.api.http.callers import Scope
+from siftline.api.http.callers import Scope, new_feed_token, token_sha256
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.http.problems import conflict, not_found
-from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, Resource, answer, route
+from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, answer, route
 from siftline.api.http.shapes import Asked, Name, Page
-from siftline.kit.db import Database
+from siftline.api.parts import Routes
 from siftline.kit.ids import new_id
 
 FEED_TOKENS_MAX = 50
@@ -52,24 +51,23 @@ def address(public_url: str, kind: FeedKind, token: str) -> str:
     return f"{public_url}/v1/{kind}.atom?token={token}"
 
 
-class FeedTokenRoutes(Resource):
+class FeedTokenRoutes(Routes):
     """``/v1/feed-tokens``."""
 
-    def __init__(self, database: Database, public_url: str) -> None:
-        self._database = database
-        self._public_url = public_url
+    tag = "feed"
 
     @route(
         "POST /v1/feed-tokens",
         (201, MadeFeedToken, "Created"),
-        summary="Create a feed token",
         operation_id="createFeedToken",
-        tag="feed",
         problems=(*BODY_PROBLEMS, 409),
         located=True,
     )
     def make(self, body: MakeFeedToken, caller: CurrentCaller) -> Response[MadeFeedToken]:
-        """Make a feed token. It reads, so who makes it must be allowed to, and it ends with the token that asks."""
+        """Create a feed token.
+
+        It reads, so who makes it must be allowed to, and it ends with the token that asks.
+        """
         if Scope.READ not in caller.scopes:
             raise lacking(Scope.READ)
         token = new_feed_token()
@@ -89,39 +87,34 @@ class FeedTokenRoutes(Resource):
                 kind=None if body.kind is None else body.kind.value,
                 sha256=token_sha256(token),
             )
-        urls = {kind: address(self._public_url, kind, token) for kind in FeedKind if body.kind in {None, kind}}
+        urls = {kind: address(self._parts.public_url, kind, token) for kind in FeedKind if body.kind in {None, kind}}
         made = MadeFeedToken(**dict(row), token=token, urls=urls)
         return answer(201, made, location=f"/v1/feed-tokens/{row.id}")
 
-    @route(
-        "GET /v1/feed-tokens",
-        (200, FeedTokens, "A page of the list"),
-        summary="List your feed tokens",
-        operation_id="listFeedTokens",
-        tag="feed",
-    )
+    @route("GET /v1/feed-tokens", (200, FeedTokens, "A page of the list"), operation_id="listFeedTokens")
     def browse(
         self,
         caller: CurrentCaller,
         limit: Limit = DEFAULT_LIMIT,
         next: Next = None,  # noqa: A002  # the parameter's name in the API
     ) -> FeedTokens:
-        """List the caller's feed tokens."""
+        """List your feed tokens."""
         with self._database.transaction() as connection:
             rows = store.list_tokens(connection, caller.user_id, decode(next), limit + 1)
-        shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id))
+        shown, following = page(rows, limit, lambda row: Cursor(row.created_at, row.id).encode())
         return FeedTokens(items=shown, next=following)
 
     @route(
         "DELETE /v1/feed-tokens/<feed_token_id>",
         NO_CONTENT,
-        summary="Revoke a feed token",
         operation_id="revokeFeedToken",
-        tag="feed",
         problems=(404,),
     )
     def revoke(self, feed_token_id: UUID, caller: CurrentCaller) -> Response[None]:
-        """Revoke one of the caller's feed tokens: its addresses answer 404 at once."""
+        """Revoke a feed token.
+
+        Its addresses answer 404 at once.
+        """
         with self._database.transaction() as connection:
             if not store.revoke(connection, caller.user_id, feed_token_id):
                 raise not_found("feed token")

@@ -1,19 +1,20 @@
 """The entities resource: whom the caller's items name, by canonical or temporary id."""
 
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field
 
-from siftline.api.entities import held_entities_store
-from siftline.api.entities.held_entities_store import EntityRow, Naming
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, decode_rank, encode_rank, page
 from siftline.api.http.problems import not_found
-from siftline.api.http.routing import Resource, route
+from siftline.api.http.routing import route
 from siftline.api.http.shapes import Cause, Page
-from siftline.kit.db import Database
+from siftline.api.items import held_entities_store
+from siftline.api.items.held_entities_store import EntityRow, Naming
+from siftline.api.parts import Routes
 
 _REASONS = {
     "ambiguous": "Several organisations have this name.",
@@ -60,19 +61,12 @@ class EntityDetail(Page):
     items: list[Naming]
 
 
-class EntityRoutes(Resource):
+class EntityRoutes(Routes):
     """``/v1/entities``."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    tag = "entities"
 
-    @route(
-        "GET /v1/entities",
-        (200, Entities, "A page of the list"),
-        summary="List the entities in your items",
-        operation_id="listEntities",
-        tag="entities",
-    )
+    @route("GET /v1/entities", (200, Entities, "A page of the list"), operation_id="listEntities")
     def browse(
         self,
         caller: CurrentCaller,
@@ -83,21 +77,16 @@ class EntityRoutes(Resource):
         limit: Limit = DEFAULT_LIMIT,
         next: Next = None,  # noqa: A002  # the parameter's name in the API
     ) -> Entities:
-        """List entities."""
+        """List the entities in your items."""
         with self._database.transaction() as connection:
             rows = held_entities_store.list_entities(connection, caller.user_id, kind, decode_rank(next), limit + 1)
-        shown = rows[:limit]
-        return Entities(
-            items=[_entity(row) for row in shown],
-            next=encode_rank(shown[-1].items, shown[-1].id) if len(rows) > limit else None,
-        )
+        shown, following = page(rows, limit, lambda row: encode_rank(row.items, row.id))
+        return Entities(items=[_entity(row) for row in shown], next=following)
 
     @route(
         "GET /v1/entities/<entity_id>",
         (200, EntityDetail, "The entity"),
-        summary="Get an entity and the items that mention it",
         operation_id="getEntity",
-        tag="entities",
         problems=(404,),
     )
     def show(
@@ -108,29 +97,19 @@ class EntityRoutes(Resource):
         limit: Limit = DEFAULT_LIMIT,
         next: Next = None,  # noqa: A002  # the parameter's name in the API
     ) -> EntityDetail:
-        """Show one entity."""
+        """Get an entity and the items that mention it."""
         after = decode(next)
-        place = None if after is None else (after.at, after.id)
         with self._database.transaction() as connection:
             ids = held_entities_store.ids_of(connection, entity_id)
             found = held_entities_store.find_entity(connection, caller.user_id, ids)
             if found is None:
                 raise not_found("entity")
             names = held_entities_store.aliases(connection, found.id)
-            rows = held_entities_store.naming(connection, caller.user_id, found.id, place, limit + 1)
-        shown, following = page(rows, limit, lambda row: Cursor(row.place_at, row.id))
+            rows = held_entities_store.naming(connection, caller.user_id, found.id, after, limit + 1)
+        shown, following = page(rows, limit, lambda row: Cursor(row.place_at, row.id).encode())
         return EntityDetail(entity=_entity(found), aliases=names, items=shown, next=following)
 
 
 def _entity(row: EntityRow) -> Entity:
     reason = None if row.reason is None else Cause(code=row.reason, detail=_REASONS.get(row.reason, _ANY_REASON))
-    return Entity(
-        id=row.canonical_id or row.temporary_id,
-        kind=EntityKind(row.kind),
-        name=row.name,
-        temporary_id=row.temporary_id,
-        canonical_id=row.canonical_id,
-        provider=row.provider,
-        reason=reason,
-        items=row.items,
-    )
+    return Entity.model_validate(asdict(row) | {"id": row.canonical_id or row.temporary_id, "reason": reason})

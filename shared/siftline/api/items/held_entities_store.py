@@ -8,10 +8,10 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 from pydantic import BaseModel, Field
 
+from siftline.api.http.paging import Cursor, behind
+from siftline.api.http.shapes import EXAMPLE_ID
 from siftline.api.items.item_models import Named
 from siftline.kit.db import Connection
-
-_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class EntityRow:
 class Naming(BaseModel):
     """An item that mentions an entity."""
 
-    id: UUID = Field(examples=[_ID])
-    content_id: UUID = Field(examples=[_ID])
+    id: UUID = Field(examples=[EXAMPLE_ID])
+    content_id: UUID = Field(examples=[EXAMPLE_ID])
     title: str | None
     url: str = Field(examples=["https://example.org/story"])
     lang: str | None = Field(description="ISO 639-1", examples=["en"])
@@ -112,11 +112,10 @@ def aliases(connection: Connection, entity_id: UUID) -> list[str]:
 
 
 def naming(
-    connection: Connection, user_id: UUID, entity_id: UUID, after: tuple[datetime, UUID] | None, limit: int
+    connection: Connection, user_id: UUID, entity_id: UUID, after: Cursor | None, limit: int
 ) -> Sequence[NamingRow]:
-    """Return the user's items that name an entity, newest first, after the one of this time and id."""
-    at, item_id = after or (None, None)
-    values = {"user_id": user_id, "id": entity_id, "after_at": at, "after_id": item_id, "limit": limit}
+    """Return the user's items that name an entity, newest first, beginning behind ``after``."""
+    values = {"user_id": user_id, "id": entity_id, **behind(after), "limit": limit}
     with connection.cursor(row_factory=class_row(NamingRow)) as cursor:
         return cursor.execute(_NAMING, values).fetchall()
 

@@ -1,1 +1,0 @@
-"""The organisations, people and places that the caller's items name."""

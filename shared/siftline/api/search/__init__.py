@@ -1,1 +1,0 @@
-"""Search by meaning and words."""
