@@ -48,7 +48,7 @@ def test_nobody_beside_the_gate_knows_what_acts_on_a_line() -> None:
 def test_pythons_mail_package_writes_no_head() -> None:
     found = {relative(path) for path in [*files(), GATE] if any(_MAIL.match(name) for _, name in imported(path))}
     assert found == MAILERS.keys()
-    text = (SOURCE / "brief" / "mail_message.py").read_text(encoding="utf-8")
+    text = (SOURCE / "brief" / "mail.py").read_text(encoding="utf-8")
     assert not re.search(r"""\w+\[["'][A-Za-z-]+["']\] = |add_header|replace_header""", text.replace("more[", ""))
 
 

@@ -43,7 +43,7 @@ def _take_turns(connection: Connection, *_: Sequence[UUID]) -> object:
 
 
 def _outstanding(connection: Connection, *_: Sequence[UUID]) -> object:
-    return outbox_store.outstanding(connection, Queue.ANALYSIS, cap=1_000)
+    return outbox_store.in_turn(connection, Queue.ANALYSIS, counted_to=1_000)()
 
 
 def _waiting(connection: Connection, *_: Sequence[UUID]) -> object:

@@ -1,7 +1,7 @@
 """The work of ``run_briefing``: one edition of a briefing, made of what came in, frozen, and handed on for delivery."""
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -75,14 +75,12 @@ class RunBriefing:
         links: Links,
         *,
         freshness: Freshness = _FRESHNESS,
-        make_id: Callable[[], UUID] = new_id,
     ) -> None:
         """A window that is longer than ``CATCH_UP`` counts as if it were that long."""
         self._database = database
         self._clock = clock
         self._links = links
         self._freshness = freshness
-        self._make_id = make_id
 
     def process(self, job: ClaimedJob) -> Done:
         """Make the edition of the job's briefing, if one is due.
@@ -180,7 +178,7 @@ class RunBriefing:
         if empty and briefing.on_empty == "skip" and briefing.asked_at is None:  # who asks is told
             return Done(settle, result={"outcome": "empty", "period": period.key})
         edition = self._edition(found)
-        delivery_id = self._make_id() if briefing.channel != "none" else None
+        delivery_id = new_id() if briefing.channel != "none" else None
         stopped = briefing.stopped_code
 
         def write(connection: Connection) -> None:
@@ -198,7 +196,7 @@ class RunBriefing:
 
     def _edition(self, found: _Input) -> brief_store.Edition:
         briefing = found.briefing
-        edition_id, read_token = self._make_id(), secrets.token_urlsafe(_READ_TOKEN_BYTES)
+        edition_id, read_token = new_id(), secrets.token_urlsafe(_READ_TOKEN_BYTES)
         frozen = document(
             edition_id,
             read_token,

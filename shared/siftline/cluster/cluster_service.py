@@ -1,6 +1,6 @@
 """Groups one user's contents: reads vectors from PostgreSQL, groups and names them, and writes them as one run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -58,7 +58,6 @@ class ClusterUser:
         max_contents: int = MAX_CONTENTS,
         regroup_after: timedelta = REGROUP_AFTER,
         naming: bool = False,
-        make_id: Callable[[], UUID] = new_id,
     ) -> None:
         """Group at most the newest ``max_contents``; everything anew once ``regroup_after`` has passed.
 
@@ -69,7 +68,6 @@ class ClusterUser:
         self._max_contents = max_contents
         self._regroup_after = regroup_after
         self._naming = naming
-        self._make_id = make_id
 
     def process(self, job: ClaimedJob) -> Done:
         """Group the contents of the job's user; hands back the write of the run."""
@@ -83,7 +81,7 @@ class ClusterUser:
         grouping, clusters = found.result
         aside += found.aside
         used = [row.content_id for row in found.used]
-        run = cluster_store.Run(self._make_id(), read.model_version, self._parameters(read, anew), read.at)
+        run = cluster_store.Run(new_id(), read.model_version, self._parameters(read, anew), read.at)
         quality = {**asdict(grouping.quality), "noise_ratio": round(grouping.quality.noise_ratio, 4)}
 
         def write(connection: Connection) -> None:
@@ -112,7 +110,7 @@ class ClusterUser:
     def _grouped(
         self, rows: Sequence[cluster_store.HeldVector], read: _Input, *, anew: bool
     ) -> tuple[Grouping, list[cluster_store.NewCluster]]:
-        grouping = Grouper(self._recipe, self._make_id, read.model_version).group(
+        grouping = Grouper(self._recipe, new_id, read.model_version).group(
             [row.content_id for row in rows],
             _matrix(rows),
             [row.lang for row in rows],

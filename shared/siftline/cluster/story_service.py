@@ -1,7 +1,7 @@
 """The work of ``join_stories``: contents that came for a user go to the stories they tell of, or begin their own."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -47,13 +47,10 @@ class JoinUserStories:
     job_type = JobType.JOIN_STORIES
     providers: frozenset[str] = frozenset()
 
-    def __init__(
-        self, database: Database, rule: Rule, *, batch: int = 500, make_id: Callable[[], UUID] = new_id
-    ) -> None:
+    def __init__(self, database: Database, rule: Rule, *, batch: int = 500) -> None:
         self._database = database
         self._rule = rule
         self._batch = batch
-        self._make_id = make_id
 
     def process(self, job: ClaimedJob) -> Done:
         """Join the contents of the job's user; hands back the write, and another job where more are waiting."""
@@ -126,7 +123,7 @@ class JoinUserStories:
         centroid = mean / length if length > 0 else held[0]
         distances = np.clip(1.0 - held @ centroid, 0.0, 2.0)
         return store.StoryToWrite(
-            id=joined.id or self._make_id(),
+            id=joined.id or new_id(),
             centroid=centroid.astype("<f4").tobytes(),
             lead_id=_lead(joined, rows, distances.tolist()),
             members=joined.members,

@@ -216,7 +216,7 @@ _log = logger("jobs")
 
 
 class DeadLetterQueues(Protocol):
-    """The dead-letter queues (``siftline.jobs.dead_letter_queues.SqsDeadLetters``)."""
+    """The dead-letter queues, as ``SqsDeadLetters`` has them."""
 
     def visit(self, queue: Queue, visitor: Visitor, *, budget_s: float, messages_max: int) -> bool:
         """Show the visitor what lies there; ``True`` when that was all of it."""

@@ -236,22 +236,18 @@ delete from jobs using old where jobs.id = old.id returning jobs.id
 """  # noqa: S608  -- constants of ours
 
 
-def outstanding(connection: Connection, queue: Queue, *, cap: int) -> int:
-    """Return how many messages of a queue are handed out, due and unclaimed, counting no further than ``cap``.
-
-    What SQS still holds back stands in nobody's way.
-    """
-    return _counting(connection, queue, cap)()
-
-
 def in_turn(connection: Connection, queue: Queue, *, counted_to: int) -> Callable[[], int]:
     """Wait until nobody else hands out jobs of a queue, and keep others from it until the transaction ends.
 
-    What is returned fetches how many of its messages are outstanding by then, as ``outstanding`` counts them: 0 where
-    ``counted_to`` is 0, for nobody needs to know.
+    What is returned fetches how many of its messages are handed out, due and unclaimed by then, counting no further
+    than ``counted_to``: 0 where that is 0, for nobody needs to know. What SQS still holds back stands in nobody's way.
     """
     connection.execute(_ONE_AT_A_TIME, {"queue": queue.value})
-    return _counting(connection, queue, counted_to) if counted_to else lambda: 0
+    if not counted_to:
+        return lambda: 0
+    values = {"queue": queue.value, "cap": counted_to}
+    cursor = connection.cursor(row_factory=scalar_row).execute(_OUTSTANDING, values)
+    return lambda: cursor.fetchone() or 0
 
 
 def take(connection: Connection, ids: Sequence[UUID], *, share: int) -> list[Outgoing]:
@@ -344,11 +340,6 @@ def clean_up(connection: Connection, *, age_s: float, limit: int) -> int:
     cancelled one only once its content no longer waits for the credit of who asked to have it read again.
     """
     return len(connection.execute(_CLEAN_UP, {"age": timedelta(seconds=age_s), "limit": limit}).fetchall())
-
-
-def _counting(connection: Connection, queue: Queue, cap: int) -> Callable[[], int]:
-    cursor = connection.cursor(row_factory=scalar_row).execute(_OUTSTANDING, {"queue": queue.value, "cap": cap})
-    return lambda: cursor.fetchone() or 0
 
 
 def _outgoing(connection: Connection, statement: str, values: dict[str, Any]) -> list[Outgoing]:

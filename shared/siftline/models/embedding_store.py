@@ -17,8 +17,7 @@ from siftline.kit.errors import NotTriedError
 
 SCHEME = "api:"
 """Before the name of a model that is asked over its API, where models are named by where they are opened from."""
-_COLUMNS = "select model_version, uri, chunks, dimensions from embedding_versions"
-_OF_STATE = f"{_COLUMNS} where state = %(state)s"
+_ACTIVE = "select model_version, uri, chunks, dimensions from embedding_versions where state = 'active'"
 _ADOPT = """
 insert into embedding_versions (model_version, uri, chunks, dimensions, state, activated_at)
 select %(model_version)s, %(uri)s, %(chunks)s, %(dimensions)s, 'active', now()
@@ -121,12 +120,8 @@ class Version:
 
 def active(connection: Connection) -> Version | None:
     """Return the version whose vectors count; ``None`` before the first vector."""
-    return _of_state(connection, "active")
-
-
-def building(connection: Connection) -> Version | None:
-    """Return the version whose vectors are being made beside those that count."""
-    return _of_state(connection, "building")
+    with connection.cursor(row_factory=class_row(Version)) as cursor:
+        return cursor.execute(_ACTIVE).fetchone()
 
 
 def adopt(connection: Connection, version: Version) -> None:
@@ -210,11 +205,6 @@ def of_user(connection: Connection, user_id: UUID) -> str | None:
     with connection.cursor(row_factory=scalar_row) as cursor:
         version: str | None = cursor.execute(_OF_USER, {"user_id": user_id}).fetchone()
         return version
-
-
-def _of_state(connection: Connection, state: str) -> Version | None:
-    with connection.cursor(row_factory=class_row(Version)) as cursor:
-        return cursor.execute(_OF_STATE, {"state": state}).fetchone()
 
 
 _REFUSE = """

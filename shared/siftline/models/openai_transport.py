@@ -27,9 +27,8 @@ class BoundedTransport(httpx2.BaseTransport):
     packed though none was asked for, ``RemoteProtocolError`` for one that is too long.
     """
 
-    def __init__(self, timeout_s: float, *, body_bytes_max: int = BODY_BYTES_MAX) -> None:
+    def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
-        self._body_bytes_max = body_bytes_max
         self._clock: Clock = SystemClock()
         self._call = threading.local()
         self._pool = httpcore2.ConnectionPool(
@@ -78,8 +77,8 @@ class BoundedTransport(httpx2.BaseTransport):
         body = bytearray()
         for chunk in chunks:
             body += chunk
-            if len(body) > self._body_bytes_max:
-                raise httpx2.RemoteProtocolError(f"The answer is longer than {self._body_bytes_max} bytes.")
+            if len(body) > BODY_BYTES_MAX:
+                raise httpx2.RemoteProtocolError(f"The answer is longer than {BODY_BYTES_MAX} bytes.")
         return bytes(body)
 
 

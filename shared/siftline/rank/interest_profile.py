@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from siftline.models.unit_vector import UnusableVectorError, stored_vector
 
+_LIFT_PSEUDO = 10.0
 USUAL = 0.5
 """The lift of what is read as often as everything else."""
 _MIDDLE, _SLOPE = 2.8, 2.0
@@ -39,15 +40,15 @@ def likeness(cosine: float, *, middle: float, slope: float) -> float:
     return 1.0 / (1.0 + math.exp(-min(max(slope * (cosine - middle), -60.0), 60.0)))
 
 
-def lift(hits: float, seen: float, usual: float, *, pseudo: float = 10.0) -> float:
+def lift(hits: float, seen: float, usual: float) -> float:
     """Return how often something is read beside everything else, in [0, 1): .5 for as often, more for more.
 
-    ``hits`` of ``seen`` were read, of everything the share ``usual``. The first few do not decide: ``pseudo`` more
+    ``hits`` of ``seen`` were read, of everything the share ``usual``. The first few do not decide: ten more
     that were read as often as usual are counted in.
     """
     if usual <= 0:
         return USUAL
-    rate = (max(hits, 0.0) + pseudo * usual) / (max(seen, 0.0) + pseudo)
+    rate = (max(hits, 0.0) + _LIFT_PSEUDO * usual) / (max(seen, 0.0) + _LIFT_PSEUDO)
     return rate / (rate + usual)
 
 

@@ -72,7 +72,7 @@ class Query:
         return " ".join([" or ".join(ways), *(f"-{_shown(term)}" for term in self.never)]).strip()
 
 
-def parse(text: str, *, plain: bool = False, terms_max: int = TERMS_MAX) -> Query:
+def parse(text: str, *, plain: bool = False) -> Query:
     """Take a query apart; ``plain``: quotation marks, minus and ``or`` mean nothing.
 
     >>> str(parse('oil "price of gas" -coal or wind'))
@@ -95,7 +95,7 @@ def parse(text: str, *, plain: bool = False, terms_max: int = TERMS_MAX) -> Quer
         term = _term(typed, phrase=word is None)
         if part["never"] and not plain:
             never.append(term)
-        elif len(terms) < terms_max:
+        elif len(terms) < TERMS_MAX:
             ways[-1].append(len(terms))
             terms.append(term)
     return Query(terms, never[:TERMS_MAX], [way for way in ways if way] or [[]])

@@ -77,7 +77,7 @@ where enabled and (next_due_at is null or next_due_at <= now())
 order by next_due_at nulls first limit %(limit)s
 """
 
-# Nothing in the house leaves one like that (recovery.py says what may). One whose job failed is closed instead.
+# Nothing in the house leaves one like that (sweep.py says what may). One whose job failed is closed instead.
 _LOST_DELIVERIES = """
 select id, user_id from deliveries
 where state = 'pending' and created_at < now() - %(age)s

@@ -229,12 +229,12 @@ def run_start(tokens: Sequence[Token], end: int, *, limit: int = _RUN_MAX) -> in
     return start
 
 
-def complement_end(tokens: Sequence[Token], place: int, *, joins: frozenset[str] = cues.CONNECTORS) -> int:
+def complement_end(tokens: Sequence[Token], place: int) -> int:
     """Return where what a head is of ends: capitalised words, and connectors between them."""
     end = place
     while end < len(tokens) and end - place < 2 * _RUN_MAX:
         following = end
-        while following < len(tokens) and following - end < 3 and tokens[following].lower in joins:
+        while following < len(tokens) and following - end < 3 and tokens[following].lower in cues.CONNECTORS:
             following += 1
         pair = following - end == 1 and tokens[end].lower in _AND and end == place
         if following >= len(tokens) or not tokens[following].cap or pair or tokens[following].text in cues.HEADS_FIRST:
