@@ -6,17 +6,13 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from siftline.api.http.resolver import HttpApi
-from siftline.api.ops.ops import OpsRoutes
 from siftline.contracts import JobType
 from siftline.jobs import credits_store, set_aside_store
 from siftline.jobs.set_aside import checked, tell
-from siftline.jobs.sweep import resume_waiting
-from siftline.kit.log import logger
 from siftline.models import embedding_store, vectors_store
 from siftline.models.embedding_store import Version
 from siftline.rank.briefing_likeness import compare
-from tests.api_client import ApiClient
+from tests.api_client import ApiClient, World
 from tests.factories import make_content, make_item, make_user
 from tests.integration.test_cluster import MODEL, bunch, clusters, hold, run
 from tests.integration.test_own_topics import FERRY, SEA, House, own
@@ -277,7 +273,7 @@ def test_operators_see_what_was_set_aside_by_reason_with_the_newest_rows(databas
     run(database, user)
     run(database, user)
 
-    api = HttpApi([OpsRoutes(database, None)], logger("ops"))  # type: ignore[arg-type] # no queue is asked
+    api = World(database).api
     answer = ApiClient(api, user, ("ops",)).get("/v1/ops/set-aside", limit=1)
 
     assert answer.status == 200, answer.text
