@@ -68,8 +68,8 @@ class Poller:
         meanwhile()
         with self.database.transaction() as connection:
             lease_store.complete(connection, job, result=done.result, duration_ms=0)
-            done.write(connection)
-            jobs_store.enqueue(connection, done.follow)
+            told = done.write(connection) or ()
+            jobs_store.enqueue(connection, [*done.follow, *told])
         return done.result
 
     def processor(self, http: HttpClient) -> FetchSource:

@@ -27,7 +27,10 @@ from tests.faults.table import Told
 
 
 def succeed(job: ClaimedJob) -> Done:
-    return Done(lambda connection: connection.execute(READY, (job.subject_id,)))
+    def write(connection: Connection) -> None:
+        connection.execute(READY, (job.subject_id,))
+
+    return Done(write)
 
 
 READY = "update contents set status = 'READY' where id = %s"

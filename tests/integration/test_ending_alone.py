@@ -50,7 +50,7 @@ class Desk:
 
 @pytest.mark.parametrize("written", [False, True], ids=["alone", "with_a_write"])
 def test_a_done_job_leaves_its_result_and_one_line(database: Database, written: bool) -> None:
-    write = {"write": lambda connection: connection.execute("select 1")} if written else {}
+    write = {"write": lambda connection: connection.execute("select 1").close()} if written else {}
     desk = Desk(database, lambda _: Done(result={"clusters": 3}, **write))
     job_id = make_job(database, job_type=CLUSTER, subject_id=new_id())
     assert desk.knock(job_id) == []

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from siftline.contracts import JobType, Queue
 from siftline.jobs import jobs_store, lease_store
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob
 from siftline.jobs.sweep import Sweep
-from siftline.kit.db import Database, SingleConnection
+from siftline.kit.db import Connection, Database, SingleConnection
 from siftline.kit.errors import ConfigurationError, PermanentError, TransientError
 from siftline.kit.ids import new_id
 from siftline.net.pacing import HostBusyError
@@ -34,6 +35,13 @@ def raising(error: Exception) -> Any:
     return work
 
 
+def running(statement: str, *values: object) -> Callable[[Connection], None]:
+    def write(connection: Connection) -> None:
+        connection.execute(statement, values)
+
+    return write
+
+
 def new_job(group_key: str) -> NewJob:
     return NewJob(ANALYZE, new_id(), group_key)
 
@@ -41,9 +49,7 @@ def new_job(group_key: str) -> NewJob:
 def test_a_job_done_is_completed_with_its_writes_and_its_follow_up_is_published(database: Database) -> None:
     def work(job: ClaimedJob) -> Done:
         return Done(
-            write=lambda connection: connection.execute(
-                "update contents set status = 'READY' where id = %s", (job.subject_id,)
-            ),
+            write=running("update contents set status = 'READY' where id = %s", job.subject_id),
             follow=[NewJob(job_type=JobType.CLUSTER_USER, subject_id=new_id(), group_key="user:a")],
         )
 
@@ -57,7 +63,7 @@ def test_a_job_done_is_completed_with_its_writes_and_its_follow_up_is_published(
 
 def test_a_write_that_fails_undoes_the_completion_too(database: Database) -> None:
     def work(job: ClaimedJob) -> Done:
-        return Done(write=lambda connection: connection.execute("select 1 / 0"))
+        return Done(write=running("select 1 / 0"))
 
     bench = Bench(database, work)
     job_id = make_job(database)
@@ -235,7 +241,7 @@ def test_a_worker_that_lost_its_lease_writes_nothing(database: Database) -> None
     def work(job: ClaimedJob) -> Done:
         with database.transaction() as connection:
             jobs_store.cancel(connection, [job.subject_id])
-        return Done(write=lambda connection: connection.execute("update contents set title = 'written'"))
+        return Done(write=running("update contents set title = 'written'"))
 
     bench = Bench(database, work)
     assert bench.knock(bench.message(make_job(database))) == []
