@@ -9,6 +9,7 @@ import pytest
 from siftline.contracts import JobType
 from siftline.jobs import credits_store, set_aside_store
 from siftline.jobs.set_aside import checked, tell
+from siftline.jobs.sweep import resume_waiting
 from siftline.models import embedding_store, vectors_store
 from siftline.models.embedding_store import Version
 from siftline.rank.briefing_likeness import compare
