@@ -188,7 +188,7 @@ class JobLife(RuleBasedStateMachine):
     def _hand_out_in_turns(self, queue: Queue, limit: int) -> None:
         with self.transaction() as connection:
             taken = outbox_store.take_turns(connection, queue, limit=limit, share=SHARE)
-            outstanding = outbox_store.outstanding(connection, queue, cap=100)
+            outstanding = outbox_store.in_turn(connection, queue, counted_to=100)()
         waiting = self.model.can_hand_out(queue)
         chosen = [job for job in waiting if job.id in {row.id for row in taken}]
         assert turns(chosen) == turns(waiting)[:limit]

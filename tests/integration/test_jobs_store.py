@@ -205,8 +205,8 @@ def test_turns_go_round_the_tenants_within_a_priority(database: Database) -> Non
         taken = [job.id for job in outbox_store.take_turns(connection, Queue.ANALYSIS, limit=5, share=40)]
     assert set(taken) == {urgent, flood[0], flood[1], *small}
     with database.transaction() as connection:
-        assert outbox_store.outstanding(connection, Queue.ANALYSIS, cap=100) == 5
-        assert outbox_store.outstanding(connection, Queue.ANALYSIS, cap=3) == 3
+        assert outbox_store.in_turn(connection, Queue.ANALYSIS, counted_to=100)() == 5
+        assert outbox_store.in_turn(connection, Queue.ANALYSIS, counted_to=3)() == 3
         rest = outbox_store.take_turns(connection, Queue.ANALYSIS, limit=100, share=40)
         assert {job.id for job in rest} == set(flood[2:])
 
