@@ -284,7 +284,9 @@ def _unwrapped(parts: _Parts) -> _Parts:
 
 def _inner(parts: _Parts) -> _Parts | None:
     host = parts.host.rstrip(".")
-    address = unwrapped(host, _key_path(_normalised(parts.path))) if wraps(host) else None
+    if not wraps(host):
+        return None
+    address = unwrapped(host, _key_path(_without_session(_normalised(parts.path))))
     if address is None:
         return None
     rest = parts._replace(scheme="", host="", port=None, path="").text().removeprefix("://")
