@@ -13,22 +13,23 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Annotated
 from urllib.parse import quote
 
 import psycopg
-from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from infra.local.answer import counted, run
 from infra.local.errors import SetUpError
 from infra.local.migrate import MIGRATIONS, applied, create_database, migrate, unknown_maker
 from infra.local.postgres import EmbeddedPostgres, default_binaries
 from infra.local.state import SAMPLES_PORT, State, folder_argument, kept_environment, run_command
+from infra.local.swap import beside, mend, replacing, swap
 from infra.local.user import confirm
 from siftline.kit.aws import secret
 from siftline.kit.db import Connection
@@ -40,14 +41,24 @@ _DATABASE = "siftline"
 _HAS_TABLES = "select exists (select from pg_tables where schemaname = 'public')"
 _HAS_USERS = "select to_regclass('public.users') is not null"
 _USERS = "select count(*) from users"
+_USERS_MAX = 10_000_000_000  # more than there are people
 
 
 class _Manifest(BaseModel):
-    """What is read of a backup's manifest. A newer release's need not count users."""
+    """What is read of a backup's manifest. A newer release's need not say when it was made, nor count users."""
 
-    siftline_backup: Literal[1]
-    migrations: list[str] = Field(min_length=1)
-    users: int | None = Field(default=None, ge=0, strict=True)
+    model_config = ConfigDict(strict=True)
+
+    siftline_backup: Annotated[int, Field(ge=1, le=1)]  # not Literal: true and 1.0 equal 1
+    migrations: Annotated[list[Annotated[str, Field(pattern=r"^\d{4}_[a-z0-9_]+$")]], Field(min_length=1)]
+    made_at: AwareDatetime | None = None
+    users: Annotated[int, Field(ge=0, le=_USERS_MAX)] | None = None
+
+    def of_ours(self, migrations: Path) -> bool:
+        """Whether all is there that ours has, and its migrations are the first ones of a folder, each once."""
+        ours = sorted(path.stem for path in migrations.glob("*.sql"))
+        is_first = self.migrations == ours[: len(self.migrations)]
+        return is_first and self.users is not None and self.made_at is not None
 
 
 def back_up(url: str, out: Path) -> str:
@@ -77,28 +88,60 @@ def back_up(url: str, out: Path) -> str:
     return f"{counted(users, 'user')}, schema {schema[-1]}, {out.stat().st_size / 1e6:.1f} MB"
 
 
-def restore(url: str, source: Path, *, sure: bool, place: str = "", migrations: Path = MIGRATIONS) -> int:
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A backup that can be restored."""
+
+    source: Path
+    dump: Path
+    """What ``pg_dump`` made, unpacked."""
+    held: str
+    """Whose data it holds, in words."""
+    migrations: Path
+
+
+@contextmanager
+def unpacked(source: Path, migrations: Path = MIGRATIONS) -> Iterator[Backup]:
+    """Yield a backup, which was read to its end; what was unpacked for it is gone afterwards.
+
+    Raises ``SetUpError`` for what is no backup, or damaged, or has migrations that are not ours.
+    """
+    with _folder_beside(source, of=tempfile.gettempdir()) as folder:
+        dump = folder / _DUMP
+        with _opened(source) as tar:
+            manifest = _Manifest.model_validate_json(_file(tar, _MANIFEST).read())
+            packed = _file(tar, _DUMP)
+            maker = unknown_maker(manifest.migrations, migrations)
+            if maker is None:
+                if not manifest.of_ours(migrations):
+                    raise ValueError(_MANIFEST)
+                with dump.open("wb") as whole:
+                    shutil.copyfileobj(packed, whole)
+        if maker is not None:
+            raise SetUpError(f"{source} was created by {maker}: restore it with the release that created it.")
+        try:
+            _call("pg_restore", None, ["--file=/dev/null", str(dump)])
+        except ProgramFailedError as error:
+            raise SetUpError(f"The backup is damaged: {error.last}") from error
+        yield Backup(source, dump, counted(manifest.users or 0, "user"), migrations)
+
+
+def restore(url: str, backup: Backup, *, sure: bool, place: str = "") -> int:
     """Put a backup in the place of the database at ``url``, and bring its tables up to date; returns by how many steps.
 
     What was there stays until the backup stands beside it, whole and up to date. Where there was anything, it is asked
     for first, unless ``sure``; ``place`` says where that is, by default by its URL. Raises ``SetUpError``.
     """
     name = str(conninfo_to_dict(url)["dbname"])
-    server, beside = _other(url, "postgres"), f"{name}_restoring"
-    held = held_in(source, migrations)
-    with _folder_beside(source, of=tempfile.gettempdir()) as folder:
-        with _opened(source) as tar, (folder / _DUMP).open("wb") as dump:
-            shutil.copyfileobj(_file(tar, _DUMP), dump)
-        if not sure and (there := _held_there(server, url, name)):
-            confirm(f"This replaces the data in {place or _shown(url)} ({there}) with {source} ({held}).", "YES=1")
-        _drop(server, beside)
-        create_database(server, beside)
-        _call("pg_restore", _other(url, beside), ["--exit-on-error", str(folder / _DUMP)])
-        steps = migrate(_other(url, beside), migrations)
-        _drop(server, name)
-        with psycopg.connect(server, autocommit=True) as connection:
-            rename = sql.SQL("alter database {} rename to {}")
-            connection.execute(rename.format(sql.Identifier(beside), sql.Identifier(name)))
+    server, new = _other(url, "postgres"), _other(url, beside(name))
+    with replacing(server, name) as connection:
+        if not sure and (there := _held_there(url)):
+            whose = f"the data in {place or _shown(url)} ({there}) with {backup.source} ({backup.held})"
+            confirm(f"This replaces {whose}.", "YES=1")
+        create_database(server, beside(name))
+        _call("pg_restore", new, ["--exit-on-error", str(backup.dump)])
+        steps = migrate(new, backup.migrations)
+        swap(connection, name)
     return steps
 
 
@@ -111,6 +154,9 @@ def database_of(folder: Path, *, idle: bool) -> Iterator[tuple[str, Path | None]
     """
     given = _given()
     if given:
+        if not idle:
+            with suppress(psycopg.Error):  # of who may only read the database
+                mend(_other(given, "postgres"), str(conninfo_to_dict(given)["dbname"]))
         yield given, None
         return
     if not idle and not (folder / "postgres" / "data" / "PG_VERSION").exists():
@@ -119,7 +165,9 @@ def database_of(folder: Path, *, idle: bool) -> Iterator[tuple[str, Path | None]
         if state.take():
             pg_bin = LocalSettings().pg_bin
             with EmbeddedPostgres(folder / "postgres", binaries=Path(pg_bin) if pg_bin else None) as server:
-                create_database(server.url(), _DATABASE)
+                if not idle:
+                    mend(server.url(), _DATABASE)
+                    create_database(server.url(), _DATABASE)
                 yield server.url(_DATABASE), folder
         elif idle:
             raise SetUpError(f"make run is using {folder}: stop it first (Ctrl-C).")
@@ -147,33 +195,16 @@ def _opened(source: Path) -> Iterator[tarfile.TarFile]:
 
 
 def _file(tar: tarfile.TarFile, name: str) -> IO[bytes]:
-    """Return one of a backup's two files. Raises ``KeyError`` where there is none."""
-    if (file := tar.extractfile(name)) is None:
+    """Return one of a backup's two files. Raises ``KeyError`` where there is none, or more than one."""
+    members = [one for one in tar.getmembers() if one.name == name]
+    file = tar.extractfile(members[0]) if len(members) == 1 and members[0].isreg() else None
+    if file is None:
         raise KeyError(name)
     return file
 
 
-def held_in(source: Path, migrations: Path = MIGRATIONS) -> str:
-    """Return whose data a backup holds, in words.
-
-    Raises ``SetUpError`` for what is no backup, or has migrations that are not ours.
-    """
-    with _opened(source) as tar:
-        manifest = _Manifest.model_validate_json(_file(tar, _MANIFEST).read())
-        _file(tar, _DUMP)
-        maker = unknown_maker(manifest.migrations, migrations)
-        if maker is None and manifest.users is None:
-            raise ValueError(_MANIFEST)
-    if maker is not None:
-        raise SetUpError(f"{source} was created by {maker}: restore it with the release that created it.")
-    return counted(manifest.users or 0, "user")
-
-
-def _held_there(server: str, url: str, name: str) -> str:
-    """Return in words what a database holds: nothing where it has no tables or is not there."""
-    with psycopg.connect(server) as connection:
-        if connection.execute("select from pg_database where datname = %s", [name]).fetchone() is None:
-            return ""
+def _held_there(url: str) -> str:
+    """Return in words what a database holds: nothing where it has no tables."""
     with psycopg.connect(url) as connection:
         if not _has_tables(connection):
             return ""
@@ -197,24 +228,27 @@ def _has_tables(connection: Connection) -> bool:
     return bool(row and row[0])
 
 
-def _drop(server: str, name: str) -> None:
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))
-
-
 def _other(url: str, name: str) -> str:
     """Return the URL of another database of the same server."""
     base, _, query = url.partition("?")
     return f"{base.rpartition('/')[0]}/{quote(name, safe='')}" + (f"?{query}" if query else "")
 
 
-def _call(program: str, url: str, arguments: Sequence[str]) -> None:
+class ProgramFailedError(SetUpError):
+    """One of PostgreSQL's programs did not do what it was asked to; ``last`` says why."""
+
+    def __init__(self, program: str, last: str) -> None:
+        super().__init__(f"{program} failed: {last}")
+        self.last = last
+
+
+def _call(program: str, url: str | None, arguments: Sequence[str]) -> None:
     """Run one of PostgreSQL's programs; the password goes by its environment, which others cannot see."""
     pg_bin = LocalSettings().pg_bin
-    parts = conninfo_to_dict(url)
+    parts = conninfo_to_dict(url) if url else {}
     password = str(parts.pop("password", ""))
-    place = make_conninfo("", **parts)
-    command = [str((Path(pg_bin) if pg_bin else default_binaries()) / program), f"--dbname={place}"]
+    place = [f"--dbname={make_conninfo('', **parts)}"] if url else []
+    command = [str((Path(pg_bin) if pg_bin else default_binaries()) / program), *place]
     try:
         done = subprocess.run(
             [*command, "--no-owner", "--no-privileges", *arguments],
@@ -225,8 +259,7 @@ def _call(program: str, url: str, arguments: Sequence[str]) -> None:
     except OSError as error:
         raise SetUpError(f"{command[0]} does not exist: set PG_BIN to the folder of PostgreSQL's programs.") from error
     if done.returncode:
-        last = done.stderr.decode(errors="replace").strip().splitlines()[-2:]
-        raise SetUpError(f"{program} failed: {'; '.join(last)}")
+        raise ProgramFailedError(program, "; ".join(done.stderr.decode(errors="replace").strip().splitlines()[-2:]))
 
 
 @contextmanager
@@ -258,17 +291,16 @@ def main(arguments: list[str]) -> int:
         print(f"Which file? make backup OUT=file.tar{where}, or make restore FROM=file.tar{where}", file=sys.stderr)
         return 2
     try:
-        if chosen.source:  # before anything is made for it
-            held_in(Path(chosen.source))
-        with database_of(chosen.folder, idle=bool(chosen.source)) as (url, folder):
-            if chosen.out:
+        if chosen.out:
+            with database_of(chosen.folder, idle=False) as (url, _):
                 print(f"backup {chosen.out}: {back_up(url, Path(chosen.out))}")
-            else:
-                place = f"the folder {folder}" if folder else ""
-                steps = restore(url, Path(chosen.source), sure=chosen.yes, place=place)
-                if folder:  # the samples are served where what was restored follows them
-                    (folder / SAMPLES_PORT).unlink(missing_ok=True)
-                print(f"restored {chosen.source}; {steps} migrations applied. {_next(folder)}")
+            return 0
+        # Before anything is made for it: a file that is no backup leaves all as it was.
+        with unpacked(Path(chosen.source)) as backup, database_of(chosen.folder, idle=True) as (url, folder):
+            steps = restore(url, backup, sure=chosen.yes, place=f"the folder {folder}" if folder else "")
+            if folder:  # the samples are served where what was restored follows them
+                (folder / SAMPLES_PORT).unlink(missing_ok=True)
+            print(f"restored {chosen.source}; {steps} migrations applied. {_next(folder)}")
     except (SiftlineError, SetUpError, psycopg.Error) as error:
         print(str(error).strip(), file=sys.stderr)
         return 1

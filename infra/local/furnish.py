@@ -1,7 +1,8 @@
 """What the parts of the local stack need inside: tables, queues, a user with a token, the sample feeds followed."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
@@ -18,11 +19,13 @@ from infra.local.queues import MissingQueues, create_queues, sqs_client
 from infra.local.sample_library import load_feeds, load_weblog
 from infra.local.samples import DEFAULT_PORT, HOST, SampleServer
 from infra.local.state import SAMPLES_PORT
+from infra.local.swap import mend
 from infra.local.user import make_user, reissue
 from siftline.api.http.authorize import Authorizer
 from siftline.jobs.deletions_store import find
 from siftline.jobs.outbox_store import end_leases, lost
 from siftline.kit.db import Connection, Database, DatabaseUnavailableError, SingleConnection
+from siftline.kit.errors import SiftlineError
 from siftline.kit.log import logger
 
 if TYPE_CHECKING:
@@ -46,8 +49,19 @@ FIRST_USER = "reader"
 ALARMS = Path(__file__).resolve().parents[1] / "observability.yaml"
 
 
+@contextmanager
+def told() -> Iterator[None]:
+    """Say in a sentence what the database refuses within a block. Raises ``SetUpError``."""
+    try:
+        yield
+    except (psycopg.Error, SiftlineError) as error:
+        why = str(error).strip().partition("\n")[0]
+        raise SetUpError(f"The database cannot be used: {why}") from error
+
+
 def database(machine: "Machine") -> None:
-    """Create the database and bring its tables up to date."""
+    """Create the database, or put right what a restore that was killed left of it, and bring its tables up to date."""
+    mend(machine.postgres.url(), machine.database)
     create_database(machine.postgres.url(), machine.database)
     migrate(machine.postgres.url(machine.database))
 

@@ -37,11 +37,20 @@ class _OneRequest(HTTPRequestParser):  # type: ignore[misc]  # it ships no types
         self._behind = behind
 
     def parse_header(self, header_plus: bytes) -> None:
-        """Read the head. What Python refuses besides, such as a number of too many digits, is answered with 400."""
+        """Read the head; the host of a target such as ``http://host/path`` counts, not ``Host`` (RFC 9112, 3.2.2).
+
+        What Python refuses besides, such as a number of too many digits, is answered with 400.
+        """
         try:
             super().parse_header(header_plus)
         except ValueError as error:
             raise ParsingError("The head cannot be read.") from error
+        # Two lengths of one body: who forwarded this may have read the other one (RFC 9112, section 6.1).
+        names = {line.partition(b":")[0].lower() for line in header_plus.split(b"\r\n")}
+        if b"transfer-encoding" in names and (b"content-length" in names or self.version != "1.1"):
+            raise ParsingError("Transfer-Encoding and Content-Length exclude each other.")
+        if self.proxy_scheme or self.proxy_netloc:
+            self.headers["HOST"] = self.proxy_netloc
 
     def received(self, data: bytes) -> int:
         """Take bytes; returns how many."""

@@ -125,6 +125,7 @@ class Run:
         self._meters: Meters | None = None
         self._followed: list[str] = []
         self._token = ""
+        self._is_new = False
 
     def start(self, *, port: int, samples: bool) -> None:
         """Start everything and tell how to use it. Raises ``SetUpError``."""
@@ -141,23 +142,29 @@ class Run:
         # What follows takes a second to import: time in which the programs just launched come up.
         from infra.local import furnish  # noqa: PLC0415  -- as the comment above says
 
+        with furnish.told():
+            self._furnish(machine, samples=samples)
+        samples_url = self._samples.base_url if self._samples else None
+        announce(machine, self._token, self._command, samples_url, followed=len(self._followed), is_new=self._is_new)
+
+    def _furnish(self, machine: Machine, *, samples: bool) -> None:
+        """Bring in what the parts need inside, and start the worker."""
+        from infra.local import furnish  # noqa: PLC0415  -- loaded by ``start``
+
         furnish.database(machine)
         furnish.LostLeases(machine).gone()
         self._serve_samples(machine, asked=samples)
         machine.services["aws"].wait_ready()
         furnish.queues(machine)
         furnish.LostMessages(machine).gone()
-        token = furnish.token(machine, self._state)
+        self._token = furnish.token(machine, self._state)
         machine.wait_ready()
         machine.launch_worker()
-        self._token = token
         self._followed = self._samples.urls() if self._samples and samples else []
         for url in self._followed:
-            furnish.follow(machine, token, url)
+            furnish.follow(machine, self._token, url)
         self._meters = furnish.meters(machine, _say)
-        samples_url = self._samples.base_url if self._samples else None
-        is_new = not self._followed and furnish.nobody_holds_anything(machine)
-        announce(machine, token, self._command, samples_url, followed=len(self._followed), is_new=is_new)
+        self._is_new = not self._followed and furnish.nobody_holds_anything(machine)
 
     def _serve_samples(self, machine: Machine, *, asked: bool) -> None:
         """Serve the sample feeds where that was asked for, or where somebody follows them from an earlier run."""

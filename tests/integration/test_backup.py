@@ -2,10 +2,15 @@
 
 import io
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -13,16 +18,24 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from infra.local.backup import back_up, main, restore
+from infra.local import backup, furnish, swap
+from infra.local.backup import back_up, main
 from infra.local.errors import SetUpError
 from infra.local.migrate import MIGRATIONS, migrate
 from infra.local.postgres import EmbeddedPostgres
 from infra.local.state import State
 from siftline.kit.db import Database
+from siftline.settings.functions import process_environment
 from tests.accounts import household, tables
 from tests.api_client import World
 
 MakeDatabase = Callable[..., str]
+
+
+def restore(url: str, source: Path, *, sure: bool, migrations: Path = MIGRATIONS) -> int:
+    """Unpack a backup and restore it."""
+    with backup.unpacked(source, migrations) as unpacked:
+        return backup.restore(url, unpacked, sure=sure)
 
 
 def contents(url: str) -> dict[str, list[str]]:
@@ -59,6 +72,40 @@ def schema(url: str) -> set[tuple[Any, ...]]:
             )
             for row in connection.execute(query)  # type: ignore[call-overload]  # a query of ours
         }
+
+
+MakeLeft = Callable[[dict[str, bool]], str]
+
+
+@pytest.fixture
+def make_left(make_database: MakeDatabase) -> Iterator[MakeLeft]:
+    """Make databases by the ends of their names, each whole or with its drop broken off; returns the URL."""
+    made = make_database()
+    server, _, name = made.rpartition("/")
+
+    def make(left: dict[str, bool]) -> str:
+        with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+            connection.execute(sql.SQL("drop database {}").format(sql.Identifier(name)))
+            for end, whole in left.items():
+                template, one = make_database().rpartition("/")[2], name + end
+                with psycopg.connect(f"{server}/{template}") as inside:
+                    inside.execute("insert into users (id, name) values (gen_random_uuid(), %s)", [f"of {end}"])
+                connection.execute(
+                    sql.SQL("alter database {} rename to {}").format(sql.Identifier(template), sql.Identifier(one))
+                )
+                if not whole:  # as dropdb() of PostgreSQL marks it before it removes files
+                    connection.execute("update pg_database set datconnlimit = -2 where datname = %s", [one])
+        return made
+
+    yield make
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        for end in ("_replaced", "_restoring"):
+            connection.execute(sql.SQL("drop database if exists {}").format(sql.Identifier(name + end)))
+
+
+def machine_at(server: str, name: str) -> Any:
+    """Return what is asked of a machine for its database."""
+    return SimpleNamespace(database=name, postgres=SimpleNamespace(url=lambda one="postgres": f"{server}/{one}"))
 
 
 @pytest.fixture
@@ -102,7 +149,7 @@ def test_a_backup_of_an_older_schema_is_brought_up_to_date(
 ) -> None:
     back_up(filled, tmp_path / "older.tar")
     migrations = shutil.copytree(MIGRATIONS, tmp_path / "migrations")
-    (migrations / "0002_nicknames.sql").write_text(
+    (migrations / "9999_nicknames.sql").write_text(
         "alter table users add column nickname text; update users set nickname = lower(name);"
     )
     elsewhere, newest = make_database(migrated=False), make_database()
@@ -133,10 +180,15 @@ def test_nothing_that_is_there_is_replaced_unasked(filled: str, make_database: M
         back_up(filled, out)
 
 
-def tar_of(path: Path, manifest: object, dump: bytes = b"no dump") -> Path:
+NAMES = sorted(path.stem for path in MIGRATIONS.glob("*.sql"))
+MADE_AT = "2026-11-30T12:00:00+00:00"
+MANIFEST = {"siftline_backup": 1, "made_at": MADE_AT, "users": 1, "migrations": NAMES}
+
+
+def tar_of(path: Path, manifest: object, dump: bytes = b"no dump", *more: tuple[str, bytes]) -> Path:
     text = manifest if isinstance(manifest, bytes) else json.dumps(manifest).encode()
     with tarfile.open(path, "w") as tar:
-        for name, body in (("manifest.json", text), ("database.dump", dump)):
+        for name, body in (("manifest.json", text), ("database.dump", dump), *more):
             member = tarfile.TarInfo(name)
             member.size = len(body)
             tar.addfile(member, io.BytesIO(body))
@@ -155,7 +207,7 @@ def tar_of(path: Path, manifest: object, dump: bytes = b"no dump") -> Path:
         ({"siftline_backup": 1, "migrations": ["0001_schema"]}, "not a complete backup"),
         ({"other": 1}, "not a complete backup"),
         ([1], "not a complete backup"),
-        ({"siftline_backup": 1, "migrations": ["0001_schema"], "users": 1}, "pg_restore failed"),
+        (MANIFEST, "The backup is damaged: pg_restore: error: input file does not appear to be a valid archive"),
     ],
 )
 def test_what_cannot_be_restored_leaves_all_as_it_was(filled: str, tmp_path: Path, manifest: object, why: str) -> None:
@@ -192,6 +244,176 @@ def test_a_strange_manifest_is_no_backup(tmp_path: Path, manifest: bytes, capsys
     assert main(["--from", str(source), "--folder", str(tmp_path / "new"), "--yes"]) == 1
     assert capsys.readouterr().err == f"{source} is not a complete backup from make backup.\n"
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *({"siftline_backup": odd} for odd in (True, 1.0, "1", [1], None, 2)),
+        *({"users": odd} for odd in (True, 1.0, "1", None, -1, 10**11, 10**4000)),
+        *({"made_at": odd} for odd in (None, "", "today", "2026-11-30", "2026-11-30T12:00:00", 1_764_504_000, True)),
+        *({"migrations": odd} for odd in (NAMES * 2, [*NAMES, NAMES[-1]], NAMES[::-1], NAMES[1:], ["", *NAMES])),
+    ],
+    ids=str,
+)
+def test_a_manifest_that_no_backup_writes_is_refused(
+    tmp_path: Path, odd: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tar_of(tmp_path / "x.tar", {**MANIFEST, **odd})
+    assert main(["--from", str(source), "--folder", str(tmp_path / "new"), "--yes"]) == 1
+    assert capsys.readouterr().err == f"{source} is not a complete backup from make backup.\n"
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "database.dump"])
+def test_a_backup_has_one_manifest_and_one_dump(tmp_path: Path, name: str) -> None:
+    source = tar_of(tmp_path / "x.tar", MANIFEST, b"no dump", (name, json.dumps(MANIFEST).encode()))
+    with pytest.raises(SetUpError, match="not a complete backup"), backup.unpacked(source):
+        pass
+
+
+def test_a_cut_dump_is_refused_before_anything_is_touched(
+    filled: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    back_up(filled, tmp_path / "all.tar")
+    with tarfile.open(tmp_path / "all.tar") as tar, tar.extractfile("database.dump") as file:  # type: ignore[union-attr]  # it is there
+        dump = file.read()
+    for length in (0, 4, 20, 1_000, len(dump) // 2, len(dump) - 1_000, len(dump) - 1):
+        source = tar_of(tmp_path / "cut.tar", MANIFEST, dump[:length])
+        assert main(["--from", str(source), "--folder", str(tmp_path / "new"), "--yes"]) == 1
+        assert capsys.readouterr().err.startswith("The backup is damaged: pg_restore: error: "), length
+        assert not (tmp_path / "new").exists()
+
+
+KILLED = """
+import os, signal, subprocess, sys
+from pathlib import Path
+import psycopg
+from infra.local import backup, furnish, swap
+
+left = int(sys.argv[3])
+
+def killing(act):
+    def acts(*arguments, **options):
+        global left
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return act(*arguments, **options)
+    return acts
+
+with backup.unpacked(Path(sys.argv[2])) as unpacked:
+    psycopg.Connection.execute = killing(psycopg.Connection.execute)
+    subprocess.run = killing(subprocess.run)
+    backup.restore(sys.argv[1], unpacked, sure=True)
+"""
+"""Restores a backup, and is killed before its statement or program of a number."""
+
+
+def databases(url: str) -> dict[str, bool]:
+    """Return what stands there of a database, by the ends of the names, and whether it is whole."""
+    name = url.rpartition("/")[2]
+    with psycopg.connect(url.rpartition("/")[0] + "/postgres") as connection:
+        rows = connection.execute(
+            "select substr(datname, %s), datconnlimit <> -2 from pg_database where starts_with(datname, %s)",
+            (len(name) + 1, name),
+        ).fetchall()
+    return dict(rows)
+
+
+def test_a_restore_that_is_killed_anywhere_leaves_the_old_data_or_the_new(
+    make_database: MakeDatabase, tmp_path: Path
+) -> None:
+    new, url = make_database(), make_database()
+    for database, user in ((new, "New"), (url, "Old")):
+        with psycopg.connect(database) as connection:
+            connection.execute("insert into users (id, name) values (gen_random_uuid(), %s)", [user])
+    back_up(new, tmp_path / "new.tar")
+    server, _, name = url.rpartition("/")
+    found, number, code = [], 0, -signal.SIGKILL
+    while code == -signal.SIGKILL:
+        code = subprocess.run(
+            [sys.executable, "-c", KILLED, url, str(tmp_path / "new.tar"), str(number)],
+            env={**process_environment(), "PYTHONPATH": os.pathsep.join(sys.path)},
+            check=False,
+        ).returncode
+        assert databases(url)[""], "a whole database has the name at any moment"
+        swap.mend(f"{server}/postgres", name)
+        assert databases(url) == {"": True}
+        [user] = [row.split(",")[1] for row in contents(url)["users"]]
+        found.append(user)
+        number += 1
+    assert code == 0
+    assert found == sorted(found, reverse=True)
+    assert set(found) == {"Old", "New"}
+    assert found.count("New") > 2  # killed before and while the old one was dropped, and not at all
+
+
+@pytest.mark.parametrize(
+    ("left", "kept"),
+    [
+        ({"": True, "_replaced": True, "_restoring": True}, ""),
+        ({"": True, "_replaced": False, "_restoring": False}, ""),
+        ({"_replaced": True, "_restoring": True}, "_replaced"),
+        ({"": False, "_replaced": True}, "_replaced"),
+        ({"": False, "_restoring": True}, "_restoring"),
+        ({"_restoring": True}, "_restoring"),
+    ],
+    ids=str,
+)
+def test_every_start_puts_right_what_a_kill_left(make_left: MakeLeft, left: dict[str, bool], kept: str) -> None:
+    url = make_left(left)
+    server, _, name = url.rpartition("/")
+    furnish.database(machine_at(server, name))
+    assert databases(url) == {"": True}
+    with psycopg.connect(url) as connection:
+        assert connection.execute("select name from users").fetchall() == [(f"of {kept}",)]
+
+
+def test_what_is_lost_is_said_in_a_sentence_and_can_be_restored(
+    make_left: MakeLeft,
+    filled: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    back_up(filled, tmp_path / "all.tar")
+    url = make_left({"": False, "_restoring": False})
+    server, _, name = url.rpartition("/")
+    with pytest.raises(SetUpError, match="restore a backup"):
+        furnish.database(machine_at(server, name))
+    monkeypatch.setenv("DATABASE_URL", url)
+    assert main(["--out", str(tmp_path / "none.tar")]) == 1
+    assert "restore a backup (make restore FROM=file.tar)" in capsys.readouterr().err
+    assert main(["--from", str(tmp_path / "all.tar")]) == 0
+    assert databases(url) == {"": True}
+    assert contents(url) == contents(filled)
+
+
+def test_two_restores_of_one_database_do_not_meet(filled: str, tmp_path: Path) -> None:
+    back_up(filled, tmp_path / "all.tar")
+    before = contents(filled)
+    server, _, name = filled.rpartition("/")
+    with swap.replacing(f"{server}/postgres", name):
+        with pytest.raises(SetUpError, match="being restored already"):
+            restore(filled, tmp_path / "all.tar", sure=True)
+        swap.mend(f"{server}/postgres", name)
+    assert contents(filled) == before
+
+
+def test_who_uses_the_database_is_disconnected_by_a_restore(filled: str, tmp_path: Path) -> None:
+    back_up(filled, tmp_path / "all.tar")
+    with psycopg.connect(filled) as other:
+        other.execute("select from users")
+        restore(filled, tmp_path / "all.tar", sure=True)
+        with pytest.raises(psycopg.OperationalError):
+            other.execute("select from users")
+
+
+def test_what_the_database_refuses_at_the_start_is_told_in_a_line() -> None:
+    machine = machine_at("postgresql://nobody@127.0.0.1:1", "siftline")
+    with pytest.raises(SetUpError, match=r"^The database cannot be used: [^\n]+$"), furnish.told():
+        furnish.database(machine)
 
 
 def test_the_commands_work_on_a_folder_that_nobody_runs_in(

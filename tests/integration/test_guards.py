@@ -183,3 +183,30 @@ def test_a_service_with_pages_answers_its_own_and_no_other_name() -> None:
             ({"Origin": "https://evil.example"}, 403),
         ):
             assert httpx.get(server.url, headers=headers).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("http://127.0.0.1/v1/me", 200),
+        ("HTTP://LOCALHOST:{port}/v1/me", 200),
+        ("http://evil.example/v1/me", 403),
+        ("https://evil.example:443/v1/me", 403),
+        ("http://127.0.0.1@evil.example/v1/me", 403),
+        ("http:///v1/me", 403),
+        ("//evil.example/v1/me", 200),
+        ("/http://evil.example/v1/me", 200),
+    ],
+)
+def test_the_host_of_a_whole_address_in_the_first_line_counts(target: str, status: int) -> None:
+    """RFC 9112, section 3.2.2: ``Host`` counts for nothing then. ``//name`` is a path of this host."""
+
+    def greets(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        start_response("200 OK", [("Content-Length", "5")])
+        return [b"hello"]
+
+    with LoopbackServer(guarded(greets, has_pages=True)) as server:
+        port = server.url.rpartition(":")[2]
+        with socket.create_connection(("127.0.0.1", int(port)), timeout=60) as wire:
+            wire.sendall(f"GET {target.format(port=port)} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            assert wire.recv(100).startswith(f"HTTP/1.1 {status} ".encode())

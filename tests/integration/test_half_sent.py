@@ -68,6 +68,15 @@ def answered(connection: socket.socket) -> bool:
     return False
 
 
+def everything(connection: socket.socket) -> bytes:
+    """Return what is said until the far side closes."""
+    said = b""
+    with suppress(ConnectionError):
+        while more := connection.recv(4096):
+            said += more
+    return said
+
+
 def dropped(connection: socket.socket) -> bool:
     """Wait until the far side has closed."""
     with suppress(ConnectionError):
@@ -216,3 +225,28 @@ def test_a_head_that_python_cannot_read_is_answered_with_400(server, caplog, hea
         connection.sendall(head + b"\r\n\r\n")
         assert connection.recv(4096).startswith(b"HTTP/1.1 400 ")
     assert "uncaptured" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding:\r\nContent-Length: 4\r\n\r\nbody",
+        b"POST / HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ],
+)
+def test_a_body_of_two_lengths_is_refused_and_nothing_behind_it_is_read(server, head):
+    with connected(server) as connection:
+        connection.sendall(head + b"GET /behind HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        said = everything(connection)
+    assert said.startswith((b"HTTP/1.1 400", b"HTTP/1.0 400"))
+    assert said.count(b"HTTP/1.") == 1
+
+
+def test_a_body_in_chunks_is_read(server):
+    with connected(server) as connection:
+        connection.sendall(
+            b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n"
+        )
+        assert answered(connection)

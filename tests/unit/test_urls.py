@@ -293,8 +293,39 @@ FORMS = st.builds(
 )
 
 
+_VIEWERS = ("www.google.com", "google.co.uk", "bing.com", "e-com.cdn.ampproject.org")
+_SOUP = ("a", ".", "%61mp", "%2F", "%2f", "%zz", "%", "(S(a))", "%28S(a)%29", ";%6Asessionid=1", ";x=1", "amp=1", ":80")
+VIEWED = st.builds(
+    "http://{}{}/{}{}{}{}".format,
+    st.sampled_from(_VIEWERS),
+    st.sampled_from(("", "/(S(a))", "//.")),
+    st.sampled_from(("amp/", "amp/s/", "amp;jsessionid=1/s/", "%61mp/s/", "c/s/", "c;sessionid=1/")),
+    st.sampled_from((*_HOSTS, *_MORE_HOSTS, *_VIEWERS, "mobile.google.com")),
+    st.lists(st.sampled_from((*_STEPS, *_SOUP)), max_size=6).map("".join),
+    st.sampled_from(_QUERIES),
+)
+
+
+@pytest.mark.parametrize(
+    ("url", "clean"),
+    [
+        ("https://www.google.com/amp/s/x.example;jsessionid=1/story", "https://x.example/story"),
+        ("http://bing.com/(S(a))/amp/s/x.example/story", "https://x.example/story"),
+        ("http://bing.com/amp;JSESSIONID=1/s/x.example/story?v=1", "https://x.example/story?v=1"),
+        (
+            "http://google.co.uk/amp/mobile.google.com;phpsessid=a%61mp(S(a))amp=1utm_source=x%2F/amp",
+            "http://mobile.google.com/amp",
+        ),
+    ],
+)
+def test_a_viewer_is_seen_through_its_visitors_session(url: str, clean: str) -> None:
+    assert clean_url(url) == clean
+    assert clean_url(clean) == clean
+    assert canonical_url(url) == canonical_url(clean)
+
+
 @settings(deadline=None, max_examples=500)
-@given(st.one_of(FORMS, ADDRESSES))
+@given(st.one_of(FORMS, VIEWED, ADDRESSES))
 def test_a_key_has_no_other_key_and_a_clean_address_keeps_it(url: str) -> None:
     key, clean = canonical_url(url), clean_url(url)
     assert canonical_url(key) == key

@@ -15,10 +15,12 @@ from urllib.parse import unquote, urlsplit
 import idna
 
 from siftline.kit.errors import PermanentError
+from siftline.kit.log import logger
 from siftline.net.hosts import plain_host, reached_host, registrable_domain, suffixes
 from siftline.net.ip_addresses import literal_address, name_refusal, refusal
 from siftline.net.variants import desktop_host, is_tracking, is_variant, known_site, plain_path, unwrapped, wraps
 
+_log = logger("net")
 MAX_URL_LENGTH = 8_192
 # A unique B-tree index takes entries of at most 2,704 bytes, so longer keys are hashed.
 MAX_KEY_LENGTH = 2_000
@@ -119,6 +121,15 @@ def canonical_url(url: str) -> str:
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()
     return key._replace(path="/", query=None, fragment=f"!sha256:{digest}").text()
+
+
+def stored_key(url: str) -> str | None:
+    """Return the key of an address that stands in a row; ``None`` for what is none, so that only that is left out."""
+    try:
+        return canonical_url(url)
+    except PermanentError as error:
+        _log.warning("stored_address_left_out", error_code=error.error_code)
+        return None
 
 
 def _key(address: _Parts) -> _Parts:
@@ -284,7 +295,9 @@ def _unwrapped(parts: _Parts) -> _Parts:
 
 def _inner(parts: _Parts) -> _Parts | None:
     host = parts.host.rstrip(".")
-    address = unwrapped(host, _key_path(_normalised(parts.path))) if wraps(host) else None
+    if not wraps(host):
+        return None
+    address = unwrapped(host, _key_path(_without_session(_normalised(parts.path))))
     if address is None:
         return None
     rest = parts._replace(scheme="", host="", port=None, path="").text().removeprefix("://")

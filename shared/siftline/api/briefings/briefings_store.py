@@ -154,7 +154,9 @@ where unsubscribe_token = %(token)s returning name
 _ASK = "update briefings set asked_at = now() where id = %(id)s and user_id = %(user_id)s returning id"
 
 _EDITION = """
-select e.id, e.briefing_id, e.document -> 'briefing' ->> 'name' as name, e.period_key as period, e.made_at,
+select e.id, e.briefing_id,
+  coalesce(e.document -> 'briefing' ->> 'name', (select b.name from briefings b where b.id = e.briefing_id)) as name,
+  e.period_key as period, e.made_at,
   e.window_from, e.window_until, e.stories, e.read_token,
   coalesce((select jsonb_agg(jsonb_build_object('channel', d.channel, 'destination', d.destination, 'state', d.state,
     'error_code', d.error_code, 'error_detail', d.error_detail, 'sent_at', d.sent_at) order by d.created_at)

@@ -30,6 +30,7 @@ from siftline.api.http.problems import not_found
 from siftline.api.http.routing import answer, route
 from siftline.api.http.shapes import EXAMPLE_ID, Cause, Page
 from siftline.api.parts import Routes
+from siftline.kit.stored import readable
 
 # The page is ours, and what stands in it was escaped; it can load and run nothing.
 _PAGE_POLICY = (
@@ -142,7 +143,8 @@ class EditionRoutes(Routes):
             body = store.rendering(connection, caller.user_id, edition_id, form)
         link = link_of(row.id, caller.token_id, row.read_token)
         if form == "document":
-            links = {name: for_reader(url, row.read_token, link) for name, url in body.get("links", {}).items()}
+            stored = readable(dict[str, str], body.get("links")) or {}
+            links = {name: for_reader(url, row.read_token, link) for name, url in stored.items()}
             return answer(200, EditionDetail(**self._fields(row, caller), document={**body, "links": links}))
         body = for_reader(body, row.read_token, link)
         media_type = "text/html" if form == "html" else "text/plain"

@@ -138,9 +138,10 @@ from (
 order by placed.place, placed.cluster_id limit %(limit)s
 """
 
+# One whose figures cannot be read is passed over.
 _LAST_RUN = """
 select made_at, contents, (quality ->> 'unclustered')::int as unclustered from cluster_runs
-where user_id = %(user_id)s order by made_at desc, id desc limit 1
+where user_id = %(user_id)s and quality ->> 'unclustered' ~ '^[0-9]{1,9}$' order by made_at desc, id desc limit 1
 """
 
 

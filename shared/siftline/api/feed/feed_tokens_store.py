@@ -94,10 +94,12 @@ on conflict (token_id, kind) do update set digest = excluded.digest, changed_at 
 returning changed_at
 """
 _EDITIONS = """
-select id, document -> 'briefing' ->> 'name' as name, period_key as period, asked, due_at,
+select id, coalesce(document -> 'briefing' ->> 'name',
+    (select briefings.name from briefings where briefings.id = editions.briefing_id)) as name,
+  period_key as period, asked, due_at,
   coalesce(document ->> 'time_zone', 'UTC') as time_zone, stories, made_at, read_token, html,
-  array(select story ->> 'title' from jsonb_array_elements(document -> 'stories') as story
-    where story ->> 'title' is not null limit 3) as lead_titles
+  array(select title #>> '{}'
+    from jsonb_path_query(document, '$.stories[*].title ? (@.type() == "string")') as title limit 3) as lead_titles
 from editions where user_id = %(user_id)s order by made_at desc, id desc limit %(limit)s
 """
 

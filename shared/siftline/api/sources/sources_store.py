@@ -25,7 +25,7 @@ from siftline.jobs import jobs_store as jobs
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
 from siftline.kit.stored import all_readable
-from siftline.net.urls import canonical_url
+from siftline.net.urls import stored_key
 
 
 class SourceRow(Source):
@@ -345,10 +345,11 @@ def followed_otherwise(connection: Connection, user_id: UUID, keys: Sequence[str
     A site and the feed that was found there are one, and so is an address and where it has moved to for good.
     """
     aliases = connection.execute(_ALIASES, {"user_id": user_id, "keys": list(keys)}).fetchall()
-    polled = {key: canonical_url(url) for _, key, url, _ in aliases}
+    keyed = {key: stored_key(url) for _, key, url, _ in aliases}
+    polled = {key: own for key, own in keyed.items() if own is not None}
     wanted = [*keys, *(polled[key] for key in keys if key in polled)]
     direct = followed_by_key(connection, user_id, wanted)
-    held = {polled[key]: source_id for source_id, key, _, followed in aliases if followed} | direct
+    held = {polled[key]: source_id for source_id, key, _, followed in aliases if followed and key in polled} | direct
     found = {key: held.get(key) or held.get(polled.get(key, key)) for key in keys if key not in direct}
     return {key: source_id for key, source_id in found.items() if source_id is not None}
 

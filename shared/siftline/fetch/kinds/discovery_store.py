@@ -16,7 +16,7 @@ from psycopg.types.json import Jsonb
 from siftline.fetch.kinds.feed_locations import Candidate
 from siftline.jobs import followers_store
 from siftline.kit.db import Connection
-from siftline.net.urls import canonical_url
+from siftline.net.urls import canonical_url, stored_key
 
 # What the followers of a source follow besides, and where that is polled. One that is switched off brings nothing.
 _BESIDE = """
@@ -96,7 +96,7 @@ def _hold_same(connection: Connection, source_id: UUID, feed_url: str) -> list[U
     """
     key = canonical_url(feed_url)
     beside = connection.execute(_BESIDE, {"source_id": source_id, "key": key}).fetchall()
-    same = [id_ for id_, url_key, polled in beside if url_key == key or (polled and canonical_url(polled) == key)]
+    same = [id_ for id_, url_key, polled in beside if url_key == key or (polled and stored_key(polled) == key)]
     connection.execute(_HOLD_SOURCES, {"ids": [source_id, *same]})
     return same
 
