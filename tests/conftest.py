@@ -30,7 +30,6 @@ settings.load_profile("any machine")
 pytest_plugins = ("tests.faults.table",)
 
 _STACK = pytest.StashKey[Stack]()
-_TESTS = Path(__file__).parent
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -76,7 +75,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     first = {"e2e", "faults", "house"}
     items.sort(key=lambda item: not (item.get_closest_marker("slow") or item.path.parent.name in first))
     for item in items:
-        unit = item.path.is_relative_to(_TESTS / "unit")
+        unit = item.nodeid.startswith("tests/unit/")
         item.add_marker(pytest.mark.disable_socket if unit else pytest.mark.allow_hosts(["127.0.0.1", "::1"]))
 
 

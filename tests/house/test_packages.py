@@ -11,7 +11,7 @@ import pytest
 
 from infra.package import AWS_SERVICES
 from tests.house.reading import FUNCTION_NAMES, FUNCTIONS, ROOT, document, reachable
-from tests.packing import build, packed
+from tests.packing import build, compiled, packed
 
 # Code and layers of a function, unzipped (AWS Lambda quotas).
 UNZIPPED_MAX_BYTES = 250 * 1024 * 1024
@@ -43,7 +43,8 @@ files = [getattr(module, "__file__", None) for module in sys.modules.values()]
 import json; print(json.dumps([file for file in files if file]))
 """
     clean = {"PATH": os.defpath, "POWERTOOLS_SERVICE_NAME": name}
-    command = [sys.executable, "-I", "-S", "-W", "ignore::SyntaxWarning", "-B", "-c", program]  # -S: no site-packages
+    options = ["-I", "-S", "-W", "ignore::SyntaxWarning", "-X", f"pycache_prefix={compiled(packages[name])}"]
+    command = [sys.executable, *options, "-c", program]  # -S: no site-packages
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=clean, cwd=paths[0])
 
     assert done.returncode == 0, done.stderr
