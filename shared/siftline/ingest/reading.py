@@ -212,6 +212,7 @@ class ContentReading:
             author=video.channel or stated.author,
             site_name=_YOUTUBE,
             published_at=stated.published_at,
+            published_claim=stated.published_claim,
             undated_code=stated.undated_code,
             undated_claim=stated.undated_claim,
             image_url=video.image_url or stated.image_url,

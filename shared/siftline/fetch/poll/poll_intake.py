@@ -237,7 +237,10 @@ class Intake:
 def _settled(arrival: Arrival, now: datetime) -> Arrival:
     """Return an arrival without a date that cannot be so at ``now``; the feed is read without a clock."""
     entry = arrival.identified.entry
-    if entry.published_at is None or (found := settled(entry.published_at, now)).at is not None:
+    if entry.published_at is None:
+        return arrival
+    found = settled(entry.published_at, now, entry.published_claim)
+    if found.at is not None:
         return arrival
     if entry.updated_at is not None and settled(entry.updated_at, now).at is not None:
         entry = replace(entry, published_at=entry.updated_at)
