@@ -12,7 +12,7 @@ from siftline.fetch.kinds.readers import FeedReader
 from siftline.ingest import saving
 from siftline.kit.db import Database
 from tests.factories import make_user
-from tests.polling import Poller, counts, item, rows, rss, subscribed
+from tests.polling import Poller, counts, item, rows, rss, source_of, subscribed
 from tests.servers import Answer, LoopbackServer, serving
 
 OLD = datetime.now(UTC) - timedelta(days=400)
@@ -328,6 +328,51 @@ def test_guids_that_are_places_in_the_feed_hide_no_entry(
     titles = rows(database, "select coalesce(nullif(c.title, ''), i.told_title) as title, c.url from items i "
         "join contents c on c.id = i.content_id order by title")  # fmt: skip
     assert [(row["title"], row["url"]) for row in titles] == [(f"Entry {n}", f"{site}/{n}") for n in range(5)]
+
+
+@pytest.mark.parametrize("shift", [1, 3, 5])
+@pytest.mark.parametrize("dated", [True, False], ids=["dated", "undated"])
+@pytest.mark.parametrize("link", ["/p/gp{}", "/all", "/", None], ids=["own links", "one link", "home", "no link"])
+@pytest.mark.parametrize("guid", ["{}", "urn:place:{}"])
+def test_each_story_of_a_feed_whose_guids_are_places_is_an_item_with_its_own_values(
+    database: Database,
+    server: LoopbackServer,
+    poller: Poller,
+    guid: str,
+    link: str | None,
+    dated: bool,
+    shift: int,
+) -> None:
+    """Stories move down the places of a feed, and none takes another's address, title, words or date."""
+    if guid.startswith("urn:"):
+        shift = min(shift, 4)  # of names that nobody has seen move nothing tells that they are places
+
+    def story(n: int) -> dict[str, str | None]:
+        return {
+            "title": f"Story {'abcdefghijklmnopq'[n]}",
+            "link": link and server.url(link.format(n)),
+            "description": f"What is told of {'abcdefghijklmnopq'[n]}.",
+            "pubDate": format_datetime(OLD + timedelta(hours=n)) if dated else None,
+        }
+
+    def body(newest: int) -> bytes:
+        places = enumerate(range(newest, newest - 5, -1))
+        return rss(*(item(n, guid=guid.format(place), **story(n)) for place, n in places))
+
+    source_id = subscribed(database, server)
+    found = polled(poller, server, source_id, body(5), body(5 + shift), body(5 + shift) + b" ", body(6 + shift))
+    assert found == [5, shift, 0, 1]
+    shown = rows(
+        database,
+        "select title, contents.url, entry_html, published_at from contents join items on content_id = contents.id"
+        " order by title",
+    )
+    for n, one in enumerate(shown, start=1):
+        told = story(n)
+        assert (one["title"], one["entry_html"]) == (told["title"], told["description"])
+        assert one["url"] == (told["link"] or source_of(database, source_id)["url"])
+        assert one["published_at"] == ((OLD + timedelta(hours=n)).replace(microsecond=0) if dated else None)
+    assert len(shown) == 6 + shift
 
 
 def test_what_was_listed_long_ago_and_is_listed_again_is_known(

@@ -95,7 +95,7 @@ def place(
 def test_a_page_that_comes_after_its_announcement_is_read_in_the_end(place: Place, answer: Answer, code: str) -> None:
     """Case T08: 404 once, seconds after the feed announced it."""
     place.site.answers["/1"] = answer
-    place.lists(place.entry(1, description=None))
+    place.lists(place.entry(1, title=None, description=None))
     row = place.read(1)
     assert (row["status"], row["error_code"]) == ("FAILED", code)
     assert str(row["error_detail"]).endswith("It is asked for again, as long as its feed lists it.")
@@ -109,7 +109,7 @@ def test_a_page_that_comes_after_its_announcement_is_read_in_the_end(place: Plac
 
 def test_a_page_is_asked_for_ever_more_rarely_and_not_for_ever(place: Place) -> None:
     place.site.answers["/1"] = MISSING
-    place.lists(place.entry(1, description=None))
+    place.lists(place.entry(1, title=None, description=None))
     for number, wait_s in enumerate(AGAIN_S, start=1):
         row = place.read(1)
         [ask] = place.asks()
@@ -124,10 +124,10 @@ def test_a_page_is_asked_for_ever_more_rarely_and_not_for_ever(place: Place) -> 
 
 def test_what_its_feed_lists_no_longer_is_not_asked_for_and_says_so(place: Place) -> None:
     place.site.answers.update({"/1": MISSING, "/2": MISSING})
-    place.lists(place.entry(1, description=None), place.entry(2, description=None))
+    place.lists(place.entry(1, title=None, description=None), place.entry(2, title=None, description=None))
     for number in (1, 2):
         place.read(number)
-    place.lists(place.entry(2, description=None), place.entry(3))
+    place.lists(place.entry(2, title=None, description=None), place.entry(3))
     row = place.works.content(place.content_id(1))
     assert (row["status"], row["error_code"]) == ("FAILED", "not_found")
     assert row["error_detail"] == (
@@ -139,9 +139,9 @@ def test_what_its_feed_lists_no_longer_is_not_asked_for_and_says_so(place: Place
 
 def test_a_page_that_its_feed_gives_a_new_guid_is_listed_still(place: Place) -> None:
     place.site.answers["/1"] = MISSING
-    place.lists(place.entry(1, description=None))
+    place.lists(place.entry(1, title=None, description=None))
     place.read(1)
-    place.lists(place.entry(1, description=None, guid="another"), place.entry(3))
+    place.lists(place.entry(1, title=None, description=None, guid="another"), place.entry(3))
     assert place.tick() == 1
 
 
@@ -244,7 +244,7 @@ def test_a_server_that_is_away_at_every_try_fails_no_entry_whose_feed_told_somet
 )
 def test_what_is_no_page_for_us_is_not_asked_for_again(place: Place, answer: Answer) -> None:
     place.site.answers["/1"] = answer
-    place.lists(place.entry(1, description=None))
+    place.lists(place.entry(1, title=None, description=None))
     assert place.read(1)["status"] == "FAILED"
     assert place.asks() == []
 

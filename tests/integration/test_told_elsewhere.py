@@ -214,11 +214,11 @@ def test_what_the_feed_edits_is_shown_edited(place: Place) -> None:
 
 
 def test_a_page_of_which_no_feed_tells_a_word_fails_for_all(place: Place) -> None:
-    place.lists(description=None)
+    place.lists(title=None, description=None)
     user, _ = place.follower()
     place.work()
     [one] = place.shown(user)
-    assert (one["status"], one["title"], one["error"]["code"]) == ("FAILED", "Entry 1", "forbidden")
+    assert (one["status"], one["title"], one["error"]["code"]) == ("FAILED", None, "forbidden")
 
 
 def test_the_word_of_a_pages_own_feed_is_for_whoever_saved_the_page_before(place: Place) -> None:

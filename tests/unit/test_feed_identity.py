@@ -11,11 +11,22 @@ from hypothesis import strategies as st
 
 from siftline.contracts import Priority
 from siftline.fetch.feed.feeds import Enclosure, Entry
-from siftline.fetch.feed.identity import Identified, Known, Verdict, content_sha256, doubtful, identify, judge
+from siftline.fetch.feed.identity import (
+    Identified,
+    Known,
+    Verdict,
+    content_sha256,
+    doubtful,
+    guids_are_places,
+    identify,
+    judge,
+    without_guids,
+)
 from siftline.fetch.poll.poll_intake import chosen, priority
 
 SOURCE = UUID(int=1)
 DAY = datetime(2024, 1, 1, tzinfo=UTC)
+HOUR = timedelta(hours=1)
 
 
 def entry(number: int = 0, **parts: object) -> Entry:
@@ -203,8 +214,26 @@ def test_a_known_entry_without_its_content_returns_under_the_key_it_had() -> Non
 
 
 def test_a_listed_entry_is_no_other_entrys_earlier_self() -> None:
-    verdict = after([entry(0)], [entry(0), entry(0, guid="copy")])
+    verdict = after([entry(0)], [entry(0), entry(0, guid="other", html="else")])
     assert (len(verdict.arrivals), verdict.moves) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("parts", "count"),
+    [
+        pytest.param({}, 1, id="under another guid"),
+        pytest.param({"link": "https://n.example/0#more"}, 1, id="at a fragment"),
+        pytest.param({"published_at": DAY}, 2, id="on another day"),
+        pytest.param({"html": "else"}, 2, id="in other words"),
+        pytest.param({"link": "https://n.example/1"}, 2, id="elsewhere"),
+        pytest.param({"enclosures": (Enclosure("https://cdn.example/e.mp3"),)}, 2, id="with another file"),
+    ],
+)
+def test_an_article_that_a_feed_lists_twice_is_one_entry(parts: dict[str, object], count: int) -> None:
+    twice = [entry(0), replace(entry(0, guid="copy"), **parts)]  # type: ignore[arg-type]  # by name
+    assert len(identify(twice)) == count
+    for listed in (twice, twice[::-1]):
+        assert len(after(twice[:1], listed).arrivals) == count - 1
 
 
 def told(poll: list[Identified]) -> list[Known]:
@@ -394,6 +423,121 @@ def test_entries_that_move_up_through_the_places_of_a_feed_stay_known() -> None:
         ledger = list(known.values())
 
 
+class Ledger:
+    """A feed's ledger over several polls, as the database keeps it."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, tuple[Known, Entry]] = {}
+        self.by_words = False
+
+    def poll(self, listed: list[Entry]) -> Verdict:
+        known = [row for row, _ in self.rows.values()]
+        poll = identify(listed)
+        self.by_words = self.by_words or guids_are_places(poll, known)
+        verdict = judge(SOURCE, without_guids(poll) if self.by_words else poll, known)
+        moved = {move.old_key: self.rows.pop(move.old_key) for move in verdict.moves}
+        for move in verdict.moves:
+            row, _ = moved[move.old_key]
+            self._keep(move.identified, row.content_id)
+        for one in verdict.seen:
+            self._keep(one, self.rows[one.key][0].content_id)
+        for arrival in verdict.arrivals:
+            assert arrival.identified.key not in self.rows
+            self._keep(arrival.identified, uuid4())
+        return verdict
+
+    def _keep(self, one: Identified, content_id: UUID | None) -> None:
+        [row] = told([one])
+        self.rows[one.key] = replace(row, content_id=content_id, guid=one.entry.guid), one.entry
+
+    def shown(self) -> dict[UUID | None, tuple[str, str | None]]:
+        return {row.content_id: (entry.title, entry.link) for row, entry in self.rows.values()}
+
+
+@given(
+    count=st.integers(2, 7),
+    shifts=st.lists(st.integers(1, 7), min_size=1, max_size=4),
+    form=st.sampled_from(["0", "1", "https://n.example/0", "urn:place:"]),
+    links=st.sampled_from(["own", "shared", "home", "none"]),
+    dated=st.booleans(),
+    words=st.booleans(),
+    grows=st.booleans(),
+)
+def test_where_guids_are_places_each_story_is_one_entry_with_its_own_values(
+    count: int, shifts: list[int], form: str, links: str, dated: bool, words: bool, grows: bool
+) -> None:
+    """GIVEN stories of distinct titles, the newest first, each under the number of its place in the feed."""
+
+    counts = form[-1].isdecimal()
+
+    def listed(newest: int, oldest: int) -> list[Entry]:
+        return [
+            entry(
+                story,
+                guid=f"{form[:-1]}{place + int(form[-1])}" if counts else f"{form}{place}",
+                link={"own": f"https://n.example/p/{story}", "shared": PAGE, "home": "https://n.example/"}.get(links),
+                html=f"<p>{'word ' * story}</p>" if words else "",
+                published_at=DAY + story * HOUR if dated else None,
+            )
+            for place, story in enumerate(range(newest, oldest, -1))
+        ]
+
+    ledger = Ledger()
+    newest = count
+    assert len(ledger.poll(listed(newest, 0)).arrivals) == count
+    # A place with a name is seen to be one by what has moved; where nothing is left, a name is a name.
+    longest = count if counts else count - 1
+    for shift in (min(shift, longest) for shift in shifts):
+        newest += shift
+        poll = listed(newest, 0 if grows else newest - count)
+        before = ledger.shown()
+        verdict = ledger.poll(poll)
+        titles = [arrival.identified.entry.title for arrival in verdict.arrivals]
+        assert (titles, verdict.edits) == ([one.title for one in poll[:shift]], [])
+        assert before.items() <= ledger.shown().items()
+        again = ledger.poll(poll)
+        assert (again.arrivals, again.edits, again.moves) == ([], [], [])
+    assert sorted(title for title, _ in ledger.shown().values()) == sorted(f"Entry {n}" for n in range(1, newest + 1))
+
+
+@pytest.mark.parametrize("form", ["{}", "urn:place:{}", "https://n.example/#{}"])
+@pytest.mark.parametrize("link", ["https://n.example/{}", PAGE, None])
+@pytest.mark.parametrize(
+    "corrected",
+    [
+        pytest.param({"title": "Entry, corrected"}, id="title"),
+        pytest.param({"html": "<p>corrected words</p>"}, id="text"),
+        pytest.param({"published_at": DAY + 9 * HOUR}, id="date"),
+    ],
+)
+def test_a_correction_where_guids_stay_is_an_edit(form: str, link: str | None, corrected: dict[str, object]) -> None:
+    first = [
+        entry(n, guid=form.format(n), link=link and link.format(n), html=f"<p>{'word ' * (n + 1)}</p>")
+        for n in range(4)
+    ]
+    ledger = Ledger()
+    ledger.poll(first)
+    verdict = ledger.poll([*first[:2], replace(first[2], **corrected), first[3]])  # type: ignore[arg-type]  # by name
+    assert verdict.arrivals == []
+    assert len(ledger.shown()) == 4
+
+
+@pytest.mark.parametrize("link", ["https://n.example/{}", PAGE, None])
+def test_another_story_at_the_last_of_the_places_is_another_entry(link: str | None) -> None:
+    """GIVEN a list of what is read most, of which the last place changes."""
+    first, other = [
+        [
+            entry(n, guid=str(place), link=link and link.format(n), html=f"<p>{'word ' * n}</p>")
+            for place, n in enumerate(stories)
+        ]
+        for stories in ([1, 2, 3], [1, 2, 4])
+    ]
+    ledger = Ledger()
+    ledger.poll(first)
+    assert [arrival.identified.entry.title for arrival in ledger.poll(other).arrivals] == ["Entry 4"]
+    assert sorted(title for title, _ in ledger.shown().values()) == [f"Entry {n}" for n in range(1, 5)]
+
+
 def test_only_rows_that_may_be_another_entry_are_doubtful() -> None:
     first = [dated(1), dated(2), dated(3), forecast(4)]
     poll = [dated(1), dated(2, title="New"), dated(3, link="https://n.example/x", title="New"), forecast(5), dated(6)]
@@ -407,8 +551,16 @@ def test_new_entries_that_share_a_link_have_contents_of_their_own() -> None:
     keys = {arrival.url_key for arrival in verdict.arrivals}
     assert len(keys) == 2
     assert all(key.startswith("https://n.example/#entry=") for key in keys)
-    fresh = judge(SOURCE, identify([entry(n, link="https://n.example/") for n in range(3)]), [])
-    assert fresh.arrivals[0].url_key == "https://n.example/"
+    assert all(arrival.shares_page for arrival in verdict.arrivals)
+    fresh = judge(SOURCE, identify([entry(n, link="https://n.example/") for n in range(3)]), []).arrivals
+    assert len({arrival.url_key for arrival in fresh}) == 3
+    assert all(arrival.url_key.startswith("https://n.example/#entry=") and arrival.shares_page for arrival in fresh)
+
+
+def test_an_entry_without_words_is_about_the_page_that_it_shares() -> None:
+    bare = [entry(n, link="https://n.example/all", title="", html="", published_at=DAY + n * HOUR) for n in range(2)]
+    first, second = judge(SOURCE, identify(bare), []).arrivals
+    assert (first.url_key, first.shares_page, second.shares_page) == ("https://n.example/all", False, False)
 
 
 def test_an_entry_without_a_link_has_a_key_of_its_source() -> None:

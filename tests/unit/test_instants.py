@@ -222,9 +222,11 @@ def test_what_is_no_whole_date_is_none(text: str) -> None:
         "D:20240506150405+99'99'", "D:20240506150405-24", "D:20240506150405+24'00'", "Mon, 06 May 2024 15:04:05 +9999",
         "2024-05-06T15:04:05+99:99", "20240506T150405+2400", "6 May 2024 15:04 GMT+24", "2024-05-06+24:00",
         "6 May 2024 15:04 XYZ (GMT-99:99)", "5/6/2024 15:04:05 -2500",
+        "D:20240506150405-12'60'", "2024-05-06T15:04:05-12:60", "Mon, 06 May 2024 15:04:05 -1260",
+        "6 May 2024 15:04 GMT+0090", "2024-05-06+01:60", "20240506T150405+0199",
     ],
 )  # fmt: skip
-def test_a_zone_that_is_a_day_or_more_from_utc_makes_a_date_unreadable(text: str) -> None:
+def test_a_zone_that_cannot_be_makes_a_date_unreadable(text: str) -> None:
     assert Dates("en-US").read(text) == Claimed(None, "date_unreadable", text)
 
 
@@ -418,7 +420,7 @@ def test_versions_prices_and_telephone_numbers_are_no_dates(text: str) -> None:
 
 def test_of_several_claims_the_first_that_is_an_instant_counts_and_else_the_first_is_told() -> None:
     dates = Dates()
-    assert dates.first("", "soon", NOON, "2019-01-01") == Claimed(NOON)
+    assert dates.first("", "soon", NOON.isoformat(), "2019-01-01") == Claimed(NOON)
     assert dates.first(None, "soon", "0") == Claimed(None, "date_unreadable", "soon")
     assert dates.first("", None) == Claimed()
 
@@ -427,6 +429,44 @@ def test_what_lies_more_than_a_year_ahead_is_not_believed() -> None:
     assert settled(NOON + AHEAD_MAX, NOON) == Claimed(NOON + AHEAD_MAX)
     late = NOON + AHEAD_MAX + timedelta(seconds=1)
     assert settled(late, NOON) == Claimed(None, "date_implausible", late.isoformat())
+
+
+@pytest.mark.parametrize(
+    ("claim", "told"),
+    [
+        ("Sat, 28 Nov 2037 10:00:00 GMT", "Sat, 28 Nov 2037 10:00:00 GMT"),
+        ("2037-11-28T12:00:00+02:00", "2037-11-28T12:00:00+02:00"),
+        ("28 novembre 2037", "28 novembre 2037"),
+        ("Sat,\n 28 Nov 2037\u202e 10:00", "Sat, 28 Nov 2037 10:00"),
+        (2_143_015_200, "2143015200"),
+    ],
+)
+def test_what_is_not_believed_is_told_as_it_is_written(claim: object, told: str) -> None:
+    found = claimed(claim)
+    assert found.at is not None
+    assert settled(found.at, NOON, found.written) == Claimed(None, "date_implausible", told)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mon, 01 Jan 0000 00:00:00 GMT",
+        "1 Jan 0000",
+        "January 1, 0000",
+        "0000-01-01T00:00:00Z",
+        "1.1.0000",
+        "00/00/0000",
+    ],
+)
+@pytest.mark.parametrize("language", ["", "en-US", "de", "th"])
+def test_the_year_nought_is_implausible_and_not_ambiguous(text: str, language: str) -> None:
+    assert Dates(language).read(text) == Claimed(None, "date_implausible", text)
+
+
+@pytest.mark.parametrize("clock", ["10:61", "99:99:99", "24:30", "25:61", "10:00:99"])
+@pytest.mark.parametrize("form", ["2024-03-05 {}", "2024-03-05T{}Z", "Tue, 05 Mar 2024 {} GMT", "5 March 2024, {}"])
+def test_a_time_of_day_that_cannot_be_is_the_beginning_of_its_day(form: str, clock: str) -> None:
+    assert claimed(form.format(clock)) == Claimed(at("2024-03-05"))
 
 
 @pytest.mark.parametrize("moment", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC), NOON])

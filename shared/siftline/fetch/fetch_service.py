@@ -10,8 +10,17 @@ from uuid import UUID
 
 from siftline.contracts import JobType, Priority
 from siftline.fetch.feed.feeds import Feed
-from siftline.fetch.feed.identity import Identified, Known, Verdict, doubtful, identify, judge
-from siftline.fetch.feed.ledger_store import alike, asked, ledger, wanted, with_words
+from siftline.fetch.feed.identity import (
+    Identified,
+    Known,
+    Verdict,
+    doubtful,
+    guids_are_places,
+    identify,
+    judge,
+    without_guids,
+)
+from siftline.fetch.feed.ledger_store import alike, asked, distrusts_guids, ledger, wanted, with_words
 from siftline.fetch.kinds import discovery_store
 from siftline.fetch.kinds.feed_locations import NeedsPersonError
 from siftline.fetch.kinds.fetcher import Again, Fetched, Found, SourceFetcher, may_mean_pace
@@ -187,7 +196,7 @@ class FetchSource:
 
     def _judged(self, source: Source, poll: Sequence[Identified]) -> Verdict:
         """Return what a poll brought; what seems new is held against all that was listed lately."""
-        known = self._known(source, poll)
+        poll, known = self._known(source, poll)
         verdict = judge(source.id, poll, known)
         if source.imported_at is None or not verdict.arrivals:
             return verdict
@@ -195,14 +204,20 @@ class FetchSource:
             similar = alike(connection, source.id, [arrival.identified for arrival in verdict.arrivals])
         return judge(source.id, poll, [*known, *similar]) if similar else verdict
 
-    def _known(self, source: Source, poll: Sequence[Identified]) -> Sequence[Known]:
-        """Return what the source's ledger knows of a poll's entries; before the first import it has none."""
+    def _known(self, source: Source, poll: Sequence[Identified]) -> tuple[Sequence[Identified], Sequence[Known]]:
+        """Return a poll, and what the source's ledger knows of its entries; before the first import it has none.
+
+        Guids that have turned out to be places in the feed count no more.
+        """
         if source.imported_at is None:
-            return []
+            return poll, []
         with self._database.statement() as connection:
             known = ledger(connection, source.id, poll)
+            if guids_are_places(poll, known) or distrusts_guids(connection, source.id):
+                poll = without_guids(poll)
+                known = ledger(connection, source.id, poll)
             keys = doubtful(poll, known)
-            return with_words(connection, source.id, known, keys) if keys else known
+            return poll, with_words(connection, source.id, known, keys) if keys else known
 
     def _tenants(self, job: ClaimedJob, source: Source, most: int) -> Sequence[str]:
         """Return in whose turns the entries of a poll are read: its followers', from whose turn the poll was."""

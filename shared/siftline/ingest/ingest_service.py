@@ -199,7 +199,7 @@ def _may_pass(error: SiftlineError) -> bool:
 
 def _found(reading: Reading, words: Words | None, now: datetime) -> Found:
     page = reading.page
-    published = settled(page.published_at, now) if page.published_at else Claimed()
+    published = settled(page.published_at, now, page.published_claim) if page.published_at else Claimed()
     text, word_count = page.text, page.word_count
     if words is not None:
         notes = (text, word_count) if text else (page.description or "", len((page.description or "").split()))

@@ -28,7 +28,7 @@ class StoredContent:
     typed_origin: str | None
     """The origin of this machine that is open to the job at hand (``siftline.net.urls``)."""
     kind: str
-    """``note``: an entry without a page of its own; its address is its feed's."""
+    """``note``: an entry without a page of its own; its address is its feed's, or that of a page that others share."""
     entry_html: str | None
     """What a feed brought of it."""
     content_sha256: bytes | None
@@ -39,6 +39,8 @@ class StoredContent:
     media: Mapping[str, Any] | None
     """What a feed, or a reading before, found of a video or audio (``siftline.ingest.media.media``)."""
     description: str | None = None
+    titled_by_feed: bool = False
+    """Whether its title is what a feed calls it, which may say so."""
     asks: int = 0
     """How often its page was asked for in vain."""
 
@@ -122,7 +124,9 @@ case when %(source_id)s::uuid is null then typed_origin
 """
 _LOAD = f"""
 select id, url, url_key, {TYPED_ORIGIN}, kind, entry_html, content_sha256, topics is not null as analysed, title, lang,
-  media, description, coalesce((select asks from page_asks where content_id = contents.id), 0) as asks
+  media, description, title is not null and (url_key like 'entry:%%' or exists (
+    select from source_entries where content_id = contents.id and told_title is null)) as titled_by_feed,
+  coalesce((select asks from page_asks where content_id = contents.id), 0) as asks
 from contents where id = %(id)s
 """  # noqa: S608  -- constants of ours
 
@@ -157,7 +161,8 @@ update contents set
   reading_notice_code = null,
   version = contents.version + old.changed::int,
   text = %(text)s, content_sha256 = %(content_sha256)b, word_count = %(word_count)s,
-  kind = case when old.from_feed and contents.kind not in ('article', 'unsupported') then contents.kind
+  kind = case when contents.kind = 'note' then contents.kind
+    when old.from_feed and contents.kind not in ('article', 'unsupported') then contents.kind
     else %(kind)s end,
   title = case when old.from_feed then coalesce(contents.title, %(title)s) else coalesce(%(title)s, contents.title) end,
   author = case when old.from_feed then coalesce(contents.author, %(author)s)

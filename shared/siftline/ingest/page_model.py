@@ -3,7 +3,7 @@
 All errors are permanent: the same page fails the same way every time.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from siftline.kit.errors import PermanentError
@@ -44,6 +44,8 @@ class Stated:
     author: str | None = None
     site_name: str | None = None
     published_at: datetime | None = None
+    published_claim: str | None = field(default=None, compare=False)
+    """That instant as it is written there."""
     undated_code: str | None = None
     """Why a date that is claimed is not used (``siftline.text.instants``), and what is claimed."""
     undated_claim: str | None = None

@@ -38,8 +38,9 @@ ENTRY_ENOUGH_CHARS = 2_000
 ENTRY_USABLE_CHARS = 200
 """A feed entry that brings this much stands in for a page that cannot be had."""
 PAGE_UNAVAILABLE = "page_unavailable"
+TITLE_ONLY = "title_only"
 NOTE = "note"
-"""The kind of a feed entry without a page of its own: there is nothing to fetch."""
+"""The kind of a feed entry without a page of its own, or with one that others share: there is nothing to fetch."""
 _ACCEPT = "text/html, application/xhtml+xml, text/plain;q=0.8, application/pdf;q=0.8, */*;q=0.1"
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 """What is archived."""
@@ -88,7 +89,7 @@ class ContentReading:
         """Return what there is of a content. Raises ``TransientError`` and ``PermanentError``."""
         media = Media.of(content.media)
         id_ = video_id(content.url)
-        if id_ is not None:
+        if id_ is not None and content.kind != NOTE:
             return self._watch(content, id_, requester)
         reading = self._article(content, media, requester)
         kind = content.kind if content.kind in KINDS else reading.page.kind
@@ -105,7 +106,7 @@ class ContentReading:
         """
         entry, media = self._told(content), Media.of(content.media)
         # An episode is there with its file alone.
-        if not entry.text and (media is None or content.content_sha256 is not None):
+        if not entry.text and not content.titled_by_feed and (media is None or content.content_sha256 is not None):
             raise error
         _log.info("page_unavailable", content_id=str(content.id), error_code=error.error_code)
         notice = error.error_code if isinstance(error, PageWithheldError) else PAGE_UNAVAILABLE
@@ -126,6 +127,8 @@ class ContentReading:
         enough = extent(entry.text) >= ENTRY_ENOUGH_CHARS and not elsewhere
         if enough or (content.kind == NOTE and entry.text):
             return Reading(_entry_page(entry))
+        if content.kind == NOTE and content.titled_by_feed:
+            return Reading(_entry_page(entry), notice_code=TITLE_ONLY)
         if content.kind == NOTE:
             raise EmptyContentError("The feed entry has neither text nor a page.")
         if media is not None and media.url and clean_url(media.url) == content.url:
@@ -212,6 +215,7 @@ class ContentReading:
             author=video.channel or stated.author,
             site_name=_YOUTUBE,
             published_at=stated.published_at,
+            published_claim=stated.published_claim,
             undated_code=stated.undated_code,
             undated_claim=stated.undated_claim,
             image_url=video.image_url or stated.image_url,

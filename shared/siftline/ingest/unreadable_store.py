@@ -48,7 +48,7 @@ with own as (
     told_title, told ->> 'author', told ->> 'description', told ->> 'image_url', told ->> 'html', told_at,
     page.first_seen_at, least(told_at, page.first_seen_at)
   from source_entries join contents as page on page.id = content_id
-  where content_id = %(id)s and told is not null
+  where content_id = %(id)s and (told is not null or told_title is not null)
   order by own_key on conflict (url_key) do nothing
   returning id, url_key),
 telling as (

@@ -8,7 +8,7 @@ some program left it. What is stated is read; what cannot be read is never guess
 - ``8/9/2018`` is read by what its day of the week, the other dates of the same feed or the feed's language tell of the
   order; where none does, it is ambiguous.
 - Without an offset, or with a zone that nobody knows, an instant counts as UTC (RFC 5322, section 4.3); without a time
-  of day it is the day's first moment.
+  of day, or with one that cannot be, it is the day's first moment. An offset that cannot be makes it unreadable.
 - Believed is what lies between ``EARLIEST`` and ``LATEST`` and is no zero of a computer's clock, and what does not lie
   further ahead of now than ``AHEAD_MAX`` (``settled``).
 """
@@ -16,9 +16,10 @@ some program left it. What is stated is read; what cannot be read is never guess
 import html
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from functools import cache, cached_property
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from siftline.kit.lines import line
 from siftline.kit.zones import zone, zone_names
@@ -90,6 +91,7 @@ _ISO = re.compile(
     r"\d{4}-\d\d-\d\d(?:[Tt ]\d[\d:.,+Zz -]*)?|\d{8}[Tt]\d[\d:.,+Zz-]*|\d{4}-?[Ww]\d\d-?\d(?:[Tt ]\d[\d:.,+Zz -]*)?",
     re.ASCII,
 )
+_ISO_OFFSET_OF_NONE = re.compile(r"[+-]\d\d:?[6-9]\d$", re.ASCII)
 _NUMBER_MAX = 1e20
 _NUMBER = re.compile(r"-?\d{1,20}(?:\.\d{1,9})?")
 _DOT_NET = re.compile(r"/date\((-?\d{1,18})(?:[+-]\d{4})?\)/")
@@ -137,7 +139,8 @@ _THAI = re.compile("[\u0e01-\u0e5b]")
 _IN_PATH = re.compile(r"/(?:(\d{4})/(\d{1,2})/(\d{1,2})|(\d{4})-(\d{2})-(\d{2}))(?=[/_-]|$)")
 
 
-class Claimed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Claimed:
     """What a claim is worth: an instant in UTC, to the second; or why it is none, and what it says; or nothing."""
 
     at: datetime | None = None
@@ -145,6 +148,8 @@ class Claimed(NamedTuple):
     """``date_unreadable``, ``date_ambiguous`` or ``date_implausible``."""
     claim: str | None = None
     """What was claimed and is not used, at most ``CLAIM_MAX_CHARS`` characters."""
+    written: str | None = field(default=None, compare=False)
+    """An instant as its origin wrote it, for ``settled``."""
 
 
 _NOTHING = Claimed()
@@ -186,11 +191,14 @@ def believed(moment: datetime) -> bool:
     return EARLIEST <= moment < LATEST and all(abs(moment - zero) >= _DAY for zero in _ZEROS)
 
 
-def settled(moment: datetime, now: datetime) -> Claimed:
-    """Return what an instant is worth at ``now``: what lies more than ``AHEAD_MAX`` ahead is implausible."""
+def settled(moment: datetime, now: datetime, written: str | None = None) -> Claimed:
+    """Return what an instant is worth at ``now``: what lies more than ``AHEAD_MAX`` ahead is implausible.
+
+    ``written`` is what its origin wrote, if that is known.
+    """
     if believed(moment) and moment <= now + AHEAD_MAX:
         return Claimed(moment)
-    return Claimed(None, IMPLAUSIBLE, moment.isoformat())
+    return Claimed(None, IMPLAUSIBLE, line(written or "", CLAIM_MAX_CHARS) or moment.isoformat())
 
 
 def shifted(moment: datetime, by: timedelta) -> datetime:
@@ -238,8 +246,6 @@ class Dates:
         """Return the first claim that is an instant; where none is, the first that says anything."""
         refused = _NOTHING
         for claim in claims:
-            if isinstance(claim, datetime):
-                return Claimed(claim)
             found = self.read(claim) if claim != "" else _NOTHING
             if found.at is not None:
                 return found
@@ -252,7 +258,7 @@ class Dates:
             return _NOTHING
         text = claim if isinstance(claim, str) else str(claim) if abs(claim) < _NUMBER_MAX else "a number without end"
         if (moment := usual(text)) is not None:
-            return Claimed(moment)
+            return Claimed(moment, written=text)
         text = " ".join(_without_references(text[: 10 * CLAIM_MAX_CHARS]).split())
         if not text:
             return _NOTHING
@@ -261,7 +267,7 @@ class Dates:
             moment = self._read(text) if len(text) <= CLAIM_MAX_CHARS else _refuse(UNREADABLE)
         except _RefusedError as error:
             return Claimed(None, str(error), shown)
-        return Claimed(moment) if believed(moment) else Claimed(None, IMPLAUSIBLE, shown)
+        return Claimed(moment, written=text) if believed(moment) else Claimed(None, IMPLAUSIBLE, shown)
 
     def _read(self, text: str) -> datetime:
         if _ISO.fullmatch(text) and (moment := _iso(re.sub(r" (?=(?:Z|[+-]\d\d:?\d\d)$)", "", text.upper()))):
@@ -408,7 +414,9 @@ class Dates:
         # An English month in a Thai feed is as the standard for feeds writes it.
         thai_year = thai or (self._primary == "th" and int(year) >= BUDDHIST_SURELY_FROM)
         common = whole_year(year, thai=thai_year)
-        return (self._common_year(common, thai=thai), months[0], int(day)) if common else _refuse(AMBIGUOUS)
+        if not common:
+            raise _RefusedError(AMBIGUOUS if int(year) else IMPLAUSIBLE)
+        return self._common_year(common, thai=thai), months[0], int(day)
 
     def _month(self, known: dict[int, frozenset[str]]) -> int:
         """Return the month that a word is; of several the one that it is in the feed's language."""
@@ -491,7 +499,10 @@ def _iso(text: str) -> datetime | None:
         moment = datetime.fromisoformat(text)
         if moment.microsecond or moment.tzinfo is None:
             moment = moment.replace(microsecond=0, tzinfo=moment.tzinfo or UTC)
-        return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+        if moment.tzinfo is UTC:
+            return moment
+        # Python takes 12:60 ahead for 13:00; it is a mistake.
+        return None if _ISO_OFFSET_OF_NONE.search(text) else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
@@ -578,7 +589,7 @@ def _orders(a: str, sign: str, b: str, c: str, *, year_first: bool, thai: bool) 
 
 def _ahead(sign: str, hours: str, minutes: str | None) -> tzinfo:
     ahead_min = int(hours) * 60 + int(minutes or 0)
-    if ahead_min >= _DAY_MIN:
+    if ahead_min >= _DAY_MIN or int(minutes or 0) > 59:
         raise _RefusedError(UNREADABLE)
     return timezone(timedelta(minutes=-ahead_min if sign == "-" else ahead_min))
 

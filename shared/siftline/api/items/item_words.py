@@ -14,8 +14,9 @@ _NOTICES = {
     "without_vector": "The embedding model returned no usable vector for this text. Until it does, search finds it"
     " by words only. We retry automatically.",
     NO_CREDIT: NO_CREDIT_DETAIL,
-    "page_unavailable": "The page could not be read; this is the text from its feed. We retry for some days while the "
-    "feed lists it.",
+    "page_unavailable": "The page could not be read; this is what its feed says of it. We retry for some days while"
+    " the feed lists it.",
+    "title_only": "The feed gives only a title for this entry, and no page of its own.",
     "consent_wall": "The site shows this page only to visitors who accept tracking; this is what is known otherwise.",
     "paywalled": "The rest is available only to the site's subscribers.",
     "blocked_by_site": "The site blocks automated access to this page; this is the text from its feed.",

@@ -7,7 +7,6 @@ entry brings beside its words, too, files, pictures, running times, transcripts.
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cache
 from typing import NamedTuple
 
@@ -88,10 +87,10 @@ class EntryDraft:
     contents: list[Text] = field(default_factory=list)
     authors: list[str] = field(default_factory=list)
     """Names, and what stands for one: an address, or both in one text."""
-    published_at: datetime | str = ""
-    """An instant in the usual form, else what is written there: what it is worth depends on the whole feed."""
-    updated_at: datetime | str = ""
-    created_at: datetime | str = ""
+    published_at: str = ""
+    """As it is written there: what it is worth depends on the whole feed."""
+    updated_at: str = ""
+    created_at: str = ""
     media: list[Mapping[str, str]] = field(default_factory=list)
     """The attributes of each media:content."""
     thumbnails: list[str] = field(default_factory=list)
@@ -308,6 +307,7 @@ def _entry(
         title=title or sanitised.text_of_clean(content, 120),
         author=names_of(tuple(draft.authors)) or inherited,
         published_at=published.at,
+        published_claim=published.written,
         undated_code=published.undated_code,
         undated_claim=published.claim,
         updated_at=updated.at,

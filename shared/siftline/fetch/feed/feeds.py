@@ -1,6 +1,6 @@
 """What a feed says, in one shape, whichever format it is written in; and the recording that an entry is about."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -60,6 +60,8 @@ class Entry:
     author: str | None = None
     published_at: datetime | None = None
     """Aware, in UTC, as claimed; ``None`` when the entry is undated."""
+    published_claim: str | None = field(default=None, compare=False)
+    """That instant as it is written there."""
     undated_code: str | None = None
     """Why a date that the entry claims is not used (``siftline.text.instants``), and what it claims."""
     undated_claim: str | None = None

@@ -1,8 +1,9 @@
 """Which entries of a poll are new, which are known, and which only look new. Pure: no clock, no I/O.
 
 An entry is known by its guid, else by link and title, and by the date where several share those. A feed that rewrites
-its guids is seen through, and so is one whose guids are places: what has another title, date and text, and another link
-or else another guid, is another entry. A known entry that the feed no longer lists is the one that has its link, title
+its guids is seen through, and so is one whose guids are places: guids that count the entries, or most of which come
+with another entry's link and words, name none of them; and what has another title, date and text, and another link or
+else another guid, is another entry. A known entry that the feed no longer lists is the one that has its link, title
 and text to the letter ("Episode 12" is not "Episode 13"), or else the only one that has its link, whatever else was
 rewritten; or, without a link of its own, the only one of its words and of its very time, where only numbers in the text
 differ. Where a site changes its addresses and guids at once, an entry is the one of its title and very time or file;
@@ -22,6 +23,9 @@ from uuid import UUID
 from siftline.fetch.feed.feeds import Entry, Feed
 from siftline.net.urls import canonical_url, is_home
 
+WITHOUT_GUIDS = "words:"
+"""How the keys begin under which a feed's entries are known once its guids have turned out to be places."""
+_APART = "#entry="
 _TOGETHER_MIN = 2
 _TAG = re.compile(r"<[^>]*>")
 _DIGITS = re.compile(r"\d+")
@@ -47,6 +51,8 @@ class Known:
     """As its content has it; known only of those that are alike (``ledger_store.alike``), and of the doubtful."""
     file_url: str | None = None
     """Known only of those that are alike."""
+    guid: str | None = None
+    """As the feed gave it last."""
 
 
 class Identified(NamedTuple):
@@ -75,6 +81,8 @@ class Arrival(NamedTuple):
 
     identified: Identified
     url_key: str
+    shares_page: bool = False
+    """Whether other entries of the feed have its link: the page is not what the entry is about, its own words are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,16 +137,63 @@ def marked(feed: Feed, marks: Iterable[Mark]) -> list[Identified]:
 
 def identify(entries: Iterable[Entry]) -> list[Identified]:
     """Give each entry its key; a repetition within the poll is dropped."""
+    listed = list(entries)
+    by_guid = not _count_places([entry.guid for entry in listed])
+    return _identified(listed, by_guid=by_guid)
+
+
+def without_guids(poll: Iterable[Identified]) -> list[Identified]:
+    """Return a poll's entries under the keys that they have where guids are places in the feed."""
+    return [
+        one._replace(key=f"{WITHOUT_GUIDS}{one.key}")
+        for one in _identified([identified.entry for identified in poll], by_guid=False)
+    ]
+
+
+def guids_are_places(poll: Sequence[Identified], ledger: Iterable[Known]) -> bool:
+    """Return whether most of a poll's known guids come with the link and the words that another guid had."""
+    by_key = {row.entry_key: row for row in ledger}
+    words = {(row.link, row.content_sha256) for row in by_key.values()}
+    in_poll = Counter(one.link for one in poll)
+    stayed = shifted = 0
+    for one in poll:
+        row = by_key.get(one.key)
+        if row is None or one.entry.guid is None:
+            continue
+        own_link = one.link == row.link and in_poll[one.link] == 1 and one.link is not None
+        if own_link or one.content_sha256 == row.content_sha256:
+            stayed += 1
+        elif (one.link, one.content_sha256) in words:
+            shifted += 1
+    return shifted > stayed
+
+
+def _count_places(guids: Sequence[str | None]) -> bool:
+    """Return whether guids count the entries of a feed, from 0 or from 1 on; as addresses, too, as some are read."""
+    parts = [(guid or "").rpartition("/") for guid in guids]
+    numbers = [int(last) if last.isdecimal() else None for _, _, last in parts]
+    counts = numbers in (list(range(len(guids))), list(range(1, len(guids) + 1)))
+    return len(guids) > 1 and counts and len({before for before, _, _ in parts}) == 1
+
+
+def _identified(entries: Sequence[Entry], *, by_guid: bool) -> list[Identified]:
     linked = [(entry, canonical_url(entry.link) if entry.link else None) for entry in entries]
-    named = [(_name(entry, link), _apart(entry, link)) for entry, link in linked]
+    named = [_named(entry, link, by_guid=by_guid) for entry, link in linked]
     sharing = Counter((name, apart[:count]) for name, apart in set(named) for count in range(len(apart)))
     found: dict[str, Identified] = {}
+    told = set()
     for (entry, link), (name, apart) in zip(linked, named, strict=True):
         needed = next((count for count in range(len(apart)) if sharing[name, apart[:count]] == 1), len(apart))
         key = _digest(*name, *apart[:needed])
-        if key not in found:
-            text = _text(entry)
-            found[key] = Identified(entry, key, link, _masked_sha256(entry, text), _exact_sha256(entry, text))
+        if key in found:
+            continue
+        text = _text(entry)
+        one = Identified(entry, key, link, _masked_sha256(entry, text), _exact_sha256(entry, text))
+        # A feed that lists an article twice, under two guids, tells of one.
+        same = link, one.exact_sha256, entry.published_at, _file_of(entry)
+        if link is None or same not in told:
+            found[key] = one
+            told.add(same)
     return list(found.values())
 
 
@@ -148,11 +203,13 @@ def judge(source_id: UUID, poll: Sequence[Identified], ledger: Iterable[Known]) 
     poll = [_under_its_own_key(identified, by_key.get(identified.key)) for identified in poll]
     renamed = _renamed(poll, by_key)
     taken = {row.link for row in by_key.values()}
+    in_poll = Counter(identified.link for identified in poll)
     verdict = Verdict()
     for identified in poll:
         known = by_key.get(identified.key) or renamed.get(identified.key)
         if known is None:
-            verdict.arrivals.append(Arrival(identified, _url_key(source_id, identified, taken)))
+            shares = identified.link in taken or (in_poll[identified.link] > 1 and _tells(identified))
+            verdict.arrivals.append(_arrival(source_id, identified, shares=shares))
             taken.add(identified.link)
             continue
         if known.entry_key == identified.key:
@@ -161,7 +218,9 @@ def judge(source_id: UUID, poll: Sequence[Identified], ledger: Iterable[Known]) 
             moved = identified.link is not None and known.link is not None and identified.link != known.link
             verdict.moves.append(Move(identified, known.entry_key, known.content_id if moved else None, known.url_key))
         if known.content_id is None and known.url_key is not None:
-            verdict.returns.append(Return(Arrival(identified, known.url_key), known.first_seen_at))
+            shares = in_poll[identified.link] > 1 or _APART in known.url_key
+            again = Arrival(identified, known.url_key, shares and _tells(identified))
+            verdict.returns.append(Return(again, known.first_seen_at))
         if known.content_sha256 != identified.content_sha256:
             verdict.edits.append(Edit(identified, known.content_id, known.url_key))
     return verdict
@@ -174,8 +233,12 @@ def doubtful(poll: Sequence[Identified], ledger: Sequence[Known]) -> list[str]:
     """
     by_key = {row.entry_key: row for row in ledger}
     by_link = {row.link: row for row in ledger}
+    by_place = {(row.guid, row.link): row for row in ledger}
     found = set()
     for one in poll:
+        placed = by_place.get((one.entry.guid, one.link))
+        if one.entry.guid and placed is not None and one.key not in by_key:
+            found.add(placed.entry_key)
         row = by_key.get(one.key) or (by_link.get(one.link) if one.link else None)
         if row is None or row.content_sha256 == one.content_sha256 or one.entry.published_at is None:
             continue
@@ -233,7 +296,7 @@ def _is_another(row: Known, one: Identified) -> bool:
         return False
     if row.content_sha256 == one.content_sha256:
         return False  # the title is that of another site's page, and the feed's own has not changed
-    return _masked_sha256(replace(one.entry, title=row.title), _text(one.entry)) != row.content_sha256
+    return _masked_sha256(_titled(one.entry, row), _text(one.entry)) != row.content_sha256
 
 
 def _renamed(poll: Sequence[Identified], by_key: Mapping[str, Known]) -> dict[str, Known]:
@@ -259,6 +322,9 @@ def _renamed(poll: Sequence[Identified], by_key: Mapping[str, Known]) -> dict[st
                 found[identified.key] = row
     found |= dict(_recounted([one for one in fresh if one.key not in found], unlisted, found))
     taken = {row.entry_key for row in found.values()}
+    left = [row for row in unlisted if row.entry_key not in taken]
+    found |= dict(_retitled(poll, left, {**by_key, **found}))
+    taken = {row.entry_key for row in found.values()}
     left = [row for row in unlisted if row.entry_key not in taken and (row.link is None or row.link not in in_poll)]
     return found | _moved([one for one in fresh if one.key not in found], left)
 
@@ -277,6 +343,25 @@ def _recounted(
         mark = one.content_sha256, one.entry.published_at
         if in_ledger[mark] == in_poll[mark] == 1:
             yield one.key, rows[mark]
+
+
+def _retitled(
+    poll: Sequence[Identified], unlisted: Sequence[Known], known: Mapping[str, Known]
+) -> Iterator[tuple[str, Known]]:
+    """Return entries of which only the title changed, where guids are places and no other entry changed its own."""
+    guids = [one.entry.guid for one in poll]
+    stayed = [known[one.key].guid == one.entry.guid for one in poll if one.key in known]
+    if len(set(guids)) < len(guids) or not stayed or not all(stayed):
+        return
+    rows = {(row.guid, row.link): row for row in unlisted if row.title}
+    for one in poll:
+        row = rows.get((one.entry.guid, one.link)) if one.key not in known else None
+        if row and (text := _text(one.entry)) and _masked_sha256(_titled(one.entry, row), text) == row.content_sha256:
+            yield one.key, row
+
+
+def _titled(entry: Entry, row: Known) -> Entry:
+    return replace(entry, title=row.title or "")
 
 
 def _moved(fresh: Sequence[Identified], unlisted: Sequence[Known]) -> dict[str, Known]:
@@ -341,27 +426,32 @@ def _sha256(*parts: str) -> bytes:
     return hashlib.sha256("\0".join(parts).encode()).digest()
 
 
-def _name(entry: Entry, link: str | None) -> tuple[str, ...]:
-    """Return what an entry is known by as long as no other entry of the poll is known by the same."""
-    if entry.guid:
-        return "guid", entry.guid.removeprefix("http://").removeprefix("https://")
-    return "link", link or "", entry.title
-
-
-def _apart(entry: Entry, link: str | None) -> tuple[str, ...]:
-    """Return what tells an entry apart from others of its name, of which as much counts as is needed.
+def _named(entry: Entry, link: str | None, *, by_guid: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what an entry is known by, and what tells it apart from others of its name, of which as much counts as is
+    needed.
 
     For one guid it is the link, then the date, then the title; else the date, or the text.
     """
     date = entry.published_at.isoformat() if entry.published_at else ""
-    return (link or "", date, entry.title) if entry.guid else (date or entry.html,)
+    if entry.guid and by_guid:
+        guid = entry.guid.removeprefix("http://").removeprefix("https://")
+        return ("guid", guid), (link or "", date, entry.title)
+    return ("link", link or "", entry.title), (date or entry.html,)
 
 
-def _url_key(source_id: UUID, identified: Identified, taken: set[str | None]) -> str:
-    """Return the key of an entry's content: its canonical address, told apart where others of the feed share it."""
+def _tells(one: Identified) -> bool:
+    """Return whether an entry says anything itself; what says nothing is about the page that it links to."""
+    return one.link is not None and bool(one.entry.title or one.entry.html)
+
+
+def _arrival(source_id: UUID, identified: Identified, *, shares: bool) -> Arrival:
+    """Return a new entry: its content's key is its canonical address, told apart where others of the feed share it."""
     if identified.link is None:
-        return f"entry:{source_id}:{identified.key}"
-    return f"{identified.link}#entry={identified.key[:32]}" if identified.link in taken else identified.link
+        return Arrival(identified, f"entry:{source_id}:{identified.key}")
+    if not shares:
+        return Arrival(identified, identified.link)
+    mark = identified.key.removeprefix(WITHOUT_GUIDS)[:32]
+    return Arrival(identified, f"{identified.link}{_APART}{mark}", shares_page=_tells(identified))
 
 
 def _digest(*parts: str) -> str:

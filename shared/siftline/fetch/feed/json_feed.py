@@ -214,6 +214,7 @@ def _entry(raw: object, inherited: str | None, feed_url: str, dates: Dates) -> E
         title=title or sanitised.text_of_clean(html or summary, 120),
         author=_names([*item.authors, item.author]) or inherited,
         published_at=published.at,
+        published_claim=published.written,
         undated_code=published.undated_code,
         undated_claim=published.claim,
         updated_at=updated.at,

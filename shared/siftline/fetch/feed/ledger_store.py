@@ -7,14 +7,14 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
-from siftline.fetch.feed.identity import Edit, Identified, Known, Move
+from siftline.fetch.feed.identity import WITHOUT_GUIDS, Edit, Identified, Known, Move
 from siftline.fetch.poll.poll_store import NewContent, Stored, chunks
 from siftline.kit.db import Connection
 
 # The date is asked for only where it decides: an entry without a link is known by its words and their day.
 _LEDGER = """
 select entry_key, link, source_entries.content_sha256, exact_sha256, content_id, source_entries.url_key,
-  source_entries.first_seen_at, contents.published_at
+  source_entries.first_seen_at, contents.published_at, guid
 from source_entries left join contents on source_entries.link is null and contents.id = source_entries.content_id
 where source_id = %(source_id)s and (entry_key = any(%(keys)b::text[]) or link = any(%(links)b::text[])
   or (link is null and (exact_sha256 = any(%(hashes)b::bytea[])
@@ -27,10 +27,14 @@ _ALIKE = """
 with listed as (select * from source_entries where source_id = %(source_id)s),
 lately as (select * from listed where last_seen_at > (select max(last_seen_at) from listed) - interval '2 days')
 select entry_key, link, lately.content_sha256, exact_sha256, content_id, lately.url_key, lately.first_seen_at,
-  contents.published_at, contents.title, contents.media ->> 'url' as file_url
+  contents.published_at, contents.title, contents.media ->> 'url' as file_url, guid
 from lately left join contents on contents.id = content_id
 where exact_sha256 = any(%(hashes)b::bytea[]) or (contents.title = any(%(titles)b::text[])
   and (contents.published_at = any(%(dates)b::timestamptz[]) or contents.media ->> 'url' = any(%(files)b::text[])))
+"""
+
+_WITHOUT_GUIDS = """
+select from source_entries where source_id = %(source_id)s and starts_with(entry_key, %(beginning)s) limit 1
 """
 
 # As the feed has them: what it calls another site's page is not what that calls itself.
@@ -82,13 +86,14 @@ where source_id = %(source_id)s and source_entries.entry_key = own.entry_key
 # Once a day is enough to tell what a feed still lists, and spares a write a row at every poll.
 _TOUCH_ENTRIES = """
 with own as (
-  select entry_key, seen.exact_sha256
-  from source_entries join unnest(%(keys)b::text[], %(exact)b::bytea[]) as seen (entry_key, exact_sha256)
-    using (entry_key)
+  select entry_key, seen.guid, seen.exact_sha256
+  from source_entries join unnest(%(keys)b::text[], %(guids)b::text[], %(exact)b::bytea[])
+    as seen (entry_key, guid, exact_sha256) using (entry_key)
   where source_id = %(source_id)s
-    and (last_seen_at < now() - interval '1 day' or source_entries.exact_sha256 is distinct from seen.exact_sha256)
+    and (last_seen_at < now() - interval '1 day' or source_entries.guid is distinct from seen.guid
+      or source_entries.exact_sha256 is distinct from seen.exact_sha256)
   order by entry_key for no key update of source_entries)
-update source_entries set last_seen_at = now(), exact_sha256 = own.exact_sha256
+update source_entries set last_seen_at = now(), guid = own.guid, exact_sha256 = own.exact_sha256
 from own where source_id = %(source_id)s and source_entries.entry_key = own.entry_key
 """
 
@@ -147,6 +152,12 @@ def ledger(connection: Connection, source_id: UUID, poll: Sequence[Identified]) 
     }
     with connection.cursor(row_factory=class_row(Known)) as cursor:
         return cursor.execute(_LEDGER, values).fetchall()
+
+
+def distrusts_guids(connection: Connection, source_id: UUID) -> bool:
+    """Return whether a feed's guids have turned out to be places before."""
+    values = {"source_id": source_id, "beginning": WITHOUT_GUIDS}
+    return connection.execute(_WITHOUT_GUIDS, values).fetchone() is not None
 
 
 def with_words(connection: Connection, source_id: UUID, known: Sequence[Known], keys: Sequence[str]) -> list[Known]:
@@ -215,11 +226,12 @@ def move_entries(connection: Connection, source_id: UUID, moves: Iterable[Move])
 
 
 def touch_entries(connection: Connection, source_id: UUID, seen: Iterable[Identified]) -> None:
-    """Note that the feed still lists these entries, and their words as they are now."""
+    """Note that the feed still lists these entries, and their words and guids as they are now."""
     for chunk in chunks(seen):
         values = {
             "source_id": source_id,
             "keys": [identified.key for identified in chunk],
+            "guids": [identified.entry.guid for identified in chunk],
             "exact": [identified.exact_sha256 for identified in chunk],
         }
         connection.execute(_TOUCH_ENTRIES, values)

@@ -4,7 +4,6 @@ What two formats read differently is read as feedparser does; tests compare the 
 """
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Any
 
 from lxml import etree
@@ -26,7 +25,7 @@ from siftline.fetch.feed.xml_elements import (
     value_of,
 )
 from siftline.fetch.feed.xml_tree import Element
-from siftline.text.instants import UNREADABLE, claimed, usual
+from siftline.text.instants import UNREADABLE, claimed
 
 _RDF_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _ROOTS = frozenset({"rss", "rdf:rdf", "feed"})
@@ -405,13 +404,11 @@ class _FeedReader(_Reader):
     }
 
 
-def _later(known: datetime | str, element: Element) -> datetime | str:
-    """Return the instant that an element names in the usual form, else its text; what is no date replaces none."""
+def _later(known: str, element: Element) -> str:
+    """Return the date that an element names, as it is written; what is no date replaces none."""
     text = text_of(element)
-    if (moment := usual(text)) is not None:
-        return moment
     return known if known and (not text or (_is_no_date(text) and not _is_no_date(known))) else text
 
 
-def _is_no_date(moment: datetime | str) -> bool:
-    return isinstance(moment, str) and claimed(moment).undated_code == UNREADABLE
+def _is_no_date(text: str) -> bool:
+    return claimed(text).undated_code == UNREADABLE

@@ -82,6 +82,7 @@ def _entry(raw: _Raw) -> Entry | None:
         title=sanitised.line(_text(raw, "title")),
         author=author if author and author not in _GONE else None,
         published_at=published.at,
+        published_claim=published.written,
         undated_code=published.undated_code,
         undated_claim=published.claim,
         updated_at=updated.at,

@@ -286,6 +286,7 @@ def _entry(link: _Link, base: str, others: set[Any], dates: Dates) -> Entry:
         link=link.url,
         title=link.title or link.url,
         published_at=published.at,
+        published_claim=published.written,
         undated_code=published.undated_code,
         undated_claim=published.claim,
         image_url=next(filter(None, (_image(one, base) for one in box.iter("img"))), None),

@@ -142,11 +142,14 @@ class Intake:
 
     def _content(self, arrival: Arrival, *, analyse: bool) -> NewContent:
         identified, entry = arrival.identified, arrival.identified.entry
+        has_page = entry.link is not None and not arrival.shares_page
         recording = recording_url(entry)
         site_name = self._feed.title or None
         told = None
         url_key, url = arrival.url_key, entry.link or recording or self._feed.site_url or self._source.url
-        if recording is not None and (entry.link is None or not self._speaks_for(identified)):
+        if arrival.shares_page and not self._speaks_for(identified):
+            url_key = f"entry:{self._source.id}:{identified.key}"
+        if recording is not None and not (has_page and self._speaks_for(identified)):
             # The page of another site is not this feed's to describe. The recording is.
             url_key, url = self._file_key(recording, identified), recording
         elif recording is not None and canonical_url(recording) == url_key:
@@ -161,7 +164,7 @@ class Intake:
             id=random_id(),
             url_key=url_key,
             url=clean_url(url),
-            kind=recording_kind(entry) or ("article" if entry.link else "note"),
+            kind=recording_kind(entry) or ("article" if has_page else "note"),
             identified=identified,
             site_name=site_name,
             analyse=analyse,
@@ -237,7 +240,10 @@ class Intake:
 def _settled(arrival: Arrival, now: datetime) -> Arrival:
     """Return an arrival without a date that cannot be so at ``now``; the feed is read without a clock."""
     entry = arrival.identified.entry
-    if entry.published_at is None or (found := settled(entry.published_at, now)).at is not None:
+    if entry.published_at is None:
+        return arrival
+    found = settled(entry.published_at, now, entry.published_claim)
+    if found.at is not None:
         return arrival
     if entry.updated_at is not None and settled(entry.updated_at, now).at is not None:
         entry = replace(entry, published_at=entry.updated_at)

@@ -191,6 +191,7 @@ class MetadataReader:
             author=self._author(),
             site_name=site,
             published_at=published.at,
+            published_claim=published.written,
             undated_code=published.undated_code,
             undated_claim=published.claim,
             image_url=self._image(),

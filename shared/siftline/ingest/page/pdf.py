@@ -179,6 +179,7 @@ def read_pdf(body: bytes, url: str) -> Page:
         author=clean_line(stated["Author"], _AUTHOR_MAX_CHARS),
         description=clean_line(stated["Subject"], _DESCRIPTION_MAX_CHARS),
         published_at=published.at,
+        published_claim=published.written,
         undated_code=published.undated_code,
         undated_claim=published.claim,
         text=text,
