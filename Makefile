@@ -115,7 +115,7 @@ backup: $(VENV)/.local ## back up the whole database, also while Siftline runs: 
 	@$(COMMAND) infra.local.backup --out=$(call quoted,OUT) $(FOLDER_OPTION)
 
 .PHONY: restore
-restore: $(VENV)/.local ## replace the database with a backup: FROM=file.tar, YES=1 does not ask; FOLDER=.local
+restore: $(VENV)/.local ## replace the database with a backup: FROM=file.tar, YES=1 skips the question; FOLDER=.local
 	@$(COMMAND) infra.local.backup --from=$(call quoted,FROM) $(FOLDER_OPTION) $(call flag,YES,yes)
 
 .PHONY: export-model

@@ -12,7 +12,7 @@ from siftline.kit.errors import SiftlineError
 from siftline.net.http_model import Requester
 
 DEFER_MAX_S = 172_800
-"""A job that is put off for longer in all, by Retry-After or a breaker, fails with the reason: two days."""
+"""Two days: a job that Retry-After or a breaker puts off for longer, in a row, uses attempts from then on."""
 
 
 def user(user_id: UUID) -> str:

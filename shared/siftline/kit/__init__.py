@@ -1,1 +1,1 @@
-"""What has no word of the field in it: database, clock, errors, log, HTTP, AWS and vector clients."""
+"""What has no word of the field in it: database, clock, errors, log, metrics, AWS clients, child processes."""

@@ -1,4 +1,4 @@
-"""Structured logs and metrics: Powertools JSON and EMF. Never bodies, prompts, tokens or mail addresses."""
+"""Structured logs: Powertools JSON. Never bodies, prompts, tokens or mail addresses."""
 
 import json
 from functools import cache, partial

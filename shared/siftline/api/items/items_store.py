@@ -31,7 +31,7 @@ update score_profiles set evidence = evidence + %(evidence)s where user_id = %(u
 
 
 class ItemRow(Item):
-    """One item with its content; from ``description`` on, what is left empty in lists."""
+    """One item with its content. Lists leave ``description``, ``text``, ``relevance`` and ``score_reasons`` empty."""
 
     place_at: datetime
     """Where it stands in lists: by when anybody first held its page, if that does not say when it was published."""
