@@ -32,12 +32,16 @@ _HEADERS = {401: _CHALLENGE, 403: _CHALLENGE, 429: _RETRY_AFTER, 503: _RETRY_AFT
 class Resource:
     """Routes that belong together: the methods that ``route`` decorates."""
 
-    def router(self) -> Router:
-        """Return the routes in a router of their own, in the order in which they are written."""
+    def router(self, *, documented: bool = False) -> Router:
+        """Return the routes in a router of their own, in the order in which they are written.
+
+        What they may answer is told to Powertools only of ``documented`` ones: before the first answer of any other
+        route it would make the schemas of all its problems.
+        """
         router = Router()  # type: ignore[no-untyped-call]  # Powertools left its constructor untyped
         for name, handler in vars(type(self)).items():
             for register in getattr(handler, "registers", ()):
-                register(router, getattr(self, name))
+                register(router, getattr(self, name), documented=documented)
         return router
 
 
@@ -62,13 +66,13 @@ def route(
     method, _, path = method_and_path.partition(" ")
     guards = () if required_scope(method, path) is None else (401, 403)
 
-    def register(router: Router, handler: Callable[..., Any]) -> None:
+    def register(router: Router, handler: Callable[..., Any], *, documented: bool) -> None:
         router.route(
             path,
             method,
             compress=compress,
             summary=summary,
-            responses=_responses(answers, (*problems, *guards), located=located) if answers else None,
+            responses=_responses(answers, (*problems, *guards), located=located) if answers and documented else None,
             tags=[tag] if tag else None,
             operation_id=operation_id,
             include_in_schema=bool(answers),
