@@ -27,15 +27,21 @@ SIZES: Mapping[str, Mapping[str, object]] = {
         "million.ROUNDS": 1,
         "million.WARM": 1,
     },
-    "handlers": {"handlers.CALLS": 5, "handlers.WARM": 1, "handlers.STARTS": 1, "handlers.FUNCTIONS": ("api",)},
+    "handlers": {"handlers.CALLS": 5, "handlers.WARM": 1, "handlers.STARTS": 1, "handlers.FUNCTIONS": ("authorize",)},
     "http": {"http.REQUESTS": 3, "http.ROUNDS": 1},
-    "fairness": {"fairness.FEEDS": 4, "fairness.ENTRIES": 5, "fairness.IDLE": 2, "fairness.SAVES": 1},
+    "fairness": {
+        "fairness.FEEDS": 2,
+        "fairness.ENTRIES": 3,
+        "fairness.IDLE": 1,
+        "fairness.SAVES": 1,
+        "fairness._LOOK_EVERY_S": 0.5,
+    },
     "walk": {"walk.ENOUGH": 0.05},
     "cost": {"walk.ENOUGH": 0.05},
     "extraction": {"extraction.CORPUS": _NOWHERE, "extraction.ROUNDS": 1},
     "entities": {"entities._LANGUAGES": ("en",), "entities._PEERS": {}},
     "stories": {"stories.MOST": 50, "stories.KEPT": _KEPT, "stories.GROWTH": (100, 200)},
-    "score": {"score.ITEMS": 5_000, "score.STARS": 20, "score.FAR": 1_000},
+    "score": {"score.ITEMS": 1_000, "score.AT_ONCE": 1_000, "score.STARS": 20, "score.FAR": 400},
     "search": {
         "search.ITEMS": 500,
         "search.ASKED": 14,
@@ -46,7 +52,7 @@ SIZES: Mapping[str, Mapping[str, object]] = {
     },
     "topics": {"topics.SETS": {}, "topics.ARTICLES": 4},
     "reindex": {"reindex.ITEMS": 64},
-    "mixed": {"mixed.MINUTES": 0.15, "mixed.SETTINGS": {"JOB_LEASE_S": "20", "JOB_QUIET_S": "20"}},
+    "mixed": {"mixed.MINUTES": 0.1, "mixed._ENTRIES": 4, "mixed.SETTINGS": {"JOB_LEASE_S": "20", "JOB_QUIET_S": "20"}},
 }
 """Constants by benchmark, in the order of a run of all."""
 

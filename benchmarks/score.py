@@ -30,6 +30,8 @@ from siftline.rank.scoring import ScoreUser, ScoringRule
 from tests.factories import claimed, make_source, make_user
 
 ITEMS = 50_000
+AT_ONCE = 5_000
+"""Items that are made by one statement."""
 DIMENSIONS = 384
 VERSION = "made-up"
 STARS = 200
@@ -116,14 +118,14 @@ def _fill(database: Database) -> UUID:
         interests = "solar energy, chess, opera, old maps"
         connection.execute("update users set interests = %s where id = %s", (interests, user_id))
         sources = [make_source(connection) for _ in range(SOURCES)]
-    for start in range(0, ITEMS, 5_000):
-        vectors = _unit(rng.normal(size=(5_000, DIMENSIONS)))
+    for start in range(0, ITEMS, AT_ONCE):
+        vectors = _unit(rng.normal(size=(AT_ONCE, DIMENSIONS)))
         values = {
             "ids": [new_id() for _ in vectors],
-            "sources": [sources[row % SOURCES] for row in range(5_000)],
-            "langs": ["en", "fr"] * 2_500,
-            "topics": ['[{"topic": "energy", "score": 0.7}]', '[{"topic": "sport", "score": 0.5}]'] * 2_500,
-            "ages": [timedelta(minutes=start + row) for row in range(5_000)],
+            "sources": [sources[row % SOURCES] for row in range(AT_ONCE)],
+            "langs": ["en", "fr"] * (AT_ONCE // 2),
+            "topics": ['[{"topic": "energy", "score": 0.7}]', '[{"topic": "sport", "score": 0.5}]'] * (AT_ONCE // 2),
+            "ages": [timedelta(minutes=start + row) for row in range(AT_ONCE)],
             "vectors": [row.astype("<f4").tobytes() for row in vectors],
             "user_id": user_id,
             "version": VERSION,

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,14 @@ ROOT = Path(__file__).resolve().parents[2]
 _MINILM = ROOT / ".local" / "model-minilm" / "manifest.json"
 # One has a small form of its own, with what must hold: test_bench_jobs.py.
 NAMES = [name for name in SIZES if name != "jobs"]
-# Those that tell of the same walk make it once, in one process.
-RUNS = [["walk", "cost"], *([name] for name in NAMES if name not in ("walk", "cost"))]
+# Those that tell of the same walk make it once, in one process; and those that share nothing but their imports, which
+# cost more than most of them.
+TOGETHER = [
+    ["walk", "cost"],
+    ["poll", "sync", "parse", "hostile", "million", "http"],
+    ["extraction", "entities", "stories", "score", "search", "topics"],
+]
+RUNS = [*TOGETHER, *([name] for name in NAMES if name not in chain(*TOGETHER))]
 pytestmark = pytest.mark.slow
 
 

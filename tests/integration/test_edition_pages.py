@@ -50,7 +50,7 @@ def edition(make_database) -> Iterator[dict[str, Any]]:
         yield made
 
 
-@pytest.fixture(params=VIEWS, ids=lambda view: f"{view[0]}-{view[1]}")
+@pytest.fixture(scope="module", params=VIEWS, ids=lambda view: f"{view[0]}-{view[1]}")
 def page(browser: Browser, edition: dict[str, Any], request: pytest.FixtureRequest) -> Iterator[Page]:
     width, scheme = request.param
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)

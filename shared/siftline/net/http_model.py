@@ -275,7 +275,9 @@ def redirected(request: Outgoing, status: int, *, same_origin: bool) -> Outgoing
     if same_origin:
         return request
     if request.body is not None:
-        raise RedirectRefusedError("The server redirected the request to another server, so the data was not sent there.")
+        raise RedirectRefusedError(
+            "The server redirected the request to another server, so the data was not sent there."
+        )
     return replace(request, headers=[(name, value) for name, value in request.headers if name not in _PERSONAL])
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pydantic import Field, SecretStr, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from siftline.contracts import Queue, Tick
 
@@ -55,6 +55,18 @@ class Settings(BaseSettings):
         if unknown := values.keys() - type(self).model_fields.keys():
             raise TypeError(f"{type(self).__name__} has no {', '.join(sorted(unknown))}")
         super().__init__(**values)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003  # Pydantic's signature
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # there are no such files
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # as above
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Return where values come from: each place is asked for every field, which takes as long as all the rest."""
+        return init_settings, env_settings
 
 
 class DatabaseSettings(Settings):

@@ -107,7 +107,7 @@ class DocumentRoutes(Resource):
     def _describe(self) -> dict[str, Any]:
         resolver = APIGatewayHttpResolver(enable_validation=True)
         for resource in [*self._resources, self]:
-            resolver.include_router(resource.router())
+            resolver.include_router(resource.router(documented=True))
         text = resolver.get_openapi_json_schema(
             title=_TITLE,
             version="1",

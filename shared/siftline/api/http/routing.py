@@ -35,12 +35,16 @@ class Resource:
     tag: str | None = None
     """What they stand under in the OpenAPI document, where they stand in it."""
 
-    def router(self) -> Router:
-        """Return the routes in a router of their own, in the order in which they are written."""
+    def router(self, *, documented: bool = False) -> Router:
+        """Return the routes in a router of their own, in the order in which they are written.
+
+        What they may answer is told to Powertools only of ``documented`` ones: before the first answer of any other
+        route it would make the schemas of all its problems.
+        """
         router = Router()  # type: ignore[no-untyped-call]  # Powertools left its constructor untyped
         for name, handler in vars(type(self)).items():
             for register in getattr(handler, "registers", ()):
-                register(router, getattr(self, name), self.tag)
+                register(router, getattr(self, name), self.tag, documented=documented)
         return router
 
 
@@ -63,13 +67,13 @@ def route(
     method, _, path = method_and_path.partition(" ")
     guards = () if required_scope(method, path) is None else (401, 403)
 
-    def register(router: Router, handler: Callable[..., Any], tag: str | None) -> None:
+    def register(router: Router, handler: Callable[..., Any], tag: str | None, *, documented: bool) -> None:
         router.route(
             path,
             method,
             compress=compress,
             summary=(handler.__doc__ or "").partition("\n")[0].removesuffix("."),
-            responses=_responses(answers, (*problems, *guards), located=located) if answers else None,
+            responses=_responses(answers, (*problems, *guards), located=located) if answers and documented else None,
             tags=[tag] if tag else None,
             operation_id=operation_id,
             include_in_schema=bool(answers),
