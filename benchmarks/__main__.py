@@ -31,7 +31,7 @@ def main() -> None:
                 make_quick(name, Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="siftline-quick-"))))
             module = importlib.import_module(f"benchmarks.{name}")
             if options.minutes is not None and name == "mixed":
-                module.MINUTES = options.minutes
+                vars(module)["MINUTES"] = options.minutes
             if code := module.main():
                 sys.exit(code)
 

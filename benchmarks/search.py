@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from infra.local.vectors_collection import Collection
 from siftline.api.search_routes import Wanted
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
-from siftline.models.embedder import OnnxEmbedder
+from siftline.models.embedder import Embedder, OnnxEmbedder
 from siftline.models.model_folders import ModelFolder
 from siftline.models.unit_vector import Vector
 from siftline.models.vectors import VectorIndex
@@ -77,7 +78,7 @@ def main() -> None:
 
 
 def _measured(report: Report, database: Database, collection: Collection, index: VectorIndex, filled: Filled) -> None:
-    search = Search(database, lambda _: Meaning(GivenEmbedder(filled.vectors), index), SystemClock())
+    search = Search(database, lambda _: Meaning(cast("Embedder", GivenEmbedder(filled.vectors)), index), SystemClock())
     seconds: dict[str, list[float]] = defaultdict(list)
     for number, query in enumerate(filled.queries):
         body = {"query": filled.vectors[query].tolist(), "limit": LIMIT}

@@ -70,7 +70,7 @@ def _row(
 
 
 def _articles() -> list[dict[str, Any]]:
-    found = []
+    found: list[dict[str, Any]] = []
     for path in sorted((_SAMPLES / "articles").glob("*.yaml")):
         feed = yaml.safe_load(path.read_text(encoding="utf-8"))
         whole = (one for one in feed["articles"] if one.get("title") and one.get("body"))

@@ -81,11 +81,12 @@ def labels_of(grouping: Grouping, count: int) -> NDArray[np.int64]:
 
 def bare(points: NDArray[Any]) -> NDArray[np.int64]:
     size = Recipe().size_for(len(points))
-    return (
+    labels: NDArray[np.int64] = (
         HDBSCAN(min_cluster_size=size, min_samples=max(2, int(Recipe().dense_ratio * size)), copy=True)
         .fit(points)
         .labels_
     )
+    return labels
 
 
 def scored(name: str, how: str, news: News, found: NDArray[np.int64]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -45,7 +46,7 @@ def household(world: World) -> Household:
     pages = {}
     spelt = f"{SHARED_PAGE}?utm_source=SpeltByAda#SpeltByAda"
     for number, (user, url) in enumerate(((ada, spelt), (neighbour, SHARED_PAGE), (ada, OWN_PAGE))):
-        own = {"note": "adas-note", "tags": ["adas-tag"]} if user is ada else {}
+        own: dict[str, Any] = {"note": "adas-note", "tags": ["adas-tag"]} if user is ada else {}
         answered = _well(user.post("/v1/items", {"url": url, **own}, {"Idempotency-Key": f"key-{number}"}))
         pages[url] = UUID(answered.json["content_id"])
     folder = _well(ada.post("/v1/folders", {"name": "adas-folder"})).json["id"]
@@ -65,13 +66,13 @@ def household(world: World) -> Household:
     _well(ada.post("/v1/tokens", {"name": "adas-device", "scopes": ["read"]}))
     _well(ada.post("/v1/feed-tokens", {"name": "adas-reader"}))
     with world.database.transaction() as connection:
-        own, shared = pages[OWN_PAGE], pages[SHARED_PAGE]
-        _read(connection, own, shared)
-        _grouped(connection, ada.user_id, own)
-        _told(connection, ada.user_id, briefing, own)
-        _listed(connection, ada.user_id, feeds[SHARED_FEED], feeds[OWN_FEED], own, shared)
+        page, shared = pages[OWN_PAGE], pages[SHARED_PAGE]
+        _read(connection, page, shared)
+        _grouped(connection, ada.user_id, page)
+        _told(connection, ada.user_id, briefing, page)
+        _listed(connection, ada.user_id, feeds[SHARED_FEED], feeds[OWN_FEED], page, shared)
         _booked(connection, ada.user_id, shared)
-    return Household(ada, neighbour, own, shared, feeds[OWN_FEED], feeds[SHARED_FEED])
+    return Household(ada, neighbour, page, shared, feeds[OWN_FEED], feeds[SHARED_FEED])
 
 
 def _well(answered: Answered) -> Answered:

@@ -20,7 +20,7 @@ from siftline.kit.errors import SiftlineError
 from siftline.kit.ids import new_id
 from siftline.kit.log import logger
 from siftline.settings.functions import ApiSettings, JobSettings
-from tests.factories import FakeContext, make_token, make_user
+from tests.factories import lambda_context, make_token, make_user
 from tests.fakes import FakeClock, FakeSender, NoDeadLetters, nowhere
 from tests.http_events import caller_context, http_event
 
@@ -82,7 +82,7 @@ class ApiClient:
 
 def sent(api: HttpApi, event: Mapping[str, Any]) -> Answered:
     """Return what the API answers to an event."""
-    response = json.loads(json.dumps(api(event, FakeContext())))
+    response = json.loads(json.dumps(api(event, lambda_context())))
     headers = {name.lower(): value for name, value in response["headers"].items()}
     body = response["body"] or ""
     if response["isBase64Encoded"]:

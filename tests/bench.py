@@ -48,7 +48,7 @@ class Bench:
     def knock(self, *bodies: Any, context: FakeContext | None = None, **more: Any) -> list[str]:
         event = sqs_event("analysis", *bodies, **more)
         answer = self.consumer.handle(event, context or FakeContext())
-        return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
+        return [str(failure["itemIdentifier"]) for failure in answer["batchItemFailures"]]
 
     def message(self, job_id: UUID, **more: Any) -> dict[str, Any]:
         return {"job_type": "analyze_content", "job_id": job_id, "shared_content_id": new_id(), **more}
@@ -59,4 +59,5 @@ class Bench:
 
     def column(self, name: str, job_id: UUID) -> Any:
         with self.database.transaction() as connection:
-            return connection.execute(f"select {name} from jobs where id = %s", (job_id,)).fetchone()[0]
+            [(value,)] = connection.execute(f"select {name} from jobs where id = %s", (job_id,)).fetchall()
+        return value

@@ -88,6 +88,11 @@ class Desk:
         assert isinstance(self.clock, SimulatedTime)
         self.clock.move_to(datetime.fromisoformat(text).replace(tzinfo=UTC))
 
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        assert isinstance(self.clock, SimulatedTime)
+        self.clock.sleep(seconds)
+
     def enqueue(self, briefing_id: UUID) -> UUID:
         """Enqueue a run, as the schedule does."""
         job = NewJob(JobType.RUN_BRIEFING, briefing_id, f"user:{self.user_id}")

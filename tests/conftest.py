@@ -43,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_configure_node(node) -> None:  # type: ignore[no-untyped-def]  # xdist's type, which need not be installed
+def pytest_configure_node(node) -> None:  # of xdist, which need not be installed
     stack = node.config.stash[_STACK]
     node.workerinput.update(stack_socket=stack.socket_path, stack_key=stack.key)
 

@@ -96,7 +96,7 @@ class DeliveryDesk(Desk):
         self.http = HttpClient(allow_loopback=allow_loopback, limits=limits)
         channels: dict[str, Channel] = {"webhook": WebhookChannel(self.http, clock)}
         mailer = None
-        self.client = None if endpoint is None else mail_at(endpoint)
+        self.client: Any = None if endpoint is None else mail_at(endpoint)
         if self.client is not None:
             mailer = SesMailer(lambda: self.client, mail_from, configuration_set)
             channels["email"] = MailChannel(mailer, head, clock)
@@ -152,4 +152,4 @@ class DeliveryDesk(Desk):
 
     def later(self) -> None:
         """Let a retry become due."""
-        self.clock.sleep(3_600)
+        self.wait(3_600)

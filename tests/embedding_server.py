@@ -60,6 +60,6 @@ def vectors(rows: Sequence[Any], *, tokens: int | None = None, turned: bool = Fa
     """Return vectors as the API gives them; ``turned``: the last first, as their places say."""
     data = [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(rows)]
     counted = 10 * len(rows) if tokens is None else tokens
-    body = {"object": "list", "model": MODEL, "data": data[::-1] if turned else data}
-    body["usage"] = {"prompt_tokens": counted, "total_tokens": counted}
+    usage = {"prompt_tokens": counted, "total_tokens": counted}
+    body = {"object": "list", "model": MODEL, "data": data[::-1] if turned else data, "usage": usage}
     return Answer(json.dumps(body).encode(), headers={"Content-Type": "application/json"})

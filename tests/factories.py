@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 import numpy as np
@@ -18,6 +18,9 @@ from siftline.kit.db import Connection, Database
 from siftline.kit.errors import PermanentError
 from siftline.kit.ids import new_id
 from siftline.net.urls import typed_origin
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
 
 
 def make_user(connection: Connection, *, name: str | None = None) -> UUID:
@@ -168,3 +171,8 @@ class FakeContext:
     def get_remaining_time_in_millis(self) -> int:
         """Return the milliseconds left."""
         return self.remaining_ms
+
+
+def lambda_context(*, remaining_ms: int = 50_000) -> "LambdaContext":
+    """Return a fake context as handlers take it."""
+    return cast("LambdaContext", FakeContext(remaining_ms))

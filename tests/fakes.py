@@ -46,6 +46,10 @@ class FakeSender:
         """Keep and accept."""
         return self._keep(self.dead[queue], envelopes)
 
+    def parked_attributes(self, queue: Queue) -> list[dict[str, str]]:
+        """Return the attributes of each message that was parked."""
+        return [dict(envelope.attributes or {}) for envelope in self.dead[queue]]
+
     def _keep(self, kept: list[Envelope], envelopes: Sequence[Envelope]) -> set[str]:
         accepted = [envelope for envelope in envelopes if not self.refuse(envelope)]
         kept.extend(accepted)

@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +68,11 @@ class Named(dict[str, Any]):
 def parse(data: bytes, headers: Mapping[str, str], url: str | None) -> dict[str, Any]:
     """Return what our parser says of a case, as feedparser would name it."""
     address = headers.get("content-location") or url or ""
-    options = {"url": address, "content_type": headers.get("content-type", "")}
+    parse = partial(parse_feed, url=address, content_type=headers.get("content-type", ""))
     try:
-        feed = parse_feed(data, **options)
+        feed = parse(data)
         if feed.skipped and not feed.entries:
-            feed = parse_feed(untitled(data), **options)
+            feed = parse(untitled(data))
     except SiftlineError:
         return {"feed": Named(), "entries": [], "bozo": True}
     return {"feed": _feed(feed), "entries": [_entry(entry) for entry in feed.entries], "bozo": not _is_sound(data)}

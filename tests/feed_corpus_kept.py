@@ -12,6 +12,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -30,11 +31,12 @@ _ATTRIBUTES = {tag: names - {"cite"} for tag, names in nh3.ALLOWED_ATTRIBUTES.it
 
 def ours(data: bytes, headers: Mapping[str, str], url: str | None) -> dict[str, Any]:
     """Print what our parser keeps of a case; ``null`` where it is no feed to us."""
-    options = {"url": headers.get("content-location") or url or "", "content_type": headers.get("content-type", "")}
+    address = headers.get("content-location") or url or ""
+    parse = partial(parse_feed, url=address, content_type=headers.get("content-type", ""))
     try:
-        feed = parse_feed(data, **options)
+        feed = parse(data)
         if feed.skipped and not feed.entries:
-            feed = parse_feed(untitled(data), **options)
+            feed = parse(untitled(data))
     except SiftlineError:
         return _told(None)
     entries = [

@@ -77,8 +77,9 @@ class JobDriver:
         for job in self.model:
             _compare(job, rows[job.id])
         assert statuses == {subject_id: self.model.status(subject_id) for subject_id in self.model.settled}
-        self.known += [job.id for job in born]
-        self.parkings += [job.park_id for job in self.model if job.park_id not in (None, *self.parkings)]
+        self.known += [job.known_id for job in born]
+        park_ids = [job.park_id for job in self.model if isinstance(job.park_id, UUID)]
+        self.parkings += [park_id for park_id in park_ids if park_id not in self.parkings]
 
     def knock(self, knock: Knock) -> ClaimedJob | None:
         """Hear a message as a worker does: a redriven one first brings its job back."""
@@ -104,14 +105,15 @@ class JobDriver:
     def draw(self, claim: ClaimedJob, arrow: tuple[str, Any]) -> None:
         """Draw a worker's arrow, with the lease that it once got."""
         name, value = arrow
-        {
+        arrows: dict[str, Callable[[ClaimedJob, Any], None]] = {
             "complete": self.complete,
             "fail": self._fail,
             "retry": partial(self._put_off, again=lease_store.retry, modelled=self.model.retry),
             "defer": partial(self._put_off, again=lease_store.defer, modelled=self.model.defer),
             "renew": self._renew,
             "run_out": lambda claim, _: self.run_out([claim.id]),
-        }[name](claim, value)
+        }
+        arrows[name](claim, value)
 
     def complete(self, claim: ClaimedJob, follows: bool) -> None:
         """End a job well: a page that was read is analysed next, a text that changed meanwhile is analysed again."""
@@ -238,13 +240,13 @@ class JobDriver:
 
     def finish(self) -> None:
         """Let workers work and the sweep run: every job must reach an end (I1), no subject stays on its way (I2)."""
-        while waiting := [job.id for job in self.model if job.state in LIVE]:
+        while waiting := [job.known_id for job in self.model if job.state in LIVE]:
             self.run_out(waiting)
             self.sweep()
             self.agree()
             self.fall_due(waiting)
             for job in [job for job in self.model if job.state == "pending"]:
-                claim = self.knock(Knock(job.id, job.job_type))
+                claim = self.knock(Knock(job.known_id, job.job_type))
                 assert claim is not None, "a due job is not to be had"
                 self.complete(claim, follows=False)
             self.agree()

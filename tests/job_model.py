@@ -43,6 +43,12 @@ class Job:
     parked: bool = False
     events: list[tuple[str, int]] = field(default_factory=lambda: [("enqueued", 0)])
 
+    @property
+    def known_id(self) -> UUID:
+        """The id, once the database has told it."""
+        assert self.id is not None
+        return self.id
+
     def put_off(self, due: str, error_code: str) -> None:
         """Wait for another try."""
         self.state, self.due, self.error_code = "pending", due, error_code

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from psycopg.rows import dict_row
@@ -22,7 +22,7 @@ from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database
 from siftline.models.llm import AskingRule, LanguageModel, Price, PricedModel
 from siftline.models.spending_store import Caps
-from siftline.models.vectors import Point
+from siftline.models.vectors import Point, VectorIndex
 from siftline.settings.functions import JobSettings
 from tests.factories import FakeContext, make_content, make_job, sqs_event
 from tests.fakes import FakeSender
@@ -42,11 +42,16 @@ PRICE = Price(1.0, 2.0)
 """A call of 900 and 100 tokens costs 1,100 millionths of a dollar."""
 
 
-class Points:
+class _Points:
     """Takes vectors and forgets them."""
 
     def upsert(self, points: Sequence[Point]) -> None:
         """Take them."""
+
+
+def forgetting() -> VectorIndex:
+    """Return an index that takes vectors and forgets them."""
+    return cast("VectorIndex", _Points())
 
 
 class ReadingBench:
@@ -75,7 +80,7 @@ class ReadingBench:
         asking = Asking(PricedModel(database, model, PRICE, asking_rule, clock or SystemClock()), judge)
         llm = LlmReader(database, asking, labels.labels, detector, rule)
         reader = Reader(embedder, anchor_cache, detector)
-        self.setup = ReadingSetup.of(reader, Points())
+        self.setup = ReadingSetup.of(reader, forgetting())
         settings = JobSettings()
         self.consumer = BatchConsumer(
             queues={"siftline-local-analysis-queue": Queue.ANALYSIS},

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import count
 
 from siftline.contracts import JobType, Queue, Tick
@@ -123,7 +124,7 @@ class Day:
         sent, self._sender.sent[Queue.FETCH] = self._sender.sent[Queue.FETCH], []
         for envelope in sent:
             at = self._time.now() + timedelta(seconds=envelope.delay_s)
-            self._at(at, lambda body=envelope.body: self._work(body))
+            self._at(at, partial(self._work, envelope.body))
 
     def _work(self, body: str) -> None:
         answer = self._consumer.handle(sqs_event("fetch", body), FakeContext())

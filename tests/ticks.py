@@ -1,5 +1,7 @@
 """The schedule over a real database and a fake SQS."""
 
+from typing import Any
+
 from siftline.contracts import Queue
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import Depth
@@ -22,7 +24,7 @@ class FakeDepths:
         return Depth(visible=self.visible, in_flight=0, delayed=0, dead=0)
 
 
-def schedule_settings(**more: float) -> ScheduleSettings:
+def schedule_settings(**more: Any) -> ScheduleSettings:
     """Return settings whose places nothing is at."""
     return ScheduleSettings(**nowhere(ScheduleSettings), **more)
 

@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -15,6 +15,9 @@ from playwright.sync_api import Browser, Error, Page, Response, sync_playwright
 from infra.local.queues import sqs_client
 from tests.e2e.machine import RunningMachine, wait_for
 from tests.servers import Answer, serving
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.literals import QueueAttributeFilterType
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 EVIL = "evil.example"
@@ -115,7 +118,7 @@ def state(machine: RunningMachine) -> dict[str, Any]:
     environment = machine.environment
     with closing(sqs_client(environment["AWS_ENDPOINT_URL"], environment["AWS_ACCESS_KEY_ID"])) as sqs:
         urls = sorted(sqs.list_queues()["QueueUrls"])
-        made = ["CreatedTimestamp", "VisibilityTimeout", "RedrivePolicy"]
+        made: list[QueueAttributeFilterType] = ["CreatedTimestamp", "VisibilityTimeout", "RedrivePolicy"]
         queues = {url: sqs.get_queue_attributes(QueueUrl=url, AttributeNames=made)["Attributes"] for url in urls}
     with vectors_of(machine) as client:
         names = {one["name"] for one in client.get("/collections").json()["result"]["collections"]}

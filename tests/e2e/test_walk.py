@@ -204,9 +204,9 @@ def test_plain_messages_put_straight_on_the_queue_are_worked(
 
     def look() -> bool:
         with psycopg.connect(env["DATABASE_URL"]) as connection:
-            (content,) = connection.execute(
+            [(content,)] = connection.execute(
                 "select count(*) from contents where id = %s and status = 'READY'", (content_id,)
-            ).fetchone()
+            ).fetchall()
             done = connection.execute(
                 "select job_type from jobs where origin_message_id is not null and state = 'completed'"
             ).fetchall()

@@ -69,6 +69,15 @@ Before = Callable[[Asked], Asked | Reply | None]
 After = Callable[[Asked, Reply], Reply | None]
 
 
+def held_until(event: threading.Event, patience_s: float = 30) -> Callable[[Asked], None]:
+    """Return what holds a request up ``before`` it goes on."""
+
+    def hold(_: Asked) -> None:
+        event.wait(patience_s)
+
+    return hold
+
+
 @dataclass(frozen=True)
 class _Harm:
     before: Before | None

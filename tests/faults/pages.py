@@ -56,6 +56,10 @@ class Site:
         self._server.answers[self._path(url)] = change(before)
         return before
 
+    def put_back(self, url: str, before: Answer) -> None:
+        """Answer an address as it was answered."""
+        self._server.answers[self._path(url)] = before
+
     def asked(self, url: str) -> int:
         """Return how often an address was asked for."""
         return len(self._server.asked(self._path(url)))
@@ -76,7 +80,7 @@ def article(path: str, version: str) -> bytes:
     return html.encode()
 
 
-def first(act: Callable[[], None], *, when: str) -> Callable[[Answer], Script]:
+def first(act: Callable[[], object], *, when: str) -> Callable[[Answer], Script]:
     """Return a change of a page: ``act`` at its first request, ``before`` or ``after`` its body went out."""
     left = [act]
 
@@ -99,6 +103,6 @@ def first(act: Callable[[], None], *, when: str) -> Callable[[Answer], Script]:
     return change
 
 
-def _once(left: list[Callable[[], None]]) -> None:
+def _once(left: list[Callable[[], object]]) -> None:
     if left:
         left.pop()()

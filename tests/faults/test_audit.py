@@ -113,7 +113,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("rule", PLANTED)
 def test_a_planted_violation_is_found(connection: Connection, sound: Sound, rule: str) -> None:
-    subject = connection.execute("select subject_id from jobs where id = %s", (sound.pending,)).fetchone()[0]
+    [(subject,)] = connection.execute("select subject_id from jobs where id = %s", (sound.pending,)).fetchall()
     values = {
         "pending": sound.pending,
         "pending_content": subject,

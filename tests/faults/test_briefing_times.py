@@ -28,7 +28,7 @@ class Days:
         """Go on to a time in UTC."""
         end = datetime.fromisoformat(text).replace(tzinfo=UTC)
         while self.desk.clock.now() < end:
-            self.desk.clock.move_to(min(end, self.desk.clock.now() + _STEP))
+            self.desk.wait(min(end - self.desk.clock.now(), _STEP).total_seconds())
             self.tick()
 
     def tick(self) -> None:

@@ -189,7 +189,7 @@ def test_a_recovery_that_meets_a_finish_never_overwrites_it(database: Database, 
         assert second.result(60) is False
     with database.transaction() as connection:
         connection.execute(DERIVED)
-        (state,) = connection.execute("select state from jobs").fetchone()
+        [(state,)] = connection.execute("select state from jobs").fetchall()
         assert violations(connection, {}) == []
     assert state == ("completed" if first == "worker" else "pending")
 
@@ -217,7 +217,7 @@ def test_a_partial_failure_names_the_failed_records_in_lambdas_own_spelling(data
     bench = Bench(database, succeed)
     away: set[UUID] = set()
 
-    def known(connection: Connection, message: Any) -> UUID:
+    def known(connection: Connection, message: Any) -> UUID | None:
         if message.subject_id in away:
             raise DatabaseUnavailableError("The database could not be reached.")
         return bench.known(connection, message.subject_id)
@@ -239,7 +239,7 @@ def test_a_lost_job_does_not_block_its_subject(database: Database) -> None:
     with database.transaction() as connection:
         assert lease_store.claim(connection, job_id, ANALYZE, lease_s=60, grace_s=1) is not None
         connection.execute("update jobs set lease_until = now() - interval '1 s'")
-        (subject,) = connection.execute("select subject_id from jobs").fetchone()
+        [(subject,)] = connection.execute("select subject_id from jobs").fetchall()
     assert make_job(database, subject_id=subject) == job_id
     assert Sweep(database, bench.publisher, bench.settings).run().recovered == 1
     for body in [envelope.body for envelope in bench.sender.sent[Queue.ANALYSIS]]:

@@ -15,6 +15,7 @@ import pytest
 from infra.local.migrate import create_database, migrate
 from infra.local.postgres import EmbeddedPostgres, free_port
 from siftline.kit.db import Connection
+from tests.faults.http_proxy import held_until
 from tests.faults.machine import TEST, FaultMachine
 from tests.faults.pages import first
 from tests.faults.table import Told
@@ -143,7 +144,7 @@ def test_a_session_that_a_failover_left_on_a_read_only_server_is_given_up(
 def paused_before_ready(machine: FaultMachine, url: str, during: Callable[[Any, Any, threading.Event], None]) -> float:
     """Call ``during(content, analysis job, go on)`` while an analysis is about to commit; return that moment."""
     go_on = threading.Event()
-    trap = machine.qdrant_wire.trap(upserts, before=lambda _: go_on.wait(30) and None)
+    trap = machine.qdrant_wire.trap(upserts, before=held_until(go_on))
     (content,) = machine.save([url])
     trap.await_sprung()
     (job_id,) = machine.ask("select id from jobs where subject_id = %s and state = 'processing'", content)

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from siftline.contracts import JobType, Queue
 from siftline.jobs import jobs_store
 from siftline.jobs.job_model import NewJob
 from tests.accounts import traces
-from tests.faults.http_proxy import Asked, HangUpError, Reply
+from tests.faults.http_proxy import Asked, HangUpError, Reply, held_until
 from tests.faults.machine import FaultMachine
 from tests.faults.pages import first
 from tests.faults.table import Told
@@ -92,7 +93,7 @@ def test_a_stale_analysis_that_ends_last_does_not_win(machine: FaultMachine, hea
     """Fault 9: a stale version arrives last. The page is edited and read again while its first text is analysed."""
     (url,) = machine.site.add_pages(1)
     go_on = threading.Event()
-    trap = machine.qdrant_wire.trap(upserts, before=lambda _: go_on.wait(30) and None)
+    trap = machine.qdrant_wire.trap(upserts, before=held_until(go_on))
     (content,) = machine.save([url])
     trap.await_sprung()
     machine.site.edit(url, "second")
@@ -155,7 +156,7 @@ def test_each_of_ten_messages_is_sent_until_it_is_taken(
         feed, entries = machine.site.add_feed(10)
         urls += entries
         machine.follow(feed)
-        machine.see(lambda feed=feed: machine.site.asked(feed))
+        machine.see(partial(machine.site.asked, feed))
         machine.rest()
     trap.await_sprung()
     healing(fault, machine.heal(trap.at))
@@ -305,7 +306,7 @@ def test_a_redrive_twice_or_without_its_dead_letter_works_once(
     letters = machine.queues.dead(Queue.CONTENT_PROCESSING)
     assert len(letters) == 2
     for url, answer in answers.items():
-        machine.site.script(url, lambda _, answer=answer: answer)
+        machine.site.put_back(url, answer)
     by_content = {json.loads(letter["Body"])["shared_content_id"]: letter["Body"] for letter in letters}
     moved, expired = by_content[str(contents[0])], json.loads(by_content[str(contents[1])])
     started = time.monotonic()
@@ -327,7 +328,7 @@ def test_a_user_deleted_in_mid_pipeline_leaves_no_job_behind(
     """Fault 38: the user is deleted while their pages are analysed and their stories are about to be grouped."""
     user_id = machine.user(credit=100)
     go_on = threading.Event()
-    trap = machine.qdrant_wire.trap(upserts, before=lambda _: go_on.wait(30) and None, times=len(pages))
+    trap = machine.qdrant_wire.trap(upserts, before=held_until(go_on), times=len(pages))
     machine.save(pages, user_id)
     trap.await_sprung()
     grouping = NewJob(JobType.CLUSTER_USER, user_id, f"user:{user_id}", due_at=datetime.now(UTC) + timedelta(seconds=1))
@@ -348,7 +349,7 @@ def test_an_account_deleted_in_mid_pipeline_goes_whole_and_what_is_shared_is_rea
     """Fault 38: the account is deleted as the product does it, while workers have its pages, one of them shared."""
     user_id, other = machine.user(credit=100), machine.user(credit=100)
     go_on = threading.Event()
-    trap = machine.qdrant_wire.trap(upserts, before=lambda _: go_on.wait(30) and None, times=len(pages))
+    trap = machine.qdrant_wire.trap(upserts, before=held_until(go_on), times=len(pages))
     contents = machine.save(pages, user_id)
     machine.save(pages[:1], other)
     trap.await_sprung()

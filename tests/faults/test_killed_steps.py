@@ -4,6 +4,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -165,12 +166,15 @@ def test_a_worker_killed_again_and_again_in_mid_work_reads_every_page(
 
         return script
 
+    def reached(point: int) -> bool:
+        return len(asked) >= point and bool(reading)
+
     for url in urls:
         machine.site.script(url, slowly)
     machine.save(urls)
     for _ in range(3):
         point = len(asked) + chance.randint(1, 4)
-        machine.see(lambda point=point: len(asked) >= point and reading)
+        machine.see(partial(reached, point))
         machine.kill_worker()
         at = time.monotonic()
     healing("1 killed three times in mid-work", healed_since(machine, at, urls))

@@ -90,7 +90,7 @@ def _settings_of(name: str) -> type[functions.Settings]:
     assert expected in names, f"functions/{name}/app.py does not use {expected}"
     found = getattr(functions, expected)
     assert issubclass(found, functions.Settings)
-    return found  # type: ignore[no-any-return]  # getattr
+    return found
 
 
 def _references(value: object) -> list[str]:

@@ -66,7 +66,7 @@ def _statements(policy: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _managed(reference: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the policy that an entry of ``ManagedPolicyArns`` names, conditional ones as if their condition held."""
     name = reference["Fn::If"][1]["Ref"] if "Fn::If" in reference else reference["Ref"]
-    return resources("AWS::IAM::ManagedPolicy")[name]["PolicyDocument"]  # type: ignore[no-any-return]  # YAML
+    return resources("AWS::IAM::ManagedPolicy")[name]["PolicyDocument"]
 
 
 def _granted(function: str) -> list[Mapping[str, Any]]:

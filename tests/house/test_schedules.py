@@ -1,5 +1,7 @@
 """Each schedule has its own switch: on AWS a parameter of the template, in a worker the same as a setting."""
 
+from typing import Any
+
 import pytest
 
 from siftline.contracts import Tick
@@ -37,7 +39,8 @@ def test_the_switch_of_a_schedule_turns_that_one_and_no_other(tick: Tick, on: st
 
 @pytest.mark.parametrize("tick", TICKS)
 def test_a_workers_settings_give_the_templates_switches(tick: Tick) -> None:
-    settings = WorkerSettings(**{f"siftline_{tick}_enabled": False})
+    switches: dict[str, Any] = {f"siftline_{tick}_enabled": False}
+    settings = WorkerSettings(**switches)
 
     assert settings.switches()[parameter_of(tick)] == "false"
     assert set(settings.switches()) == {parameter_of(one) for one in Tick}

@@ -4,7 +4,7 @@ import hashlib
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import numpy as np
@@ -23,7 +23,7 @@ from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
 from siftline.kit.ids import new_id
-from siftline.models.vectors import Point
+from siftline.models.vectors import Point, VectorIndex
 from siftline.settings.functions import JobSettings
 from tests.factories import FakeContext, make_content, make_item, make_job, make_user, sqs_event
 from tests.fakes import FakeSender
@@ -62,7 +62,7 @@ class Bench:
         self.index = FakeIndex()
         embedder = WordEmbedder()
         reader = Reader(embedder, AnchorCache(embedder, LABELS, NEWS, lambda: [folder]), LanguageDetector())
-        self.setup = ReadingSetup.of(reader, self.index)
+        self.setup = ReadingSetup.of(reader, cast("VectorIndex", self.index))
         self.work = AnalyzeContent(database, lambda: self.setup, cluster_every=cluster_every)
         settings = JobSettings()
         self.consumer = BatchConsumer(

@@ -14,7 +14,7 @@ from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from siftline.models.vectors import VectorIndex
 from siftline.settings.functions import environment
-from tests.factories import FakeContext, make_content, make_item
+from tests.factories import lambda_context, make_content, make_item
 from tests.functions import cold, parked_code, sample_event
 from tests.language_model import MODEL, LanguageServer, completion
 from tests.models import CORPUS, HIDDEN, tiny_embedder
@@ -36,7 +36,7 @@ def variables(
 
 def handled(name: str, variables: dict[str, str]) -> Any:
     with environment(variables):
-        return app.handler(sample_event(name, variables["ANALYSIS_QUEUE_URL"]), FakeContext())
+        return app.handler(sample_event(name, variables["ANALYSIS_QUEUE_URL"]), lambda_context())
 
 
 def make_text(database: Database) -> None:
@@ -166,6 +166,7 @@ def test_what_texts_are_read_with_is_told(variables, database):
     with database.transaction() as connection:
         profile = reading_profile_store.told(connection)
         made = connection.execute("select kind, model_version from derivations where kind <> 'embedding'").fetchall()
+    assert profile is not None
     assert "politics" in profile.topic_ids
     assert len(profile.label_digests) > 1
     assert made

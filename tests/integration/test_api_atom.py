@@ -310,6 +310,7 @@ def test_no_token_is_logged_even_where_a_request_breaks(
     assert broken.status == 500
     [record] = caplog.records
     assert record.getMessage() == "request_failed"
+    assert record.exc_info is not None
     told = [str(vars(record)), *traceback.format_exception(*record.exc_info)]
     assert not [text for text in [*told, broken.text] if token in text]
 

@@ -391,7 +391,8 @@ def test_editions_are_listed_newest_first_page_by_page(desk):
         desk.item(f"Day {day}")
         desk.run(briefing)
     owner = world.client(desk.user_id)
-    found, query = [], {}
+    found: list[str] = []
+    query: dict[str, Any] = {}
     while True:
         answer = owner.get("/v1/editions", limit=2, **query).json
         found += [edition["period"] for edition in answer["items"]]

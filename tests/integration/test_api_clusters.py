@@ -52,7 +52,8 @@ def make_cluster(world: World, user: ApiClient, run_id: uuid.UUID, size: int, la
 
 
 def pages(user: ApiClient, path: str, limit: int) -> list[list[Any]]:
-    found, query = [], {}
+    found: list[list[Any]] = []
+    query: dict[str, Any] = {}
     while True:
         answer = user.get(path, limit=limit, **query)
         assert answer.status == 200, answer.text
@@ -170,7 +171,7 @@ def test_the_map_is_drawn_as_svg_with_title_description_and_legend(world: World)
     words = ["".join(element.itertext()) for element in picture.iter() if element.tag.endswith(("}title", "}text"))]
     assert picture.attrib["role"] == "img"
     assert words[0] == "Map of your clusters"
-    assert "3 items in 1 cluster" in "".join(picture.find("{*}desc").itertext())
+    assert "3 items in 1 cluster" in picture.findtext("{*}desc", "")
     assert sum('<script> & "derby" ' in word for word in words) == 3
     assert "<script>" not in answer.text
     assert words.count('<script> & "derby"') == 1

@@ -11,7 +11,7 @@ from functions.authorize import app as authorize
 from siftline.api.api_wiring import SQS_TIMEOUT_S
 from siftline.kit.aws import sqs_client
 from siftline.kit.db import Database
-from tests.factories import FakeContext
+from tests.factories import lambda_context
 from tests.functions import TOKEN, TOKEN_ID, USER, cold, make_sample_user, sample_event
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def user(database: Database) -> None:
 
 
 def test_a_saved_url_becomes_a_message_on_its_queue(variables: dict[str, str], user: None, sqs: "SQSClient") -> None:
-    response = api.handler(sample_event("api.ok"), FakeContext())
+    response = api.handler(sample_event("api.ok"), lambda_context())
     assert response["statusCode"] == 202
     found = sqs.receive_message(QueueUrl=variables["CONTENT_PROCESSING_QUEUE_URL"], WaitTimeSeconds=5)
     [message] = found["Messages"]
@@ -43,7 +43,7 @@ def test_a_saved_url_becomes_a_message_on_its_queue(variables: dict[str, str], u
 
 
 def test_an_unusable_url_is_a_problem(variables: dict[str, str], user: None) -> None:
-    response = api.handler(sample_event("api.invalid_url"), FakeContext())
+    response = api.handler(sample_event("api.invalid_url"), lambda_context())
     assert (response["statusCode"], json.loads(response["body"])["code"]) == (422, "unsupported_scheme")
 
 
@@ -54,7 +54,7 @@ def test_parts_that_are_away_show_in_the_deep_health(variables: dict[str, str], 
     asked["requestContext"]["http"] |= {"method": "GET", "path": "/health"}
     asked |= {"rawPath": "/health", "rawQueryString": "deep=1", "queryStringParameters": {"deep": "1"}}
     asked["headers"]["authorization"] = f"Bearer {TOKEN}"
-    response = api.handler(asked, FakeContext())
+    response = api.handler(asked, lambda_context())
     parts = json.loads(response["body"])["parts"]
     states = {name: part["status"] for name, part in parts.items()}
     assert states == {"database": "ok", "queues": "ok", "vectors": "unavailable"}

@@ -21,7 +21,8 @@ from tests.http_events import authorizer_event, http_event
 
 
 def limited(database: Database, **limits: int) -> World:
-    return World(database, **{f"{name}_per_user": most for name, most in limits.items()})
+    settings: dict[str, Any] = {f"{name}_per_user": most for name, most in limits.items()}
+    return World(database, **settings)
 
 
 # Requests of a token ----------------------------------------------------------------------------------------------

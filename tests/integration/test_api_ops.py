@@ -92,14 +92,14 @@ def test_states_are_shown_though_the_queues_do_not_answer(world: World) -> None:
     assert {queue["depth"] for queue in view.json["queues"]} == {None}
 
 
-def test_depths_come_from_sqs(world: World, sqs: Any) -> None:
+def test_depths_come_from_sqs(world: World, sqs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     name = f"api-{new_id()}"
     live = sqs.create_queue(QueueName=name)["QueueUrl"]
     dead = sqs.create_queue(QueueName=f"{name}-dead")["QueueUrl"]
     sqs.send_message(QueueUrl=live, MessageBody="{}")
     sqs.send_message(QueueUrl=dead, MessageBody="{}")
     queues = SqsQueues(sqs, dict.fromkeys(Queue, live), dict.fromkeys(Queue, dead))
-    world.depths.depth = queues.depth
+    monkeypatch.setattr(world.depths, "depth", queues.depth)
     for queue in world.user("ops").get("/v1/ops/queues").json["queues"]:
         assert (queue["depth"], queue["dead_letters"]) == (1, 1)
 
@@ -138,19 +138,22 @@ def test_the_deep_health_asks_every_part(world: World) -> None:
 
 
 @pytest.mark.parametrize("missing", Queue)
-def test_the_deep_health_notices_any_queue_that_is_missing(world: World, sqs: Any, missing: Queue) -> None:
+def test_the_deep_health_notices_any_queue_that_is_missing(
+    world: World, sqs: Any, missing: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
     live, gone = (
         sqs.create_queue(QueueName=f"there-{new_id()}")["QueueUrl"],
         f"{sqs.meta.endpoint_url}/0/gone-{missing}",
     )
-    world.depths.depth = SqsQueues(sqs, {**dict.fromkeys(Queue, live), missing: gone}, {}).depth
+    queues = SqsQueues(sqs, {**dict.fromkeys(Queue, live), missing: gone}, {})
+    monkeypatch.setattr(world.depths, "depth", queues.depth)
     answer = sent(world.api, http_event("GET", "/health", query={"deep": 1}, headers=token(world, Scope.OPS)))
     assert (answer.status, answer.json["parts"]["queues"]["status"]) == (503, "unavailable")
     assert f"gone-{missing}" in answer.json["parts"]["queues"]["detail"]
 
 
 def test_the_deep_health_needs_the_scope_ops(world: World) -> None:
-    deep = {"query": {"deep": 1}}
+    deep: dict[str, Any] = {"query": {"deep": 1}}
     assert sent(world.api, http_event("GET", "/health", **deep)).code == "unauthorized"
     headers = token(world, Scope.READ, Scope.WRITE)
     assert sent(world.api, http_event("GET", "/health", headers=headers, **deep)).code == "insufficient_scope"

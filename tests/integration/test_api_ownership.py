@@ -103,8 +103,8 @@ def things(world: World, user: ApiClient) -> dict[str, UUID | str]:
 
 
 def stored(world: World) -> list[object]:
-    tables = ("items", "contents", "sources", "subscriptions", "access_tokens", "clusters", "jobs", "item_tombstones")
-    tables += ("briefings", "editions", "feed_tokens", "mail_addresses", "folders", "folder_sources")
+    tables = ["items", "contents", "sources", "subscriptions", "access_tokens", "clusters", "jobs", "item_tombstones"]
+    tables += ["briefings", "editions", "feed_tokens", "mail_addresses", "folders", "folder_sources"]
     return [world.sql(f"select * from {table} order by 1, 2") for table in tables]
 
 

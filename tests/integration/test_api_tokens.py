@@ -35,7 +35,7 @@ def test_a_token_is_let_in_with_its_user_and_scopes(database: Database, authoriz
     answer = authorizer(authorizer_event(f"Bearer {token}"))
     assert answer["isAuthorized"] is True
     with database.transaction() as connection:
-        row = connection.execute("select user_id::text, id::text from access_tokens").fetchone()
+        [row] = connection.execute("select user_id::text, id::text from access_tokens").fetchall()
     assert answer["context"] == {"user_id": row[0], "token_id": row[1], "scopes": "read write"}
 
 

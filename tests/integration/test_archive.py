@@ -99,7 +99,7 @@ def test_the_archived_pages_of_deleted_contents_go_and_the_others_stay(s3: "S3Cl
     assert len(keys(s3, f"pages/{kept}/")) == 2
 
 
-class _Away:
+class _Away(ArchivedPages):
     """An archive that does not answer at first, then keeps a list of what it deleted."""
 
     def __init__(self) -> None:

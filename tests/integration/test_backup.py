@@ -70,7 +70,7 @@ def schema(url: str) -> set[tuple[Any, ...]]:
                 "select tgname, pg_get_triggerdef(oid), '', '' from pg_trigger where not tgisinternal",
                 "select proname, prosrc, '', '' from pg_proc where pronamespace = 'public'::regnamespace",
             )
-            for row in connection.execute(query)  # type: ignore[call-overload]  # a query of ours
+            for row in connection.execute(query)
         }
 
 

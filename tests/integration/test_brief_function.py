@@ -8,13 +8,13 @@ import pytest
 from functions.brief import app
 from siftline.kit.aws import mail_client
 from siftline.kit.db import Database
-from tests.factories import FakeContext
+from tests.factories import lambda_context
 from tests.functions import cold, parked_code, sample_event
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-_GOOD = {"batchItemFailures": []}
+_GOOD: dict[str, list[Any]] = {"batchItemFailures": []}
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def variables(queue_variables: dict[str, str], database_url: str) -> Iterator[di
 
 
 def handled(name: str, variables: dict[str, str]) -> Any:
-    return app.handler(sample_event(name, variables["BRIEFING_QUEUE_URL"]), FakeContext(remaining_ms=60_000))
+    return app.handler(sample_event(name, variables["BRIEFING_QUEUE_URL"]), lambda_context(remaining_ms=60_000))
 
 
 @pytest.mark.parametrize("case", ["bounce", "complaint"])

@@ -309,7 +309,7 @@ def test_thirty_thousand_items_in_a_window_are_counted_and_a_few_are_loaded(desk
 
 
 def tell_all(desk: Desk, briefing: UUID) -> None:
-    desk.clock.sleep(700)
+    desk.wait(700)
     with desk.database.transaction() as connection:
         connection.execute("update briefings set asked_at = now()")
     desk.run(briefing)
@@ -319,7 +319,7 @@ def test_stories_told_before_take_no_place_from_new_ones_however_many_go_on(desk
     briefing = desk.brief(stories_max=20)
     first = [desk.item(f"Story {n}", saved=False, site_name="Paper") for n in range(20)]
     desk.run(briefing)
-    desk.clock.sleep(700)
+    desk.wait(700)
     for content in first:  # what is said again of each, and better scored than all that is new
         more = desk.item("Again", saved=False, site_name="Paper", duplicate_of=content)
         with desk.database.transaction() as connection:

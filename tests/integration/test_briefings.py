@@ -196,7 +196,7 @@ def test_what_becomes_ready_after_an_edition_is_in_the_next(desk):
 
 def ask_again(desk: Desk, briefing: UUID) -> None:
     """Ask for an edition and make it, as ``POST …/run`` does."""
-    desk.clock.sleep(120)
+    desk.wait(120)
     with desk.database.transaction() as connection:
         connection.execute("update briefings set asked_at = now()")
     desk.run(briefing)

@@ -2,6 +2,7 @@ import threading
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,13 +35,13 @@ def hold(
     *,
     title: str = "Untold",
     model: str = MODEL,
-    **columns: object,
+    **columns: Any,
 ) -> list[uuid.UUID]:
     """Make READY contents with these vectors, held by the user."""
     ids = []
     with database.transaction() as connection:
         for vector in vectors:
-            values = {"status": "READY", "lang": "en", "title": title, "text": title, **columns}
+            values: dict[str, Any] = {"status": "READY", "lang": "en", "title": title, "text": title, **columns}
             content_id = make_content(connection, **values)
             make_item(connection, user_id, content_id)
             embed(connection, content_id, vector, model)
@@ -53,7 +54,7 @@ def write(database: Database, done: Done) -> None:
         done.write(connection)
 
 
-def run(database: Database, user_id: uuid.UUID, recipe: Recipe | None = None, **options: object) -> dict:
+def run(database: Database, user_id: uuid.UUID, recipe: Recipe | None = None, **options: Any) -> dict:
     done = ClusterUser(database, recipe or Recipe(), **options).process(claimed(user_id, JobType.CLUSTER_USER))
     write(database, done)
     return dict(done.result)

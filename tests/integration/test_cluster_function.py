@@ -10,7 +10,7 @@ import pytest
 from functions.cluster import app
 from siftline.kit.db import Database
 from siftline.settings.functions import environment
-from tests.factories import FakeContext, make_content, make_item
+from tests.factories import lambda_context, make_content, make_item
 from tests.functions import USER, cold, make_sample_user, parked_code, sample_event
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def variables(queue_variables: dict[str, str], database_url: str) -> Iterator[di
 
 
 def handled(name: str, variables: dict[str, str]) -> Any:
-    return app.handler(sample_event(name, variables["CLUSTERING_QUEUE_URL"]), FakeContext(remaining_ms=150_000))
+    return app.handler(sample_event(name, variables["CLUSTERING_QUEUE_URL"]), lambda_context(remaining_ms=150_000))
 
 
 def hold_two_matters(database: Database) -> None:

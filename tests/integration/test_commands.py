@@ -257,7 +257,7 @@ def test_a_switch_is_one_or_left_out(typed: Typed, target: str, switch: str) -> 
 
 
 @pytest.fixture
-def kept(tmp_path: Path, database_url: str, aws_environment: dict[str, str], sqs) -> Iterator[Mapping[str, str]]:  # type: ignore[no-untyped-def]  # boto3's
+def kept(tmp_path: Path, database_url: str, aws_environment: dict[str, str], sqs) -> Iterator[Mapping[str, str]]:
     """What ``make run`` would have kept: the environment of the parts, in ``tmp_path``, which somebody has taken."""
     variables = {
         **aws_environment,

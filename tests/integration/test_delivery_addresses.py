@@ -54,7 +54,7 @@ def why(desk: DeliveryDesk) -> str:
 
 def go_on(desk: DeliveryDesk, title: str, **columns: object) -> None:
     """Have the only briefing changed and make an edition of it, as PATCH and run do."""
-    desk.clock.sleep(60)
+    desk.wait(60)
     desk.item(title)
     with desk.database.transaction() as connection:
         for name, value in columns.items():

@@ -1,13 +1,13 @@
 """Vectors over an API: what is asked, what is refused, what it costs whom, and what is found with them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 import pytest
 
-from siftline.analyze.analyze_service import ReadingSetup
 from siftline.api.search_routes import Wanted
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
@@ -191,6 +191,7 @@ def test_after_a_429_nobody_asks_until_the_time_it_named(server, database):
         server.embedder(database).embed_query("a question")
 
     assert busy.value.retry_after_s == 120
+    assert paused.value.retry_after_s is not None
     assert 60 < paused.value.retry_after_s <= 120
     assert len(server.asked) == 1
     assert [row[1:3] for row in spent(database)] == [("released", 0)]
@@ -225,7 +226,7 @@ def test_an_analysis_keeps_its_vectors_and_is_paid_by_whose_text_it_is(server, d
     bench = Bench(database, tmp_path)
     embedder = server.embedder(database)
     version = Version(embedder.model_version, f"api:{MODEL}", 1, DIMENSIONS)
-    bench.setup = ReadingSetup(version, bench.setup.reader, bench.index, embedder)
+    bench.setup = replace(bench.setup, version=version, keeper=embedder)
     content_id = bench.content()
     with database.transaction() as connection:
         user = make_user(connection)
@@ -249,9 +250,8 @@ def test_an_analysis_waits_at_no_attempt_for_a_model_that_does_not_serve(server,
     bench = Bench(database, tmp_path)
     server.script = lambda _: answer
     embedder = server.embedder(database)
-    bench.setup = ReadingSetup(
-        Version(embedder.model_version, f"api:{MODEL}", 1, DIMENSIONS), bench.setup.reader, bench.index, embedder
-    )
+    version = Version(embedder.model_version, f"api:{MODEL}", 1, DIMENSIONS)
+    bench.setup = replace(bench.setup, version=version, keeper=embedder)
     content_id = bench.content()
 
     bench.analyze(content_id)

@@ -1,6 +1,7 @@
 """A job that leaves nothing else to write is ended by one statement, which never loses what was asked for meanwhile."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -50,8 +51,10 @@ class Desk:
 
 @pytest.mark.parametrize("written", [False, True], ids=["alone", "with_a_write"])
 def test_a_done_job_leaves_its_result_and_one_line(database: Database, written: bool) -> None:
-    write = {"write": lambda connection: connection.execute("select 1").close()} if written else {}
-    desk = Desk(database, lambda _: Done(result={"clusters": 3}, **write))
+    done = Done(result={"clusters": 3})
+    if written:
+        done = replace(done, write=lambda connection: connection.execute("select 1").close())
+    desk = Desk(database, lambda _: done)
     job_id = make_job(database, job_type=CLUSTER, subject_id=new_id())
     assert desk.knock(job_id) == []
     assert desk.rows(

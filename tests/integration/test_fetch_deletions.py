@@ -43,7 +43,7 @@ def polling(poller: Poller, world: World, source_id: UUID) -> Iterator[Any]:
     """Poll in a thread; the block begins once the poll waits for a lock, and yields what it will come to."""
     with ThreadPoolExecutor(1) as pool:
         poll = pool.submit(poller.poll, source_id)
-        assert wait_until(lambda: poll.done() or rows(world.database, WAITING), PATIENCE_S)
+        assert wait_until(lambda: poll.done() or bool(rows(world.database, WAITING)), PATIENCE_S)
         assert not poll.done(), poll.result()
         yield poll
 

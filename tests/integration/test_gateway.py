@@ -5,12 +5,13 @@ import json
 import sys
 import textwrap
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from infra.local.gateway import BODY_MAX_BYTES, BODY_READ_BYTES, Authorizers, Gateway
 from infra.local.wsgi import LoopbackServer
+from siftline.worker.hosting import HostedFunction
 from siftline.worker.template import Template
 
 TEMPLATE = """
@@ -150,7 +151,7 @@ def test_a_kept_answer_is_asked_for_anew_after_its_time() -> None:
     time_s = 0.0
     template = Template(_document())
     guard = Guard()
-    authorizers = Authorizers(template.authorizers(), {"Guard": guard}, now=lambda: time_s)
+    authorizers = Authorizers(template.authorizers(), {"Guard": cast("HostedFunction", guard)}, now=lambda: time_s)
     proxy = {"headers": {"authorization": "t"}, "routeKey": "k"}
     authorizers.refusal_or_context("Token", proxy)
     time_s = 61.0

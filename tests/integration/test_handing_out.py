@@ -15,7 +15,7 @@ import pytest
 
 from siftline.contracts import JobType, Queue
 from siftline.jobs import breakers_store, jobs_store, lease_store, outbox_store
-from siftline.jobs.job_model import NewJob
+from siftline.jobs.job_model import ClaimedJob, NewJob
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import Envelope
 from siftline.kit.db import Connection, Database, SingleConnection, settled_after
@@ -164,13 +164,17 @@ def _work_off(database: Database, publisher: Publisher, line: Line, done: list[U
         with database.statement() as connection:
             job = lease_store.claim(connection, job_id, CLUSTER, lease_s=600, grace_s=1)
         assert job is not None, "handed out twice"
-        settled_after(
-            database,
-            lambda connection, job=job: lease_store.completing(connection, job, {}, 0),
-            lambda connection, ended, job=job: lease_store.finished(connection, job, ended.follow_id),
-        )
+        _complete(database, job)
         done.append(job_id)
     publisher.hand_out(Queue.CLUSTERING, limit=10)
+
+
+def _complete(database: Database, job: ClaimedJob) -> None:
+    settled_after(
+        database,
+        lambda connection: lease_store.completing(connection, job, {}, 0),
+        lambda connection, ended: lease_store.finished(connection, job, ended.follow_id),
+    )
 
 
 TAKERS: dict[str, Callable[[Connection, Sequence[UUID]], list[outbox_store.Outgoing]]] = {

@@ -222,8 +222,7 @@ class TestStored:
         for _ in range(2):  # and again, with stories around that have such times
             done = JoinUserStories(database, Rule()).process(claimed(desk.user_id, JobType.JOIN_STORIES))
             with database.transaction() as connection:
-                if done.write:
-                    done.write(connection)
+                done.write(connection)
                 connection.execute("update story_items set stale = true")
             assert done.result["joined"] == 3
         [count] = desk.rows("select count(*) as count from story_items")

@@ -12,6 +12,7 @@ from siftline.cluster.joining import Rule
 from siftline.cluster.space import Recipe
 from siftline.cluster.story_service import JoinUserStories
 from siftline.contracts import JobType
+from siftline.jobs.job_model import Processor
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database
 from siftline.rank.scoring import ScoreUser
@@ -22,7 +23,7 @@ from tests.scoring import DIMENSIONS, MODEL, AxisDirections, vector
 INSTANTS = st.sampled_from(
     ["0001-01-01", "4000-01-01 BC", "1661-08-24", "1970-01-01", "9999-12-31", "infinity", "-infinity", "2026-11-01"]
 ) | st.datetimes().map(str)
-TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=40) | st.sampled_from(
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40) | st.sampled_from(
     [
         "x" * 70_000,
         "\u202egnp.exe",
@@ -91,7 +92,7 @@ class _Rows:
             )
 
     def work(self) -> None:
-        jobs = [
+        jobs: list[tuple[JobType, Processor]] = [
             (JobType.JOIN_STORIES, JoinUserStories(self.database, Rule())),
             (JobType.CLUSTER_USER, ClusterUser(self.database, Recipe())),
             (JobType.SCORE_USER, ScoreUser(self.database, AxisDirections, SystemClock())),

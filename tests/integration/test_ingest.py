@@ -110,7 +110,7 @@ class Bench:
 
     def knock(self, *bodies: Any) -> list[str]:
         answer = self.consumer.handle(sqs_event("content-processing", *bodies), FakeContext())
-        return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
+        return [str(failure["itemIdentifier"]) for failure in answer["batchItemFailures"]]
 
     def row(self, content_id: UUID) -> dict[str, Any]:
         return self.one("select * from contents where id = %s", content_id)

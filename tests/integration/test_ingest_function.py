@@ -15,7 +15,7 @@ from siftline.jobs.jobs_store import enqueue
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from siftline.settings.functions import IngestSettings
-from tests.factories import FakeContext, make_content, sqs_event
+from tests.factories import lambda_context, make_content, sqs_event
 from tests.functions import cold, parked_code
 from tests.house.reading import function_resources
 from tests.servers import Answer, LoopbackServer
@@ -36,7 +36,7 @@ def handled(variables: dict[str, str], body: dict[str, Any]) -> Any:
     event = sqs_event("content-background", body)
     name = variables["CONTENT_BACKGROUND_QUEUE_URL"].rpartition("/")[2]
     event["Records"][0]["eventSourceARN"] = f"arn:aws:sqs:eu-central-1:000000000000:{name}"
-    return app.handler(event, FakeContext(remaining_ms=150_000))
+    return app.handler(event, lambda_context(remaining_ms=150_000))
 
 
 def test_an_episode_is_read_and_its_words_are_asked_of_the_audio_model(

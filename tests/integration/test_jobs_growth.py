@@ -131,9 +131,9 @@ def test_an_arrow_reads_its_own_jobs_only(database: Database, arrow: Arrow, plan
     waiting, failed = _fill(database)
     with database.transaction() as connection:
         connection.execute("select set_config('plan_cache_mode', %s, true)", [plans])
-        [before] = connection.execute(_READ).fetchone()  # what this session read and has not told the server yet
+        [(before,)] = connection.execute(_READ).fetchall()  # what this session read and has not told the server yet
         arrow(connection, waiting, failed)
-        [after] = connection.execute(_READ).fetchone()
+        [(after,)] = connection.execute(_READ).fetchall()
     assert after - before <= READ_MAX
 
 
@@ -144,9 +144,9 @@ def test_a_hand_out_of_a_table_that_nobody_analysed_reads_a_few_jobs_of_each_ten
         connection.execute("delete from pg_statistic where starelid = 'jobs'::regclass")
         connection.execute(_FILL_TENANTS, {"tenants": tenants, "count": WAITING})
     with database.transaction() as connection:
-        [before] = connection.execute(_READ).fetchone()
+        [(before,)] = connection.execute(_READ).fetchall()
         outbox_store.in_turn(connection, Queue.ANALYSIS, counted_to=0)
         taken = outbox_store.take_turns(connection, Queue.ANALYSIS, limit=limit, share=limit)
-        [after] = connection.execute(_READ).fetchone()
+        [(after,)] = connection.execute(_READ).fetchall()
     assert len(taken) == limit
     assert after - before <= tenants * (limit + 2) + READ_MAX

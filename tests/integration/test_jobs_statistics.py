@@ -65,7 +65,7 @@ def test_the_counts_are_right_after_every_arrow_and_however_often_they_are_folde
     fold(database)
     # A person's save moves the job of a feed to another queue.
     with database.transaction() as connection:
-        (subject_id,) = connection.execute("select subject_id from jobs where id = %s", (ids[6],)).fetchone()
+        [(subject_id,)] = connection.execute("select subject_id from jobs where id = %s", (ids[6],)).fetchall()
     make_job(database, job_type=JobType.INGEST_CONTENT, subject_id=subject_id, priority=20)
     assert told(database) == real(database)
     run(database, "update jobs set finished_at = now() - interval '8 days' where finished_at is not null")

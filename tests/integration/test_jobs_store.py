@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from psycopg.rows import dict_row
 
 from siftline.contracts import JobType, Queue
 from siftline.jobs import jobs_store, lease_store, outbox_store
@@ -30,15 +31,15 @@ def must_claim(database: Database, job_id: UUID, job_type: JobType = JobType.ANA
 
 
 def row(database: Database, job_id: UUID) -> dict[str, Any]:
-    with database.transaction() as connection:
-        cursor = connection.execute("select * from jobs where id = %s", (job_id,))
-        names = [column.name for column in cursor.description]
-        return dict(zip(names, cursor.fetchone(), strict=True))
+    with database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
+        [found] = cursor.execute("select * from jobs where id = %s", (job_id,)).fetchall()
+    return found
 
 
 def status(database: Database, subject_id: UUID) -> tuple[str, str | None]:
     with database.transaction() as connection:
-        return connection.execute("select status, error_code from contents where id = %s", (subject_id,)).fetchone()
+        [found] = connection.execute("select status, error_code from contents where id = %s", (subject_id,)).fetchall()
+    return found
 
 
 def expire_lease(database: Database, job_id: UUID) -> None:
@@ -108,6 +109,7 @@ def test_retry_uses_the_attempt_and_defer_gives_it_back(database: Database) -> N
     job_id = make_job(database)
     with database.transaction() as connection:
         job = lease_store.claim(connection, job_id, JobType.ANALYZE_CONTENT, lease_s=600, grace_s=1)
+        assert job is not None
         lease_store.retry(connection, job, TRANSIENT, delay_s=60, duration_ms=1)
     waiting = row(database, job_id)
     assert (waiting["state"], waiting["attempts"], waiting["waits_for"]) == ("pending", 1, "http_503")
@@ -171,6 +173,7 @@ def test_a_job_that_kills_its_worker_each_time_stops_at_its_maximum(database: Da
     with database.transaction() as connection:
         parked = outbox_store.to_park(connection, quiet_s=0, limit=10)
         assert [job.id for job in parked] == [job_id]
+        assert parked[0].park_id is not None
         outbox_store.parked(connection, [parked[0].park_id])
         assert outbox_store.to_park(connection, quiet_s=0, limit=10) == []
 
@@ -268,9 +271,10 @@ def test_a_source_follows_its_job(database: Database) -> None:
             if step == "claimed":
                 job = lease_store.claim(connection, job_id, JobType.FETCH_SOURCE, lease_s=60, grace_s=1)
             if step == "failed":
+                assert job is not None
                 lease_store.fail(connection, job, PERMANENT, duration_ms=1, park_id=None)
-            seen.append(connection.execute("select fetch_status from sources").fetchone()[0])
-    assert seen == ["QUEUED", "FETCHING", "ERROR"]
+            seen += connection.execute("select fetch_status from sources").fetchall()
+    assert seen == [("QUEUED",), ("FETCHING",), ("ERROR",)]
 
 
 def test_five_hundred_jobs_are_one_statement_and_each_has_its_line_in_the_timeline(database: Database) -> None:
@@ -278,5 +282,5 @@ def test_five_hundred_jobs_are_one_statement_and_each_has_its_line_in_the_timeli
         subjects = [make_content(connection) for _ in range(500)]
         jobs = [NewJob(job_type=JobType.ANALYZE_CONTENT, subject_id=subject, group_key="g") for subject in subjects]
         ids = jobs_store.enqueue(connection, jobs)
-        events = connection.execute("select count(*) from job_events where event = 'enqueued'").fetchone()[0]
+        [(events,)] = connection.execute("select count(*) from job_events where event = 'enqueued'").fetchall()
     assert (len(set(ids)), events) == (500, 500)

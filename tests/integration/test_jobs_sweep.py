@@ -105,7 +105,9 @@ def test_a_job_lost_on_its_last_attempt_fails_its_page_with_the_reason_is_counte
     assert house.rows("select distinct status, error_code from contents") == [("FAILED", "worker_lost")]
     house.run("update jobs set finished_at = now() - interval '5 min'")
     assert house.sweep.run().parked == 2
-    assert {envelope.attributes["error_code"] for envelope in house.sender.dead[Queue.ANALYSIS]} == {"worker_lost"}
+    assert {attributes["error_code"] for attributes in house.sender.parked_attributes(Queue.ANALYSIS)} == {
+        "worker_lost"
+    }
 
 
 def test_a_poll_lost_on_its_last_attempt_is_an_error_of_its_source_and_comes_again_at_its_pace(house: House) -> None:

@@ -9,12 +9,13 @@ import sys
 import textwrap
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from infra.local import furnish
 from infra.local.errors import SetUpError
-from infra.local.machine import Watch
+from infra.local.machine import Machine, Watch
 from infra.local.processes import end_pid, started_at, wait_until
 from infra.local.programs import Program, answers, open_log
 from infra.local.state import State
@@ -90,6 +91,7 @@ def test_a_program_dies_with_a_supervisor_that_is_killed():
     """
     command = [sys.executable, "-c", textwrap.dedent(code)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as supervisor:
+        assert supervisor.stdout is not None
         pid = int(supervisor.stdout.readline())
         assert started_at(pid)
         supervisor.kill()
@@ -205,15 +207,28 @@ class FakeMachine:
         self.services[name].restarted()
 
 
+class Watched:
+    """A watch over a machine, and what it said and told."""
+
+    def __init__(self, machine, **options):
+        self.said, self.told, self.ended = list[str](), list[str](), list[str]()
+        says = self.said.append, self.told.append, self.ended.append
+        self.look = Watch(cast("Machine", machine), *says, **options).look
+
+
+def machine_behind(proxy: PostgresProxy) -> "Machine":
+    """Return the one part of a machine that is asked for: where its PostgreSQL is."""
+    return cast("Machine", SimpleNamespace(database="any", postgres=SimpleNamespace(url=lambda _: proxy.url)))
+
+
 def test_a_part_that_ended_is_started_again_with_a_line_that_says_so():
     machine = FakeMachine(worker=FakeService([-9, 1]), api=FakeService([]), postgres=FakeService([-9]))
-    said, told, ended = [], [], []
-    watch = Watch(machine, said.append, told.append, ended.append)
+    watch = Watched(machine)
     watch.look()
     watch.look()
     watch.look()
-    assert machine.restarted == told == ended == ["worker", "postgres", "worker"]
-    assert said == [
+    assert machine.restarted == watch.told == watch.ended == ["worker", "postgres", "worker"]
+    assert watch.said == [
         "The worker was killed by signal 9; restarting it.",
         "PostgreSQL was killed by signal 9; restarting it.",
         "The worker exited with code 1; restarting it in 1 second.",
@@ -227,18 +242,17 @@ def test_a_part_that_dies_while_it_starts_is_tried_again_and_not_for_ever():
             raise SetUpError("The worker does not start.")
 
     machine = NeverUp(worker=FakeService([]))
-    said, told, ended = [], [], []
-    watch = Watch(machine, said.append, told.append, ended.append, waits_s=(0.0,))
+    watch = Watched(machine, waits_s=(0.0,))
     machine.services["worker"] = FakeService([1])
     watch.look()
     machine.services["worker"] = FakeService([])  # nothing runs
     for _ in range(5):
         watch.look()
-    assert said.count("The worker did not start; restarting it.") == 5
+    assert watch.said.count("The worker did not start; restarting it.") == 5
     with pytest.raises(SetUpError):
         watch.look()
     assert len(machine.restarted) == 7
-    assert told == []
+    assert watch.told == []
 
 
 def test_what_a_gone_worker_held_is_free_once_the_database_is_back_and_the_next_ones_leases_stay(
@@ -257,11 +271,10 @@ def test_what_a_gone_worker_held_is_free_once_the_database_is_back_and_the_next_
             return connection.execute(query, (job_id,)).fetchone()[0]
 
     proxy = PostgresProxy(database_url)
-    machine = SimpleNamespace(database="any", postgres=SimpleNamespace(url=lambda _: proxy.url))
     claim(held)
     with proxy.running():
         proxy.refusing = True
-        leases = furnish.LostLeases(machine)
+        leases = furnish.LostLeases(machine_behind(proxy))
         leases.gone()
         assert has_lease(held)
         claim(next_held)
@@ -286,10 +299,9 @@ def test_what_a_gone_queue_had_is_handed_out_again_once_the_database_is_back(dat
             return [job.id for job in outbox_store.take_turns(connection, Queue.ANALYSIS, limit=9, share=9)]
 
     proxy = PostgresProxy(database_url)
-    machine = SimpleNamespace(database="any", postgres=SimpleNamespace(url=lambda _: proxy.url))
     with proxy.running():
         proxy.refusing = True
-        messages = furnish.LostMessages(machine)
+        messages = furnish.LostMessages(machine_behind(proxy))
         messages.gone()
         assert handed_out() == []
         proxy.refusing = False
@@ -374,6 +386,7 @@ def test_a_signal_to_make_alone_is_noticed_though_make_does_not_pass_it_on(tmp_p
     with subprocess.Popen(
         [sys.executable, "-c", start], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
     ) as make:
+        assert make.stdout is not None
         assert make.stdout.readline() == "up\n"
         make.send_signal(signal.SIGINT)
         make.wait(60)

@@ -1,13 +1,13 @@
 """A model over an API that gives nothing usable: tried again, and in the end the text is read without its vector."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from siftline.analyze.analyze_service import ReadingSetup
 from siftline.contracts import Tick
 from siftline.kit.db import Database
 from siftline.models.embedding_store import Version
@@ -35,9 +35,8 @@ class Shelf(Bench):
         super().__init__(database, folder)
         embedder = server.embedder(database)
         self.api_version = embedder.model_version
-        self.setup = ReadingSetup(
-            Version(self.api_version, f"api:{MODEL}", 1, DIMENSIONS), self.setup.reader, self.index, embedder
-        )
+        version = Version(self.api_version, f"api:{MODEL}", 1, DIMENSIONS)
+        self.setup = replace(self.setup, version=version, keeper=embedder)
 
     def held(self, **columns: Any) -> UUID:
         content_id = self.content(**columns)

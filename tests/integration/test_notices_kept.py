@@ -1,6 +1,6 @@
 """What a reading says of its page is still said once the analysis has been: the real walk, for every notice."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
 
@@ -19,13 +19,13 @@ from siftline.jobs.credits_store import grant
 from siftline.jobs.job_model import NewJob
 from siftline.jobs.sweep import resume_waiting
 from siftline.kit.db import Database
-from siftline.models.vectors import Point
 from siftline.net.http import HttpClient
 from siftline.net.http_model import HttpLimits
 from tests.ingesting import Works, ingest_content
 from tests.models import WordEmbedder
 from tests.open_client import OpenClient
 from tests.pdfs import document, stream
+from tests.reading import forgetting
 from tests.servers import Answer, LoopbackServer, serving
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
@@ -71,13 +71,6 @@ PAGES = {
 }
 
 
-class _Index:
-    """Takes vectors and forgets them."""
-
-    def upsert(self, points: Sequence[Point]) -> None:
-        """Nothing is asked of it here."""
-
-
 @pytest.fixture(scope="module")
 def http() -> Iterator[HttpClient]:
     client = OpenClient(limits=HttpLimits(retries=0))
@@ -98,7 +91,7 @@ def works(database: Database, http: HttpClient, page_reader: PageReader, tmp_pat
     labels = labels_of({"sport": "team, match, goal", "economy": "bank, inflation, money"})
     news = {"en": ["The team won a match.", "A bank fears inflation.", "It rained again."]}
     reader = Reader(embedder, AnchorCache(embedder, labels, news, lambda: [tmp_path]), LanguageDetector())
-    setup = ReadingSetup.of(reader, _Index())
+    setup = ReadingSetup.of(reader, forgetting())
     return Works(database, ingest_content(database, http, page_reader), AnalyzeContent(database, lambda: setup))
 
 

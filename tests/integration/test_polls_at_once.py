@@ -5,6 +5,8 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
+from uuid import UUID
 
 from siftline.contracts import JobType
 from siftline.jobs import jobs_store, lease_store
@@ -70,18 +72,20 @@ def poll(database_url: str, over: threading.Event) -> int:
             jobs_store.enqueue(connection, [NewJob(FETCH, job.subject_id, job.group_key)])
         lease_store.finished(connection, job, again)
 
+    def claimed(job_id: UUID) -> ClaimedJob | None:
+        claim = partial(lease_store.claim, job_id=job_id, job_type=FETCH, lease_s=600, grace_s=1)
+        return settled(mine, claim, single=True)
+
     with own(database_url) as mine:
         while not over.is_set():
             with mine.statement() as connection:
                 waiting = [job_id for (job_id,) in connection.execute(WAITING).fetchall()]
             for job_id in waiting:
-                job = settled(
-                    mine, lambda on, id_=job_id: lease_store.claim(on, id_, FETCH, lease_s=600, grace_s=1), single=True
-                )
+                job = claimed(job_id)
                 if job is None:
                     continue
                 try:
-                    settled(mine, lambda connection, job=job: end(connection, job))
+                    settled(mine, partial(end, job=job))
                     done += 1
                 except lease_store.LeaseLostError:
                     continue  # it was cancelled

@@ -53,6 +53,7 @@ def test_data_survive_stops_and_kills_and_a_restart_right_after_a_kill_works(hom
     server.stop()
     server.start()
     assert _ask(server.url("kept"), "select x from t") == [(1,)]
+    assert server.pid is not None
     os.kill(server.pid, signal.SIGKILL)
     assert wait_until(lambda: server.exit_code is not None, 300)
     assert server.exit_code == -signal.SIGKILL
@@ -74,6 +75,7 @@ def test_a_server_left_over_by_a_killed_starter_is_gone_or_ended_at_the_next_sta
         ]
     )
     with subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdout is not None
         pid = int(starter.stdout.readline())
         assert started_at(pid)
         starter.kill()

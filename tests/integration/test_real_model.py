@@ -136,6 +136,8 @@ def test_labelled_news_nobody_tuned_for_are_told_apart(embedder, tmp_path, file,
     if not corpus.is_file():
         pytest.skip("the shared corpora are not beside this checkout")
     spec = importlib.util.spec_from_file_location("score_topics", SHARED / "tools" / "score_topics.py")
+    assert spec is not None
+    assert spec.loader is not None
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
     tool.csv.field_size_limit(10_000_000)

@@ -1,7 +1,7 @@
 """Another model's vectors take the place of the ones before while searches go on: tiny models, real stores."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from siftline.kit.ids import new_id
 from siftline.models import embedding_store
 from siftline.models.embedding_models import EmbeddingModels, ModelReplacedError
 from siftline.models.embedding_store import ModelSwitchedError
+from siftline.models.unit_vector import Vector
 from siftline.models.vectors import Point, VectorIndex, collection_name
 from siftline.rank.search import open_search
 from siftline.schedule.reconcile import drop_outdated, remove_ghosts
@@ -46,12 +47,18 @@ class Bench:
         self.shelf.fill(20)
         self.old = self.shelf.models.active().version.model_version
         self.new = "tiny-other-1"
-        values = {"database_url": url, "qdrant_url": qdrant, "model_uri": str(model)}
         self.search = open_search(
-            SearchSettings(**values, model_cache_dir=str(folder), embedding_tokens=64, model_threads=1)
+            SearchSettings(
+                database_url=url,
+                qdrant_url=qdrant,
+                model_uri=str(model),
+                model_cache_dir=str(folder),
+                embedding_tokens=64,
+                model_threads=1,
+            )
         )
 
-    def set_up(self, **more: object) -> AnalyzeSettings:
+    def set_up(self, **more: Any) -> AnalyzeSettings:
         """Return the settings, with some of them otherwise."""
         return settings_for(self.url, self.qdrant, self.model, self.folder, **{"embedding_keep_old_s": 0, **more})
 
@@ -61,7 +68,7 @@ class Bench:
         assert answer.mode in {"vectors", "hybrid"}, answer.reason
         return len(answer.items)
 
-    def work(self, **more: object) -> Reindex:
+    def work(self, **more: Any) -> Reindex:
         """Return the re-embedding to the other model, in this process."""
         new = EmbeddingModels(self.settings, self.database).named(str(self.other))
         old = self.shelf.models.active().version
@@ -215,7 +222,7 @@ class Picky:
     def __init__(self, word: str) -> None:
         self.word = word
 
-    def embed_passages(self, texts: list[str]) -> list[np.ndarray | None]:
+    def embed_passages(self, texts: Sequence[str]) -> list[Vector | None]:
         return [None if self.word in text else np.eye(64, dtype=np.float32)[0] for text in texts]
 
 

@@ -10,7 +10,7 @@ from functions.resolve import app
 from infra.local import resolve
 from siftline.kit.db import Database
 from siftline.settings.functions import environment
-from tests.factories import FakeContext
+from tests.factories import lambda_context
 from tests.functions import USER, cold, parked_code, sample_event
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def variables(queue_variables: dict[str, str], database_url: str, tmp_path: Path
 
 
 def handled(name: str, variables: dict[str, str]) -> Any:
-    return app.handler(sample_event(name, variables["RESOLUTION_QUEUE_URL"]), FakeContext(remaining_ms=100_000))
+    return app.handler(sample_event(name, variables["RESOLUTION_QUEUE_URL"]), lambda_context(remaining_ms=100_000))
 
 
 def make_entity(database: Database, entity_id: str = USER) -> None:

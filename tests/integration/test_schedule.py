@@ -22,7 +22,8 @@ def subscribe(connection: Connection, source_id: UUID) -> None:
 
 def one(database: Database, query: str) -> Any:
     with database.transaction() as connection:
-        return connection.execute(query).fetchone()[0]
+        [(value,)] = connection.execute(query).fetchall()
+    return value
 
 
 def test_a_due_subscribed_source_is_polled_once_until_its_job_ends(database: Database) -> None:
@@ -80,6 +81,7 @@ def test_clean_up_takes_old_finished_jobs_and_keys_and_asks_for_ghosts(database:
     with database.transaction() as connection:
         for job_id in (old, young):
             job = lease_store.claim(connection, job_id, JobType.ANALYZE_CONTENT, lease_s=60, grace_s=1)
+            assert job is not None
             lease_store.complete(connection, job, result={}, duration_ms=1)
         connection.execute("update jobs set finished_at = now() - interval '8 days' where id = %s", (old,))
         user_id = make_user(connection)

@@ -402,7 +402,7 @@ def test_items_and_users_that_go_meanwhile_do_no_harm(reader):
     assert reader.run("select count(*) from score_profiles") == [(0,)]
 
 
-def test_what_changes_as_it_is_being_scored_stays_due(reader):
+def test_what_changes_as_it_is_being_scored_stays_due(reader, monkeypatch):
     reader.interested_in("solar")
     item = reader.hold("solar")
     judge_directions = AxisDirections()
@@ -413,7 +413,7 @@ def test_what_changes_as_it_is_being_scored_stays_due(reader):
             reader.run("update contents set topics = %s", Jsonb([{"topic": "culture", "score": 0.9}]))
         return mean(language)
 
-    judge_directions.mean = changed
+    monkeypatch.setattr(judge_directions, "mean", changed)
     reader.directions = judge_directions
     reader.score()
 

@@ -94,6 +94,7 @@ def test_stars_in_one_language_lift_their_topic_in_others(directions, articles):
     liked = [Liked(starred=True, age_s=0.0, lang=held[row][0], vector=held[row][1]) for row in starred]
     profile = make_profile((), directions, liked, held, {}, {}, half_life_s=1e6)
 
+    assert profile.history is not None
     rows = centred(held, directions) - profile.centre
     cosines = rows @ profile.history / np.linalg.norm(rows, axis=1)
     meant = np.array(["sport" in topics and language != "es" for language, topics, _ in articles])

@@ -12,7 +12,7 @@ from qdrant_client import QdrantClient
 
 from infra.local.postgres import free_port
 from siftline.kit.db import Database, DatabaseUnavailableError
-from siftline.kit.errors import ConfigurationError, TransientError
+from siftline.kit.errors import ConfigurationError, SiftlineError, TransientError
 from siftline.kit.ids import new_id
 from siftline.models.vectors import Point, VectorIndex
 from siftline.rank.search import Meaning
@@ -255,7 +255,7 @@ def test_searching_needs_the_scope_read(library: Library):
         ConfigurationError("There is no model.", code="model_missing"),
     ],
 )
-def test_without_the_model_words_are_matched_and_the_answer_says_so(library: Library, error: Exception):
+def test_without_the_model_words_are_matched_and_the_answer_says_so(library: Library, error: SiftlineError):
     user, stranger = library.user(), library.user()
     library.give(user, RATES, PORT, GOAL)
     library.give(stranger, PORT)

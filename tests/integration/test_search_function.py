@@ -13,13 +13,13 @@ from infra.local.postgres import free_port
 from siftline.kit.db import Database
 from siftline.models.vectors import Point, VectorIndex
 from siftline.settings.functions import environment
-from tests.factories import FakeContext, make_content, make_item
+from tests.factories import lambda_context, make_content, make_item
 from tests.functions import USER, cold, make_sample_user, sample_event
 from tests.models import tiny_embedder
 
 
 def answered(name: str) -> tuple[int, Any]:
-    response = app.handler(sample_event(name), FakeContext())
+    response = app.handler(sample_event(name), lambda_context())
     return response["statusCode"], json.loads(response["body"])
 
 

@@ -31,7 +31,8 @@ HTML, PICTURE = {"Content-Type": "text/html; charset=utf-8"}, {"Content-Type": "
 READ = "What the page itself says of the northern channel. " * 12
 DATED, DATED_AT = "Sat, 28 Nov 2020 10:00:00 GMT", "2020-11-28T10:00:00Z"
 STATED = b'<meta property="article:published_time" content="2026-01-02T03:04:05Z"><meta name=author content=Bob>'
-PAGE = Answer(f"<html><head><title>Page</title></head><article><p>{READ}</p></article>".encode(), headers=HTML)
+_PAGE = f"<html><head><title>Page</title></head><article><p>{READ}</p></article>".encode()
+PAGE = Answer(_PAGE, headers=HTML)
 
 
 class Place:
@@ -247,18 +248,18 @@ def test_a_page_without_date_and_author_takes_those_of_its_own_sites_feed(place:
     place.poller.poll(follow(user, place.site))
     place.work()
     for who in (user, stranger):
-        [one] = place.shown(who)
-        assert (one["published_at"], one["sort_at"], one["author"]) == (DATED_AT, DATED_AT, "Ann")
-        assert (one["title"], one["text"], one["undated"]) == ("Page", READ.strip(), None)
+        [shown] = place.shown(who)
+        assert (shown["published_at"], shown["sort_at"], shown["author"]) == (DATED_AT, DATED_AT, "Ann")
+        assert (shown["title"], shown["text"], shown["undated"]) == ("Page", READ.strip(), None)
     # AND what the page states itself goes before what a feed says later
-    place.site.answers["/page"] = Answer(PAGE.body.replace(b"<head>", b"<head>" + STATED), headers=HTML)
+    place.site.answers["/page"] = Answer(_PAGE.replace(b"<head>", b"<head>" + STATED), headers=HTML)
     place.works.run("update contents set published_at = null, author = null, sort_at = first_seen_at")
     user.post(f"/v1/items/{one_of(place, user)}/reprocess", {"from": "ingest"})
     place.work()
     place.lists(guid="another", pubDate=DATED)
     place.poller.poll(follow(place.world.user(), place.site))
-    [one] = place.shown(user)
-    assert (one["published_at"], one["author"]) == ("2026-01-02T03:04:05Z", "Bob")
+    [shown] = place.shown(user)
+    assert (shown["published_at"], shown["author"]) == ("2026-01-02T03:04:05Z", "Bob")
 
 
 def test_what_a_feed_of_another_site_says_of_a_date_is_for_its_followers(place: Place) -> None:

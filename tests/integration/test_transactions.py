@@ -75,7 +75,7 @@ def test_a_single_statement_stands_at_once(database: Database) -> None:
 def test_a_session_that_the_server_ended_a_moment_after_its_use_is_not_handed_out(database_url: str) -> None:
     with closing(Pool(database_url, size=1)) as pool:
         with pool.statement() as connection:
-            [backend] = connection.execute("select pg_backend_pid()").fetchone()
+            [(backend,)] = connection.execute("select pg_backend_pid()").fetchall()
         with psycopg.connect(database_url, autocommit=True) as other:
             other.execute("select pg_terminate_backend(%s, 10000)", [backend])
         with pool.statement() as connection:
@@ -85,7 +85,7 @@ def test_a_session_that_the_server_ended_a_moment_after_its_use_is_not_handed_ou
 def test_a_session_that_was_just_in_use_is_handed_out_without_a_question(database_url: str) -> None:
     with closing(Pool(database_url, size=1)) as pool, psycopg.connect(database_url, autocommit=True) as other:
         with pool.statement() as connection:
-            [backend] = connection.execute("select pg_backend_pid()").fetchone()
+            [(backend,)] = connection.execute("select pg_backend_pid()").fetchall()
         with pool.statement() as connection:
             assert connection.info.backend_pid == backend
         # The last that it was asked is still what it was asked in the first block.

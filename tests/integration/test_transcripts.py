@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
@@ -179,7 +179,7 @@ class TestTurns:
         self, database: Database, tube: FakeYouTube, page_reader: PageReader
     ) -> None:
         pace = FreePace()
-        bench = Works(database, ingest_content(database, tube, page_reader, pace=pace))
+        bench = Works(database, ingest_content(database, cast("HttpClient", tube), page_reader, pace=pace))
         tube.shows(ID)
         tube.server.answers[f"/watch?v={ID}"] = Answer(status=429)
         bench.work(content_id := bench.saved(WATCH))

@@ -268,7 +268,8 @@ def test_a_message_that_no_row_stands_for_is_parked_whole(database: Database, me
     assert bench.knock(message) == []
     (dead,) = bench.sender.dead[Queue.ANALYSIS]
     assert json.loads(dead.body) == message
-    assert "future_kind" in dead.attributes["error_detail"]
+    (attributes,) = bench.sender.parked_attributes(Queue.ANALYSIS)
+    assert "future_kind" in attributes["error_detail"]
 
 
 def test_a_message_that_asks_for_a_parked_job_is_parked_again(database: Database) -> None:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import httpx
@@ -84,7 +85,7 @@ def empty(client):
 
 
 def _field(key, **match):
-    kinds = {"value": models.MatchValue, "any": models.MatchAny, "except": models.MatchExcept}
+    kinds: dict[str, type[Any]] = {"value": models.MatchValue, "any": models.MatchAny, "except": models.MatchExcept}
     [(kind, value)] = match.items()
     return models.FieldCondition(key=key, match=kinds[kind](**{kind: value}))
 
@@ -128,7 +129,8 @@ def test_counting_and_scrolling_agree(pair, name):
 
 
 def _all(client, collection, chosen=None):
-    found, offset = {}, None
+    found: dict[Any, Any] = {}
+    offset = None
     while True:
         page, offset = client.scroll(collection, scroll_filter=chosen, limit=9, offset=offset, with_payload=True)
         found |= {record.id: record.payload for record in page}

@@ -18,6 +18,7 @@ from siftline.api.search_routes import SearchRoutes
 from siftline.kit.db import SingleConnection
 from siftline.kit.log import logger
 from tests.api_client import Answered, World, sent
+from tests.factories import lambda_context
 from tests.http_events import http_event
 
 # What generated clients call the operations: a name that was given stays.
@@ -318,7 +319,7 @@ def test_the_page_holds_all_it_needs_and_may_load_nothing(api: HttpApi) -> None:
 
 def test_the_page_is_sent_compressed_where_that_is_understood(api: HttpApi) -> None:
     plain = sent(api, http_event("GET", "/docs"))
-    packed = api(http_event("GET", "/docs", headers={"accept-encoding": "gzip, br"}), None)
+    packed = api(http_event("GET", "/docs", headers={"accept-encoding": "gzip, br"}), lambda_context())
     assert packed["headers"]["Content-Encoding"] == "gzip"
     assert len(packed["body"]) < len(plain.text) / 2
     assert len(plain.text) < 5_000_000

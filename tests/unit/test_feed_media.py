@@ -48,7 +48,7 @@ PODCAST = rss(
 def test_a_podcast() -> None:
     feed = read(PODCAST)
     assert (feed.author, feed.image_url, feed.description) == ("Ann", "https://site.example/cover.jpg", "About things")
-    assert (feed.ttl_minutes, feed.skip_hours, feed.skip_days) == (90, {0, 7}, {5, 6})
+    assert (feed.ttl_minutes, feed.skip_hours, feed.skip_days) == (90, frozenset({0, 7}), frozenset({5, 6}))
     [entry] = feed.entries
     assert (entry.title, entry.author, entry.duration_s) == ("Episode 1", "Ann", 3_723)
     assert entry.image_url == "https://cdn.example/e1.jpg"

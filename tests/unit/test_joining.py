@@ -2,6 +2,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ def at_angle(degrees: float) -> np.ndarray:
     return np.array([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], dtype=np.float32)
 
 
-def telling(value: int, degrees: float, *, hours: float = 0, story: int | None = None, **more: object) -> Telling:
+def telling(value: int, degrees: float, *, hours: float = 0, story: int | None = None, **more: Any) -> Telling:
     story_id = None if story is None else number(story)
     made = Telling(
         number(value), number(value), START + timedelta(hours=hours), at_angle(degrees), story_id, loose=story is None

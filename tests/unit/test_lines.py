@@ -9,6 +9,7 @@ from html import escape
 from uuid import UUID
 
 import pytest
+from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
@@ -250,7 +251,9 @@ def test_what_a_user_names_is_a_line_that_can_be_seen(kind):
 
 
 def test_a_log_holds_ascii_alone_whatever_was_told():
-    written = logger("lines_test").registered_formatter.serialize({"message": "a\u2028b\u202e\ud800\n", "of": "Łódź"})
+    formatter = logger("lines_test").registered_formatter
+    assert isinstance(formatter, LambdaPowertoolsFormatter)
+    written = formatter.serialize({"message": "a\u2028b\u202e\ud800\n", "of": "Łódź"})
     assert written.isascii()
     assert "\n" not in written
 

@@ -46,7 +46,7 @@ def describe(folder, labels, architecture="TinyForSequenceClassification"):
 
 
 def made(raw, out, **wish):
-    said = []
+    said: list[str] = []
     return finish(raw, out, Wish("acme/Tiny NLI", **wish), said.append), said
 
 

@@ -1,19 +1,13 @@
 import uuid
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import numpy as np
 
+from siftline.models.vectors import Hit
 from siftline.rank import search
 from siftline.rank.search import IDS_MAX, nearest_held
 
 QUERY = np.zeros(2, dtype=np.float32)
-
-
-@dataclass(frozen=True)
-class Hit:
-    id: uuid.UUID
-    score: float
 
 
 def number(value: int) -> uuid.UUID:

@@ -1,5 +1,7 @@
 """Lists of subscriptions, as other readers write them and as we do."""
 
+from typing import Any
+
 import pytest
 
 from siftline.api.http.problems import ProblemError
@@ -11,8 +13,8 @@ from siftline.kit.ids import new_id
 FEED = "https://site.example/feed"
 
 
-def source(**given: object) -> Source:
-    told: dict[str, object] = dict.fromkeys(Source.model_fields)
+def source(**given: Any) -> Source:
+    told: dict[str, Any] = dict.fromkeys(Source.model_fields)
     return Source.model_construct(
         **told | {"kind": "rss", "url": FEED, "title": "Site", "folders": [], "topics": []} | given
     )

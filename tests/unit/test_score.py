@@ -4,6 +4,7 @@ import math
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -122,7 +123,7 @@ def test_interests_are_parted_by_commas_and_lines_each_once_and_no_more_than_wan
 
 def held(about: str | None = "solar", *, source: uuid.UUID | None = None, row: bytes | None = None, **more) -> HeldItem:
     own = row if row is not None or about is None else vector(about).tobytes()
-    values = {"saved": False, "lang": "en", "topics": None} | more
+    values: dict[str, Any] = {"saved": False, "lang": "en", "topics": None} | more
     return HeldItem(uuid.uuid4(), uuid.uuid4(), source, values["saved"], 1, values["lang"], values["topics"], own)
 
 

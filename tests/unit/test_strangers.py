@@ -34,10 +34,16 @@ async def greets(scope: Any, receive: Any, send: Any) -> None:
 
 
 def show_secret(strangers: Strangers, context: contextvars.Context, kind: str = "http") -> None:
+    async def receive() -> dict[str, Any]:
+        return {}
+
     async def send(_: Any) -> None:
         """Nobody reads it."""
 
-    context.run(asyncio.run, strangers.introducing(greets)({"type": kind}, send, send))
+    async def ask() -> None:
+        await strangers.introducing(greets)({"type": kind}, receive, send)
+
+    context.run(lambda: asyncio.run(ask()))
 
 
 def connect(strangers: Strangers, stack: ExitStack, name: str, dropped: list[str]) -> contextvars.Context:

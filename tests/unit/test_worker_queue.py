@@ -1,9 +1,14 @@
 """Deleting what is done, whatever SQS fails to do at first."""
 
+from typing import TYPE_CHECKING, cast
+
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from siftline.worker.queue import Queue, QueueAwayError
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
 
 ARN = "arn:aws:sqs:us-east-1:0:q"
 
@@ -35,7 +40,7 @@ class FakeSqs:
 
 
 def _queue(sqs, visibility_s=30):
-    return Queue(sqs, "http://127.0.0.1/q", ARN, visibility_s, visibility_s)
+    return Queue(cast("SQSClient", sqs), "http://127.0.0.1/q", ARN, visibility_s, visibility_s)
 
 
 def _messages(count):
@@ -83,7 +88,7 @@ def test_a_visibility_that_cannot_be_changed_is_no_error():
 
 def test_what_could_not_be_settled_comes_again_soon_then_ever_later_up_to_the_queues_own_time():
     sqs = FakeSqs()
-    queue = Queue(sqs, "http://127.0.0.1/q", ARN, visibility_s=300, hold_s=30)
+    queue = Queue(cast("SQSClient", sqs), "http://127.0.0.1/q", ARN, visibility_s=300, hold_s=30)
     for received in (1, 2, 3, 4, 5, 10):
         queue.postpone({"ReceiptHandle": "r", "Attributes": {"ApproximateReceiveCount": str(received)}})
     assert [hidden for [(_, hidden)] in sqs.hidden] == [30, 60, 120, 240, 300, 300]

@@ -106,7 +106,7 @@ class _Server(ThreadingHTTPServer):
         at = str(address.ipv4_mapped or address)
         if at not in (PUBLIC, PUBLIC_6):
             self.listener.reached.append(f"{at}:{request.getsockname()[1]}")
-        super().process_request(request, client_address)  # type: ignore[arg-type]  # as it was given
+        super().process_request(request, client_address)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: clients hang up."""

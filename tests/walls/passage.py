@@ -10,6 +10,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,10 @@ def outlets(folder: Path, ports: Sequence[int]) -> Iterator[None]:
     """Serve each port's Unix socket in a folder for the length of a block."""
     with _serving(
         [
-            lambda port=port: asyncio.start_unix_server(
-                _forward(lambda: asyncio.open_connection("127.0.0.1", port)), _socket(folder, port)
+            partial(
+                asyncio.start_unix_server,
+                _forward(partial(asyncio.open_connection, "127.0.0.1", port)),
+                _socket(folder, port),
             )
             for port in ports
         ]
@@ -35,8 +38,11 @@ def inlets(folder: Path, ports: Sequence[int]) -> Iterator[None]:
     """Listen on each port for the length of a block."""
     with _serving(
         [
-            lambda port=port: asyncio.start_server(
-                _forward(lambda: asyncio.open_unix_connection(_socket(folder, port))), "127.0.0.1", port
+            partial(
+                asyncio.start_server,
+                _forward(partial(asyncio.open_unix_connection, _socket(folder, port))),
+                "127.0.0.1",
+                port,
             )
             for port in ports
         ]

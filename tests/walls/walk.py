@@ -149,7 +149,7 @@ class Rooms:
         """Return a public address that answers so; each is of a host of its own, for hosts are paced."""
         return f"http://p{next(self._numbers)}.public.test/{what}?{quote(url, safe='')}"
 
-    def poll(self, urls: Sequence[str], kind: str = "rss", **columns: object) -> list[list[str]]:
+    def poll(self, urls: Sequence[str], kind: str = "rss", **columns: Any) -> list[list[str]]:
         """Follow addresses as sources, and read what comes of them; returns the codes that each ended with."""
         found = []
         for url in urls:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import HDBSCAN, AgglomerativeClustering  # type: ignore[import-untyped] # has no types
-from sklearn.metrics import euclidean_distances, silhouette_score  # type: ignore[import-untyped] # has no types
+from sklearn.cluster import HDBSCAN, AgglomerativeClustering
+from sklearn.metrics import euclidean_distances, silhouette_score
 
 Points = NDArray[np.float64]
 Labels = NDArray[np.int64]

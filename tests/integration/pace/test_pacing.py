@@ -367,9 +367,9 @@ class TestLearning:
             ask.pace.told(URL, refusal())
             time.sleep(60)
         ask.all(10)
-        assert learned(database) == [("feeds.example.org", pytest.approx(40 * 0.98**10, abs=0.01))]
+        assert dict(learned(database)) == pytest.approx({"feeds.example.org": 40 * 0.98**10}, abs=0.01)
         ask.all(100)
-        assert learned(database) == [("feeds.example.org", pytest.approx(20 * 1.1))]
+        assert dict(learned(database)) == pytest.approx({"feeds.example.org": 20 * 1.1})
         time.sleep(86_400)
         ask.all(60)
         assert learned(database) == []

@@ -8,7 +8,7 @@ import io
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import feedparser  # type: ignore[import-untyped]  # it has no type information
+import feedparser
 from feedparser import api
 
 from siftline.fetch.feed.entries import EntryDraft, FeedDraft, Link, Tag, Text, names_page
