@@ -25,6 +25,6 @@ What they share stands below them:
 - ``text``: words, names, scripts, dates.
 - ``kit``: what has no word of the field in it: database, clock, errors, log, children.
 
-Imports go one way: ``functions -> rooms -> models -> jobs -> catalog -> net, text -> kit``; no room imports another, but for
-the exceptions that CONTRIBUTING.md names.
+Imports go one way: ``functions -> rooms -> models -> jobs -> catalog -> net, text -> kit``; no room imports another,
+with the exceptions in CONTRIBUTING.md.
 """
