@@ -114,7 +114,7 @@ def test_no_value_in_any_column_fails_a_request(world: World) -> None:
     house = furnished(world)
     ada = house.ada
     asked = paths(world, house)
-    atom = {"query": {"token": ada.post("/v1/feed-tokens", {"name": "all"}).json["token"]}}
+    atom: dict[str, Any] = {"query": {"token": ada.post("/v1/feed-tokens", {"name": "all"}).json["token"]}}
     with world.database.transaction() as connection:
         names = tables(connection)
     failed = []
