@@ -22,26 +22,6 @@ where exists (select from mail_addresses where user_id = %(user_id)s and address
   or (select count(*) from mail_addresses where user_id = %(user_id)s) < %(most)s
 on conflict (user_id, address) do update set address = excluded.address returning id
 """
-
-
-def ensure(connection: Connection, user_id: UUID, address: str) -> UUID | None:
-    """Return the id of a user's address (``siftline.text.mail_address``), written down if it is new.
-
-    ``None`` where it is new and the user has given ``ADDRESSES_MAX`` others.
-    """
-    values = {
-        "id": new_id(),
-        "user_id": user_id,
-        "address": mailbox_key(address),
-        "token": secrets.token_urlsafe(_TOKEN_BYTES),
-        "most": ADDRESSES_MAX,
-    }
-    connection.execute(_ONE_BY_ONE, {"user_id": str(user_id)})
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        address_id: UUID | None = cursor.execute(_ENSURE, values).fetchone()
-    return address_id
-
-
 ASKS_PER_DAY = 20
 """Owners of mail addresses that a user may have asked within a day: nobody mails strangers through us."""
 _FORGOTTEN_AT_ONCE = 100
@@ -101,6 +81,24 @@ class Asked:
     ask_id: UUID
     address: str
     token: str
+
+
+def ensure(connection: Connection, user_id: UUID, address: str) -> UUID | None:
+    """Return the id of a user's address (``siftline.text.mail_address``), written down if it is new.
+
+    ``None`` where it is new and the user has given ``ADDRESSES_MAX`` others.
+    """
+    values = {
+        "id": new_id(),
+        "user_id": user_id,
+        "address": mailbox_key(address),
+        "token": secrets.token_urlsafe(_TOKEN_BYTES),
+        "most": ADDRESSES_MAX,
+    }
+    connection.execute(_ONE_BY_ONE, {"user_id": str(user_id)})
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        address_id: UUID | None = cursor.execute(_ENSURE, values).fetchone()
+    return address_id
 
 
 def exists(connection: Connection, address_id: UUID) -> bool:
