@@ -266,7 +266,10 @@ def take(connection: Connection, ids: Sequence[UUID], *, share: int) -> list[Out
 
 
 def take_turns(connection: Connection, queue: Queue, *, limit: int, share: int) -> list[Outgoing]:
-    """Mark the next jobs of a queue as published: by priority, among tenants in turn, to each at most its share."""
+    """Mark the next jobs of a queue as published: by priority, among tenants in turn, to each at most its share.
+
+    Call ``in_turn`` before it in the same transaction, which also keeps the planner to the indexes.
+    """
     values = {"queue": queue.value, "limit": limit, "share": share, "ahead": timedelta(seconds=SQS_DELAY_MAX_S)}
     return _outgoing(connection, _TAKE_TURNS, values)
 
