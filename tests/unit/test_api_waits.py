@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from siftline.api.items.details_store import LiveJobRow
-from siftline.api.items.item_words import waiting_of, why_then
+from siftline.api.items.item_messages import waiting_of, why_then
 
 LATER = datetime(2026, 11, 28, 12, tzinfo=UTC)
 PENDING = LiveJobRow(

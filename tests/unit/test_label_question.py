@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from siftline.cluster.cluster_labels import Document
 from siftline.cluster.label_question import (
     LABEL_CHARS,
     SCHEMA,
@@ -16,7 +17,6 @@ from siftline.cluster.label_question import (
     messages_of,
     usable,
 )
-from siftline.cluster.story_labels import Document
 from siftline.models.llm import Answer, Marks
 
 

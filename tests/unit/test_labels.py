@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftline.cluster.story_labels import Document, name_stories, phrases
+from siftline.cluster.cluster_labels import Document, name_stories, phrases
 from siftline.text.stop_words import STOP_WORDS
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from siftline.api.items.item_words import reading_minutes
+from siftline.api.items.item_messages import reading_minutes
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,13 @@ from siftline.models.vectors import Point, VectorIndex
 WITHOUT_VECTOR = "without_vector"
 """The notice of what was read, but has no vector that it is found by."""
 
+SCORED_AT_ONCE = 200
+"""Holders whose scores are asked for in the moment a content is READY; of more, the next sweep asks."""
+CLUSTER_EVERY = 20
+"""New contents of a user until clusters are made anew: what they read today shows today."""
+_log = logger("analyze")
+_GONE = "The item was deleted before it was analysed."
+
 
 @dataclass(frozen=True, slots=True)
 class ReadingSetup:
@@ -66,14 +73,6 @@ def without_vector(reading: Reading) -> Reading:
     """
     others = tuple(one for one in reading.derivations if one.kind != "embedding")
     return replace(reading, derivations=others, notice_code=reading.notice_code or WITHOUT_VECTOR)
-
-
-SCORED_AT_ONCE = 200
-"""Holders whose scores are asked for in the moment a content is READY; of more, the next sweep asks."""
-CLUSTER_EVERY = 20
-"""New contents of a user until clusters are made anew: what they read today shows today."""
-_log = logger("analyze")
-_GONE = "The item was deleted before it was analysed."
 
 
 class ContentGoneError(PermanentError):

@@ -108,6 +108,71 @@ order by held.user_id
 _HOLDERS = "select user_id, saved from items where content_id = %(id)s order by saved desc, user_id"
 _KINDS = ("language", "embedding", "topics", "summary", "tags", "entities")
 
+_TWIN = """
+select twin.id, twin.topics, twin.summary, twin.tags, twin.lang,
+  case when twin.notice_code = 'insufficient_content' then twin.notice_code end as notice_code, embeddings.vector,
+  made.derivations, made.input_sha256
+from analysed_twins join contents as twin on twin.id = analysed_twins.twin_id
+left join embeddings on embeddings.content_id = twin.id and embeddings.model_version = %(model_version)s
+cross join lateral (
+  select jsonb_agg(jsonb_build_object('kind', kind, 'model_id', model_id, 'model_version', model_version,
+      'details', details) order by kind) as derivations, (array_agg(input_sha256))[1] as input_sha256,
+    bool_and(kind <> 'embedding' or model_version = %(model_version)s) as of_this_model
+  from derivations where content_id = twin.id) as made
+where analysed_twins.content_id = %(id)s
+  and not exists (select from embedding_refusals where embedding_refusals.content_id = twin.id) and made.of_this_model
+  and (embeddings.vector is not null) = (made.derivations @> '[{"kind": "embedding"}]')
+order by twin.first_seen_at, twin.id limit 1
+"""
+
+NEWEST = 50
+"""Contents of a source that count, its newest."""
+READ_MIN = 5
+"""With fewer of them read, a source is said to write about nothing yet."""
+SHARE_MIN = 0.2
+
+_HABITS = """
+select topic, avg(score)::float8 as score
+from (select distinct source_id from source_entries where content_id = %(id)s) as listing
+join sources on sources.id = listing.source_id
+cross join lateral jsonb_to_recordset(sources.granular_topics) as habit (topic text, score float8)
+group by topic order by score desc, topic
+"""
+
+# A source that somebody else is writing just now is left for its next content, rather than waited for.
+_LEARN_HABITS = """
+with listing as (
+  select id from sources
+  where id in (select source_id from source_entries where content_id = %(id)s) order by id
+  for no key update skip locked
+), learnt as (
+  select listing.id, coalesce(habit.topics, '[]') as topics
+  from listing cross join lateral (
+    select jsonb_agg(jsonb_build_object('topic', topic, 'score', share) order by share desc, topic) as topics
+    from (
+      select told.topic, round(count(*)::numeric / max(newest.read), 2) as share
+      from (
+        select contents.topics, count(*) over () as read
+        from (
+          select content_id from source_entries where source_id = listing.id and content_id is not null
+          order by first_seen_at desc limit %(newest)s
+        ) as entry
+        join contents on contents.id = entry.content_id
+        where contents.status = 'READY' and contents.topics is not null and exists (
+          select from derivations
+          where derivations.content_id = contents.id and kind = 'topics' and model_id <> %(source)s
+        )
+      ) as newest
+      cross join lateral jsonb_to_recordset(newest.topics) as told (topic text)
+      where newest.read >= %(read_min)s
+      group by told.topic having count(*) >= %(share_min)s * max(newest.read)
+    ) as shares
+  ) as habit
+)
+update sources set granular_topics = learnt.topics
+from learnt where sources.id = learnt.id and sources.granular_topics <> learnt.topics
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredText:
@@ -238,24 +303,6 @@ def holders(connection: Connection, content_id: UUID) -> Sequence[tuple[UUID, bo
     return connection.execute(_HOLDERS, {"id": content_id}).fetchall()
 
 
-_TWIN = """
-select twin.id, twin.topics, twin.summary, twin.tags, twin.lang,
-  case when twin.notice_code = 'insufficient_content' then twin.notice_code end as notice_code, embeddings.vector,
-  made.derivations, made.input_sha256
-from analysed_twins join contents as twin on twin.id = analysed_twins.twin_id
-left join embeddings on embeddings.content_id = twin.id and embeddings.model_version = %(model_version)s
-cross join lateral (
-  select jsonb_agg(jsonb_build_object('kind', kind, 'model_id', model_id, 'model_version', model_version,
-      'details', details) order by kind) as derivations, (array_agg(input_sha256))[1] as input_sha256,
-    bool_and(kind <> 'embedding' or model_version = %(model_version)s) as of_this_model
-  from derivations where content_id = twin.id) as made
-where analysed_twins.content_id = %(id)s
-  and not exists (select from embedding_refusals where embedding_refusals.content_id = twin.id) and made.of_this_model
-  and (embeddings.vector is not null) = (made.derivations @> '[{"kind": "embedding"}]')
-order by twin.first_seen_at, twin.id limit 1
-"""
-
-
 @dataclass(frozen=True, slots=True)
 class Taken:
     """What was read of the very same text elsewhere."""
@@ -301,53 +348,6 @@ def taken(connection: Connection, content_id: UUID, model_version: str) -> Taken
         ),
     )
     return Taken(row.id, reading, row.input_sha256)
-
-
-NEWEST = 50
-"""Contents of a source that count, its newest."""
-READ_MIN = 5
-"""With fewer of them read, a source is said to write about nothing yet."""
-SHARE_MIN = 0.2
-_HABITS = """
-select topic, avg(score)::float8 as score
-from (select distinct source_id from source_entries where content_id = %(id)s) as listing
-join sources on sources.id = listing.source_id
-cross join lateral jsonb_to_recordset(sources.granular_topics) as habit (topic text, score float8)
-group by topic order by score desc, topic
-"""
-# A source that somebody else is writing just now is left for its next content, rather than waited for.
-_LEARN_HABITS = """
-with listing as (
-  select id from sources
-  where id in (select source_id from source_entries where content_id = %(id)s) order by id
-  for no key update skip locked
-), learnt as (
-  select listing.id, coalesce(habit.topics, '[]') as topics
-  from listing cross join lateral (
-    select jsonb_agg(jsonb_build_object('topic', topic, 'score', share) order by share desc, topic) as topics
-    from (
-      select told.topic, round(count(*)::numeric / max(newest.read), 2) as share
-      from (
-        select contents.topics, count(*) over () as read
-        from (
-          select content_id from source_entries where source_id = listing.id and content_id is not null
-          order by first_seen_at desc limit %(newest)s
-        ) as entry
-        join contents on contents.id = entry.content_id
-        where contents.status = 'READY' and contents.topics is not null and exists (
-          select from derivations
-          where derivations.content_id = contents.id and kind = 'topics' and model_id <> %(source)s
-        )
-      ) as newest
-      cross join lateral jsonb_to_recordset(newest.topics) as told (topic text)
-      where newest.read >= %(read_min)s
-      group by told.topic having count(*) >= %(share_min)s * max(newest.read)
-    ) as shares
-  ) as habit
-)
-update sources set granular_topics = learnt.topics
-from learnt where sources.id = learnt.id and sources.granular_topics <> learnt.topics
-"""
 
 
 def habits(connection: Connection, content_id: UUID) -> list[Topic]:

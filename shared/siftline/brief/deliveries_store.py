@@ -12,6 +12,38 @@ from psycopg.types.json import Jsonb
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
 
+_KEEP = "insert into mail_events (id, event) values (%(id)s, %(event)s)"
+_LOAD = "select event from mail_events where id = %(id)s"
+_FORGET = "delete from mail_events where id = %(id)s"
+
+# A complaint weighs more than a bounce, whichever came first.
+_SUPPRESS = """
+insert into mail_suppressions (address, reason, detail)
+select distinct on (address) address, %(reason)s, %(detail)s from unnest(%(addresses)b::text[]) as told (address)
+order by address
+on conflict (address) do update set reason = excluded.reason, detail = excluded.detail
+where excluded.reason = 'complained' and mail_suppressions.reason <> 'complained'
+"""
+
+_STOP_MAILED = """
+with theirs as (
+  select id from briefings
+  where channel = 'email' and lower(destination) = any(%(addresses)b::text[]) and stopped_code is null
+  order by id for no key update)
+update briefings set stopped_code = %(reason)s, updated_at = now() from theirs where briefings.id = theirs.id
+"""
+
+_NOTE_EVENT = """
+with told as (
+  select id from deliveries where provider_id = %(provider_id)s and error_code is distinct from %(code)s
+  order by id for no key update)
+update deliveries set error_code = %(code)s, error_detail = %(detail)s,
+  state = case when %(code)s = 'rejected' then 'failed' else state end
+from told where deliveries.id = told.id
+"""
+
+_HARM = frozenset({"bounced", "complained", "rejected"})
+
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
@@ -112,35 +144,6 @@ def note_failure(connection: Connection, delivery_id: UUID, code: str, detail: s
 def stop(connection: Connection, delivery_id: UUID, code: str) -> None:
     """Stop the briefing of a delivery: editions are still made, and none is delivered."""
     connection.execute(_STOP, {"id": delivery_id, "code": code})
-
-
-_KEEP = "insert into mail_events (id, event) values (%(id)s, %(event)s)"
-_LOAD = "select event from mail_events where id = %(id)s"
-_FORGET = "delete from mail_events where id = %(id)s"
-# A complaint weighs more than a bounce, whichever came first.
-_SUPPRESS = """
-insert into mail_suppressions (address, reason, detail)
-select distinct on (address) address, %(reason)s, %(detail)s from unnest(%(addresses)b::text[]) as told (address)
-order by address
-on conflict (address) do update set reason = excluded.reason, detail = excluded.detail
-where excluded.reason = 'complained' and mail_suppressions.reason <> 'complained'
-"""
-_STOP_MAILED = """
-with theirs as (
-  select id from briefings
-  where channel = 'email' and lower(destination) = any(%(addresses)b::text[]) and stopped_code is null
-  order by id for no key update)
-update briefings set stopped_code = %(reason)s, updated_at = now() from theirs where briefings.id = theirs.id
-"""
-_NOTE_EVENT = """
-with told as (
-  select id from deliveries where provider_id = %(provider_id)s and error_code is distinct from %(code)s
-  order by id for no key update)
-update deliveries set error_code = %(code)s, error_detail = %(detail)s,
-  state = case when %(code)s = 'rejected' then 'failed' else state end
-from told where deliveries.id = told.id
-"""
-_HARM = frozenset({"bounced", "complained", "rejected"})
 
 
 def keep_event(connection: Connection, event: Mapping[str, Any]) -> UUID:

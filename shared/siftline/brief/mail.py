@@ -40,6 +40,25 @@ _NOT_ASCII_MAX_RATIO = 0.17
 """Text with more bytes beyond ASCII is shorter in base64 than in quoted-printable."""
 # Lines of 76: so long may one of quoted-printable be (RFC 2045, section 6.7).
 _PARTS = SMTP.clone(cte_type="7bit", max_line_length=76)
+PROVIDER = "mail"
+# https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html#API_SendEmail_Errors and, of the account's
+# own, .../CommonErrors.html. What is not named here goes by its HTTP status.
+_BUSY = frozenset({"LimitExceededException", "Throttling", "ThrottlingException", "TooManyRequestsException"})
+
+_SET_UP = frozenset(
+    {
+        "AccountSuspendedException",
+        "MailFromDomainNotVerifiedException",
+        "NotFoundException",
+        "SendingPausedException",
+    }
+)
+
+# ``MessageRejected`` names who is not verified: our sender, or a receiver while the account is in SES's sandbox.
+# https://docs.aws.amazon.com/ses/latest/dg/troubleshoot-error-messages.html
+_UNVERIFIED = re.compile(r"identities failed the check[^:]*:(.*)", re.DOTALL)
+_IDENTITY = re.compile(r"[^\s<>,;\"']+")
+_REASON_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,25 +128,6 @@ def _encoding(text: str) -> str:
     data = text.encode()
     beyond = sum(byte > 127 for byte in data)
     return "base64" if beyond > _NOT_ASCII_MAX_RATIO * len(data) else "quoted-printable"
-
-
-PROVIDER = "mail"
-# https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html#API_SendEmail_Errors and, of the account's
-# own, .../CommonErrors.html. What is not named here goes by its HTTP status.
-_BUSY = frozenset({"LimitExceededException", "Throttling", "ThrottlingException", "TooManyRequestsException"})
-_SET_UP = frozenset(
-    {
-        "AccountSuspendedException",
-        "MailFromDomainNotVerifiedException",
-        "NotFoundException",
-        "SendingPausedException",
-    }
-)
-# ``MessageRejected`` names who is not verified: our sender, or a receiver while the account is in SES's sandbox.
-# https://docs.aws.amazon.com/ses/latest/dg/troubleshoot-error-messages.html
-_UNVERIFIED = re.compile(r"identities failed the check[^:]*:(.*)", re.DOTALL)
-_IDENTITY = re.compile(r"[^\s<>,;\"']+")
-_REASON_CHARS = 300
 
 
 class MailMisconfiguredError(ConfigurationError):

@@ -9,10 +9,10 @@ from uuid import UUID
 import numpy as np
 
 from siftline.cluster import cluster_store
+from siftline.cluster.cluster_labels import LABELS_VERSION, Document, name_stories
 from siftline.cluster.grouping import Earlier, Grouper, Grouping, Matrix, Story
 from siftline.cluster.layout import colours
 from siftline.cluster.space import Recipe
-from siftline.cluster.story_labels import LABELS_VERSION, Document, name_stories
 from siftline.contracts import ClusterUser as ClusterUserMessage
 from siftline.contracts import JobType, Message
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob

@@ -14,6 +14,32 @@ from psycopg.types.json import Jsonb
 
 from siftline.kit.db import Connection
 
+_WANTED = """
+select k.id as cluster_id, k.label, coalesce(c.title, '') as title,
+  left(coalesce(c.text, c.description, ''), %(excerpt_chars)s) as excerpt, c.lang
+from (
+  select id, label, size from clusters where user_id = %(user_id)s and label_wanted
+  order by size desc, id limit %(clusters)s) k
+cross join lateral (
+  select m.content_id, m.distance from cluster_memberships m
+  where m.cluster_id = k.id
+    and exists (select from items i where i.user_id = %(user_id)s and i.content_id = m.content_id)
+  order by m.distance, m.content_id limit %(contents)s) m
+join contents c on c.id = m.content_id
+order by k.size desc, k.id, m.distance, m.content_id
+"""
+
+_MORE = "select exists (select from clusters where user_id = %(user_id)s and label_wanted)"
+_PAYER = "select id from users where id = %(user_id)s for key share"
+
+_SETTLE_LABELS = """
+update clusters set label = coalesce(new.label, clusters.label), label_wanted = false, updated_at = now(),
+  named_by = case when new.label is null then clusters.named_by else %(named_by)s end,
+  titled_by = case when new.label is null then clusters.titled_by end
+from unnest(%(ids)b::uuid[], %(asked)b::text[], %(labels)b::text[]) as new (id, asked, label)
+where clusters.id = new.id and clusters.user_id = %(user_id)s and clusters.label_wanted and clusters.label = new.asked
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class HeldVector:
@@ -280,31 +306,6 @@ def _fill(connection: Connection, user_id: UUID, run: Run, clusters: Sequence[Ne
             "ys": [y for cluster in clusters for _, y in cluster.places],
         },
     )
-
-
-_WANTED = """
-select k.id as cluster_id, k.label, coalesce(c.title, '') as title,
-  left(coalesce(c.text, c.description, ''), %(excerpt_chars)s) as excerpt, c.lang
-from (
-  select id, label, size from clusters where user_id = %(user_id)s and label_wanted
-  order by size desc, id limit %(clusters)s) k
-cross join lateral (
-  select m.content_id, m.distance from cluster_memberships m
-  where m.cluster_id = k.id
-    and exists (select from items i where i.user_id = %(user_id)s and i.content_id = m.content_id)
-  order by m.distance, m.content_id limit %(contents)s) m
-join contents c on c.id = m.content_id
-order by k.size desc, k.id, m.distance, m.content_id
-"""
-_MORE = "select exists (select from clusters where user_id = %(user_id)s and label_wanted)"
-_PAYER = "select id from users where id = %(user_id)s for key share"
-_SETTLE_LABELS = """
-update clusters set label = coalesce(new.label, clusters.label), label_wanted = false, updated_at = now(),
-  named_by = case when new.label is null then clusters.named_by else %(named_by)s end,
-  titled_by = case when new.label is null then clusters.titled_by end
-from unnest(%(ids)b::uuid[], %(asked)b::text[], %(labels)b::text[]) as new (id, asked, label)
-where clusters.id = new.id and clusters.user_id = %(user_id)s and clusters.label_wanted and clusters.label = new.asked
-"""
 
 
 @dataclass(frozen=True, slots=True)

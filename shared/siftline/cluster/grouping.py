@@ -26,6 +26,8 @@ from siftline.cluster.space import (
     silhouette,
 )
 
+Matrix = NDArray[np.float32]
+
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
@@ -83,9 +85,6 @@ def settle(ids: Sequence[UUID], fresh: Labels, earlier: Sequence[Earlier], least
             labels[loose] = following
             following += 1
     return labels
-
-
-Matrix = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from siftline.cluster.story_labels import Document
+from siftline.cluster.cluster_labels import Document
 from siftline.kit.lines import line
 from siftline.models.llm import Answer, Marks, Message, json_object
 from siftline.text.machine_talk import ADDRESS, MARKUP, speaks_to_machines, visible

@@ -10,9 +10,9 @@ from itertools import groupby
 from uuid import UUID
 
 from siftline.cluster import cluster_store
+from siftline.cluster.cluster_labels import Document
 from siftline.cluster.cluster_store import Outcome, WantedTitle
 from siftline.cluster.label_question import SCHEMA, Group, UnusableLabelsError, labels_of, messages_of, prompt_version
-from siftline.cluster.story_labels import Document
 from siftline.contracts import JobType, Message
 from siftline.contracts import NameClusters as NameMessage
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob

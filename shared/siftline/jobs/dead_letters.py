@@ -41,6 +41,10 @@ if TYPE_CHECKING:
 # The code of a message without attributes: SQS moved it after too many receives, no code of ours saw its end.
 RECEIVED_TOO_OFTEN = "received_too_often"
 _log = logger("jobs")
+# One transaction redrives this many, so that none holds its rows for long.
+_BATCH = 500
+_MESSAGES_MAX = 100_000
+_log = logger("jobs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +211,6 @@ def _translated(detail: str) -> Iterator[None]:
         yield
     except (BotoCoreError, ClientError) as error:
         raise QueueUnavailableError(detail) from error
-
-
-# One transaction redrives this many, so that none holds its rows for long.
-_BATCH = 500
-_MESSAGES_MAX = 100_000
-_log = logger("jobs")
 
 
 class DeadLetterQueues(Protocol):

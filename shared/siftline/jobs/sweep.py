@@ -34,6 +34,11 @@ from siftline.settings.functions import JobSettings
 WORK_S = 40.0
 """How long a tick goes on at most: below the function's timeout of 50 s, with room for its last part."""
 _log = logger("jobs")
+RESUME = "resume"
+"""Under this name contents are set aside that could not go on."""
+_log = logger("jobs")
+_BATCH = 1_000
+_RESUME_BATCH = 200  # each in a transaction of its own
 
 
 class TickIncompleteError(TransientError):
@@ -203,10 +208,6 @@ def _reason(status: str, unchanged_s: float) -> str:
     return f"It was {status} without a job for {round(unchanged_s / 60)} minutes; it was requeued."
 
 
-RESUME = "resume"
-"""Under this name contents are set aside that could not go on."""
-
-
 def resume_waiting(database: Database, *, limit: int, max_attempts: int) -> int:
     """Make the analysis jobs of contents that waited for credit, oldest first, as far as credit reaches.
 
@@ -238,11 +239,6 @@ def _resumed(connection: Connection, waiting: Payable, max_attempts: int) -> boo
     )
     jobs_store.enqueue(connection, [job], max_attempts=max_attempts)
     return True
-
-
-_log = logger("jobs")
-_BATCH = 1_000
-_RESUME_BATCH = 200  # each in a transaction of its own
 
 
 @dataclass(frozen=True, slots=True)

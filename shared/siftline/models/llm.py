@@ -50,6 +50,24 @@ _SET_UP_FIELDS = frozenset({"model", "response_format"})
 """Parameters in which nothing of a text is sent; how long an answer may be is none, for it depends on the text's."""
 
 Message = Mapping[str, str]
+_DECODER = json.JSONDecoder(strict=False)
+_BEGIN = re.compile(r"\{")
+# The end of a model's thoughts; their beginning often stands in the prompt and not in the reply.
+_THOUGHT = re.compile(
+    r"</(?:think|thinking|thought|reasoning)>|<\|(?:message|end_of_thought)\|>|\[/THINK\]", re.IGNORECASE
+)
+_CHARS_MAX = 200_000
+_TRIES_MAX = 2_000
+"""Of a reply with more braces than this the rest is not looked at: each may be read to its end in vain."""
+_DATE = re.compile(r"-\d{4}-\d\d-\d\d$")
+_TOKENS_BESIDES = 64
+"""What a server may add to each message: roles, separators."""
+PATIENCE_S = 21_600.0
+"""A text waits no longer for the model to be reached, or to stop answering 429: today's reading beats a better one."""
+_UNAVAILABLE_TRIES = 2
+TEXT_REFUSED = "text_refused"
+"""Why there is no reply about a text that the model does not take, while it takes others."""
+_log = logger("llm")
 
 
 class LlmMisconfiguredError(CallFailedError, ConfigurationError):
@@ -201,17 +219,6 @@ def _answer(body: Any) -> Answer:
     )
 
 
-_DECODER = json.JSONDecoder(strict=False)
-_BEGIN = re.compile(r"\{")
-# The end of a model's thoughts; their beginning often stands in the prompt and not in the reply.
-_THOUGHT = re.compile(
-    r"</(?:think|thinking|thought|reasoning)>|<\|(?:message|end_of_thought)\|>|\[/THINK\]", re.IGNORECASE
-)
-_CHARS_MAX = 200_000
-_TRIES_MAX = 2_000
-"""Of a reply with more braces than this the rest is not looked at: each may be read to its end in vain."""
-
-
 def json_object(text: str, keys: Collection[str]) -> dict[str, Any] | None:
     """Return the last object of a reply that has all ``keys``, else the first object; ``None`` where there is none.
 
@@ -256,11 +263,6 @@ def _objects(text: str, keys: frozenset[str]) -> Iterator[dict[str, Any]]:
             if found.keys() >= keys:
                 at = end
             yield found
-
-
-_DATE = re.compile(r"-\d{4}-\d\d-\d\d$")
-_TOKENS_BESIDES = 64
-"""What a server may add to each message: roles, separators."""
 
 
 class LlmPriceUnknownError(ConfigurationError):
@@ -311,14 +313,6 @@ def _table() -> dict[str, Price]:
     return {
         name: Price(float(price["in"]), float(price["out"])) for name, price in tomllib.loads(text)["models"].items()
     }
-
-
-PATIENCE_S = 21_600.0
-"""A text waits no longer for the model to be reached, or to stop answering 429: today's reading beats a better one."""
-_UNAVAILABLE_TRIES = 2
-TEXT_REFUSED = "text_refused"
-"""Why there is no reply about a text that the model does not take, while it takes others."""
-_log = logger("llm")
 
 
 class LlmPausedError(NotTriedError):

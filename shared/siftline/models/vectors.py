@@ -26,6 +26,11 @@ from siftline.kit.errors import ConfigurationError, PermanentError, TransientErr
 from siftline.models.unit_vector import Vector
 
 _TRANSIENT_STATUSES = frozenset({408, 425, 429})
+T = TypeVar("T")
+_PREFIX = "contents_"
+_UPSERT_BATCH = 256
+_VERSION = "version"
+_UNSAFE = re.compile(r"[^a-z0-9._-]+")
 
 
 class VectorsUnavailableError(TransientError):
@@ -82,13 +87,6 @@ def _of_status(status: int) -> Exception:
     if status >= 500 or status in _TRANSIENT_STATUSES:
         return VectorsUnavailableError(f"The vector store answered {status}.")
     return VectorsRefusedError(f"The vector store rejected the request ({status}).")
-
-
-T = TypeVar("T")
-_PREFIX = "contents_"
-_UPSERT_BATCH = 256
-_VERSION = "version"
-_UNSAFE = re.compile(r"[^a-z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)

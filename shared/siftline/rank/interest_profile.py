@@ -34,6 +34,15 @@ _PSEUDO = 20.0
 _MIDDLES, _SPREADS = (-0.08, 0.06), (0.045, 0.095)
 """What is ordinary lies within these: one who holds little but football still finds football near."""
 
+Vector = NDArray[np.float32]
+STAR, READING = 1.0, 0.3
+"""What a star and a reading count for the direction of a history."""
+_TRUST_HALF = 2.0  # so much evidence, in stars, and the history has half of its weight
+_HELD_PSEUDO = 50.0  # the mean of what a user holds counts by how much they hold beside this
+_TOPIC_COSINE, _TOPIC_SPAN = 0.15, 0.3  # an interest is about a topic from here on, wholly at .45
+_INTEREST_CHARS = 200
+_PARTS = re.compile(r"[,;\n\r\u3001\uff0c\uff1b\u060c|]+")
+
 
 def likeness(cosine: float, *, middle: float, slope: float) -> float:
     """Return how alike two directions are, in [0, 1]: .5 at a cosine of ``middle``, steeper with ``slope``."""
@@ -94,16 +103,6 @@ def nearest(cosines: NDArray[np.float32], usual: Sequence[Ordinary]) -> tuple[in
 def _among(own: float, texts: int, usual: float, bounds: tuple[float, float]) -> float:
     blended = (texts * own + _PSEUDO * usual) / (texts + _PSEUDO)
     return round(min(max(blended, bounds[0]), bounds[1]), 4)
-
-
-Vector = NDArray[np.float32]
-STAR, READING = 1.0, 0.3
-"""What a star and a reading count for the direction of a history."""
-_TRUST_HALF = 2.0  # so much evidence, in stars, and the history has half of its weight
-_HELD_PSEUDO = 50.0  # the mean of what a user holds counts by how much they hold beside this
-_TOPIC_COSINE, _TOPIC_SPAN = 0.15, 0.3  # an interest is about a topic from here on, wholly at .45
-_INTEREST_CHARS = 200
-_PARTS = re.compile(r"[,;\n\r\u3001\uff0c\uff1b\u060c|]+")
 
 
 class Directions(Protocol):

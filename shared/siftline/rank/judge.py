@@ -22,6 +22,10 @@ from siftline.text.stored_scores import topic_scores
 UNKNOWN = 0.2
 """What is taken for a signal of which nothing is known, a little less than an ordinary item has."""
 _DIGITS = 4
+# Fitted to the sample articles (seven languages; e5-small): at the middle, half of what is that alike is meant.
+_HISTORY_MIDDLE, _HISTORY_SLOPE = 0.12, 18.0
+_SURE_TOPIC = 0.6
+"""A topic of this score is what the text is about, for all that it matters here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +113,6 @@ def _shares(weights: Weights) -> tuple[tuple[str, float], ...]:
 
 def _known(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else min(max(value, 0.0), 1.0)
-
-
-# Fitted to the sample articles (seven languages; e5-small): at the middle, half of what is that alike is meant.
-_HISTORY_MIDDLE, _HISTORY_SLOPE = 0.12, 18.0
-_SURE_TOPIC = 0.6
-"""A topic of this score is what the text is about, for all that it matters here."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

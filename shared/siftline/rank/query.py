@@ -25,6 +25,8 @@ _LONG = 8
 # Nobody sees them, and texts are stored without them.
 _UNSEEN = re.compile("[\xad\u200b\ufeff]")
 _SIGNS = re.compile(r"[\x00-\x1f\x7f]|[\\'&|!()<>:*]")
+_TRIED_MAX = 6
+_TINY = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +186,6 @@ def _pairs(run: re.Match[str]) -> str:
 
 def _shown(term: Term) -> str:
     return f'"{term.typed}"' if term.phrase else term.typed
-
-
-_TRIED_MAX = 6
-_TINY = 1e-9
 
 
 def shares_of(holdings: int, found: Sequence[int | None]) -> list[float]:

@@ -15,6 +15,32 @@ from siftline.rank.interest_profile import Habit, Liked
 from siftline.rank.judge import HeldItem, Judgement, SourceTopics
 from siftline.text.stored_scores import topic_scores
 
+_BRIEFINGS = (
+    "select id, interests from briefings where user_id = %(user_id)s and enabled and interests <> '' order by id"
+)
+
+# Only what its user holds and got lately; what was compared by other interests or another model is compared anew.
+_UNCOMPARED = """
+select c.id as content_id, c.lang, e.vector
+from briefings b join items i on i.user_id = b.user_id join contents c on c.id = i.content_id
+  join embeddings e on e.content_id = c.id and e.model_version = %(model_version)s
+  left join briefing_likeness l on l.briefing_id = b.id and l.content_id = c.id
+where b.id = %(briefing_id)s and c.status = 'READY'
+  and greatest(i.created_at, c.ready_at) > now() - %(window)s and l.digest is distinct from %(digest)s
+order by c.id limit %(limit)s
+"""
+
+_PUT_LIKENESS = """
+insert into briefing_likeness (briefing_id, content_id, digest, value, about)
+select %(briefing_id)s, new.content_id, %(digest)s, new.value, new.about
+from unnest(%(content_ids)b::uuid[], %(values)b::float8[], %(abouts)b::text[]) as new (content_id, value, about)
+where exists (select from briefings where briefings.id = %(briefing_id)s)
+  and exists (select from contents where contents.id = new.content_id)
+order by new.content_id
+on conflict (briefing_id, content_id) do update set digest = excluded.digest, value = excluded.value,
+  about = excluded.about
+"""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kept:
@@ -259,33 +285,6 @@ class Likeness:
     content_id: UUID
     value: float
     about: str
-
-
-_BRIEFINGS = (
-    "select id, interests from briefings where user_id = %(user_id)s and enabled and interests <> '' order by id"
-)
-
-# Only what its user holds and got lately; what was compared by other interests or another model is compared anew.
-_UNCOMPARED = """
-select c.id as content_id, c.lang, e.vector
-from briefings b join items i on i.user_id = b.user_id join contents c on c.id = i.content_id
-  join embeddings e on e.content_id = c.id and e.model_version = %(model_version)s
-  left join briefing_likeness l on l.briefing_id = b.id and l.content_id = c.id
-where b.id = %(briefing_id)s and c.status = 'READY'
-  and greatest(i.created_at, c.ready_at) > now() - %(window)s and l.digest is distinct from %(digest)s
-order by c.id limit %(limit)s
-"""
-
-_PUT_LIKENESS = """
-insert into briefing_likeness (briefing_id, content_id, digest, value, about)
-select %(briefing_id)s, new.content_id, %(digest)s, new.value, new.about
-from unnest(%(content_ids)b::uuid[], %(values)b::float8[], %(abouts)b::text[]) as new (content_id, value, about)
-where exists (select from briefings where briefings.id = %(briefing_id)s)
-  and exists (select from contents where contents.id = new.content_id)
-order by new.content_id
-on conflict (briefing_id, content_id) do update set digest = excluded.digest, value = excluded.value,
-  about = excluded.about
-"""
 
 
 def briefings(connection: Connection, user_id: UUID) -> Sequence[About]:

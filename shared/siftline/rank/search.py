@@ -26,15 +26,23 @@ from siftline.models.vectors import Hit
 from siftline.rank import held_store
 from siftline.rank.held_store import UNBOUND, Bounds, Filters, Row
 from siftline.rank.highlight import highlights, pattern
+from siftline.rank.keyword_search import Worded, Wording
 from siftline.rank.languages import Levelling
 from siftline.rank.query import parse
-from siftline.rank.wording import Worded, Wording
 from siftline.settings.functions import SearchSettings
 
 IDS_MAX = 5_000
 """So many ids are named to the index; who holds more is answered by widening rounds."""
 _WIDEN = (2, 16, 128, 1_024)
 _ASKED_MAX = 10_000
+RRF_K = 60
+"""How much the first places stand out (Cormack, Clarke, Büttcher 2009: reciprocal rank fusion)."""
+_DEPTH = 60
+_BESIDE_MAX = 8
+_FILTER_NAMES = ("lang", "topic", "tag", "entity", "source_id", "folder_id", "since", "until", "unread", "starred")
+_log = logger("rank")
+_VECTORS_TIMEOUT_S = 5
+"""The longest wait for one answer of Qdrant: somebody waits for the search."""
 
 
 class Index(Protocol):
@@ -94,14 +102,6 @@ def nearest_held(
         filling = index.search(vector, limit, ids=holdings.newest(IDS_MAX), exclude=exclude)
         found.update({hit.id: hit for hit in filling})
     return sorted(found.values(), key=lambda hit: (-hit.score, hit.id))[:limit]
-
-
-RRF_K = 60
-"""How much the first places stand out (Cormack, Clarke, Büttcher 2009: reciprocal rank fusion)."""
-_DEPTH = 60
-_BESIDE_MAX = 8
-_FILTER_NAMES = ("lang", "topic", "tag", "entity", "source_id", "folder_id", "since", "until", "unread", "starred")
-_log = logger("rank")
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,10 +341,6 @@ def _highlighted(rows: Sequence[Row], worded: Worded) -> list[Row]:
 def _told(error: SiftlineError) -> Reason:
     _log.warning("search_degraded", error_code=error.error_code, exc_info=error)
     return Reason(error.error_code, error.detail)
-
-
-_VECTORS_TIMEOUT_S = 5
-"""The longest wait for one answer of Qdrant: somebody waits for the search."""
 
 
 def open_search(settings: SearchSettings) -> Search:

@@ -25,6 +25,18 @@ _LINE_MAX = 100_000  # characters; the limit of the csv module is the whole proc
 _REFUSED = frozenset({401, 403})
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 Shape = TypeVar("Shape", bound=BaseModel)
+_CSV = "The CSV file of names (ENTITY_CSV)"
+_ACCEPT = "application/vnd.api+json"
+_PAGE_SIZE = 20
+_LIMIT = 10
+
+# Headquarters, legal form, industry, chief executive, stock exchange, parent, subsidiary, employees, members, home
+# venue, head coach, political alignment, LEI.
+_OF_ORGANISATIONS = frozenset(
+    ("P159", "P1454", "P452", "P169", "P414", "P749", "P355", "P1128", "P2124", "P115", "P286", "P1387", "P1278")
+)
+
+_INSTANCE_OF, _HUMAN = "P31", "Q5"
 
 
 class ProviderRefusedError(ConfigurationError):
@@ -144,9 +156,6 @@ class Asking:
             raise AnswerUnreadableError(f"{self._provider} returned an undocumented format.") from error
 
 
-_CSV = "The CSV file of names (ENTITY_CSV)"
-
-
 class CsvNames:
     """A CSV file of one's own: columns ``name``, ``id`` and, parted by ``|``, ``aliases``; read at the first question.
 
@@ -197,10 +206,6 @@ class CsvNames:
                 yield reader.line_num, row
         except csv.Error as error:
             raise NamesFileError(f"{_CSV}, line {reader.line_num + 1}: {error}.") from error
-
-
-_ACCEPT = "application/vnd.api+json"
-_PAGE_SIZE = 20
 
 
 # GLEIF's API, ``lei-records``: JSON:API records by legal name.
@@ -259,15 +264,6 @@ def _of_register(attributes: _Attributes) -> Candidate:
     country = entity.legal_address.country
     others = tuple(dict.fromkeys(one.name for one in (*entity.other_names, *entity.transliterated)))
     return Candidate(f"lei:{attributes.lei}", entity.legal_name.name, others, country.lower()[:2] if country else None)
-
-
-_LIMIT = 10
-# Headquarters, legal form, industry, chief executive, stock exchange, parent, subsidiary, employees, members, home
-# venue, head coach, political alignment, LEI.
-_OF_ORGANISATIONS = frozenset(
-    ("P159", "P1454", "P452", "P169", "P414", "P749", "P355", "P1128", "P2124", "P115", "P286", "P1387", "P1278")
-)
-_INSTANCE_OF, _HUMAN = "P31", "Q5"
 
 
 # Wikidata, by MediaWiki's action API (``wbsearchentities``, ``wbgetentities``). Whether an item is an organisation, its

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from siftline.models.vectors import VectorIndex
 
 _PATIENCE_S = 5.0
+PAGE = 1_000
+_ARCHIVED = 100  # each is asked for by itself
+_log = logger("rank")  # the name under which operators know it
 
 
 class ArchiveUnavailableError(TransientError):
@@ -56,11 +59,6 @@ def archived_pages(settings: ArchiveSettings) -> ArchivedPages | None:
     """Return the archive that the settings name, if they do."""
     bucket = settings.page_archive_bucket
     return ArchivedPages(s3_client(_PATIENCE_S), bucket) if bucket else None
-
-
-PAGE = 1_000
-_ARCHIVED = 100  # each is asked for by itself
-_log = logger("rank")  # the name under which operators know it
 
 
 def remove_deleted(settings: VectorSettings, database: Database, archive: ArchivedPages | None = None) -> int:

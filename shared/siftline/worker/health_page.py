@@ -23,6 +23,10 @@ from siftline.worker.worker import Worker
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _Sample = tuple[dict[str, str], float]
+Check = Callable[[], object]
+"""Returns when a part is well; raises one of our errors when it is not."""
+CONNECTIONS_MAX = 32
+_log = logger("worker")
 
 
 def exposition(worker: Worker, now: float) -> str:
@@ -78,12 +82,6 @@ def _family(name: str, kind: str, about: str, samples: Sequence[_Sample]) -> Ite
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-Check = Callable[[], object]
-"""Returns when a part is well; raises one of our errors when it is not."""
-CONNECTIONS_MAX = 32
-_log = logger("worker")
 
 
 @dataclass(frozen=True, slots=True)

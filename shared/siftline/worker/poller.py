@@ -26,6 +26,8 @@ YIELD_S = 2.0
 """Background work is put off for so long at most while what a person waits for is in work."""
 _FIRST = frozenset(queue.value for queue in contracts.BACKGROUND_OF)
 _LAST = frozenset(queue.value for queue in (contracts.Queue.FETCH, *contracts.BACKGROUND_OF.values()))
+_BACKOFF_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+_log = logger("worker")
 
 
 class Precedence:
@@ -106,10 +108,6 @@ def _attribute(value: Mapping[str, Any]) -> dict[str, Any]:
     if "BinaryValue" in value:
         attribute["binaryValue"] = base64.b64encode(value["BinaryValue"]).decode("ascii")
     return attribute
-
-
-_BACKOFF_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
-_log = logger("worker")
 
 
 @dataclass(slots=True)

@@ -22,6 +22,7 @@ _MONTH_NAMES = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "
 _MONTHS = {name: n for n, name in enumerate(_MONTH_NAMES, 1)}
 _WEEKDAYS = {name: n for n, name in enumerate(("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"), 1)}
 _DAYS_AHEAD = 366 * 5  # a leap day is never farther away
+_log = logger("worker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +128,6 @@ def _field(text: str, low: int, high: int, names: dict[str, int] | None = None) 
     except ValueError as error:
         raise TemplateError(f"{text} is not supported in a cron schedule.") from error
     return frozenset(found)
-
-
-_log = logger("worker")
 
 
 class Ticker:

@@ -23,6 +23,9 @@ _PSEUDO_PARAMETERS = {
 }
 _VARIABLE = re.compile(r"\$\{(!?)([^}]+)\}")
 _TRUE = ("true", "1", "yes")
+_SERVERLESS_FUNCTION = "AWS::Serverless::Function"
+_LAMBDA_TIMEOUT_S = 3
+_LAMBDA_MEMORY_MB = 128
 
 
 class TemplateError(ConfigurationError):
@@ -158,11 +161,6 @@ class Evaluator:
             return self.value(self._document["Mappings"][name][top][second])
         except KeyError as error:
             raise TemplateError(f"There is no {top}.{second} in the mapping {name}.") from error
-
-
-_SERVERLESS_FUNCTION = "AWS::Serverless::Function"
-_LAMBDA_TIMEOUT_S = 3
-_LAMBDA_MEMORY_MB = 128
 
 
 @dataclass(frozen=True, slots=True)

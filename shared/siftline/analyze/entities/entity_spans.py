@@ -32,6 +32,29 @@ the a an and or of for with by on at to from as he she it they his her its in is
 il lo gli i uno una di da dal della dei nel e o con per su het een van en voor met op
 """
 _FUNCTION = frozenset(_FUNCTION_WORDS.split())
+# Forms that alone, and without dots, are more often something else.
+_ALONE_NONE = frozenset({"Co", "SE", "Company", "AD", "AE", "CV", "HF", "KY", "RT", "BT", "DD", "AS", "EV", "LP", "GK"})
+_FIRST_LETTERS = frozenset(form[0] for form in COUNTRIES_OF)
+_FIRST_WORDS = frozenset(form.split()[0] for form in COUNTRIES_OF)
+_FORM_TOKENS_MAX = 7
+_NAME_TOKENS_MAX = 6
+_WITHIN = frozenset({"&", "und", "and", "et", "y", "e", "+", "-", "de", "of"})
+# Letters that a company's name has in Chinese and Japanese; hiragana and what links words end it.
+_PART = "[\u30a0-\u30ff\u3005\u4e00-\u9fffA-Za-z0-9\uff21-\uff3a\uff41-\uff5a]"
+_JAPANESE = "株式会社|有限会社|合同会社"
+_BEHIND = f"{_JAPANESE}|股份有限公司|集团有限公司|有限责任公司|有限公司"
+_LINKING = "了在的与和对是由被据从及或於于與對從"
+_UNSPACED = re.compile(
+    rf"(?:{_JAPANESE}){_PART}{{2,15}}|(?:(?![{_LINKING}]){_PART}){{2,15}}?(?:{_BEHIND})"
+    r"|주식회사\s?[가-힣]{2,15}|[가-힣]{2,15}\s?주식회사"
+)
+_RUN_MAX = 6
+_GERMAN_ADJECTIVE = re.compile(r"(?:[^\W\d_]er|e[rsn]?)$")
+_GERMAN_NOUNS = tuple(sorted(cues.GERMAN_HEADS | cues.GERMAN_FOR, key=len, reverse=True))
+_GERMAN_ENDINGS = tuple({form for head in _GERMAN_NOUNS for form in (head, head.lower())})
+_GERMAN_STEMS = ("Bundes", "Landes", "Staats", "Reichs")
+_OF_ENGLISH = frozenset({"of", "for"})
+_AND = frozenset({"y", "e", "und", "&", "et", "and"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,24 +134,6 @@ def _plain(word: str) -> str:
     return word.replace("\u2019", "'")
 
 
-# Forms that alone, and without dots, are more often something else.
-_ALONE_NONE = frozenset({"Co", "SE", "Company", "AD", "AE", "CV", "HF", "KY", "RT", "BT", "DD", "AS", "EV", "LP", "GK"})
-_FIRST_LETTERS = frozenset(form[0] for form in COUNTRIES_OF)
-_FIRST_WORDS = frozenset(form.split()[0] for form in COUNTRIES_OF)
-_FORM_TOKENS_MAX = 7
-_NAME_TOKENS_MAX = 6
-_WITHIN = frozenset({"&", "und", "and", "et", "y", "e", "+", "-", "de", "of"})
-# Letters that a company's name has in Chinese and Japanese; hiragana and what links words end it.
-_PART = "[\u30a0-\u30ff\u3005\u4e00-\u9fffA-Za-z0-9\uff21-\uff3a\uff41-\uff5a]"
-_JAPANESE = "株式会社|有限会社|合同会社"
-_BEHIND = f"{_JAPANESE}|股份有限公司|集团有限公司|有限责任公司|有限公司"
-_LINKING = "了在的与和对是由被据从及或於于與對從"
-_UNSPACED = re.compile(
-    rf"(?:{_JAPANESE}){_PART}{{2,15}}|(?:(?![{_LINKING}]){_PART}){{2,15}}?(?:{_BEHIND})"
-    r"|주식회사\s?[가-힣]{2,15}|[가-힣]{2,15}\s?주식회사"
-)
-
-
 def legal_spans(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
     """Yield the places of names with their legal forms: ``Müller & Söhne GmbH & Co. KG``, ``Acme, Inc.``."""
     place, after = 1, 0
@@ -190,15 +195,6 @@ def _is_cue(word: str) -> bool:
     return any(
         form in cues.CUES or form in cues.TITLES for form in (word, word.removesuffix("s"), word.removesuffix("es"))
     )
-
-
-_RUN_MAX = 6
-_GERMAN_ADJECTIVE = re.compile(r"(?:[^\W\d_]er|e[rsn]?)$")
-_GERMAN_NOUNS = tuple(sorted(cues.GERMAN_HEADS | cues.GERMAN_FOR, key=len, reverse=True))
-_GERMAN_ENDINGS = tuple({form for head in _GERMAN_NOUNS for form in (head, head.lower())})
-_GERMAN_STEMS = ("Bundes", "Landes", "Staats", "Reichs")
-_OF_ENGLISH = frozenset({"of", "for"})
-_AND = frozenset({"y", "e", "und", "&", "et", "and"})
 
 
 @dataclass(frozen=True, slots=True)

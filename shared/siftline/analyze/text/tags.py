@@ -60,6 +60,9 @@ _HYPHEN = re.compile("-")
 _CAMEL = re.compile(r"-|(?<=[^\W\d_A-Z])(?=[A-Z])")
 _ADJECTIVE_ENDINGS = ("e", "er", "en", "es")
 _SENTENCE_STARTS = frozenset(".!?:\u2026\n\"\u201c\u201e\u00ab\u2018'([")
+_WORDS_MAX = 3
+_EARLY_CHARS = 500
+Phrase = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +204,6 @@ def setting_of(title: str, body: str, language: str | None) -> Setting:
     return Setting(language, frozenset(word for word in words if word.islower()), german_forms(nouns))
 
 
-_WORDS_MAX = 3
-_EARLY_CHARS = 500
-
-
 @dataclass(frozen=True, slots=True)
 class TagRule:
     """How many tags, out of how many candidates, from how much of the text."""
@@ -237,9 +236,6 @@ class _Counted:
         return self.count * (1 + early + (0.4 if self.named * 2 >= self.count else 0.0)) + (
             2.5 if self.in_title else 0.0
         )
-
-
-Phrase = tuple[str, ...]
 
 
 def choose_tags(

@@ -18,6 +18,8 @@ _SEPARATOR = re.compile(r"\s*[:;,\uff1a\uff1b\uff0c\u3001]\s*|\s+(?:and|und|et|y
 _LANGUAGE = r"^[a-z]{2,3}$"
 
 Language = Annotated[str, StringConstraints(pattern=_LANGUAGE)]
+_OTHER_FORM = frozenset({"string_type", "list_type"})
+"""What is wrong with a text as a list, or with a list as a text: not what is wrong with it."""
 
 
 def _in_words(text: str) -> str:
@@ -31,8 +33,6 @@ def _in_words(text: str) -> str:
 Words = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000), AfterValidator(_in_words)
 ]
-_OTHER_FORM = frozenset({"string_type", "list_type"})
-"""What is wrong with a text as a list, or with a list as a text: not what is wrong with it."""
 
 
 class TopicsFileError(ConfigurationError):

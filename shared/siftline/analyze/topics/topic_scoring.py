@@ -28,6 +28,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from siftline.analyze.topics.anchors import Anchors
 from siftline.analyze.topics.topic_list import LabelSet, shipped_labels
 
+Vector = NDArray[np.float32]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
@@ -99,9 +101,6 @@ def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
     scaled: NDArray[np.float64] = rows / np.maximum(lengths, 1e-12)
     return scaled
-
-
-Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,12 @@ from siftline.kit.zones import zone_names
 from siftline.text.mail_address import mail_address
 
 BRIEFINGS_MAX = 50
+Interests = Annotated[str, StringConstraints(max_length=10_000)]
+Zone = Annotated[str, StringConstraints(max_length=64)]
+Destination = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_048)]
+_AT = "Publication time in its time zone; a time skipped by a clock change moves to the first time after it"
+_ZONE = "IANA name; null: your own time zone"
+_INTERESTS = "Topics of this briefing in your own words; empty: everything, ranked by your own interests"
 
 
 class Frequency(StrEnum):
@@ -98,12 +104,6 @@ WallClock = Annotated[
     AfterValidator(_minutes),
     WithJsonSchema({"type": "string", "pattern": "^([01][0-9]|2[0-3]):[0-5][0-9]$", "examples": ["07:00"]}),
 ]
-Interests = Annotated[str, StringConstraints(max_length=10_000)]
-Zone = Annotated[str, StringConstraints(max_length=64)]
-Destination = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_048)]
-_AT = "Publication time in its time zone; a time skipped by a clock change moves to the first time after it"
-_ZONE = "IANA name; null: your own time zone"
-_INTERESTS = "Topics of this briefing in your own words; empty: everything, ranked by your own interests"
 
 
 class NoDelivery(Asked):

@@ -50,6 +50,8 @@ _MAX_BYTES = 2_000_000
 """Editions beyond this stand in their feed by their summary alone: a third of what Lambda may answer."""
 _MAX_AGE_S = 300
 _TITLES = {FeedKind.FEED: "Siftline: your feed", FeedKind.EDITIONS: "Siftline: your briefings"}
+Token = Annotated[str | None, Query(description="A feed token from `POST /v1/feed-tokens`")]
+_ATOM = (200, "application/atom+xml", "The feed"), (304, None, "Not modified")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +79,7 @@ def _conditions_of(request: Request) -> Conditions:
     return Conditions(etags, since, source_ip_of(event.raw_event))
 
 
-Token = Annotated[str | None, Query(description="A feed token from `POST /v1/feed-tokens`")]
 Known = Annotated[Conditions, Depends(_conditions_of)]
-_ATOM = (200, "application/atom+xml", "The feed"), (304, None, "Not modified")
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,17 +38,16 @@ Next = Annotated[
     ),
 ]
 
+# Not an argument: each of a dozen routes would have to take it from its request and hand it to whatever reads a
+# cursor and to whatever writes one, and one that forgot to would take the cursor of another list.
+_list: ContextVar[str] = ContextVar("list", default="")
+
 
 def _utc(time: datetime) -> datetime:
     try:
         return time.astimezone(UTC)
     except OverflowError as error:
         raise ValueError("is before the year 1 or after 9999 in UTC") from error
-
-
-# Not an argument: each of a dozen routes would have to take it from its request and hand it to whatever reads a
-# cursor and to whatever writes one, and one that forgot to would take the cursor of another list.
-_list: ContextVar[str] = ContextVar("list", default="")
 
 
 @contextmanager

@@ -23,6 +23,53 @@ _POINTER_MAX_CHARS = 300
 # No answer of ours may be taken for a page, or be kept by a cache between us and the caller.
 SAFE_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 _UNSAFE = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+_OBJECT, _NUMBER, _BOOLEAN = "Must be a JSON object", "Must be a number", "Must be true or false"
+_WHOLE_NUMBER, _ID = "Must be a whole number", "Must be an id (a UUID)"
+_TIME = "Must be a date and time with an offset (RFC 3339), such as 2026-11-28T09:30:00Z"
+
+_SENTENCES = {
+    "bool_parsing": _BOOLEAN,
+    "bool_type": _BOOLEAN,
+    "dict_type": _OBJECT,
+    "extra_forbidden": "Unknown field",
+    "float_parsing": _NUMBER,
+    "float_type": _NUMBER,
+    "greater_than": "Must be greater than {gt}",
+    "greater_than_equal": "At least {ge}",
+    "int_from_float": _WHOLE_NUMBER,
+    "int_parsing": _WHOLE_NUMBER,
+    "int_parsing_size": _WHOLE_NUMBER,
+    "int_type": _WHOLE_NUMBER,
+    "less_than": "Must be less than {lt}",
+    "less_than_equal": "At most {le}",
+    "list_type": "Must be a list",
+    "missing": "Missing",
+    "model_attributes_type": _OBJECT,
+    "model_type": _OBJECT,
+    "none_required": "Must be null or omitted",
+    "string_too_long": "At most {max_length} characters",
+    "string_too_short": "At least {min_length} characters",
+    "string_type": "Must be a string",
+    "too_long": "At most {max_length} entries",
+    "too_short": "At least {min_length} entries",
+    "union_tag_invalid": "{discriminator} must be one of {expected_tags}",
+    "union_tag_not_found": "{discriminator} is missing",
+    "uuid_parsing": _ID,
+    "uuid_type": _ID,
+}
+"""What pydantic finds wrong, in our words; the names in braces are facts that it tells."""
+
+_TOPIC_ID = "Must be 1 to 64 lower-case letters, digits, - or _, starting with a letter or digit"
+
+PATTERNS = {
+    "first_import": "Must be skip, all or newest:N, such as newest:10",
+    "id": _TOPIC_ID,
+    "idempotency-key": "Must be 1 to 255 visible ASCII characters without spaces",
+    "lang": "Must be an ISO 639 language code in lower case, such as en",
+    "only": _TOPIC_ID,
+    "sort": "Must be recent or score",
+}
+"""What a field or parameter is to look like whose regular expression says it to programs."""
 
 
 class Fault(BaseModel):
@@ -222,52 +269,6 @@ def answer(problem: Problem, headers: Mapping[str, str] | None = None) -> Respon
         body=to_json(problem.model_dump(exclude_none=True)),
         headers={**SAFE_HEADERS, **(headers or {})},
     )
-
-
-_OBJECT, _NUMBER, _BOOLEAN = "Must be a JSON object", "Must be a number", "Must be true or false"
-_WHOLE_NUMBER, _ID = "Must be a whole number", "Must be an id (a UUID)"
-_TIME = "Must be a date and time with an offset (RFC 3339), such as 2026-11-28T09:30:00Z"
-_SENTENCES = {
-    "bool_parsing": _BOOLEAN,
-    "bool_type": _BOOLEAN,
-    "dict_type": _OBJECT,
-    "extra_forbidden": "Unknown field",
-    "float_parsing": _NUMBER,
-    "float_type": _NUMBER,
-    "greater_than": "Must be greater than {gt}",
-    "greater_than_equal": "At least {ge}",
-    "int_from_float": _WHOLE_NUMBER,
-    "int_parsing": _WHOLE_NUMBER,
-    "int_parsing_size": _WHOLE_NUMBER,
-    "int_type": _WHOLE_NUMBER,
-    "less_than": "Must be less than {lt}",
-    "less_than_equal": "At most {le}",
-    "list_type": "Must be a list",
-    "missing": "Missing",
-    "model_attributes_type": _OBJECT,
-    "model_type": _OBJECT,
-    "none_required": "Must be null or omitted",
-    "string_too_long": "At most {max_length} characters",
-    "string_too_short": "At least {min_length} characters",
-    "string_type": "Must be a string",
-    "too_long": "At most {max_length} entries",
-    "too_short": "At least {min_length} entries",
-    "union_tag_invalid": "{discriminator} must be one of {expected_tags}",
-    "union_tag_not_found": "{discriminator} is missing",
-    "uuid_parsing": _ID,
-    "uuid_type": _ID,
-}
-"""What pydantic finds wrong, in our words; the names in braces are facts that it tells."""
-_TOPIC_ID = "Must be 1 to 64 lower-case letters, digits, - or _, starting with a letter or digit"
-PATTERNS = {
-    "first_import": "Must be skip, all or newest:N, such as newest:10",
-    "id": _TOPIC_ID,
-    "idempotency-key": "Must be 1 to 255 visible ASCII characters without spaces",
-    "lang": "Must be an ISO 639 language code in lower case, such as en",
-    "only": _TOPIC_ID,
-    "sort": "Must be recent or score",
-}
-"""What a field or parameter is to look like whose regular expression says it to programs."""
 
 
 def _sentence(error: Mapping[str, Any], path: Sequence[str | int]) -> str:

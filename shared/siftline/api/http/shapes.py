@@ -22,6 +22,31 @@ from siftline.api.http.paging import Time
 from siftline.kit.lines import line
 
 EXAMPLE_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
+Note = Annotated[str, StringConstraints(max_length=10_000)]
+ByLang = Annotated[
+    str | None, Query(pattern="^[a-z]{2,3}$", description="ISO 639-1 language code, such as `en`", examples=["en"])
+]
+ByTopic = Annotated[str | None, Query(max_length=200, description="A topic: a default one or your own")]
+
+ByTag = Annotated[
+    str | None,
+    Query(max_length=64, description="A tag: your own or an automatic one"),
+    AfterValidator(lambda tag: tag and line(tag)),  # as it was kept (``siftline.api.http.shapes.Label``)
+]
+
+ByEntity = Annotated[
+    str | None, Query(max_length=200, description="An entity named in the item: canonical or temporary id")
+]
+BySource = Annotated[
+    UUID | None, Query(description="The source that delivered it, or another source you follow that also lists it")
+]
+ByFolder = Annotated[
+    UUID | None, Query(description="One of your folders: a source in it delivered or also lists the item")
+]
+BySince = Annotated[Time | None, Query(description="At or after this time (`sort_at`)")]
+ByUntil = Annotated[Time | None, Query(description="Before this time (`sort_at`)")]
+ByUnread = Annotated[bool | None, Query(description="true: only unread items; false: only read items")]
+ByStarred = Annotated[bool | None, Query(description="true: only starred items; false: only items without a star")]
 
 
 def _as_line(text: str) -> str:
@@ -34,7 +59,6 @@ def _as_line(text: str) -> str:
 Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=64), AfterValidator(_as_line)]
 """A tag or a topic's name."""
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), AfterValidator(_as_line)]
-Note = Annotated[str, StringConstraints(max_length=10_000)]
 
 
 class Asked(BaseModel):
@@ -94,30 +118,6 @@ class Waiting(BaseModel):
         default=None, description="Time of the next attempt; for `in_work`, when its worker is considered lost"
     )
     reason: str = Field(description="Human-readable explanation", examples=["The site answered 503."])
-
-
-ByLang = Annotated[
-    str | None, Query(pattern="^[a-z]{2,3}$", description="ISO 639-1 language code, such as `en`", examples=["en"])
-]
-ByTopic = Annotated[str | None, Query(max_length=200, description="A topic: a default one or your own")]
-ByTag = Annotated[
-    str | None,
-    Query(max_length=64, description="A tag: your own or an automatic one"),
-    AfterValidator(lambda tag: tag and line(tag)),  # as it was kept (``siftline.api.http.shapes.Label``)
-]
-ByEntity = Annotated[
-    str | None, Query(max_length=200, description="An entity named in the item: canonical or temporary id")
-]
-BySource = Annotated[
-    UUID | None, Query(description="The source that delivered it, or another source you follow that also lists it")
-]
-ByFolder = Annotated[
-    UUID | None, Query(description="One of your folders: a source in it delivered or also lists the item")
-]
-BySince = Annotated[Time | None, Query(description="At or after this time (`sort_at`)")]
-ByUntil = Annotated[Time | None, Query(description="Before this time (`sort_at`)")]
-ByUnread = Annotated[bool | None, Query(description="true: only unread items; false: only read items")]
-ByStarred = Annotated[bool | None, Query(description="true: only starred items; false: only items without a star")]
 
 
 @dataclass(frozen=True, slots=True)

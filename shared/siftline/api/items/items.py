@@ -27,6 +27,7 @@ from siftline.api.http.shapes import (
 )
 from siftline.api.items import details_store, held_entities_store, items_store
 from siftline.api.items.details_store import RecordingRow
+from siftline.api.items.item_messages import error_of, put_off, waiting_of
 from siftline.api.items.item_models import (
     ChangeItem,
     ItemDetail,
@@ -41,7 +42,6 @@ from siftline.api.items.item_models import (
     Transcript,
     TranscriptState,
 )
-from siftline.api.items.item_words import error_of, put_off, waiting_of
 from siftline.api.items.items_store import UNRANKED, Freshness, ItemRow, Listed
 from siftline.api.items.scores import learn, reasons_of
 from siftline.api.parts import Routes

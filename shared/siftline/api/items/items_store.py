@@ -13,8 +13,8 @@ from pydantic import Field, model_validator
 
 from siftline.api.http.paging import Cursor, RankCursor, behind
 from siftline.api.http.shapes import Cause, Filters
+from siftline.api.items.item_messages import error_of, notice_of, reading_minutes, undated_of
 from siftline.api.items.item_models import Item
-from siftline.api.items.item_words import error_of, notice_of, reading_minutes, undated_of
 from siftline.catalog.replaced_topics_store import ASKED_FOR, left_of
 from siftline.catalog.usable_rows import usable
 from siftline.kit.db import Connection

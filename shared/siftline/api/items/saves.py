@@ -17,8 +17,8 @@ from siftline.api.http.request_checks import RefusedEntry
 from siftline.api.http.routing import BODY_PROBLEMS, answer, route
 from siftline.api.http.shapes import Cause
 from siftline.api.items import details_store, items_store
+from siftline.api.items.item_messages import put_off
 from siftline.api.items.item_models import BatchAnswer, BatchAnswers, SavedItem, SaveItem, SaveItems, Status
-from siftline.api.items.item_words import put_off
 from siftline.api.parts import Routes
 from siftline.ingest import saving
 from siftline.kit.db import Connection

@@ -18,7 +18,7 @@ from siftline.api.http.problems import Fault, conflict, faulty, not_found
 from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, answer, route
 from siftline.api.items import details_store
 from siftline.api.items.details_store import LiveJobRow
-from siftline.api.items.item_words import error_of, waiting_of, why_then
+from siftline.api.items.item_messages import error_of, waiting_of, why_then
 from siftline.api.parts import Routes
 from siftline.api.sources import folders_store, following
 from siftline.api.sources import sources_store as store

@@ -37,6 +37,9 @@ _HAS_BASES = etree.XPath(
 _ITUNES_SCHEME = "http://www.itunes.com/"
 _MEDIA_SCHEME = "http://search.yahoo.com/mrss/category_schema"
 _TAGS_MAX = 1_000
+# A method of a ``_Reader`` and not one bound to it: a reader that held those of its own would be a circle, and what it
+# has read would stay until the garbage collector comes.
+_Handler = Callable[[Any, Element], None]
 
 
 def read_feed(tree: Element, *, url: str, max_entries: int) -> FeedDraft | None:
@@ -46,11 +49,6 @@ def read_feed(tree: Element, *, url: str, max_entries: int) -> FeedDraft | None:
     root = next((element for element in tree.iter() if name_of(element) in _ROOTS), tree)
     draft = _FeedReader(root, max_entries).feed(joined(url, url))
     return draft if name_of(root) in _ROOTS or draft.entries else None
-
-
-# A method of a ``_Reader`` and not one bound to it: a reader that held those of its own would be a circle, and what it
-# has read would stay until the garbage collector comes.
-_Handler = Callable[[Any, Element], None]
 
 
 class _Reader:
