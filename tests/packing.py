@@ -4,7 +4,7 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,8 +44,3 @@ def packed(names: Iterable[str]) -> Iterator[Mapping[str, list[Path]]]:
             name: [build(logical_id, folder), *(built[layer] for layer in layers[name])]
             for name, logical_id in functions.items()
         }
-
-
-def compiled(paths: Sequence[Path]) -> Path:
-    """Return where Python may keep what it compiles of a packed function: once for all that are packed together."""
-    return paths[0].parent / "compiled"

@@ -12,7 +12,7 @@ import httpx
 
 from infra.local.postgres import free_port
 from infra.local.processes import end, tethered, wait_until
-from tests.packing import ARCHITECTURE, ROOT, compiled
+from tests.packing import ARCHITECTURE, ROOT
 
 PYTHON = ROOT / ".local" / "lambda" / "bin" / "python"
 _NAME = {"x86_64": "aws-lambda-rie-x86_64", "arm64": "aws-lambda-rie-arm64"}[ARCHITECTURE]
@@ -42,7 +42,6 @@ def emulated(name: str, paths: Sequence[Path], environment: Mapping[str, str], l
     variables = {
         "PATH": "/usr/bin:/bin",
         "PYTHONPATH": ":".join(map(str, paths)),
-        "PYTHONPYCACHEPREFIX": str(compiled(paths)),
         "LAMBDA_TASK_ROOT": str(paths[0]),
         "AWS_LAMBDA_FUNCTION_NAME": name,
         "AWS_LAMBDA_FUNCTION_TIMEOUT": "150",

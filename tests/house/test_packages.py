@@ -5,13 +5,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
 
 import pytest
 
 from infra.package import AWS_SERVICES
 from tests.house.reading import FUNCTION_NAMES, FUNCTIONS, ROOT, document, reachable
-from tests.packing import build, compiled, packed
+from tests.packing import build, packed
 
 # Code and layers of a function, unzipped (AWS Lambda quotas).
 UNZIPPED_MAX_BYTES = 250 * 1024 * 1024
@@ -43,8 +44,7 @@ files = [getattr(module, "__file__", None) for module in sys.modules.values()]
 import json; print(json.dumps([file for file in files if file]))
 """
     clean = {"PATH": os.defpath, "POWERTOOLS_SERVICE_NAME": name}
-    options = ["-I", "-S", "-W", "ignore::SyntaxWarning", "-X", f"pycache_prefix={compiled(packages[name])}"]
-    command = [sys.executable, *options, "-c", program]  # -S: no site-packages
+    command = [sys.executable, "-I", "-S", "-B", "-c", program]  # -S: no site-packages; -B: nothing is compiled
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=clean, cwd=paths[0])
 
     assert done.returncode == 0, done.stderr
@@ -69,7 +69,19 @@ def test_a_packed_function_holds_its_own_handler_and_no_other(name: str, package
     code = packages[name][0]
 
     assert [path.name for path in (code / "functions").iterdir()] == [name]
-    assert not [path for path in code.rglob("*") if path.suffix == ".pyc" or path.name in {".env", "tests"}]
+    assert not [path for path in code.rglob("*") if path.name in {".env", "tests"}]
+
+
+@pytest.mark.parametrize("name", FUNCTION_NAMES)
+def test_a_packed_function_need_not_compile_what_it_imports(name: str, packages: Mapping[str, list[Path]]) -> None:
+    for folder in packages[name]:
+        modules = {path for path in folder.rglob("*.py") if not path.stem.count(".")}
+        bytecode = {Path(cache_from_source(str(path))) for path in modules}
+
+        assert bytecode == {*folder.rglob("*.pyc")}
+        # PEP 552: by its hash, which is not compared with the module's (flags 1)
+        assert {path.read_bytes()[:8] for path in bytecode} <= {MAGIC_NUMBER + (1).to_bytes(4, "little")}
+        assert not [path for path in bytecode if str(ROOT).encode() in path.read_bytes()]
 
 
 def test_the_runtime_layer_describes_only_the_aws_services_that_are_called(packages: Mapping[str, list[Path]]) -> None:
