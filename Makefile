@@ -140,7 +140,7 @@ format: $(VENV)/.dev ## format the code and apply automatic lint fixes
 	@$(BIN)/ruff check --fix .
 
 .PHONY: lint
-lint: $(VENV)/.dev
+lint: $(VENV)/.dev ## check format, lint rules and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy

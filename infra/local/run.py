@@ -18,7 +18,7 @@ from infra.local.machine import PARTS, ROOT, Machine, Watch
 from infra.local.postgres import free_port
 from infra.local.processes import Make
 from infra.local.state import State, run_command
-from siftline.settings.functions import LocalSettings
+from siftline.settings.functions import LocalSettings, faults
 
 if TYPE_CHECKING:
     from infra.local.meters import Meters
@@ -37,6 +37,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run until a signal; return the exit code."""
     try:
         options = _options(readable(sys.argv[1:] if arguments is None else arguments))
+        if wrong := faults():
+            raise SetUpError("\n  ".join(["These settings cannot be used; see docs/settings.md.", *wrong]))
         state = State(options.folder)
     except (SetUpError, OSError) as error:
         print(f"siftline: {error}", file=sys.stderr)

@@ -136,7 +136,7 @@ def _delete(database: Database, word: str, *, sure: bool) -> None:
     held = [counted(account.items, "item"), counted(account.sources, "source"), counted(account.tokens, "token")]
     what = f"{account.name} ({account.id}) with {', '.join(held)}"
     if not sure:
-        confirm(f"This deletes {what}, and everything only this user has. It cannot be undone.", "DELETE=… YES=1")
+        confirm(f"This deletes {what}, and everything only this user has. It cannot be undone.", "YES=1")
     if delete_user(database, user_id):
         print(f"deleted {what}")
     else:
@@ -155,7 +155,7 @@ def _name(text: str) -> str:
 def confirm(question: str, otherwise: str) -> None:
     """Ask at the terminal once whether it is meant. Raises ``SetUpError`` where it is not, or where nobody is there."""
     if not sys.stdin or not sys.stdin.isatty():
-        raise SetUpError(f"{question} No terminal to confirm it: add {otherwise}")
+        raise SetUpError(f"{question} No terminal to confirm it: add {otherwise}.")
     print(f"{question}\nType yes to continue: ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() != "yes":
         raise SetUpError("Nothing was changed.")
@@ -195,7 +195,7 @@ def main(arguments: list[str]) -> int:
         print(
             f"Set a name: make user NAME=Ada{same_place.get()}"
             if not wanted
-            else "Set only one of NAME, LIST, TOKEN and DELETE",
+            else "Set only one of NAME, LIST, TOKEN and DELETE.",
             file=sys.stderr,
         )
         return 2

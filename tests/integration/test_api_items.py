@@ -527,6 +527,7 @@ def test_an_id_of_another_user_looks_like_one_that_is_not_there(
         for wanted in (item_id, new_id(), content_id, "nonsense")
     ]
     assert {(answer.status, answer.code) for answer in answers} == {(404, "not_found")}
+    assert {answer.json["detail"] for answer in answers} == {"There is no such item."}
     assert owner.get(f"/v1/items/{item_id}").json == before
     assert stranger.get("/v1/items").json["items"] == []
 

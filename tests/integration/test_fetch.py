@@ -344,6 +344,16 @@ class TestConditionalRequests:
         site.answers["/feed"] = [Answer(rss(item(0)), headers=headers), Answer(rss(item(1)), headers=headers)]
         assert [poller.poll(source_id)["new"] for _ in range(2)] == [1, 1]
 
+    def test_a_validator_too_long_for_most_servers_is_not_sent_back(
+        self, database: Database, site: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, site)
+        headers = {"ETag": f'"{"a" * 6_000}"', "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
+        site.answers["/feed"] = [Answer(rss(item(0)), headers=headers), Answer(rss(item(1)), headers=headers)]
+        assert [poller.poll(source_id)["new"] for _ in range(2)] == [1, 1]
+        again = site.requests[-1].headers
+        assert (again.get("if-none-match"), again.get("if-modified-since")) == (None, headers["Last-Modified"])
+
     def test_after_a_week_of_304_the_whole_feed_is_asked_for(
         self, database: Database, site: LoopbackServer, poller: Poller
     ) -> None:
@@ -427,6 +437,16 @@ class TestHealth:
         poller.poll(source_id)
         source = source_of(database, source_id)
         assert (source["health"], source["consecutive_failures"], source["last_error_code"]) == ("active", 0, None)
+
+    def test_a_count_of_failures_at_its_end_counts_no_further(
+        self, database: Database, site: LoopbackServer, poller: Poller
+    ) -> None:
+        source_id = subscribed(database, site)
+        with database.transaction() as connection:
+            connection.execute("update sources set consecutive_failures = 2147483647")
+        site.answers["/feed"] = Answer(status=404)
+        assert poller.failing(source_id) == "not_found"
+        assert source_of(database, source_id)["health"] == "degraded"
 
     def test_a_server_that_says_when_to_come_back_is_obeyed(
         self, database: Database, site: LoopbackServer, poller: Poller

@@ -108,3 +108,35 @@ def test_nothing_is_written_where_nothing_changes(library):
     with library.database.transaction() as connection:
         assert connection.execute(query, (library.source_id,)).fetchone() == before
     assert json.dumps(library.kept()) == '[["sport", 1.0]]'
+
+
+ODD = ("{}", '"x"', "7", "null", "[null]", "[[1]]", '["x"]', '[{"topic": 7, "score": "x"}]', '[{"score": 1e400}]')
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_a_content_whose_topics_cannot_be_read_teaches_nothing_and_stops_nobody(library, odd):
+    spoilt = library.read("health")
+    with library.database.transaction() as connection:
+        connection.execute("update contents set topics = %s::jsonb where id = %s", (odd, spoilt))
+    for _ in range(5):
+        library.read("sport")
+
+    assert [topic for topic, _ in library.kept()] == ["sport"]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_habits_that_cannot_be_read_are_none_until_they_are_learnt_anew(library, odd):
+    last = library.read("sport")
+    with library.database.transaction() as connection:
+        other = make_source(connection, granular_topics=Jsonb([{"topic": "health", "score": 0.5}]))
+        connection.execute(
+            "insert into source_entries (source_id, entry_key, content_sha256, content_id) values (%s, 'a', '', %s)",
+            (other, last),
+        )
+        connection.execute("update sources set granular_topics = %s::jsonb where id = %s", (odd, library.source_id))
+
+    assert library.habits(last) == [Topic("health", 0.5)]
+
+    for _ in range(5):
+        last = library.read("sport")
+    assert library.habits(last) == [Topic("sport", 1.0)]

@@ -53,8 +53,10 @@ def furnished(world: World) -> Household:
         " on conflict (user_id, content_id) do update set made_at = now()",
         *(owner, house.own_page),
     )
+    world.sql("insert into fetch_hosts (scope) values ('pages.example')")
     for change in (
         "sources set feed_url = url, adopted_url = url, resolved_url = url, site_url = url",
+        "sources set wished_minutes = 60, refresh_min_minutes = 60, refresh_max_minutes = 60",
         "subscriptions set url = 'https://feeds.example/' || id",
         "items set url = 'https://pages.example/' || id, score = 0.5, score_reasons = '[]'",
         "contents set topics = '[]', media = '{}', image_url = url",
@@ -141,6 +143,11 @@ UNREADABLE = (
     ("clusters", "keywords", ("{a,NULL,b}", "{{a},{b}}"), "{a,b}"),
     ("topic_sets", "only_topics", ("{a,NULL,b}", "{{a},{b}}"), "{a,b}"),
     ("access_tokens", "scopes", ("{read,NULL}", "{{read}}"), "{read}"),
+    ("sources", "wished_minutes", ("-1",), "5"),
+    ("sources", "refresh_min_minutes", ("2147483647",), "10080"),
+    ("sources", "refresh_max_minutes", ("0",), "5"),
+    ("fetch_hosts", "in_work", ("[]", "null"), "{}"),
+    ("fetch_hosts", "refused", ("7",), "{}"),
     ("idempotency_keys", "item_ids", (f"{{{{{ELEMENTS['_uuid']}}}}}",), f"{{{ELEMENTS['_uuid']}}}"),
 )
 """Columns that hold no value that cannot be read: such values, and what a migration makes of each."""
@@ -184,4 +191,4 @@ def test_rows_from_before_are_put_right(make_database: Callable[..., str], tmp_p
         )
         for table, name in constraints:  # every row holds to it
             world.sql(f"alter table {table} validate constraint {name}")
-    assert len(constraints) == 9
+    assert len(constraints) == 14

@@ -311,15 +311,28 @@ def test_what_a_gone_queue_had_is_handed_out_again_once_the_database_is_back(dat
         assert handed_out() == []
 
 
-def _run(*arguments):
+def _run(*arguments, **variables):
     return subprocess.run(
         [sys.executable, "-m", "infra.local.run", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
-        env={"PATH": os.defpath, "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"},
+        env={"PATH": os.defpath, "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}", **variables},
     )
+
+
+def test_settings_that_cannot_be_used_are_said_at_once_and_nothing_starts(tmp_path):
+    wrong = {"REQUESTS_PER_MINUTE": "abc", "LOCAL_HOSTS": "news.example", "HOST_PER_MINUTE": '{"a.example": 0}'}
+    result = _run("--folder", str(tmp_path / "data"), **wrong, HOST_BURST="2", PUBLIC_URL="https://news.example")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.splitlines() == [
+        "siftline: These settings cannot be used; see docs/settings.md.",
+        "  HOST_PER_MINUTE: Each must allow more than 0 requests a minute",
+        "  LOCAL_HOSTS: Must be JSON",
+        "  REQUESTS_PER_MINUTE: Input should be a valid integer, unable to parse string as an integer",
+    ]
+    assert not (tmp_path / "data").exists()
 
 
 def test_a_second_run_says_where_the_first_answers_and_that_it_is_none(tmp_path, open_state):

@@ -119,3 +119,17 @@ def test_nobody_loses_what_only_others_follow_besides(world: World, server: Loop
     poller.poll(site)
     assert (followed(one), followed(other)) == ([site], [feed])
     assert polled(world) == sorted([site, feed])
+
+
+@pytest.mark.parametrize("odd", ["{}", "7", "null", "[null]"])
+def test_topics_of_a_follower_that_cannot_be_read_keep_nobody_from_the_feed(
+    world: World, server: LoopbackServer, poller: Poller, odd: str
+) -> None:
+    user, other = world.user(), world.user()
+    feed, site = follow(user, server, FEED), follow(user, server, SITE)
+    follow(other, server, SITE)
+    world.sql("update subscriptions set topics = %s::jsonb where user_id = %s", odd, user.user_id)
+    assert poller.poll(site) == {"found": server.url(FEED)}
+    poller.poll(feed)
+    assert held(user) == ["Entry 0", "Entry 1"]
+    assert (followed(user), followed(other)) == ([feed], [site])

@@ -18,6 +18,7 @@ from psycopg.types.json import Jsonb
 
 from siftline.analyze.article_reader import SOURCE, Derivation, Reading
 from siftline.analyze.topics.topic_scoring import Seen, Topic
+from siftline.catalog.usable_rows import entries_of
 from siftline.contracts import JobType
 from siftline.kit.db import Connection
 
@@ -131,16 +132,18 @@ READ_MIN = 5
 """With fewer of them read, a source is said to write about nothing yet."""
 SHARE_MIN = 0.2
 
-_HABITS = """
-select topic, avg(score)::float8 as score
+_HABITS = f"""
+select habit ->> 'topic' as topic, avg((habit -> 'score')::float8)::float8 as score
 from (select distinct source_id from source_entries where content_id = %(id)s) as listing
 join sources on sources.id = listing.source_id
-cross join lateral jsonb_to_recordset(sources.granular_topics) as habit (topic text, score float8)
-group by topic order by score desc, topic
-"""
+cross join lateral {entries_of("sources.granular_topics")} as habit
+where jsonb_typeof(habit -> 'topic') = 'string' and case when jsonb_typeof(habit -> 'score') = 'number'
+  then (habit -> 'score')::numeric between 0 and 1 end
+group by 1 order by score desc, topic
+"""  # noqa: S608  -- constants of ours
 
 # A source that somebody else is writing just now is left for its next content, rather than waited for.
-_LEARN_HABITS = """
+_LEARN_HABITS = f"""
 with listing as (
   select id from sources
   where id in (select source_id from source_entries where content_id = %(id)s) order by id
@@ -150,7 +153,7 @@ with listing as (
   from listing cross join lateral (
     select jsonb_agg(jsonb_build_object('topic', topic, 'score', share) order by share desc, topic) as topics
     from (
-      select told.topic, round(count(*)::numeric / max(newest.read), 2) as share
+      select told ->> 'topic' as topic, round(count(*)::numeric / max(newest.read), 2) as share
       from (
         select contents.topics, count(*) over () as read
         from (
@@ -163,15 +166,15 @@ with listing as (
           where derivations.content_id = contents.id and kind = 'topics' and model_id <> %(source)s
         )
       ) as newest
-      cross join lateral jsonb_to_recordset(newest.topics) as told (topic text)
-      where newest.read >= %(read_min)s
-      group by told.topic having count(*) >= %(share_min)s * max(newest.read)
+      cross join lateral {entries_of("newest.topics")} as told
+      where newest.read >= %(read_min)s and jsonb_typeof(told -> 'topic') = 'string'
+      group by 1 having count(*) >= %(share_min)s * max(newest.read)
     ) as shares
   ) as habit
 )
 update sources set granular_topics = learnt.topics
 from learnt where sources.id = learnt.id and sources.granular_topics <> learnt.topics
-"""
+"""  # noqa: S608  -- constants of ours
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from siftline.brief.edition_model import (
     Window,
 )
 from siftline.brief.selection import NEAR, PER_SOURCE, SCORE_UNKNOWN
+from siftline.catalog.usable_rows import entries_of
 from siftline.kit.db import Connection
 
 EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)
@@ -140,9 +141,7 @@ select to_jsonb(counted) as counted,
   left(coalesce(nullif(c.title, ''), i.told_title, i.url, c.url), %(title_chars)s) as title,
   coalesce(i.url, c.url) as url,
   left(m.site, %(title_chars)s) as site, i.source_id, c.lang, c.summary,
-  case when jsonb_typeof(c.topics) = 'array' then array(
-    select t ->> 'topic' from jsonb_array_elements(c.topics) as t where t ->> 'topic' is not null)
-    else '{{}}' end as topics,
+  array(select t ->> 'topic' from {entries_of("c.topics")} as t where t ->> 'topic' is not null) as topics,
   case when {_CAN_BE.format(at="coalesce(c.published_at, i.told_at)")}
     then coalesce(c.published_at, i.told_at) end as published_at, m.at as sort_at, m.score,
   coalesce(i.score_reasons, '[]') as reasons, m.likeness, l.about, chosen.size::int as story_size

@@ -19,6 +19,11 @@ _TOLD = 10
 _Row = TypeVar("_Row")
 
 
+def entries_of(column: str) -> str:
+    """Return the SQL of the entries of a column of JSON, a set: where it holds no array, there are none."""
+    return f"jsonb_array_elements(case when jsonb_typeof({column}) = 'array' then {column} else '[]' end)"
+
+
 def _texts(stored: Any) -> list[str]:
     return [one for one in stored if isinstance(one, str)] if isinstance(stored, list) else []
 

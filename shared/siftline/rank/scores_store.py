@@ -10,6 +10,7 @@ from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
 from siftline.catalog.replaced_topics_store import left_of
+from siftline.catalog.usable_rows import entries_of
 from siftline.kit.db import Connection, nearest
 from siftline.rank.interest_profile import Habit, Liked
 from siftline.rank.judge import HeldItem, Judgement, SourceTopics
@@ -102,8 +103,7 @@ _TOPICS = f"""
 select said.topic, {_COUNTS}
 from items i join contents c on c.id = i.content_id {_HAS_READ}
   cross join lateral (select {_ABOUT} as topics) about
-  cross join lateral jsonb_array_elements(
-    case when jsonb_typeof(about.topics) = 'array' then about.topics else '[]' end) as one (said)
+  cross join lateral {entries_of("about.topics")} as one (said)
   cross join lateral (select one.said ->> 'topic' as topic) said
 where i.user_id = %(user_id)s and i.created_at > now() - %(window)s and jsonb_typeof(c.topics) = 'array'
   and said.topic is not null

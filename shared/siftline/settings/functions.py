@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from pydantic import Field, SecretStr, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from siftline.contracts import Queue, Tick
 
@@ -67,6 +67,28 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Return where values come from: each place is asked for every field, which takes as long as all the rest."""
         return init_settings, env_settings
+
+
+def faults() -> list[str]:
+    """Return what the environment sets and no function can use, a sentence each, the settings by their names in it."""
+    found: dict[str, str] = {}
+    kinds = list(Settings.__subclasses__())
+    for kind in kinds:  # grows meanwhile
+        kinds += kind.__subclasses__()
+        if not any(name.upper() in os.environ for name in kind.model_fields):
+            continue
+        try:
+            kind()
+        except SettingsError as error:
+            name = str(error).split('"')[1].upper()
+            found[name] = f"{name}: Must be JSON"
+        except ValidationError as error:
+            for fault in error.errors(include_url=False, include_context=False, include_input=False):
+                name = str(fault["loc"][0]).upper()
+                if fault["type"] != "missing":
+                    why = fault["msg"].removeprefix("Value error, ")
+                    found[name] = f"{name}: {why[:1].upper()}{why[1:]}"
+    return [found[name] for name in sorted(found)]
 
 
 class DatabaseSettings(Settings):

@@ -31,7 +31,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 def _written(day: Any) -> Any:
     if isinstance(day, str) and not _DAY.fullmatch(day):
-        raise ValueError("must be a date (RFC 3339), such as 2026-11-28")
+        raise ValueError("Must be a date (RFC 3339), such as 2026-11-28")
     return day
 
 

@@ -16,7 +16,7 @@ from siftline.api.http.shapes import EXAMPLE_ID
 from siftline.api.items.item_models import Topic
 from siftline.api.items.items_store import ABOUT, COLUMNS, HELD, NARROWED, Freshness, ItemRow, Listed, narrowing
 from siftline.catalog.replaced_topics_store import ASKED_FOR, left_of
-from siftline.catalog.usable_rows import usable
+from siftline.catalog.usable_rows import entries_of, usable
 from siftline.kit.db import Connection
 from siftline.kit.ids import new_id
 
@@ -81,21 +81,20 @@ limit %(limit)s
 """
 
 # What the user's items of a topic score in the mean, weighted by how much of it each source writes.
-_STAND_INS = """
+_STAND_INS = f"""
 with means as (
   select topic ->> 'topic' as topic, avg(i.score) as mean
-  from items i join contents c on c.id = i.content_id cross join lateral jsonb_array_elements(c.topics) as topic
-  where i.user_id = %(user_id)s and i.score is not null and jsonb_typeof(c.topics) = 'array' group by 1)
+  from items i join contents c on c.id = i.content_id cross join lateral {entries_of("c.topics")} as topic
+  where i.user_id = %(user_id)s and i.score is not null group by 1)
 select uuid_send(s.id), sum(habit.score * coalesce(means.mean, %(unknown)s)) / sum(habit.score)
 from sources s
 cross join lateral (
   select said ->> 'topic' as topic, case when jsonb_typeof(said -> 'score') = 'number'
     then least(greatest((said ->> 'score')::numeric, 0), 1)::float8 end as score
-  from jsonb_array_elements(
-    case when jsonb_typeof(s.granular_topics) = 'array' then s.granular_topics else '[]' end) as said) as habit
+  from {entries_of("s.granular_topics")} as said) as habit
 left join means on means.topic = habit.topic
 where s.id = any(%(source_ids)b::uuid[]) and habit.score > 0 group by s.id
-"""
+"""  # noqa: S608  -- constants of ours
 
 _SITE = """
 , coalesce(nullif(b.title, ''), nullif(s.title, ''), nullif(c.site_name, ''), substring(c.url from '//([^/:]+)'), c.url)

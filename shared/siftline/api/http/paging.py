@@ -67,7 +67,7 @@ def paging(path: str, query: Mapping[str, str]) -> Iterator[None]:
 def _rfc3339(given: Any) -> Any:
     if isinstance(given, datetime) or (isinstance(given, str) and _RFC3339.fullmatch(given)):
         return given
-    raise ValueError("must be a date and time with an offset (RFC 3339), such as 2026-11-28T09:30:00Z")
+    raise ValueError("Must be a date and time with an offset (RFC 3339), such as 2026-11-28T09:30:00Z")
 
 
 Time = Annotated[AwareDatetime, BeforeValidator(_rfc3339), AfterValidator(_utc)]

@@ -109,8 +109,11 @@ class HttpApi:
         places = {fault["loc"][0] for fault in faults if fault["loc"]}
         if "response" in places:  # what we were about to say is wrong, not what was asked
             return self._unexpected(error)
-        if "path" in places:  # not an id at all, so certainly not a known one
-            return self._no_route(otherwise="thing")
+        named = [fault["loc"][1] for fault in faults if fault["loc"] and fault["loc"][0] == "path"]
+        if named:  # not an id at all, so certainly not a known one
+            return self._no_route(
+                otherwise=named[0].removesuffix("_id").replace("address", "email address").replace("_", " ")
+            )
         found = (fault_of(fault, self.resolver.body()) for fault in faults)
         return answer(faulty(chain(_unknown_parameters(self.resolver), found)).problem())
 

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from siftline.catalog.usable_rows import entries_of
 from siftline.fetch.kinds.feed_locations import Candidate
 from siftline.jobs import followers_store
 from siftline.kit.db import Connection
@@ -32,14 +33,14 @@ select user_id, source_id from subscriptions where source_id = any(%(ids)b::uuid
 """
 
 _LOCK_USER = "select id from users where id = %(user_id)s for no key update"
-_KEEP = """
+_KEEP = f"""
 update subscriptions kept set title = coalesce(kept.title, other.title),
-  topics = kept.topics || (select coalesce(jsonb_agg(topic), '[]') from jsonb_array_elements(other.topics) as topic
+  topics = kept.topics || (select coalesce(jsonb_agg(topic), '[]') from {entries_of("other.topics")} as topic
     where not kept.topics @> topic)
 from subscriptions other
 where kept.user_id = %(user_id)s and kept.source_id = %(kept)s
   and other.user_id = %(user_id)s and other.source_id = %(given_up)s
-"""
+"""  # noqa: S608  -- constants of ours
 _MOVE_FOLDERS = """
 insert into folder_sources (folder_id, user_id, source_id)
 select folder_id, user_id, %(kept)s from folder_sources where user_id = %(user_id)s and source_id = %(given_up)s

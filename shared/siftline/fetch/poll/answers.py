@@ -23,6 +23,8 @@ _PERMANENT = frozenset({301, 308})
 FULL_AFTER = timedelta(days=7)
 """After so long without the whole feed it is asked for without conditions."""
 _CLOCK_SKEW = timedelta(days=1)
+_VALIDATOR_CHARS_MAX = 2_000
+"""A longer one is not sent back: many servers refuse headers of 8 kB in all."""
 
 
 def moved(source: Source, redirects: Sequence[tuple[int, str]], now: datetime) -> Moved:
@@ -63,7 +65,11 @@ def validators(source: Source, now: datetime) -> dict[str, str]:
     modified_at = http_date(source.last_modified or "")
     believed = modified_at is None or modified_at <= now + _CLOCK_SKEW
     headers = {"If-None-Match": source.etag, "If-Modified-Since": source.last_modified if believed else None}
-    return {name: value for name, value in headers.items() if value and may_be_sent(value)}
+    return {
+        name: value
+        for name, value in headers.items()
+        if value and len(value) <= _VALIDATOR_CHARS_MAX and may_be_sent(value)
+    }
 
 
 def what_it_says(

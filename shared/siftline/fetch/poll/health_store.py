@@ -148,7 +148,7 @@ with before as (
   from sources
   cross join lateral (
     select exists (select from jobs where jobs.id = %(job_id)s and jobs.state = 'failed') as ended) as poll
-  cross join lateral (select consecutive_failures + poll.ended::int as failures) as counted
+  cross join lateral (select least(consecutive_failures, 1000000) + poll.ended::int as failures) as counted
   cross join lateral (select coalesce(resolved_url <> coalesce(adopted_url, feed_url, url) and resolved_url <> %(at)s
     and (%(code)s = any(%(lost)s) or (poll.ended and %(code)s = any(%(lost_at_last)s))), false) as lost) as moved
   where id = %(source_id)s
