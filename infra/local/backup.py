@@ -1,12 +1,17 @@
 """``make backup OUT=file`` and ``make restore FROM=file``: the database whole, as it was at one moment.
 
-A backup is a tar of ``manifest.json`` and what ``pg_dump`` made. Vectors are in the database; Qdrant's copy of them is
-made again from there (``make reindex``), and so are queues' messages (the sweep). It holds everybody's data: only its
-owner can read the file.
+A backup is a tar of ``manifest.json``, what ``pg_dump`` made, and the checksums of both. Vectors are in the database;
+Qdrant's copy of them is made again from there (``make reindex``), and so are queues' messages (the sweep). It holds
+everybody's data: only its owner can read the file, and the dump on its way in or out is a file without a name, of which
+a kill leaves nothing.
 """
 
 import argparse
+import fcntl
+import hashlib
+import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -37,6 +42,9 @@ from siftline.kit.errors import SiftlineError
 from siftline.settings.functions import DatabaseSettings, LocalSettings
 
 _MANIFEST, _DUMP = "manifest.json", "database.dump"
+_SUMS = "SHA256SUMS"  # as sha256sum writes it, so that whoever unpacks a backup can check it too
+_FORMAT = 1
+_PART = ".siftline-backup-"
 _DATABASE = "siftline"
 _HAS_TABLES = "select exists (select from pg_tables where schemaname = 'public')"
 _HAS_USERS = "select to_regclass('public.users') is not null"
@@ -44,12 +52,17 @@ _USERS = "select count(*) from users"
 _USERS_MAX = 10_000_000_000  # more than there are people
 
 
-class _Manifest(BaseModel):
-    """What is read of a backup's manifest. A newer release's need not say when it was made, nor count users."""
+class _AnyManifest(BaseModel):
+    """What is read first of a manifest: a newer format may have changed everything else."""
 
     model_config = ConfigDict(strict=True)
 
-    siftline_backup: Annotated[int, Field(ge=1, le=1)]  # not Literal: true and 1.0 equal 1
+    siftline_backup: Annotated[int, Field(ge=1, le=9_999)]  # not Literal: true and 1.0 equal 1
+
+
+class _Manifest(_AnyManifest):
+    """What is read of a backup's manifest. A newer release's need not say when it was made, nor count users."""
+
     migrations: Annotated[list[Annotated[str, Field(pattern=r"^\d{4}_[a-z0-9_]+$")]], Field(min_length=1)]
     made_at: AwareDatetime | None = None
     users: Annotated[int, Field(ge=0, le=_USERS_MAX)] | None = None
@@ -73,18 +86,21 @@ def back_up(url: str, out: Path) -> str:
             raise SetUpError("Nothing to back up: the database has no tables.")
         schema = applied(connection)
         [(users,)] = connection.execute(_USERS).fetchall()
-    made_at = datetime.now(UTC).isoformat()
-    manifest = {"siftline_backup": 1, "made_at": made_at, "users": users, "migrations": schema}
-    with _folder_beside(out) as folder:
-        dump = folder / _DUMP
-        _call("pg_dump", url, ["--format=custom", f"--file={dump}"])
-        (folder / _MANIFEST).write_text(json.dumps(manifest, indent=2), encoding="utf-8")
-        part = folder / "backup.tar"
-        part.touch(mode=0o600)
-        with tarfile.open(part, "w") as tar:
-            for name in (_MANIFEST, _DUMP):
-                tar.add(folder / name, name)
-        part.rename(out)
+    made_at = datetime.now(UTC)
+    manifest = {"siftline_backup": _FORMAT, "made_at": made_at.isoformat(), "users": users, "migrations": schema}
+    text = json.dumps(manifest, indent=2).encode()
+    _clear(out.absolute().parent)
+    with _unnamed(out.absolute().parent) as dump:
+        # Not simply stdout, to which pg_dump only appends: it goes back to say where each table's rows begin.
+        _call("pg_dump", url, ["--format=custom", "--file=/dev/stdout"], writes=dump)
+        sums = f"{_sum_of(io.BytesIO(text), _MANIFEST)}{_sum_of(dump, _DUMP)}".encode()
+        with _becoming(out) as part, tarfile.open(fileobj=part, mode="w") as tar:
+            for name, body in ((_SUMS, io.BytesIO(sums)), (_MANIFEST, io.BytesIO(text)), (_DUMP, dump)):
+                member = tarfile.TarInfo(name)
+                member.mode, member.mtime = 0o600, int(made_at.timestamp())
+                member.size = body.seek(0, os.SEEK_END)
+                body.seek(0)
+                tar.addfile(member, body)
     return f"{counted(users, 'user')}, schema {schema[-1]}, {out.stat().st_size / 1e6:.1f} MB"
 
 
@@ -93,8 +109,8 @@ class Backup:
     """A backup that can be restored."""
 
     source: Path
-    dump: Path
-    """What ``pg_dump`` made, unpacked."""
+    dump: IO[bytes]
+    """What ``pg_dump`` made, unpacked: a file without a name."""
     held: str
     """Whose data it holds, in words."""
     migrations: Path
@@ -102,28 +118,52 @@ class Backup:
 
 @contextmanager
 def unpacked(source: Path, migrations: Path = MIGRATIONS) -> Iterator[Backup]:
-    """Yield a backup, which was read to its end; what was unpacked for it is gone afterwards.
+    """Yield a backup, which was read to its end and agrees with its checksums.
 
     Raises ``SetUpError`` for what is no backup, or damaged, or has migrations that are not ours.
     """
-    with _folder_beside(source, of=tempfile.gettempdir()) as folder:
-        dump = folder / _DUMP
+    _clear(source.absolute().parent)
+    with _unnamed(Path(tempfile.gettempdir())) as dump:
         with _opened(source) as tar:
-            manifest = _Manifest.model_validate_json(_file(tar, _MANIFEST).read())
-            packed = _file(tar, _DUMP)
-            maker = unknown_maker(manifest.migrations, migrations)
-            if maker is None:
-                if not manifest.of_ours(migrations):
-                    raise ValueError(_MANIFEST)
-                with dump.open("wb") as whole:
-                    shutil.copyfileobj(packed, whole)
-        if maker is not None:
-            raise SetUpError(f"{source} was created by {maker}: restore it with the release that created it.")
+            manifest, sums = _manifest(source, tar, migrations)
+            shutil.copyfileobj(_file(tar, _DUMP), dump)
+        if _sum_of(dump, _DUMP) not in sums:
+            raise _damaged(_DUMP)
         try:
-            _call("pg_restore", None, ["--file=/dev/null", str(dump)])
+            _call("pg_restore", None, ["--file=/dev/null"], reads=dump)
         except ProgramFailedError as error:
-            raise SetUpError(f"The backup is damaged: {error.last}") from error
+            raise SetUpError(f"{source} cannot be read by this pg_restore: {error.last}") from error
         yield Backup(source, dump, counted(manifest.users or 0, "user"), migrations)
+
+
+def _manifest(source: Path, tar: tarfile.TarFile, migrations: Path) -> tuple[_Manifest, list[str]]:
+    """Return a backup's manifest, which agrees with its checksum, and all checksums. Raises ``SetUpError``."""
+    text = _file(tar, _MANIFEST).read()
+    sums = _file(tar, _SUMS).read().decode("ascii").splitlines(keepends=True) if _SUMS in tar.getnames() else None
+    if sums is not None and _sum_of(io.BytesIO(text), _MANIFEST) not in sums:
+        raise _damaged(_MANIFEST)
+    form = _AnyManifest.model_validate_json(text).siftline_backup
+    maker = f"a newer release (backup format {form})" if form > _FORMAT else None
+    if maker is None:
+        manifest = _Manifest.model_validate_json(text)
+        maker = unknown_maker(manifest.migrations, migrations)
+    if maker is not None:
+        raise SetUpError(f"{source} was created by {maker}: restore it with the release that created it.")
+    if not manifest.of_ours(migrations):
+        raise ValueError(_MANIFEST)
+    if sums is None:
+        raise SetUpError(f"{source} has no checksums ({_SUMS}): it is damaged, or from before the first release.")
+    return manifest, sums
+
+
+def _damaged(name: str) -> SetUpError:
+    return SetUpError(f"The backup is damaged: {name} does not match its checksum. Use another backup.")
+
+
+def _sum_of(file: IO[bytes], name: str) -> str:
+    """Return the line of ``sha256sum`` for a file; it is read piece by piece."""
+    file.seek(0)
+    return f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {name}\n"  # type: ignore[arg-type]  # IO has no readinto in its stubs
 
 
 def restore(url: str, backup: Backup, *, sure: bool, place: str = "") -> int:
@@ -139,7 +179,7 @@ def restore(url: str, backup: Backup, *, sure: bool, place: str = "") -> int:
             whose = f"the data in {place or _shown(url)} ({there}) with {backup.source} ({backup.held})"
             confirm(f"This replaces {whose}.", "YES=1")
         create_database(server, beside(name))
-        _call("pg_restore", new, ["--exit-on-error", str(backup.dump)])
+        _call("pg_restore", new, ["--exit-on-error"], reads=backup.dump)
         steps = migrate(new, backup.migrations)
         swap(connection, name)
     return steps
@@ -242,8 +282,20 @@ class ProgramFailedError(SetUpError):
         self.last = last
 
 
-def _call(program: str, url: str | None, arguments: Sequence[str]) -> None:
-    """Run one of PostgreSQL's programs; the password goes by its environment, which others cannot see."""
+def _call(
+    program: str,
+    url: str | None,
+    arguments: Sequence[str],
+    *,
+    reads: IO[bytes] | None = None,
+    writes: IO[bytes] | None = None,
+) -> None:
+    """Run one of PostgreSQL's programs; the password goes by its environment, which others cannot see.
+
+    It is handed open files, whose names nobody needs to know; it may seek in them.
+    """
+    if reads is not None:
+        reads.seek(0)
     pg_bin = LocalSettings().pg_bin
     parts = conninfo_to_dict(url) if url else {}
     password = str(parts.pop("password", ""))
@@ -253,7 +305,9 @@ def _call(program: str, url: str | None, arguments: Sequence[str]) -> None:
         done = subprocess.run(
             [*command, "--no-owner", "--no-privileges", *arguments],
             env={"PGPASSWORD": password, "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
-            capture_output=True,
+            stdin=reads or subprocess.DEVNULL,
+            stdout=writes or subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             check=False,
         )
     except OSError as error:
@@ -262,14 +316,47 @@ def _call(program: str, url: str | None, arguments: Sequence[str]) -> None:
         raise ProgramFailedError(program, "; ".join(done.stderr.decode(errors="replace").strip().splitlines()[-2:]))
 
 
-@contextmanager
-def _folder_beside(path: Path, *, of: str | None = None) -> Iterator[Path]:
-    """Yield an empty folder for what is being made, by default where ``path`` will be; gone afterwards."""
+def _unnamed(folder: Path) -> IO[bytes]:
+    """Return a new file in ``folder`` that has no name: the kernel frees it once nobody uses it, even after a kill."""
     try:
-        with tempfile.TemporaryDirectory(prefix=".siftline-", dir=of or path.absolute().parent) as folder:
-            yield Path(folder)
+        return tempfile.TemporaryFile(dir=folder)
     except FileNotFoundError as error:
-        raise SetUpError(f"The folder {path.absolute().parent} does not exist.") from error
+        raise SetUpError(f"The folder {folder} does not exist.") from error
+
+
+@contextmanager
+def _becoming(out: Path) -> Iterator[IO[bytes]]:
+    """Yield a file beside ``out`` that gets its name once it is whole, and is gone if that fails.
+
+    It has a name from the start, as not every file system can give one to a file that has none. What a kill leaves of
+    it, ``_clear`` knows by its lock, which the kernel lets go with the process.
+    """
+    with _locked(out.absolute().parent) as part:
+        try:
+            yield part
+            part.flush()
+            Path(part.name).rename(out)
+        finally:
+            Path(part.name).unlink(missing_ok=True)
+
+
+def _locked(folder: Path) -> IO[bytes]:
+    """Return a new file that only we can read, and that ``_clear`` leaves alone."""
+    while True:
+        part = tempfile.NamedTemporaryFile(prefix=_PART, dir=folder, delete=False)  # noqa: SIM115  -- the caller closes it
+        fcntl.flock(part, fcntl.LOCK_EX)
+        if os.fstat(part.fileno()).st_nlink:
+            return part
+        part.close()  # it was cleared away before it was locked
+
+
+def _clear(folder: Path) -> None:
+    """Remove the files that killed backups left in a folder: those that nobody has locked."""
+    for path in folder.glob(f"{_PART}*"):
+        # Refused where its maker lives, it has gone, or it or the folder is another user's: nothing of ours to clear.
+        with suppress(OSError), os.fdopen(os.open(path, os.O_RDWR | os.O_NOFOLLOW), "r+b") as part:
+            fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
 
 
 def _next(folder: Path | None) -> str:

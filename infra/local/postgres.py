@@ -11,11 +11,10 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from infra.local.errors import SetUpError
 from infra.local.postgres_place import Demotion, Place, demotion
@@ -121,20 +120,26 @@ class EmbeddedPostgres(Service):
         new = place.data.with_name("data.new")
         shutil.rmtree(new, ignore_errors=True)
         self._demotion.make_folder(new)
-        handle, name = tempfile.mkstemp(dir=place.folder)
-        try:
-            with os.fdopen(handle, "w", encoding="ascii") as password_file:
-                password_file.write(self._password)
-            self._demotion.give(Path(name))
-            options = ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", *([] if self._fsync else ["-N"])]
-            self._run([str(binaries / "initdb"), f"--username={USER}", f"--pwfile={name}", *options, "-D", str(new)])
-        finally:
-            Path(name).unlink()
+        options = ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", *([] if self._fsync else ["-N"])]
+        command = [str(binaries / "initdb"), f"--username={USER}", "--pwfile=/dev/stdin", *options, "-D", str(new)]
+        # A pipe, not a file: a kill leaves no copy of the password.
+        reader, writer = os.pipe()
+        with os.fdopen(reader, "rb") as password, os.fdopen(writer, "w", encoding="ascii") as written:
+            self._demotion.give(reader)
+            written.write(self._password)
+            written.close()
+            self._run(command, password)
         new.rename(place.data)
 
-    def _run(self, command: list[str]) -> None:
+    def _run(self, command: list[str], reads: IO[bytes]) -> None:
         result = subprocess.run(
-            command, cwd="/", capture_output=True, check=False, env=self._environment(), **self._demotion.options
+            command,
+            cwd="/",
+            stdin=reads,
+            capture_output=True,
+            check=False,
+            env=self._environment(),
+            **self._demotion.options,
         )
         if result.returncode:
             # The cause stands before what was done about it: "initdb: removing data directory" comes last.

@@ -30,8 +30,8 @@ class Demotion:
         """The (uid, gid) to change to, if any."""
         return (self.uid, self.gid) if self.options else None
 
-    def give(self, path: Path) -> None:
-        """Make a file or a folder that user's own."""
+    def give(self, path: Path | int) -> None:
+        """Make a file or a folder, or what is open as a descriptor, that user's own."""
         if self.options:
             os.chown(path, self.uid, self.gid)
 

@@ -1,8 +1,10 @@
 """A backup holds everything, is made while the system works, and becomes a system of today wherever it is restored."""
 
+import hashlib
 import io
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -185,10 +187,18 @@ MADE_AT = "2026-11-30T12:00:00+00:00"
 MANIFEST = {"siftline_backup": 1, "made_at": MADE_AT, "users": 1, "migrations": NAMES}
 
 
-def tar_of(path: Path, manifest: object, dump: bytes = b"no dump", *more: tuple[str, bytes]) -> Path:
+def tar_of(
+    path: Path, manifest: object, dump: bytes = b"no dump", *more: tuple[str, bytes], sums: bytes | None = None
+) -> Path:
+    """Make a backup of what is given, with its true checksums unless others are given; none where they are empty."""
     text = manifest if isinstance(manifest, bytes) else json.dumps(manifest).encode()
+    files = [("manifest.json", text), ("database.dump", dump)]
+    if sums is None:
+        sums = "".join(f"{hashlib.sha256(body).hexdigest()}  {name}\n" for name, body in files).encode()
+    if sums:
+        files.append(("SHA256SUMS", sums))
     with tarfile.open(path, "w") as tar:
-        for name, body in (("manifest.json", text), ("database.dump", dump), *more):
+        for name, body in (*files, *more):
             member = tarfile.TarInfo(name)
             member.size = len(body)
             tar.addfile(member, io.BytesIO(body))
@@ -203,11 +213,15 @@ def tar_of(path: Path, manifest: object, dump: bytes = b"no dump", *more: tuple[
             {"siftline_backup": 1, "migrations": ["0001_house", "0062_payloads"]},
             r"older, unreleased schema \(0062_payloads\)",
         ),
-        ({"siftline_backup": 2, "migrations": []}, "not a complete backup"),
+        ({"siftline_backup": 2, "migrations": []}, r"newer release \(backup format 2\): restore it with the release"),
+        ({"siftline_backup": 7, "schema": "unheard of"}, r"newer release \(backup format 7\)"),
         ({"siftline_backup": 1, "migrations": ["0001_schema"]}, "not a complete backup"),
         ({"other": 1}, "not a complete backup"),
         ([1], "not a complete backup"),
-        (MANIFEST, "The backup is damaged: pg_restore: error: input file does not appear to be a valid archive"),
+        (
+            MANIFEST,
+            "cannot be read by this pg_restore: pg_restore: error: input file does not appear to be a valid archive",
+        ),
     ],
 )
 def test_what_cannot_be_restored_leaves_all_as_it_was(filled: str, tmp_path: Path, manifest: object, why: str) -> None:
@@ -249,7 +263,7 @@ def test_a_strange_manifest_is_no_backup(tmp_path: Path, manifest: bytes, capsys
 @pytest.mark.parametrize(
     "odd",
     [
-        *({"siftline_backup": odd} for odd in (True, 1.0, "1", [1], None, 2)),
+        *({"siftline_backup": odd} for odd in (True, 1.0, "1", [1], None, 0, -1, 2.0, "2")),
         *({"users": odd} for odd in (True, 1.0, "1", None, -1, 10**11, 10**4000)),
         *({"made_at": odd} for odd in (None, "", "today", "2026-11-30", "2026-11-30T12:00:00", 1_764_504_000, True)),
         *({"migrations": odd} for odd in (NAMES * 2, [*NAMES, NAMES[-1]], NAMES[::-1], NAMES[1:], ["", *NAMES])),
@@ -265,14 +279,26 @@ def test_a_manifest_that_no_backup_writes_is_refused(
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "database.dump"])
+@pytest.mark.parametrize("name", ["manifest.json", "database.dump", "SHA256SUMS"])
 def test_a_backup_has_one_manifest_and_one_dump(tmp_path: Path, name: str) -> None:
     source = tar_of(tmp_path / "x.tar", MANIFEST, b"no dump", (name, json.dumps(MANIFEST).encode()))
     with pytest.raises(SetUpError, match="not a complete backup"), backup.unpacked(source):
         pass
 
 
-def test_a_cut_dump_is_refused_before_anything_is_touched(
+def test_a_cut_backup_is_refused_before_anything_is_touched(
+    filled: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, files = backed_up(filled, tmp_path / "all.tar")
+    source = tmp_path / "cut.tar"
+    for length in (0, 100, 512, 1_100, 3_000, len(whole) // 2, files["database.dump"].stop - 1):
+        source.write_bytes(whole[:length])
+        assert main(["--from", str(source), "--folder", str(tmp_path / "new"), "--yes"]) == 1
+        assert capsys.readouterr().err == f"{source} is not a complete backup from make backup.\n", length
+        assert not (tmp_path / "new").exists()
+
+
+def test_a_dump_that_is_not_whole_is_refused_before_anything_is_touched(
     filled: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     back_up(filled, tmp_path / "all.tar")
@@ -281,8 +307,195 @@ def test_a_cut_dump_is_refused_before_anything_is_touched(
     for length in (0, 4, 20, 1_000, len(dump) // 2, len(dump) - 1_000, len(dump) - 1):
         source = tar_of(tmp_path / "cut.tar", MANIFEST, dump[:length])
         assert main(["--from", str(source), "--folder", str(tmp_path / "new"), "--yes"]) == 1
-        assert capsys.readouterr().err.startswith("The backup is damaged: pg_restore: error: "), length
+        assert capsys.readouterr().err.startswith(f"{source} cannot be read by this pg_restore: "), length
         assert not (tmp_path / "new").exists()
+
+
+def backed_up(url: str, path: Path) -> tuple[bytes, dict[str, slice]]:
+    """Make a backup; returns its bytes, and where its files stand in it."""
+    back_up(url, path)
+    with tarfile.open(path) as tar:
+        files = {one.name: slice(one.offset_data, one.offset_data + one.size) for one in tar.getmembers()}
+    return path.read_bytes(), files
+
+
+def flipped(whole: bytes, bit: int) -> bytes:
+    changed = bytearray(whole)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"DEFAULT '^NEW'",
+        b"btree (^state",
+        b"CREATE INDEX ^",
+        b"CREATE TRIGGER",
+        b"NOT NULL",
+        b"'^READY'",
+    ],
+)
+def test_a_changed_word_of_the_schema_is_refused_before_anything_is_touched(
+    filled: str, tmp_path: Path, text: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A caret stands before the letter that is changed. PostgreSQL itself takes some of these, a default for one."""
+    whole, _ = backed_up(filled, tmp_path / "all.tar")
+    source = tmp_path / "flipped.tar"
+    place = whole.index(text.replace(b"^", b"")) + max(text.find(b"^"), 0)
+    source.write_bytes(flipped(whole, 8 * place))
+    assert main(["--from", str(source), "--folder", str(tmp_path / "new"), "--yes"]) == 1
+    why = "The backup is damaged: database.dump does not match its checksum. Use another backup.\n"
+    assert capsys.readouterr().err == why
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_flipped_bit_is_refused_or_changes_nothing_wherever_it_is(filled: str, tmp_path: Path) -> None:
+    whole, files = backed_up(filled, tmp_path / "all.tar")
+    chance = random.Random(5)
+    bits = {*range(8 * files["manifest.json"].start, 8 * files["manifest.json"].stop)}
+    bits |= {*range(8 * files["SHA256SUMS"].start, 8 * files["SHA256SUMS"].stop)}
+    bits = {*chance.sample(sorted(bits), 300), *chance.sample(range(8 * len(whole)), 300)}
+    bits |= {*chance.sample(range(8 * 512), 100)}  # of the first header
+    source = tmp_path / "flipped.tar"
+    refused = 0
+    for bit in bits:
+        source.write_bytes(flipped(whole, bit))
+        try:
+            with backup.unpacked(source) as unpacked:
+                unpacked.dump.seek(0)
+                assert unpacked.dump.read() == whole[files["database.dump"]], bit
+                assert unpacked.held == "2 users"
+                assert not any(8 * one.start <= bit < 8 * one.stop for one in files.values()), bit
+        except SetUpError:
+            refused += 1
+    assert refused > 500
+
+
+def test_a_damaged_manifest_is_not_taken_for_a_newer_releases(filled: str, tmp_path: Path) -> None:
+    whole, files = backed_up(filled, tmp_path / "all.tar")
+    place = whole.index(b'"siftline_backup": 1', files["manifest.json"].start) + len('"siftline_backup": ')
+    source = tmp_path / "flipped.tar"
+    source.write_bytes(flipped(whole, 8 * place + 1))
+    assert b'"siftline_backup": 3' in source.read_bytes()
+    with pytest.raises(SetUpError, match=r"damaged: manifest.json"), backup.unpacked(source):
+        pass
+
+
+def test_a_backup_without_checksums_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    source = tar_of(tmp_path / "x.tar", MANIFEST, sums=b"")
+    with pytest.raises(SetUpError) as said, backup.unpacked(source):
+        pass
+    assert (
+        str(said.value) == f"{source} has no checksums (SHA256SUMS): it is damaged, or from before the first release."
+    )
+
+
+def test_sha256sum_checks_an_unpacked_backup(filled: str, tmp_path: Path) -> None:
+    back_up(filled, tmp_path / "all.tar")
+    subprocess.run(["/bin/tar", "-xf", tmp_path / "all.tar", "-C", tmp_path], check=True)
+    for name in ("database.dump", "manifest.json", "SHA256SUMS"):
+        assert (tmp_path / name).stat().st_mode & 0o077 == 0
+    subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=tmp_path, check=True)
+
+
+STOPPED = """
+import os, signal, subprocess, sys, tarfile
+from pathlib import Path
+from infra.local import backup
+
+left, act = int(sys.argv[3]), sys.argv[4]
+
+def stop():
+    global left
+    left -= 1
+    if left < 0:
+        if act == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        print("waits", flush=True)
+        sys.stdin.read()
+
+def stopping(act):
+    def acts(*arguments, **options):
+        stop()
+        answer = act(*arguments, **options)
+        stop()
+        return answer
+    return acts
+
+subprocess.run = stopping(subprocess.run)
+tarfile.TarFile.addfile = stopping(tarfile.TarFile.addfile)
+Path.rename = stopping(Path.rename)
+backup.back_up(sys.argv[1], Path(sys.argv[2]))
+"""
+"""Makes a backup, and is killed or waits before or after its program, part or file name of a number."""
+DUMPED, WRITTEN = 2, 9  # steps after which pg_dump has ended, and the tar has its name
+
+
+def stopped(url: str, out: Path, number: int, act: str) -> "subprocess.Popen[str]":
+    """Start ``STOPPED``."""
+    return subprocess.Popen(
+        [sys.executable, "-c", STOPPED, url, str(out), str(number), act],
+        env={**process_environment(), "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_backup_that_is_killed_anywhere_leaves_nothing_for_long(filled: str, tmp_path: Path) -> None:
+    number, code, left = 0, -signal.SIGKILL, set()
+    while code == -signal.SIGKILL:
+        place = tmp_path / str(number)
+        place.mkdir()
+        with stopped(filled, place / "all.tar", number, "kill") as process:
+            process.communicate()
+            code = process.returncode
+        for path in place.iterdir():
+            assert path.is_file(), "no folder"
+            assert path.stat().st_mode & 0o777 == 0o600
+            if path.name != "all.tar":
+                left.add(number)
+        back_up(filled, place / "next.tar")
+        assert {path.name for path in place.iterdir()} - {"all.tar"} == {"next.tar"}
+        assert (place / "all.tar").exists() == (number >= WRITTEN)
+        number += 1
+    assert code == 0
+    assert left == set(range(DUMPED, WRITTEN)), "only the tar has a name before it is whole"
+
+
+def test_a_restore_clears_what_a_killed_backup_left_beside_its_file(filled: str, tmp_path: Path) -> None:
+    back_up(filled, tmp_path / "all.tar")
+    with stopped(filled, tmp_path / "next.tar", WRITTEN - 1, "kill") as process:
+        process.communicate()
+    assert len(list(tmp_path.iterdir())) == 2
+    with backup.unpacked(tmp_path / "all.tar"):
+        assert [path.name for path in tmp_path.iterdir()] == ["all.tar"]
+
+
+def test_what_a_running_backup_makes_is_left_alone(filled: str, make_database: MakeDatabase, tmp_path: Path) -> None:
+    with stopped(filled, tmp_path / "slow.tar", WRITTEN - 2, "wait") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waits\n"
+        back_up(filled, tmp_path / "quick.tar")
+        with backup.unpacked(tmp_path / "quick.tar"):
+            pass
+        process.communicate("")
+        assert process.returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["quick.tar", "slow.tar"]
+    elsewhere = make_database(migrated=False)
+    restore(elsewhere, tmp_path / "slow.tar", sure=False)
+    assert contents(elsewhere) == contents(filled)
+
+
+def test_only_files_that_a_backup_made_are_cleared(filled: str, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("kept")
+    (tmp_path / ".siftline-backup-link").symlink_to(other)
+    (tmp_path / ".siftline-backup-folder").mkdir()
+    before = set(tmp_path.iterdir())
+    back_up(filled, tmp_path / "all.tar")
+    assert set(tmp_path.iterdir()) == {*before, tmp_path / "all.tar"}
 
 
 KILLED = """
@@ -302,9 +515,9 @@ def killing(act):
         return act(*arguments, **options)
     return acts
 
+psycopg.Connection.execute = killing(psycopg.Connection.execute)
+subprocess.run = killing(subprocess.run)
 with backup.unpacked(Path(sys.argv[2])) as unpacked:
-    psycopg.Connection.execute = killing(psycopg.Connection.execute)
-    subprocess.run = killing(subprocess.run)
     backup.restore(sys.argv[1], unpacked, sure=True)
 """
 """Restores a backup, and is killed before its statement or program of a number."""
@@ -331,12 +544,15 @@ def test_a_restore_that_is_killed_anywhere_leaves_the_old_data_or_the_new(
     back_up(new, tmp_path / "new.tar")
     server, _, name = url.rpartition("/")
     found, number, code = [], 0, -signal.SIGKILL
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
     while code == -signal.SIGKILL:
         code = subprocess.run(
             [sys.executable, "-c", KILLED, url, str(tmp_path / "new.tar"), str(number)],
-            env={**process_environment(), "PYTHONPATH": os.pathsep.join(sys.path)},
+            env={**process_environment(), "PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(temporary)},
             check=False,
         ).returncode
+        assert not list(temporary.iterdir()), "no copy of the dump"
         assert databases(url)[""], "a whole database has the name at any moment"
         swap.mend(f"{server}/postgres", name)
         assert databases(url) == {"": True}

@@ -84,6 +84,43 @@ def test_a_server_left_over_by_a_killed_starter_is_gone_or_ended_at_the_next_sta
         assert _ask(server.url(), "select 1") == [(1,)]
 
 
+KILLED_IN_INITDB = """
+import os, signal, subprocess, sys, time
+from pathlib import Path
+from infra.local.postgres import EmbeddedPostgres
+
+home, run = Path(sys.argv[1]), subprocess.run
+
+def killing(command, **options):
+    if "-D" not in command:
+        return run(command, **options)
+    del options["capture_output"], options["check"]
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+    while child.poll() is None and not (home / "data.new" / "PG_VERSION").exists():
+        time.sleep(0.01)
+    print(child.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+subprocess.run = killing
+EmbeddedPostgres(home, fsync=False).start()
+"""
+
+
+def test_a_kill_during_initdb_leaves_no_copy_of_the_password(home):
+    started = subprocess.run(
+        [sys.executable, "-c", KILLED_IN_INITDB, str(home)], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
+    )
+    assert started.returncode == -signal.SIGKILL
+    initdb = int(started.stdout)
+    assert wait_until(lambda: started_at(initdb) is None, 300)
+    assert (home / "data.new" / "PG_VERSION").exists(), "initdb was given its password"
+    password = (home / "password").read_bytes()
+    assert [path for path in home.rglob("*") if path.is_file() and password in path.read_bytes()] == [home / "password"]
+    with EmbeddedPostgres(home, fsync=False) as server:
+        assert _ask(server.url(), "select 1") == [(1,)]
+    assert not (home / "data.new").exists()
+
+
 def test_a_taken_port_and_foreign_data_are_said_in_one_line(home):
     with EmbeddedPostgres(home, fsync=False) as server:
         port = int(server.url().rpartition(":")[2].partition("/")[0])
