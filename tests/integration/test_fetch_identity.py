@@ -330,6 +330,108 @@ def test_guids_that_are_places_in_the_feed_hide_no_entry(
     assert [(row["title"], row["url"]) for row in titles] == [(f"Entry {n}", f"{site}/{n}") for n in range(5)]
 
 
+def shown(database: Database) -> list[tuple[str, str]]:
+    """Return the titles and addresses of what was brought, by title."""
+    found = rows(database, "select coalesce(nullif(c.title, ''), i.told_title) as title, coalesce(i.url, c.url) as url"
+        " from items i join contents c on c.id = i.content_id order by title")  # fmt: skip
+    return [(row["title"], row["url"]) for row in found]
+
+
+@pytest.mark.parametrize("site", ["http://127.0.0.1", "https://elsewhere.example"])
+@pytest.mark.parametrize("text", [True, False], ids=["text", "title only"])
+@pytest.mark.parametrize("dated", [True, False], ids=["dated", "undated"])
+@pytest.mark.parametrize("guid", ["top", "pos-{}"])
+def test_articles_at_named_places_are_items_each(
+    database: Database, server: LoopbackServer, poller: Poller, site: str, text: bool, dated: bool, guid: str
+) -> None:
+    """A feed of one entry, or of three, in which every poll brings other articles under the guids of the last."""
+    count = 1 if guid == "top" else 3
+
+    def body(poll: int) -> bytes:
+        numbers = range(poll * count, (poll + 1) * count)
+        return rss(*(
+            item(
+                n, guid=guid.format(place), link=f"{site}/{n}",
+                description=f"About {'abcdefghi'[n]}." if text else None,
+                pubDate=format_datetime(OLD + timedelta(days=n)) if dated else None,
+            )
+            for place, n in enumerate(numbers)
+        ))  # fmt: skip
+
+    source_id = subscribed(database, server)
+    bodies = [body(0), body(1), body(1) + b" ", body(2), body(2) + b" "]
+    assert polled(poller, server, source_id, *bodies) == [count, count, 0, count, 0]
+    assert shown(database) == [(f"Entry {n}", f"{site}/{n}") for n in range(3 * count)]
+
+
+def test_an_undated_article_at_the_top_takes_no_other_ones_address(
+    database: Database, server: LoopbackServer, poller: Poller
+) -> None:
+    source_id = subscribed(database, server)
+    urls = [server.url(f"/M/{name}") for name in "abcde"]
+
+    def body(top: int) -> bytes:
+        listed = [("top", top), ("k1", 1), ("k2", 2)]
+        return rss(*(
+            item(n, guid=guid, link=urls[n], description=f"About {'abcde'[n]}.") for guid, n in listed
+        ))  # fmt: skip
+
+    assert polled(poller, server, source_id, body(0), body(3), body(3) + b" ", body(4), body(0)) == [3, 1, 0, 1, 0]
+    assert shown(database) == [(f"Entry {n}", url) for n, url in enumerate(urls)]
+
+
+@pytest.mark.parametrize("dated", [True, False], ids=["dated", "undated"])
+@pytest.mark.parametrize("read", [True, False], ids=["read", "unread"])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({}, id="nothing else"),
+        pytest.param({"title": "Another title"}, id="title"),
+        pytest.param({"description": "Other words."}, id="text"),
+        pytest.param(
+            {"title": "Another title", "description": "Other words.", "guid": "tag:n.example,2024:a"}, id="all"
+        ),
+    ],
+)
+def test_an_entry_with_a_new_link_under_its_guid_gets_the_new_address(
+    database: Database, server: LoopbackServer, poller: Poller, dated: bool, read: bool, parts: dict[str, str]
+) -> None:
+    source_id = subscribed(database, server, users=2)
+    same = {"guid": parts.get("guid", "a"), "pubDate": format_datetime(OLD) if dated else None}
+    assert polled(poller, server, source_id, rss(item(0, link=server.url("/L/a"), **same))) == [1]
+    if read:
+        with database.transaction() as connection:
+            connection.execute("update contents set status = 'READY', text = 'read', topics = '[]'")
+    there = rss(item(0, **{"link": server.url("/L/b"), **same, **parts}))
+    assert polled(poller, server, source_id, there + b"  ", there + b"   ") == [0, 0]
+    assert shown(database) == [(parts.get("title", "Entry 0"), server.url("/L/b"))] * 2
+    assert rows(database, "select link from source_entries") == [{"link": server.url("/L/b")}]
+    assert counts(database)[:3] == (1, 2, 1)
+
+
+@pytest.mark.parametrize("dated", [True, False], ids=["dated", "undated"])
+def test_what_comes_to_an_address_that_another_entry_has_left_is_an_item(
+    database: Database, server: LoopbackServer, poller: Poller, dated: bool
+) -> None:
+    """The newest entry stands at one address and moves to its own; between two there may be none, or a gap."""
+    source_id = subscribed(database, server)
+    newest = server.url("/newest")
+
+    def told(n: int, link: str) -> str:
+        date = format_datetime(OLD + timedelta(days=n)) if dated else None
+        return item(n, guid=f"g{n}", link=link, description=f"About {'abc'[n]}.", pubDate=date)
+
+    bodies = [
+        rss(told(0, newest)),
+        rss(told(0, server.url("/0"))),
+        rss(told(1, newest)),
+        rss(told(2, newest), told(1, server.url("/1"))),
+    ]
+    assert polled(poller, server, source_id, *bodies) == [1, 0, 1, 1]
+    urls = [server.url("/0"), server.url("/1"), newest]
+    assert shown(database) == [(f"Entry {n}", url) for n, url in enumerate(urls)]
+
+
 @pytest.mark.parametrize("shift", [1, 3, 5])
 @pytest.mark.parametrize("dated", [True, False], ids=["dated", "undated"])
 @pytest.mark.parametrize("link", ["/p/gp{}", "/all", "/", None], ids=["own links", "one link", "home", "no link"])

@@ -62,9 +62,44 @@ def test_the_same_entries_again_are_known_in_any_order(guid: str | None) -> None
     assert (len(verdict.seen), verdict.arrivals, verdict.edits, verdict.moves) == (4, [], [], [])
 
 
-def test_a_guid_decides_whatever_else_changes() -> None:
+def test_a_guid_and_a_text_that_stay_decide_whatever_else_changes() -> None:
     verdict = after([entry(0)], [entry(0, link="https://moved.example/", title="New", published_at=DAY)])
-    assert (verdict.arrivals, len(verdict.edits)) == ([], 1)
+    assert (verdict.arrivals, len(verdict.edits), len(verdict.moves)) == ([], 1, 1)
+
+
+def test_a_new_link_alone_is_a_move_and_then_known() -> None:
+    ledger = Ledger()
+    [arrival] = ledger.poll([entry(0, link="https://n.example/a")]).arrivals
+    [(content_id, _)] = ledger.shown().items()
+    there = [entry(0, link="https://n.example/b")]
+    verdict = ledger.poll(there)
+    [move] = verdict.moves
+    assert (move.old_key, move.identified.key, move.moved_id) == (arrival.identified.key, move.old_key, content_id)
+    assert (verdict.arrivals, verdict.edits, verdict.seen) == ([], [], [])
+    assert ledger.shown() == {content_id: ("Entry 0", "https://n.example/b")}
+    again = ledger.poll(there)
+    assert (again.moves, len(again.seen)) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        pytest.param("https://n.example/0?utm_source=x", "https://n.example/0", id="the same page"),
+        pytest.param("https://n.example/0", None, id="no link any more"),
+        pytest.param(None, "https://n.example/0", id="no link before"),
+    ],
+)
+def test_what_has_no_new_address_is_no_move(before: str | None, now: str | None) -> None:
+    verdict = after([entry(0, link=before)], [entry(0, link=now)])
+    assert (verdict.moves, verdict.arrivals, len(verdict.seen)) == ([], [], 1)
+
+
+def test_what_comes_to_the_address_that_another_has_left_has_a_content_of_its_own() -> None:
+    """GIVEN an entry that moved from the page of the newest to its own."""
+    [row] = ledger_of(identify([entry(0, link="https://n.example/newest")]))
+    moved = replace(row, link="https://n.example/0")
+    [arrival] = judge(SOURCE, identify([entry(1, link="https://n.example/newest")]), [moved]).arrivals
+    assert arrival.url_key.startswith("https://n.example/newest#entry=")
 
 
 def test_entries_without_guid_that_share_a_link_are_told_apart_by_title_then_date_then_text() -> None:
@@ -389,7 +424,8 @@ def test_another_entry_of_the_same_page_has_a_content_of_its_own() -> None:
         pytest.param({"published_at": DAY + timedelta(hours=1)}, (1, 0), id="the date stays"),
         pytest.param({"link": "https://n.example/1"}, (1, 0), id="the link stays"),
         pytest.param({"link": None}, (1, 0), id="no link"),
-        pytest.param({"published_at": None}, (1, 0), id="undated"),
+        pytest.param({"published_at": None}, (0, 1), id="undated"),
+        pytest.param({"html": ""}, (0, 1), id="no text any more"),
     ],
 )
 def test_a_guid_under_which_all_else_differs_is_a_place_in_the_feed(
@@ -397,6 +433,86 @@ def test_a_guid_under_which_all_else_differs_is_a_place_in_the_feed(
 ) -> None:
     second = replace(dated(2, guid="1", html="<p>words</p>"), **parts)  # type: ignore[arg-type]  # by name
     assert resettled([dated(1, guid="1", html="<p>1</p>")], [second]) == found
+
+
+PLACES = [
+    "top",
+    "latest",
+    "item-0",
+    "7",
+    "2024",
+    "urn:place:1",
+    "https://n.example/",
+    "http://n.example:54321/top",
+    "http://[",
+]
+NAMES = [
+    "https://n.example/?p=7",
+    "http://n.example/0",  # its first address
+    "tag:n.example,2024:a",
+    "12345",
+    "urn:uuid:0f8fad5b-d9cb-469f-a165-70867728950e",
+    "https://n.example/post-5f2b8c1d9e3a",
+]
+
+
+@given(
+    guid=st.sampled_from([*PLACES, *NAMES]),
+    changed=st.sets(st.sampled_from(["link", "title", "html"])),
+    dates=st.sampled_from([(None, None), (None, DAY), (DAY, None), (DAY, DAY), (DAY, DAY + HOUR)]),
+    words=st.booleans(),
+)
+def test_an_entry_under_a_known_guid_is_another_only_where_nothing_else_stays(
+    guid: str, changed: set[str], dates: tuple[datetime | None, datetime | None], words: bool
+) -> None:
+    """Without two dates a guid that belongs to one entry by its form counts as what stays; no text says nothing."""
+    html = "<p>words</p>" if words else ""
+    others = {"link": "https://n.example/other", "title": "Other", "html": "<p>else</p>" if words else ""}
+    first = entry(0, guid=guid, html=html, published_at=dates[0])
+    second = replace(first, published_at=dates[1], **{part: others[part] for part in changed})  # type: ignore[arg-type]  # by name
+    ledger = Ledger()
+    ledger.poll([first])
+    verdict = ledger.poll([second])
+    weighed = {"link", "title", "html"} if words else {"link", "title"}
+    stays = guid in NAMES if None in dates else dates[0] == dates[1]
+    if weighed <= changed and not stays:
+        assert len(verdict.arrivals) == 1
+        assert sorted(ledger.shown().values()) == [("Entry 0", first.link), ("Other", second.link)]
+    else:
+        assert verdict.arrivals == []
+        assert list(ledger.shown().values()) == [(second.title, second.link)]
+    again = ledger.poll([second])
+    assert (again.arrivals, again.edits) == ([], [])
+
+
+@given(
+    guids=st.lists(st.sampled_from(PLACES), min_size=1, max_size=4, unique=True),
+    polls=st.lists(st.sets(st.integers(0, 3), min_size=1), min_size=1, max_size=5),
+    dated=st.booleans(),
+    words=st.booleans(),
+)
+def test_each_story_at_a_named_place_is_one_entry_with_its_own_values(
+    guids: list[str], polls: list[set[int]], dated: bool, words: bool
+) -> None:
+    """GIVEN a feed of places, at some of which each poll has another story."""
+
+    def story(number: int, guid: str) -> Entry:
+        html = f"<p>{'word ' * number}</p>" if words else ""
+        return entry(number, guid=guid, html=html, published_at=DAY + number * HOUR if dated else None)
+
+    ledger = Ledger()
+    listed = [story(number, guid) for number, guid in enumerate(guids)]
+    ledger.poll(listed)
+    told = len(listed)
+    for places in polls:
+        fresh = [place for place in sorted(places) if place < len(guids)]
+        for place in fresh:
+            listed[place] = story(told, guids[place])
+            told += 1
+        assert len(ledger.poll(listed).arrivals) == len(fresh)
+        again = ledger.poll(listed)
+        assert (again.arrivals, again.edits) == ([], [])
+    assert sorted(ledger.shown().values()) == sorted((f"Entry {n}", f"https://n.example/{n}") for n in range(told))
 
 
 def test_entries_that_move_up_through_the_places_of_a_feed_stay_known() -> None:
@@ -542,6 +658,8 @@ def test_only_rows_that_may_be_another_entry_are_doubtful() -> None:
     first = [dated(1), dated(2), dated(3), forecast(4)]
     poll = [dated(1), dated(2, title="New"), dated(3, link="https://n.example/x", title="New"), forecast(5), dated(6)]
     keys = [one.key for one in identify(first)]
+    undated = [replace(one, published_at=None) for one in poll]
+    assert doubtful(identify(undated), ledger_of(identify(first))) == keys[2:3]
     assert doubtful(identify(poll), ledger_of(identify(first))) == sorted(keys[2:])
 
 

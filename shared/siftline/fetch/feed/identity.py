@@ -3,12 +3,14 @@
 An entry is known by its guid, else by link and title, and by the date where several share those. A feed that rewrites
 its guids is seen through, and so is one whose guids are places: guids that count the entries, or most of which come
 with another entry's link and words, name none of them; and what has another title, date and text, and another link or
-else another guid, is another entry. A known entry that the feed no longer lists is the one that has its link, title
-and text to the letter ("Episode 12" is not "Episode 13"), or else the only one that has its link, whatever else was
-rewritten; or, without a link of its own, the only one of its words and of its very time, where only numbers in the text
-differ. Where a site changes its addresses and guids at once, an entry is the one of its title and very time or file;
-undated ones are taken for the same only if several moved together, for "Daily links" comes again with the same words. A
-page has one content, so entries of a feed that share a link are told apart in the keys of their contents.
+else another guid, is another entry. Under one guid an empty text says nothing of that; nor does a missing date, where
+the guid is a word or a small number ("top", "item-0"), for a UUID or its own address stays with an entry, rewritten or
+not. A known entry that the feed no longer lists is the one that has its link, title and text to the letter ("Episode
+12" is not "Episode 13"), or else the only one that has its link, whatever else was rewritten; or, without a link of its
+own, the only one of its words and of its very time, where only numbers in the text differ. Where a site changes its
+addresses and guids at once, an entry is the one of its title and very time or file; undated ones are taken for the same
+only if several moved together, for "Daily links" comes again with the same words. A page has one content, so entries of
+a feed that share a link are told apart in the keys of their contents.
 """
 
 import hashlib
@@ -29,6 +31,8 @@ _APART = "#entry="
 _TOGETHER_MIN = 2
 _TAG = re.compile(r"<[^>]*>")
 _DIGITS = re.compile(r"\d+")
+# Tag URIs, UUIDs, long numbers and a page's number. Words and small numbers may be used for the next entry again.
+_UNIQUE = re.compile(r"^tag:[^,]+,|[0-9a-f]{12}|[0-9]{5}|\?.*[0-9]", re.IGNORECASE)
 _NOUGHTS = bytes(ord("0") if chr(code).isdigit() and code < 128 else code for code in range(256))
 
 
@@ -97,7 +101,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A known entry under a new key."""
+    """A known entry under a new key, or at a new address under the key that it has."""
 
     identified: Identified
     old_key: str
@@ -124,7 +128,7 @@ class Verdict:
     moves: list[Move] = field(default_factory=list)
     returns: list[Return] = field(default_factory=list)
     seen: list[Identified] = field(default_factory=list)
-    """Every entry that the ledger holds under its key."""
+    """Every entry that the ledger holds under its key, at its address."""
 
 
 def marked(feed: Feed, marks: Iterable[Mark]) -> list[Identified]:
@@ -202,7 +206,8 @@ def judge(source_id: UUID, poll: Sequence[Identified], ledger: Iterable[Known]) 
     by_key = {row.entry_key: row for row in ledger}
     poll = [_under_its_own_key(identified, by_key.get(identified.key)) for identified in poll]
     renamed = _renamed(poll, by_key)
-    taken = {row.link for row in by_key.values()}
+    # An entry that moved away leaves its content under the key of its first address, which another may have by now.
+    taken = {link for row in by_key.values() for link in (row.link, row.url_key)}
     in_poll = Counter(identified.link for identified in poll)
     verdict = Verdict()
     for identified in poll:
@@ -212,10 +217,10 @@ def judge(source_id: UUID, poll: Sequence[Identified], ledger: Iterable[Known]) 
             verdict.arrivals.append(_arrival(source_id, identified, shares=shares))
             taken.add(identified.link)
             continue
-        if known.entry_key == identified.key:
+        moved = identified.link is not None and known.link is not None and identified.link != known.link
+        if known.entry_key == identified.key and not moved:
             verdict.seen.append(identified)
         else:
-            moved = identified.link is not None and known.link is not None and identified.link != known.link
             verdict.moves.append(Move(identified, known.entry_key, known.content_id if moved else None, known.url_key))
         if known.content_id is None and known.url_key is not None:
             shares = in_poll[identified.link] > 1 or _APART in known.url_key
@@ -240,7 +245,9 @@ def doubtful(poll: Sequence[Identified], ledger: Sequence[Known]) -> list[str]:
         if one.entry.guid and placed is not None and one.key not in by_key:
             found.add(placed.entry_key)
         row = by_key.get(one.key) or (by_link.get(one.link) if one.link else None)
-        if row is None or row.content_sha256 == one.content_sha256 or one.entry.published_at is None:
+        if row is None or row.content_sha256 == one.content_sha256:
+            continue
+        if one.entry.published_at is None and row.entry_key != one.key:
             continue
         if (row.entry_key, row.link) != (one.key, one.link):
             found.add(row.entry_key)
@@ -290,13 +297,33 @@ def _under_its_own_key(one: Identified, row: Known | None) -> Identified:
 
 
 def _is_another(row: Known, one: Identified) -> bool:
-    """Return whether title, date and text all differ, as far as they are known."""
-    title, date = one.entry.title, one.entry.published_at
-    if not (row.title and title and row.published_at and date) or row.title == title or row.published_at == date:
-        return False
-    if row.content_sha256 == one.content_sha256:
-        return False  # the title is that of another site's page, and the feed's own has not changed
-    return _masked_sha256(_titled(one.entry, row), _text(one.entry)) != row.content_sha256
+    """Return whether title, date and text all differ. At another link an empty text says nothing, nor does a missing
+    date, unless the guid belongs to one entry.
+    """
+    title, date, text = one.entry.title, one.entry.published_at, _text(one.entry)
+    if not (row.title and title) or row.title == title or row.content_sha256 == one.content_sha256:
+        return False  # of equal hashes the title is that of another site's page, and the feed's own has not changed
+    elsewhere = one.link != row.link
+    if row.published_at and date:
+        differs = row.published_at != date
+    else:
+        differs = elsewhere and not _is_unique(one.entry.guid or "", row.link)
+    says_nothing = elsewhere and not text
+    return differs and (says_nothing or _masked_sha256(_titled(one.entry, row), text) != row.content_sha256)
+
+
+def _is_unique(guid: str, link: str | None) -> bool:
+    """Return whether a guid belongs to one entry by its form, or as its address until now.
+
+    A word is read as an address on the feed's site ("https://n.example/top"), so only the last part of those counts.
+    """
+    if not guid.startswith(("http://", "https://")):
+        return _UNIQUE.search(guid) is not None
+    return _UNIQUE.search(guid.rpartition("/")[2]) is not None or _without_scheme(guid) == _without_scheme(link or "")
+
+
+def _without_scheme(address: str) -> str:
+    return address.removeprefix("http://").removeprefix("https://")
 
 
 def _renamed(poll: Sequence[Identified], by_key: Mapping[str, Known]) -> dict[str, Known]:
@@ -434,8 +461,7 @@ def _named(entry: Entry, link: str | None, *, by_guid: bool) -> tuple[tuple[str,
     """
     date = entry.published_at.isoformat() if entry.published_at else ""
     if entry.guid and by_guid:
-        guid = entry.guid.removeprefix("http://").removeprefix("https://")
-        return ("guid", guid), (link or "", date, entry.title)
+        return ("guid", _without_scheme(entry.guid)), (link or "", date, entry.title)
     return ("link", link or "", entry.title), (date or entry.html,)
 
 

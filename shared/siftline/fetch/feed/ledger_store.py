@@ -11,12 +11,14 @@ from siftline.fetch.feed.identity import WITHOUT_GUIDS, Edit, Identified, Known,
 from siftline.fetch.poll.poll_store import NewContent, Stored, chunks
 from siftline.kit.db import Connection
 
-# The date is asked for only where it decides: an entry without a link is known by its words and their day.
+# The date is asked for only where it decides: an entry without a link is known by its words and their day. A row that
+# moved away still counts at its first address: its content has that one's key.
 _LEDGER = """
 select entry_key, link, source_entries.content_sha256, exact_sha256, content_id, source_entries.url_key,
   source_entries.first_seen_at, contents.published_at, guid
 from source_entries left join contents on source_entries.link is null and contents.id = source_entries.content_id
 where source_id = %(source_id)s and (entry_key = any(%(keys)b::text[]) or link = any(%(links)b::text[])
+  or source_entries.url_key = any(%(links)b::text[])
   or (link is null and (exact_sha256 = any(%(hashes)b::bytea[])
     or source_entries.content_sha256 = any(%(masked)b::bytea[]))))
 """
@@ -142,7 +144,10 @@ def unlist(connection: Connection, source_id: UUID, content_ids: Sequence[UUID])
 
 
 def ledger(connection: Connection, source_id: UUID, poll: Sequence[Identified]) -> list[Known]:
-    """Return the rows of a feed's ledger that share a key, a link or (without links) a text with a poll's entries."""
+    """Return the rows of a feed's ledger that share a key, a link or (without links) a text with a poll's entries.
+
+    A link is shared with what has it now and with what had it first.
+    """
     values = {
         "source_id": source_id,
         "keys": [identified.key for identified in poll],
@@ -212,7 +217,7 @@ def add_entries(connection: Connection, source_id: UUID, entries: Iterable[tuple
 
 
 def move_entries(connection: Connection, source_id: UUID, moves: Iterable[Move]) -> None:
-    """Rename entries in the ledger whose feed gave them new guids."""
+    """Note new keys and addresses of entries in the ledger."""
     for chunk in chunks(moves):
         values = {
             "source_id": source_id,
