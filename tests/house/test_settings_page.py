@@ -28,6 +28,17 @@ def test_every_setting_says_what_it_means() -> None:
     assert silent == []
 
 
+def test_every_number_has_a_least_and_a_most() -> None:
+    open_ended = [
+        f"{name}.{field}"
+        for name, found in CLASSES.items()
+        for field, about in found.model_fields.items()
+        for bounds in [{type(bound).__name__[0] for bound in about.metadata}]
+        if re.search(r"\b(int|float)\b", str(about.annotation).partition("[")[0]) and not bounds >= {"G", "L"}
+    ]
+    assert open_ended == []
+
+
 def test_every_setting_stands_on_the_page_with_its_meaning() -> None:
     lines = settings_page.page().splitlines()
     cells = [line.removeprefix("| ").removesuffix(" |").split(" | ") for line in lines if line.startswith("| `")]

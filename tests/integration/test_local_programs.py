@@ -335,6 +335,22 @@ def test_settings_that_cannot_be_used_are_said_at_once_and_nothing_starts(tmp_pa
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("WORKER_THREADS", '{"fetch": 0}'), ("WORKER_THREADS", '{"fetch": 100000}'), ("JOB_LEASE_S", "9" * 20),
+        ("JOB_BACKOFF_S", "[]"), ("JOB_BACKOFF_S", "[-1]"), ("HTTP_CONTACT", "a\nb"), ("topics_max", "abc"),
+        ("PAGE_READ_S", "inf"), ("WORKER_DRAIN_S", "nan"), ("NEW_USER_CREDITS", "9" * 24),
+        ("KEEP_FINISHED_JOBS_S", "9" * 17), ("LLM_USD_PER_DAY", "inf"), ("HOST_PER_MINUTE", '{"a.example": Infinity}'),
+    ],
+)  # fmt: skip
+def test_a_setting_by_which_nothing_would_be_done_is_refused(tmp_path, name, value):
+    result = _run("--folder", str(tmp_path / "data"), **{name: value})
+    assert (result.returncode, result.stdout) == (1, "")
+    [_, told] = result.stderr.splitlines()
+    assert told.startswith(f"  {name.upper()}: ")
+
+
 def test_a_second_run_says_where_the_first_answers_and_that_it_is_none(tmp_path, open_state):
     state = open_state()
     assert state.take()

@@ -11,7 +11,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
@@ -22,6 +22,10 @@ _environment_lock = threading.RLock()
 _QUEUE = "URL of the SQS queue of this name"
 _DLQ = "URL of the dead-letter queue of this name"
 _KEY = "API key, or `secretsmanager://<secret id>` of a secret whose text is the key; empty: none is sent"
+_DAY_S = 86_400
+_USD_MAX = 1_000_000
+_MEMORY_MAX_BYTES = 10 * 1024**3
+"""As much as Lambda gives."""
 _API = "Base URL of the API, OpenAI's or a compatible one"
 
 
@@ -48,7 +52,9 @@ class Settings(BaseSettings):
     """Reads the environment when it is made."""
 
     # Built when one is made: of the settings of all functions, a function makes its own only.
-    model_config = SettingsConfigDict(case_sensitive=False, extra="ignore", frozen=True, defer_build=True)
+    model_config = SettingsConfigDict(
+        case_sensitive=False, extra="ignore", frozen=True, defer_build=True, allow_inf_nan=False
+    )
 
     def __init__(self, **values: Any) -> None:
         """Take ``values`` before the environment. Raises ``TypeError`` for what is no setting: only there it may be."""
@@ -72,10 +78,11 @@ class Settings(BaseSettings):
 def faults() -> list[str]:
     """Return what the environment sets and no function can use, a sentence each, the settings by their names in it."""
     found: dict[str, str] = {}
+    given = {name.lower() for name in os.environ}
     kinds = list(Settings.__subclasses__())
     for kind in kinds:  # grows meanwhile
         kinds += kind.__subclasses__()
-        if not any(name.upper() in os.environ for name in kind.model_fields):
+        if given.isdisjoint(kind.model_fields):
             continue
         try:
             kind()
@@ -140,23 +147,32 @@ class JobSettings(Settings):
     """The numbers of a job's life (docs/jobs.md)."""
 
     job_max_attempts: int = Field(default=4, ge=1, le=20, description="Attempts before a job fails, the first included")
-    job_backoff_s: tuple[int, ...] = Field(
-        default=(60, 300, 900), description="Delay before each retry; SQS allows 900 at most"
+    job_backoff_s: tuple[Annotated[int, Field(ge=1, le=_DAY_S)], ...] = Field(
+        default=(60, 300, 900),
+        min_length=1,
+        max_length=20,
+        description="Delay before each retry; SQS allows 900 at most",
     )
     job_lease_s: int = Field(
         default=600,
         ge=1,
+        le=_DAY_S,
         description="A job whose worker falls silent is free again after this; longer than any timeout",
     )
     job_quiet_s: int = Field(
-        default=120, ge=1, description="A message that nobody claims is sent again after this, doubling each time"
+        default=120,
+        ge=1,
+        le=_DAY_S,
+        description="A message that nobody claims is sent again after this, doubling each time",
     )
     job_outstanding_max: int = Field(
-        default=1_000, ge=1, description="Messages that a queue may hold; the other jobs wait in PostgreSQL"
+        default=1_000, ge=1, le=100_000, description="Messages that a queue may hold; the other jobs wait in PostgreSQL"
     )
-    job_tenant_share: int = Field(default=40, ge=1, description="Messages of one tenant that a queue may hold")
+    job_tenant_share: int = Field(
+        default=40, ge=1, le=100_000, description="Messages of one tenant that a queue may hold"
+    )
     job_tenant_threads: int = Field(
-        default=2, ge=1, description="Threads that the jobs of one tenant may block in one process, by queue"
+        default=2, ge=1, le=1_000, description="Threads that the jobs of one tenant may block in one process, by queue"
     )
 
 
@@ -171,7 +187,9 @@ class ConsumerSettings(ProducerSettings, DeadLetterSettings):
 class HttpSettings(Settings):
     """The safe HTTP client of every function that fetches from addresses users or feeds name."""
 
-    http_contact: str = Field(default="", max_length=200, description="URL or mail address named in the user agent")
+    http_contact: str = Field(
+        default="", max_length=200, pattern=r"^[!-~]*$", description="URL or mail address named in the user agent"
+    )
     http_allow_loopback: bool = Field(
         default=False, description="Allow loopback addresses that a user typed; for development and tests"
     )
@@ -240,7 +258,7 @@ class VectorSettings(Settings):
     qdrant_url: str = Field(description="URL of Qdrant, version 1.16 or newer")
     qdrant_api_key: SecretStr = Field(default=SecretStr(""), description=_KEY)
     embedding_keep_old_s: int = Field(
-        default=3_600, ge=0, description="Vectors of a replaced model are deleted after this"
+        default=3_600, ge=0, le=366 * _DAY_S, description="Vectors of a replaced model are deleted after this"
     )
 
 
@@ -269,10 +287,14 @@ class EmbeddingSettings(VectorSettings):
     embedding_api_chars: int = Field(default=8_000, ge=200, le=100_000, description="Characters sent of one text")
     embedding_api_timeout_s: float = Field(default=8.0, gt=0, le=60, description="Time limit of one answer")
     embedding_api_usd_per_million: float | None = Field(
-        default=None, ge=0, description="Price of a million tokens; empty: as in embedding_prices.toml"
+        default=None, ge=0, le=_USD_MAX, description="Price of a million tokens; empty: as in embedding_prices.toml"
     )
-    embedding_api_usd_per_day: float = Field(default=1.0, ge=0, description="Budget of a day (UTC), all users together")
-    embedding_api_usd_per_user_per_day: float = Field(default=1.0, ge=0, description="Share of one user in that budget")
+    embedding_api_usd_per_day: float = Field(
+        default=1.0, ge=0, le=_USD_MAX, description="Budget of a day (UTC), all users together"
+    )
+    embedding_api_usd_per_user_per_day: float = Field(
+        default=1.0, ge=0, le=_USD_MAX, description="Share of one user in that budget"
+    )
 
     @field_validator("embedding_api_dimensions", "embedding_api_usd_per_million", mode="before")
     @classmethod
@@ -322,7 +344,7 @@ class ReprocessSettings(Settings):
 
     reprocess_live_max: int = Field(default=40, ge=1, le=1_000, description="Texts being reprocessed at a time")
     reprocess_usd_per_day: float = Field(
-        default=0.5, ge=0, description="Part of `LLM_USD_PER_DAY` that reprocessing may spend"
+        default=0.5, ge=0, le=_USD_MAX, description="Part of `LLM_USD_PER_DAY` that reprocessing may spend"
     )
 
 
@@ -334,9 +356,11 @@ class ApiSettings(ConsumerSettings, AddressSettings, RelevanceSettings, RequestS
     """The HTTP API. It only makes jobs, but it also shows how deep the queues and their dead-letter queues are."""
 
     tokens_per_user: int = Field(default=100, ge=1, le=10_000, description="Live access tokens of one user")
-    sources_per_user: int = Field(default=10_000, ge=1, description="Sources that one user may follow")
+    sources_per_user: int = Field(default=10_000, ge=1, le=1_000_000, description="Sources that one user may follow")
     folders_per_user: int = Field(default=500, ge=1, le=10_000, description="Folders of one user")
-    saved_items_per_user: int = Field(default=200_000, ge=1, description="Pages that one user may save by hand")
+    saved_items_per_user: int = Field(
+        default=200_000, ge=1, le=100_000_000, description="Pages that one user may save by hand"
+    )
     http_allow_loopback: bool = Field(
         default=False, description="Accept loopback addresses as sources and pages; for development and tests"
     )
@@ -355,12 +379,15 @@ class SearchSettings(DatabaseSettings, EmbeddingSettings, RequestSettings):
 class ScheduleSettings(ConsumerSettings, VectorSettings, ReprocessSettings, ArchiveSettings):
     """The ``schedule`` function: what each tick may do."""
 
-    due_sources_per_tick: int = Field(default=100, ge=1, description="Polls that one tick may enqueue")
+    due_sources_per_tick: int = Field(default=100, ge=1, le=100_000, description="Polls that one tick may enqueue")
     extra_run_pending: int = Field(
-        default=1_000, ge=1, description="The extra run works on queues with more due jobs than this"
+        default=1_000, ge=1, le=100_000_000, description="The extra run works on queues with more due jobs than this"
     )
     keep_finished_jobs_s: int = Field(
-        default=7 * 86_400, ge=3_600, description="Finished jobs and their timelines are deleted after this"
+        default=7 * 86_400,
+        ge=3_600,
+        le=3_660 * _DAY_S,
+        description="Finished jobs and their timelines are deleted after this",
     )
 
 
@@ -383,7 +410,10 @@ class FetchSettings(ConsumerSettings, HttpSettings, PacingSettings):
     )
     feed_parse_s: float = Field(default=12.0, gt=0, le=60, description="Time limit for parsing one feed")
     feed_parse_memory_bytes: int = Field(
-        default=256 * 1024 * 1024, ge=64 * 1024 * 1024, description="Address space that parsing one feed may add"
+        default=256 * 1024 * 1024,
+        ge=64 * 1024 * 1024,
+        le=_MEMORY_MAX_BYTES,
+        description="Address space that parsing one feed may add",
     )
     reddit_url: str = Field(default="https://www.reddit.com", description="Base URL of Reddit's listings")
     reddit_form: str = Field(
@@ -397,9 +427,12 @@ class IngestSettings(ConsumerSettings, HttpSettings, PacingSettings, ArchiveSett
     """The ``ingest`` function."""
 
     siftline_analysis_enabled: bool = Field(default=True, description="Off: pages become READY without analysis")
-    page_read_s: float = Field(default=10.0, gt=0, description="Time limit for parsing one page")
+    page_read_s: float = Field(default=10.0, gt=0, le=900, description="Time limit for parsing one page")
     page_read_memory_bytes: int = Field(
-        default=768 * 1024 * 1024, ge=64 * 1024 * 1024, description="Address space that parsing one page may add"
+        default=768 * 1024 * 1024,
+        ge=64 * 1024 * 1024,
+        le=_MEMORY_MAX_BYTES,
+        description="Address space that parsing one page may add",
     )
     transcription_model: str = Field(
         default="", description="Audio model that makes transcripts where there are none; empty: none are made"
@@ -410,11 +443,15 @@ class IngestSettings(ConsumerSettings, HttpSettings, PacingSettings, ArchiveSett
     transcription_max_bytes: int = Field(
         default=25_000_000, ge=1_024, le=100_000_000, description="Size limit of a file; OpenAI takes 25 MB"
     )
-    transcription_max_s: float = Field(default=7_200.0, gt=0, description="Longest stated duration of a file")
-    transcription_usd_per_minute: float = Field(
-        default=0.006, ge=0, description="Price of a minute of sound; 0 for a model of your own"
+    transcription_max_s: float = Field(
+        default=7_200.0, gt=0, le=7 * _DAY_S, description="Longest stated duration of a file"
     )
-    transcription_usd_per_day: float = Field(default=1.0, ge=0, description="Budget of a day (UTC), all users together")
+    transcription_usd_per_minute: float = Field(
+        default=0.006, ge=0, le=_USD_MAX, description="Price of a minute of sound; 0 for a model of your own"
+    )
+    transcription_usd_per_day: float = Field(
+        default=1.0, ge=0, le=_USD_MAX, description="Budget of a day (UTC), all users together"
+    )
 
 
 class AnalyzeSettings(ConsumerSettings, EmbeddingSettings, EntitySettings, RelevanceSettings):
@@ -460,13 +497,17 @@ class AnalyzeSettings(ConsumerSettings, EmbeddingSettings, EntitySettings, Relev
         default="", pattern="^([a-z]{2,3})?$", description="Language of summaries (ISO 639); empty: the text's"
     )
     llm_usd_per_million_in: float | None = Field(
-        default=None, ge=0, description="Price of a million input tokens; empty: as in prices.toml"
+        default=None, ge=0, le=_USD_MAX, description="Price of a million input tokens; empty: as in prices.toml"
     )
     llm_usd_per_million_out: float | None = Field(
-        default=None, ge=0, description="Price of a million output tokens; empty: as in prices.toml"
+        default=None, ge=0, le=_USD_MAX, description="Price of a million output tokens; empty: as in prices.toml"
     )
-    llm_usd_per_day: float = Field(default=1.0, ge=0, description="Budget of a day (UTC), all users together")
-    llm_usd_per_user_per_day: float = Field(default=1.0, ge=0, description="Share of one user in that budget")
+    llm_usd_per_day: float = Field(
+        default=1.0, ge=0, le=_USD_MAX, description="Budget of a day (UTC), all users together"
+    )
+    llm_usd_per_user_per_day: float = Field(
+        default=1.0, ge=0, le=_USD_MAX, description="Share of one user in that budget"
+    )
 
     @field_validator("llm_usd_per_million_in", "llm_usd_per_million_out", mode="before")
     @classmethod
@@ -482,8 +523,12 @@ class ResolveSettings(ConsumerSettings, HttpSettings, EntitySettings):
     )
     gleif_url: str = Field(default="https://api.gleif.org", description="Base URL of GLEIF's API")
     wikidata_url: str = Field(default="https://www.wikidata.org", description="Base URL of Wikidata's API")
-    provider_requests_per_run: int = Field(default=200, ge=1, description="Requests to one provider in an hour")
-    provider_requests_per_day: int = Field(default=2_000, ge=1, description="Requests to one provider in a day (UTC)")
+    provider_requests_per_run: int = Field(
+        default=200, ge=1, le=1_000_000, description="Requests to one provider in an hour"
+    )
+    provider_requests_per_day: int = Field(
+        default=2_000, ge=1, le=1_000_000, description="Requests to one provider in a day (UTC)"
+    )
 
 
 class ClusterSettings(ConsumerSettings):
@@ -516,7 +561,7 @@ class BriefSettings(ConsumerSettings, HttpSettings, RelevanceSettings, AddressSe
 class WorkerSettings(Settings):
     """The long-poll worker: threads a function, patience, how it stops, and the switches of the schedules."""
 
-    worker_threads: dict[str, int] = Field(
+    worker_threads: dict[str, Annotated[int, Field(ge=1, le=100)]] = Field(
         default={"fetch": 8, "ingest": 4, "analyze": 2, "resolve": 1, "cluster": 2, "brief": 2},
         description="Threads by queue or function; 1 for any other",
     )
@@ -525,7 +570,10 @@ class WorkerSettings(Settings):
         default=30, ge=3, le=43_200, description="Messages of a killed worker come back after this"
     )
     worker_drain_s: float = Field(
-        default=28.0, ge=0, description="Time for work in progress after SIGTERM; the process ends two seconds later"
+        default=28.0,
+        ge=0,
+        le=3_600,
+        description="Time for work in progress after SIGTERM; the process ends two seconds later",
     )
     worker_health_token: SecretStr = Field(
         default=SecretStr(""), description="Bearer token that the health port asks for; empty: none"
@@ -558,7 +606,7 @@ class LocalSettings(Settings):
 
     pg_bin: str = Field(default="", description="Folder of PostgreSQL's programs; empty: the wheel's")
     new_user_credits: int | None = Field(
-        default=None, ge=0, description="Credits of each new user; empty: users are not metered"
+        default=None, ge=0, le=1_000_000_000, description="Credits of each new user; empty: users are not metered"
     )
     local_hosts: tuple[str, ...] = Field(
         default=(), description="Host names besides 127.0.0.1 and localhost that the local API answers to"
