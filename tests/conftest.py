@@ -30,6 +30,19 @@ settings.load_profile("any machine")
 pytest_plugins = ("tests.faults.table",)
 
 _STACK = pytest.StashKey[Stack]()
+_TOLD_CHARS = 4_000
+
+
+class _ToldAtOnce:
+    """Writes why a test failed when it did: a run that is stopped before its end has told it, too."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            terminal = self._config.get_terminal_writer()
+            terminal.line(f"\n{report.nodeid} failed ({report.when}):\n{report.longreprtext[-_TOLD_CHARS:]}")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -38,6 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
     workerinput = getattr(config, "workerinput", None)
     if workerinput is None:
         config.stash[_STACK] = OwnStack()
+        config.pluginmanager.register(_ToldAtOnce(config))
     else:
         config.stash[_STACK] = RemoteStack(workerinput["stack_socket"], workerinput["stack_key"])
 
