@@ -27,6 +27,7 @@ from siftline.fetch.poll.poll_intake import chosen, priority
 SOURCE = UUID(int=1)
 DAY = datetime(2024, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
+NOON = DAY + 12 * HOUR
 
 
 def entry(number: int = 0, **parts: object) -> Entry:
@@ -382,6 +383,7 @@ def test_an_entry_under_another_guid_and_address_is_known_where_it_can_be_no_oth
 
 
 PAGE = "https://n.example/forecast"
+TEXT = f"<p>{'What an article says of itself. ' * 3}</p>"
 
 
 def forecast(number: int, **parts: object) -> Entry:
@@ -418,10 +420,13 @@ def test_another_entry_of_the_same_page_has_a_content_of_its_own() -> None:
     ("parts", "found"),
     [
         pytest.param({}, (0, 1), id="all differs"),
-        pytest.param({"title": "Entry 1"}, (1, 0), id="the title stays"),
-        pytest.param({"html": "<p>1</p>"}, (1, 0), id="the text stays"),
+        pytest.param({"title": "Entry 1"}, (0, 1), id="the title of a series"),
+        pytest.param({"title": "Entry 1", "published_at": None}, (1, 0), id="the title stays, undated"),
+        pytest.param({"title": "Entry 1", "published_at": DAY + HOUR}, (1, 0), id="title and date stay"),
+        pytest.param({"html": TEXT}, (1, 0), id="the text stays"),
+        pytest.param({"title": "Entry 1", "html": TEXT}, (1, 0), id="title and text stay"),
         pytest.param({"html": "<p>2 comments</p>"}, (0, 1), id="another text"),
-        pytest.param({"published_at": DAY + timedelta(hours=1)}, (1, 0), id="the date stays"),
+        pytest.param({"published_at": DAY + HOUR}, (1, 0), id="the date stays"),
         pytest.param({"link": "https://n.example/1"}, (1, 0), id="the link stays"),
         pytest.param({"link": None}, (1, 0), id="no link"),
         pytest.param({"published_at": None}, (0, 1), id="undated"),
@@ -432,7 +437,32 @@ def test_a_guid_under_which_all_else_differs_is_a_place_in_the_feed(
     parts: dict[str, object], found: tuple[int, int]
 ) -> None:
     second = replace(dated(2, guid="1", html="<p>words</p>"), **parts)  # type: ignore[arg-type]  # by name
-    assert resettled([dated(1, guid="1", html="<p>1</p>")], [second]) == found
+    assert resettled([dated(1, guid="1", html=TEXT)], [second]) == found
+
+
+@pytest.mark.parametrize("guid", ["top", "7", "https://n.example/?slot=1", "/index.php?pos=2"])
+@pytest.mark.parametrize(
+    "same",
+    [
+        pytest.param({"html": "<a href='/more'>Continue reading</a>"}, id="a short text"),
+        pytest.param({"html": "続きを読む"}, id="a short text in Japanese"),
+        pytest.param({"published_at": DAY}, id="the day, without a time"),
+        pytest.param({"published_at": DAY, "html": "Read more…"}, id="both"),
+        pytest.param({"title": "Picture of the day"}, id="the title"),
+    ],
+)
+def test_what_every_article_of_a_feed_has_does_not_make_two_of_them_one(guid: str, same: dict[str, object]) -> None:
+    first, second = (dated(n, guid=guid, html=TEXT * n) for n in (1, 2))
+    pair = replace(first, **same), replace(second, **same)  # type: ignore[arg-type]  # by name
+    assert resettled([pair[0]], [pair[1]]) == (0, 1)
+
+
+@pytest.mark.parametrize("guid", ["tag:n.example,2024:a", "https://n.example/?p=7"])
+@pytest.mark.parametrize("same", [{"html": "Read more…"}, {"published_at": DAY}, {"title": "Picture of the day"}])
+def test_a_guid_of_its_own_is_believed_where_anything_stays(guid: str, same: dict[str, object]) -> None:
+    first, second = (dated(n, guid=guid, html=TEXT * n) for n in (1, 2))
+    pair = replace(first, **same), replace(second, **same)  # type: ignore[arg-type]  # by name
+    assert resettled([pair[0]], [pair[1]]) == (1, 0)
 
 
 PLACES = [
@@ -459,25 +489,28 @@ NAMES = [
 @given(
     guid=st.sampled_from([*PLACES, *NAMES]),
     changed=st.sets(st.sampled_from(["link", "title", "html"])),
-    dates=st.sampled_from([(None, None), (None, DAY), (DAY, None), (DAY, DAY), (DAY, DAY + HOUR)]),
+    dates=st.sampled_from([(None, None), (None, NOON), (NOON, None), (NOON, NOON), (NOON, NOON + HOUR), (DAY, DAY)]),
     words=st.booleans(),
 )
 def test_an_entry_under_a_known_guid_is_another_only_where_nothing_else_stays(
     guid: str, changed: set[str], dates: tuple[datetime | None, datetime | None], words: bool
 ) -> None:
-    """Without two dates a guid that belongs to one entry by its form counts as what stays; no text says nothing."""
-    html = "<p>words</p>" if words else ""
-    others = {"link": "https://n.example/other", "title": "Other", "html": "<p>else</p>" if words else ""}
+    """Without two times a guid that belongs to one entry by its form counts as what stays; no text says nothing. A
+    title may be that of a series, where all else is another.
+    """
+    html = TEXT if words else ""
+    others = {"link": "https://n.example/other", "title": "Other", "html": TEXT * 2 if words else ""}
     first = entry(0, guid=guid, html=html, published_at=dates[0])
     second = replace(first, published_at=dates[1], **{part: others[part] for part in changed})  # type: ignore[arg-type]  # by name
     ledger = Ledger()
     ledger.poll([first])
     verdict = ledger.poll([second])
     weighed = {"link", "title", "html"} if words else {"link", "title"}
-    stays = guid in NAMES if None in dates else dates[0] == dates[1]
-    if weighed <= changed and not stays:
+    stays = guid in NAMES if None in dates or dates == (DAY, DAY) else dates[0] == dates[1]
+    series = changed == {"link", "html"} and words and guid in PLACES and None not in dates and dates[0] != dates[1]
+    if (weighed <= changed and not stays) or series:
         assert len(verdict.arrivals) == 1
-        assert sorted(ledger.shown().values()) == [("Entry 0", first.link), ("Other", second.link)]
+        assert sorted(ledger.shown().values()) == [("Entry 0", first.link), (second.title, second.link)]
     else:
         assert verdict.arrivals == []
         assert list(ledger.shown().values()) == [(second.title, second.link)]
@@ -513,6 +546,29 @@ def test_each_story_at_a_named_place_is_one_entry_with_its_own_values(
         again = ledger.poll(listed)
         assert (again.arrivals, again.edits) == ([], [])
     assert sorted(ledger.shown().values()) == sorted((f"Entry {n}", f"https://n.example/{n}") for n in range(told))
+
+
+@pytest.mark.parametrize("guids", [(None, None, None), ("top", "top", "a")])
+@pytest.mark.parametrize("date", [None, NOON])
+def test_who_leaves_an_address_to_another_in_one_poll_takes_its_marks_along(
+    guids: tuple[str | None, ...], date: datetime | None
+) -> None:
+    """GIVEN a page of the newest, which moves to an address of its own when the next comes."""
+    newest = "https://n.example/latest"
+    then, now, moved = guids
+    first = entry(0, guid=then, link=newest, html=TEXT, published_at=date)
+    second = entry(1, guid=now, link=newest, html=TEXT * 2, published_at=date and date + HOUR)
+    ledger = Ledger()
+    ledger.poll([first])
+    [(content_id, _)] = ledger.shown().items()
+    listed = [second, replace(first, guid=moved, link="https://n.example/0")]
+    verdict = ledger.poll(listed)
+    assert [arrival.identified.entry.title for arrival in verdict.arrivals] == ["Entry 1"]
+    assert verdict.edits == []
+    assert ledger.shown()[content_id] == ("Entry 0", "https://n.example/0")
+    again = ledger.poll(listed)
+    assert (again.arrivals, again.edits) == ([], [])
+    assert sorted(ledger.shown().values()) == [("Entry 0", "https://n.example/0"), ("Entry 1", newest)]
 
 
 def test_entries_that_move_up_through_the_places_of_a_feed_stay_known() -> None:

@@ -3,22 +3,23 @@
 An entry is known by its guid, else by link and title, and by the date where several share those. A feed that rewrites
 its guids is seen through, and so is one whose guids are places: guids that count the entries, or most of which come
 with another entry's link and words, name none of them; and what has another title, date and text, and another link or
-else another guid, is another entry. Under one guid an empty text says nothing of that; nor does a missing date, where
-the guid is a word or a small number ("top", "item-0"), for a UUID or its own address stays with an entry, rewritten or
-not. A known entry that the feed no longer lists is the one that has its link, title and text to the letter ("Episode
-12" is not "Episode 13"), or else the only one that has its link, whatever else was rewritten; or, without a link of its
-own, the only one of its words and of its very time, where only numbers in the text differ. Where a site changes its
-addresses and guids at once, an entry is the one of its title and very time or file; undated ones are taken for the same
-only if several moved together, for "Daily links" comes again with the same words. A page has one content, so entries of
-a feed that share a link are told apart in the keys of their contents.
+else another guid, is another entry. Under one guid an empty text says nothing of that; nor does a short one, a missing
+date, a day without a time, or the title of a series, where the guid is a word or a small number ("top", "item-0"), for
+a UUID or its own address stays with an entry, rewritten or not. Who leaves a place to another in one poll is known by
+its words to the letter. A known entry that the feed no longer lists is the one that has its link, title and text to the
+letter ("Episode 12" is not "Episode 13"), or else the only one that has its link, whatever else was rewritten; or,
+without a link of its own, the only one of its words and of its very time, where only numbers in the text differ. Where
+a site changes its addresses and guids at once, an entry is the one of its title and very time or file; undated ones are
+taken for the same only if several moved together, for "Daily links" comes again with the same words. A page has one
+content, so entries of a feed that share a link are told apart in the keys of their contents.
 """
 
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, time
 from typing import NamedTuple
 from uuid import UUID
 
@@ -29,10 +30,15 @@ WITHOUT_GUIDS = "words:"
 """How the keys begin under which a feed's entries are known once its guids have turned out to be places."""
 _APART = "#entry="
 _TOGETHER_MIN = 2
+_TELLING_BYTES = 80
+"""Fewer in UTF-8 say nothing of which entry they are of: "Continue reading", "Image: the author"."""
+_MIDNIGHT = time()
 _TAG = re.compile(r"<[^>]*>")
 _DIGITS = re.compile(r"\d+")
 # Tag URIs, UUIDs, long numbers and a page's number. Words and small numbers may be used for the next entry again.
-_UNIQUE = re.compile(r"^tag:[^,]+,|[0-9a-f]{12}|[0-9]{5}|\?.*[0-9]", re.IGNORECASE)
+_UNIQUE = re.compile(
+    r"^tag:[^,]+,|[0-9a-f]{12}|[0-9]{5}|\?(?!.*\b(?:slot|pos|position|place|rank|index|nr?|i)=).*[0-9]", re.IGNORECASE
+)
 _NOUGHTS = bytes(ord("0") if chr(code).isdigit() and code < 128 else code for code in range(256))
 
 
@@ -204,8 +210,9 @@ def _identified(entries: Sequence[Entry], *, by_guid: bool) -> list[Identified]:
 def judge(source_id: UUID, poll: Sequence[Identified], ledger: Iterable[Known]) -> Verdict:
     """Compare a poll with the ledger's rows that share a key, a link or a text with it."""
     by_key = {row.entry_key: row for row in ledger}
-    poll = [_under_its_own_key(identified, by_key.get(identified.key)) for identified in poll]
-    renamed = _renamed(poll, by_key)
+    departed = _departed(poll, by_key)
+    poll = [_under_its_own_key(identified, by_key.get(identified.key), departed) for identified in poll]
+    renamed = _renamed(poll, by_key, departed)
     # An entry that moved away leaves its content under the key of its first address, which another may have by now.
     taken = {link for row in by_key.values() for link in (row.link, row.url_key)}
     in_poll = Counter(identified.link for identified in poll)
@@ -289,27 +296,53 @@ def _exact_sha256(entry: Entry, text: str) -> bytes:
     return _sha256(entry.title, text, dated)
 
 
-def _under_its_own_key(one: Identified, row: Known | None) -> Identified:
+def _departed(poll: Sequence[Identified], by_key: Mapping[str, Known]) -> dict[str, str]:
+    """Return the keys of rows whose words stand at another address, under a new key, and other words at their own.
+
+    Each by the key under which its entry is now: who leaves a place to another takes along what is known of it.
+    """
+    words = Counter(row.exact_sha256 for row in by_key.values())
+    in_poll = Counter(one.exact_sha256 for one in poll)
+    at = {place: one for one in poll for place in (one.key, one.link) if place is not None}
+    rows = {row.exact_sha256: row for row in by_key.values() if row.link and words[row.exact_sha256] == 1}
+    found = {}
+    for one in poll:
+        row = rows.get(one.exact_sha256)
+        if row is None or one.key in by_key or one.link in {None, row.link} or in_poll[one.exact_sha256] > 1:
+            continue
+        if _text(one.entry) and (row.entry_key in at or row.link in at):
+            found[row.entry_key] = one.key
+    return found
+
+
+def _under_its_own_key(one: Identified, row: Known | None, departed: Container[str]) -> Identified:
     """Return an entry under another key where its guid is that of another one: a place in the feed, and no name."""
-    if row is None or row.link is None or one.link in {None, row.link} or not _is_another(row, one):
+    if row is None or row.link is None:
+        return one
+    if row.entry_key not in departed and (one.link in {None, row.link} or not _is_another(row, one)):
         return one
     return one._replace(key=_digest(one.key, one.link or ""))
 
 
 def _is_another(row: Known, one: Identified) -> bool:
-    """Return whether title, date and text all differ. At another link an empty text says nothing, nor does a missing
-    date, unless the guid belongs to one entry.
+    """Return whether title, date and text all differ.
+
+    At another link an empty text says nothing; nor, unless the guid belongs to one entry, does a short one ("Continue
+    reading"), a missing date or a mere day, and a title may be that of a series ("Picture of the day"), of which the
+    next has its own date and text.
     """
     title, date, text = one.entry.title, one.entry.published_at, _text(one.entry)
-    if not (row.title and title) or row.title == title or row.content_sha256 == one.content_sha256:
+    if not (row.title and title) or row.content_sha256 == one.content_sha256:
         return False  # of equal hashes the title is that of another site's page, and the feed's own has not changed
-    elsewhere = one.link != row.link
+    another_text = _masked_sha256(_titled(one.entry, row), text) != row.content_sha256
+    reusable = one.link != row.link and not _is_unique(one.entry.guid or "", row.link)
+    if row.title == title:
+        return reusable and another_text and None not in {row.published_at, date} and row.published_at != date
+    another_date = reusable
     if row.published_at and date:
-        differs = row.published_at != date
-    else:
-        differs = elsewhere and not _is_unique(one.entry.guid or "", row.link)
-    says_nothing = elsewhere and not text
-    return differs and (says_nothing or _masked_sha256(_titled(one.entry, row), text) != row.content_sha256)
+        another_date = row.published_at != date or (reusable and date.time() == _MIDNIGHT)
+    says_nothing = one.link != row.link and len(text.encode()) < (_TELLING_BYTES if reusable else 1)
+    return another_date and (says_nothing or another_text)
 
 
 def _is_unique(guid: str, link: str | None) -> bool:
@@ -326,7 +359,7 @@ def _without_scheme(address: str) -> str:
     return address.removeprefix("http://").removeprefix("https://")
 
 
-def _renamed(poll: Sequence[Identified], by_key: Mapping[str, Known]) -> dict[str, Known]:
+def _renamed(poll: Sequence[Identified], by_key: Mapping[str, Known], departed: Mapping[str, str]) -> dict[str, Known]:
     """Return the rows that the feed no longer lists under their keys, each by the key of the entry that it became."""
     listed = {identified.key for identified in poll}
     unlisted = [row for row in by_key.values() if row.entry_key not in listed]
@@ -334,14 +367,18 @@ def _renamed(poll: Sequence[Identified], by_key: Mapping[str, Known]) -> dict[st
     by_text: dict[tuple[str | None, bytes | None], list[Known]] = {}
     for row in unlisted:
         by_text.setdefault((row.link, row.exact_sha256), []).append(row)
-    found: dict[str, Known] = {}
+    found = {key: by_key[old_key] for old_key, key in departed.items()}
     for identified in fresh:
         if rows := by_text.get((identified.link, identified.exact_sha256)):
             found[identified.key] = rows.pop()
     # A link that nothing else of the feed has is a page of its own; a home page may be the link of any entry.
     in_ledger = Counter(row.link for row in by_key.values())
     in_poll = Counter(identified.link for identified in poll)
-    alone = {row.link: row for row in unlisted if in_ledger[row.link] == 1 and row.link and not is_home(row.link)}
+    alone = {
+        row.link: row
+        for row in unlisted
+        if in_ledger[row.link] == 1 and row.link and not is_home(row.link) and row.entry_key not in departed
+    }
     for identified in fresh:
         if identified.key not in found and identified.link in alone and in_poll[identified.link] == 1:
             row = alone[identified.link]
