@@ -342,6 +342,8 @@ def test_settings_that_cannot_be_used_are_said_at_once_and_nothing_starts(tmp_pa
         ("JOB_BACKOFF_S", "[]"), ("JOB_BACKOFF_S", "[-1]"), ("HTTP_CONTACT", "a\nb"), ("topics_max", "abc"),
         ("PAGE_READ_S", "inf"), ("WORKER_DRAIN_S", "nan"), ("NEW_USER_CREDITS", "9" * 24),
         ("KEEP_FINISHED_JOBS_S", "9" * 17), ("LLM_USD_PER_DAY", "inf"), ("HOST_PER_MINUTE", '{"a.example": Infinity}'),
+        ("LOCAL_HOSTS", '[""]'), ("LOCAL_HOSTS", '["https://news.example"]'), ("LOCAL_HOSTS", '["news.example:80"]'),
+        ("REFRESH_MAX_MINUTES", "5"),
     ],
 )  # fmt: skip
 def test_a_setting_by_which_nothing_would_be_done_is_refused(tmp_path, name, value):

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from siftline.contracts import Queue, Tick
@@ -422,6 +422,13 @@ class FetchSettings(ConsumerSettings, HttpSettings, PacingSettings):
         description="Format that Reddit is asked for; `auto`: JSON, and Atom for a day once JSON is refused",
     )
 
+    @field_validator("refresh_max_minutes")
+    @classmethod
+    def _not_below_the_shortest(cls, value: int, info: ValidationInfo) -> int:
+        if value < info.data.get("refresh_min_minutes", 0):
+            raise ValueError("must not be below REFRESH_MIN_MINUTES")
+        return value
+
 
 class IngestSettings(ConsumerSettings, HttpSettings, PacingSettings, ArchiveSettings):
     """The ``ingest`` function."""
@@ -608,7 +615,7 @@ class LocalSettings(Settings):
     new_user_credits: int | None = Field(
         default=None, ge=0, le=1_000_000_000, description="Credits of each new user; empty: users are not metered"
     )
-    local_hosts: tuple[str, ...] = Field(
+    local_hosts: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$")], ...] = Field(
         default=(), description="Host names besides 127.0.0.1 and localhost that the local API answers to"
     )
     qdrant_api_key: SecretStr = Field(default=SecretStr(""), description="Key that the local Qdrant asks for")
