@@ -3,15 +3,15 @@
 An entry is known by its guid, else by link and title, and by the date where several share those. A feed that rewrites
 its guids is seen through, and so is one whose guids are places: guids that count the entries, or most of which come
 with another entry's link and words, name none of them; and what has another title, date and text, and another link or
-else another guid, is another entry. Under one guid an empty text says nothing of that; nor does a short one, a missing
-date, a day without a time, or the title of a series, where the guid is a word or a small number ("top", "item-0"), for
-a UUID or its own address stays with an entry, rewritten or not. Who leaves a place to another in one poll is known by
-its words to the letter. A known entry that the feed no longer lists is the one that has its link, title and text to the
-letter ("Episode 12" is not "Episode 13"), or else the only one that has its link, whatever else was rewritten; or,
-without a link of its own, the only one of its words and of its very time, where only numbers in the text differ. Where
-a site changes its addresses and guids at once, an entry is the one of its title and very time or file; undated ones are
-taken for the same only if several moved together, for "Daily links" comes again with the same words. A page has one
-content, so entries of a feed that share a link are told apart in the keys of their contents.
+else another guid, is another entry. Under one guid an empty text says nothing of that; nor does a missing date, unless
+the guid belongs to one entry by its form, rewritten or not, or as its address. Under a guid that is a place by its form
+("top", "item-0") less is needed: a short text and a round time say nothing, and a title may be that of a series. A
+known entry that the feed no longer lists is the one that has its link, title and text to the letter ("Episode 12" is
+not "Episode 13"), or else the only one that has its link, whatever else was rewritten, unless its words to the letter
+stand elsewhere now; or, without a link of its own, the only one of its words and of its very time, where only numbers
+in the text differ. Where a site changes its addresses and guids at once, an entry is the one of its title and very time
+or file; undated ones are taken for the same only if several moved together, for "Daily links" comes again with the same
+words. A page has one content, so entries of a feed that share a link are told apart in the keys of their contents.
 """
 
 import hashlib
@@ -19,26 +19,34 @@ import re
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, time
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
 from siftline.fetch.feed.feeds import Entry, Feed
 from siftline.net.urls import canonical_url, is_home
+from siftline.text.words import letters
 
 WITHOUT_GUIDS = "words:"
 """How the keys begin under which a feed's entries are known once its guids have turned out to be places."""
 _APART = "#entry="
 _TOGETHER_MIN = 2
-_TELLING_BYTES = 80
-"""Fewer in UTF-8 say nothing of which entry they are of: "Continue reading", "Image: the author"."""
-_MIDNIGHT = time()
+_TELLING_LETTERS = 60
+"""Fewer say nothing of which entry they are of: "Continue reading", "Image: the author"."""
 _TAG = re.compile(r"<[^>]*>")
 _DIGITS = re.compile(r"\d+")
-# Tag URIs, UUIDs, long numbers and a page's number. Words and small numbers may be used for the next entry again.
+# What belongs to one entry: tag URIs, UUIDs, ULIDs, numbers of three digits and more that are no year, a page's number.
 _UNIQUE = re.compile(
-    r"^tag:[^,]+,|[0-9a-f]{12}|[0-9]{5}|\?(?!.*\b(?:slot|pos|position|place|rank|index|nr?|i)=).*[0-9]", re.IGNORECASE
+    r"^tag:[^,]+,|^yt:video:|[0-9a-f]{12}|(?<![0-9])(?!(?:19|20)[0-9]{2}(?![0-9]))[0-9]{3}|\b[0-9A-HJKMNP-TV-Z]{26}\b|\?.*[0-9]",
+    re.IGNORECASE,
 )
+# What the next entry may have: words for a place, and a number of one or two digits.
+_PLACE = re.compile(
+    r"(?:(?:urn|index\.php|top|latest|newest|first|last|current|today|now|head(?:line)?s?|main|lead|featured?|hero|cover"
+    r"|item|entry|post|pos|position|place|slot|rank|index|story|article|news|teaser|box)?[-_.:/#=?& ]*)*[0-9]{0,2}/?",
+    re.IGNORECASE,
+)
+_AUTHORITY = re.compile(r"^https?://[^/?#]*/?", re.IGNORECASE)
 _NOUGHTS = bytes(ord("0") if chr(code).isdigit() and code < 128 else code for code in range(256))
 
 
@@ -171,9 +179,11 @@ def guids_are_places(poll: Sequence[Identified], ledger: Iterable[Known]) -> boo
         if row is None or one.entry.guid is None:
             continue
         own_link = one.link == row.link and in_poll[one.link] == 1 and one.link is not None
-        if own_link or one.content_sha256 == row.content_sha256:
+        same_words = one.content_sha256 == row.content_sha256
+        anothers = (one.link, one.content_sha256) in words and not (same_words and one.link in {None, row.link})
+        if own_link or (same_words and not anothers):
             stayed += 1
-        elif (one.link, one.content_sha256) in words:
+        elif anothers:
             shifted += 1
     return shifted > stayed
 
@@ -246,13 +256,16 @@ def doubtful(poll: Sequence[Identified], ledger: Sequence[Known]) -> list[str]:
     by_key = {row.entry_key: row for row in ledger}
     by_link = {row.link: row for row in ledger}
     by_place = {(row.guid, row.link): row for row in ledger}
-    found = set()
+    fresh = {one.exact_sha256 for one in poll if one.key not in by_key}
+    found = {row.entry_key for row in ledger if row.link and row.exact_sha256 in fresh}
     for one in poll:
         placed = by_place.get((one.entry.guid, one.link))
         if one.entry.guid and placed is not None and one.key not in by_key:
             found.add(placed.entry_key)
         row = by_key.get(one.key) or (by_link.get(one.link) if one.link else None)
-        if row is None or row.content_sha256 == one.content_sha256:
+        if row is None:
+            continue
+        if row.content_sha256 == one.content_sha256 and (row.link == one.link or not _is_place(one.entry.guid, row)):
             continue
         if one.entry.published_at is None and row.entry_key != one.key:
             continue
@@ -297,20 +310,26 @@ def _exact_sha256(entry: Entry, text: str) -> bytes:
 
 
 def _departed(poll: Sequence[Identified], by_key: Mapping[str, Known]) -> dict[str, str]:
-    """Return the keys of rows whose words stand at another address, under a new key, and other words at their own.
+    """Return the keys of rows that left their page to another, each by the key under which its entry is now.
 
-    Each by the key under which its entry is now: who leaves a place to another takes along what is known of it.
+    Its title, its date and a text that tells it from others stand elsewhere now, and another entry stands at its page.
     """
+    in_ledger = Counter(row.link for row in by_key.values())
+    in_poll = Counter(one.link for one in poll)
     words = Counter(row.exact_sha256 for row in by_key.values())
-    in_poll = Counter(one.exact_sha256 for one in poll)
-    at = {place: one for one in poll for place in (one.key, one.link) if place is not None}
-    rows = {row.exact_sha256: row for row in by_key.values() if row.link and words[row.exact_sha256] == 1}
+    listed = Counter(one.exact_sha256 for one in poll)
+    rows = {row.exact_sha256: row for row in by_key.values() if in_ledger[row.link] == words[row.exact_sha256] == 1}
+    at = {one.link: one for one in poll if in_poll[one.link] == 1}
     found = {}
     for one in poll:
         row = rows.get(one.exact_sha256)
-        if row is None or one.key in by_key or one.link in {None, row.link} or in_poll[one.exact_sha256] > 1:
+        if row is None or row.link is None or is_home(row.link) or one.link in {None, row.link} or one.key in by_key:
             continue
-        if _text(one.entry) and (row.entry_key in at or row.link in at):
+        now = at.get(row.link)
+        if now is None or listed[one.exact_sha256] > 1 or row.published_at != one.entry.published_at:
+            continue
+        itself = now.key == row.entry_key and not _is_place(now.entry.guid, row)
+        if not itself and letters(_text(one.entry)) >= _TELLING_LETTERS:
             found[row.entry_key] = one.key
     return found
 
@@ -325,34 +344,54 @@ def _under_its_own_key(one: Identified, row: Known | None, departed: Container[s
 
 
 def _is_another(row: Known, one: Identified) -> bool:
-    """Return whether title, date and text all differ.
+    """Return whether an entry is another than the row's, though it has its guid or its link.
 
-    At another link an empty text says nothing; nor, unless the guid belongs to one entry, does a short one ("Continue
-    reading"), a missing date or a mere day, and a title may be that of a series ("Picture of the day"), of which the
-    next has its own date and text.
+    It is where title, date and text all differ; an empty text says nothing of that at another link, nor a missing date
+    under a guid that may come again. At another link under a guid that is a place, a short text and a round time say
+    nothing, and the title may be that of a series, of which the next has a time of its own.
     """
-    title, date, text = one.entry.title, one.entry.published_at, _text(one.entry)
-    if not (row.title and title) or row.content_sha256 == one.content_sha256:
-        return False  # of equal hashes the title is that of another site's page, and the feed's own has not changed
-    another_text = _masked_sha256(_titled(one.entry, row), text) != row.content_sha256
-    reusable = one.link != row.link and not _is_unique(one.entry.guid or "", row.link)
-    if row.title == title:
-        return reusable and another_text and None not in {row.published_at, date} and row.published_at != date
-    another_date = reusable
-    if row.published_at and date:
-        another_date = row.published_at != date or (reusable and date.time() == _MIDNIGHT)
-    says_nothing = one.link != row.link and len(text.encode()) < (_TELLING_BYTES if reusable else 1)
-    return another_date and (says_nothing or another_text)
+    guid, title, date, text = one.entry.guid, one.entry.title, one.entry.published_at, _text(one.entry)
+    elsewhere = one.link != row.link
+    place = elsewhere and _is_place(guid, row)
+    same_words = row.content_sha256 == one.content_sha256
+    if row.content_id is None:
+        return place and not same_words  # nobody knows its title any more
+    if not (row.title and title):
+        return False
+    # Where the words are the same and the titles differ, the row's is that of another site's page.
+    another_title = row.title != title and not same_words
+    another_text = not same_words and _masked_sha256(_titled(one.entry, row), text) != row.content_sha256
+    if row.published_at is None or date is None:
+        another_date = another_title and elsewhere and (place or not _is_unique(guid, row))
+    else:
+        another_date = row.published_at != date or (place and another_title and _is_round(date))
+    if place:
+        return another_date and (another_text or letters(text) < _TELLING_LETTERS)
+    return another_title and another_date and (another_text or (elsewhere and not text))
 
 
-def _is_unique(guid: str, link: str | None) -> bool:
-    """Return whether a guid belongs to one entry by its form, or as its address until now.
+def _is_place(guid: str | None, row: Known) -> bool:
+    """Return whether a guid names a place in the feed by its form, and was not the row's address."""
+    return guid is not None and _PLACE.fullmatch(_AUTHORITY.sub("", guid)) is not None and not _is_address(guid, row)
 
-    A word is read as an address on the feed's site ("https://n.example/top"), so only the last part of those counts.
-    """
-    if not guid.startswith(("http://", "https://")):
-        return _UNIQUE.search(guid) is not None
-    return _UNIQUE.search(guid.rpartition("/")[2]) is not None or _without_scheme(guid) == _without_scheme(link or "")
+
+def _is_unique(guid: str | None, row: Known) -> bool:
+    """Return whether a guid belongs to one entry by its form, or as its address until now."""
+    return guid is not None and (_UNIQUE.search(_AUTHORITY.sub("", guid)) is not None or _is_address(guid, row))
+
+
+def _is_address(guid: str, row: Known) -> bool:
+    address = _bare(guid)
+    return address != "" and address in {_bare(row.link or ""), _bare(row.url_key or "")}
+
+
+def _bare(address: str) -> str:
+    return _without_scheme(address).removeprefix("www.").partition("#")[0].rstrip("/")
+
+
+def _is_round(time: datetime) -> bool:
+    """Return whether a time may be that of many entries: a day, in whatever zone, or a scheduled hour."""
+    return time.minute in {0, 30} and time.second == 0
 
 
 def _without_scheme(address: str) -> str:
@@ -509,11 +548,11 @@ def _tells(one: Identified) -> bool:
 
 def _arrival(source_id: UUID, identified: Identified, *, shares: bool) -> Arrival:
     """Return a new entry: its content's key is its canonical address, told apart where others of the feed share it."""
+    mark = _digest(identified.key, identified.exact_sha256.hex())[:32]
     if identified.link is None:
-        return Arrival(identified, f"entry:{source_id}:{identified.key}")
+        return Arrival(identified, f"entry:{source_id}:{mark}")
     if not shares:
         return Arrival(identified, identified.link)
-    mark = identified.key.removeprefix(WITHOUT_GUIDS)[:32]
     return Arrival(identified, f"{identified.link}{_APART}{mark}", shares_page=_tells(identified))
 
 
