@@ -31,7 +31,8 @@ beside its use ([limits](limits.md)).
 - **On AWS** `template.yaml` sets those marked **t** from its parameters and resources. To change another, add it to the
   function's `Environment` there.
 - **On one machine** put it before the command: `TOPICS_MAX=5 make run`. That sets all required ones itself, and also
-  `DATABASE_POOL_SIZE`, `FIRST_IMPORT`, `HTTP_ALLOW_LOOPBACK` and `WORKER_POLL_S`.
+  `DATABASE_POOL_SIZE`, `FIRST_IMPORT`, `HTTP_ALLOW_LOOPBACK`, `WORKER_POLL_S`, `QDRANT_API_KEY`, `WORKER_HEALTH_URL`
+  and `WORKER_HEALTH_TOKEN`, whatever you set. `PUBLIC_URL` is its own address unless you set it.
 """
 _SECTIONS = {
     "Database and queues": ("DatabaseSettings", "QueueSettings", "DeadLetterSettings"),
@@ -112,7 +113,14 @@ def _default(field: FieldInfo) -> str:
 
 
 def _limits(field: FieldInfo) -> Iterator[str]:
-    words = {"ge": "≥ {}", "gt": "> {}", "le": "≤ {}", "lt": "< {}", "max_length": "≤ {} characters"}
+    counted = "characters" if isinstance(field.default, str) else "entries"
+    words = {
+        "ge": "≥ {}",
+        "gt": "> {}",
+        "le": "≤ {}",
+        "lt": "< {}",
+        "max_length": f"≤ {{}} {counted}",
+    }
     for limit in field.metadata:
         for attribute, text in words.items():
             value = getattr(limit, attribute, None)

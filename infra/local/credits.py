@@ -4,7 +4,7 @@ import argparse
 import sys
 from contextlib import closing
 
-from infra.local.answer import Parser, run
+from infra.local.answer import Parser, counted, run
 from infra.local.errors import SetUpError
 from infra.local.user import open_database, user_named
 from siftline.jobs import credits_store
@@ -65,7 +65,8 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 1
     print(f"credits {_UNMETERED if balance is None else balance}")
-    print(f"resumed {resumed} items that were waiting for credit" if resumed else "no items were waiting for credit")
+    waiting = "waiting for credit"
+    print(f"resumed {counted(resumed, 'item')} {waiting}" if resumed else f"no items were {waiting}")
     return 0
 
 

@@ -138,7 +138,7 @@ class Machine:
             "QDRANT_API_KEY": self.secret,
             "MODEL_URI": str(ROOT / ".local" / "model"),
             "FIRST_IMPORT": "all",
-            "PUBLIC_URL": self.url,
+            "PUBLIC_URL": process_environment().get("PUBLIC_URL") or self.url,
             "HTTP_ALLOW_LOOPBACK": "true",
             "WORKER_HEALTH_URL": self.worker_url,  # asked by `make run` itself and by GET /health?deep=1
             "WORKER_HEALTH_TOKEN": self.secret,

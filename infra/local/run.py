@@ -269,11 +269,9 @@ def announce(
     machine: Machine, token: str, command: str, samples_url: str | None, *, followed: int, is_new: bool
 ) -> None:
     """Tell where everything is, and what to do first where nobody has anything yet; ``command`` started it."""
-    kept = machine.state.token_file
-    shown = kept.relative_to(Path.cwd()) if kept.is_relative_to(Path.cwd()) else kept
     asked = f"curl -H 'Authorization: Bearer {token}'"
     _say(f"\nSiftline is running at {machine.url} (documentation: {machine.url}/docs)")
-    _say(f"token  {token} (saved in {shown})")
+    _say(f"token  {token} (saved in {_shown(machine.state.token_file)})")
     if samples_url:
         _say(f"sample feeds and pages  {samples_url}/")
     if followed:
@@ -284,7 +282,11 @@ def announce(
         _say("To start, save a web page and watch it become READY in GET /v1/items.")
         _say(f"(Without internet access: {command} SAMPLES=1 serves sample feeds and pages.)\n")
         _say(f"  {asked} -H 'Content-Type: application/json' -d '{data}' {machine.url}/v1/items\n")
-    _say(f"Logs are in {machine.state.logs}. Ctrl-C stops everything.")
+    _say(f"Logs are in {_shown(machine.state.logs)}. Ctrl-C stops everything.")
+
+
+def _shown(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ def kept_environment(folder: Path) -> dict[str, str]:
     """Return what ``State.keep_environment`` kept in a folder. Raises ``SetUpError`` where nothing ever ran there."""
     kept = folder / "environment"
     if not kept.exists():
-        raise SetUpError(f"There is no data in {folder}: start `{run_command(folder)}` in another terminal first.")
+        raise SetUpError(f"Siftline never ran in {folder}: start `{run_command(folder)}` in another terminal first.")
     pairs = (word.partition("=") for word in shlex.split(kept.read_text(encoding="utf-8")))
     return {name: value for name, _, value in pairs}
 

@@ -97,7 +97,7 @@ def test_that_nothing_runs_is_said_with_how_to_start_it(name: str, tmp_path: Pat
 def test_a_mistyped_folder_is_said_and_not_made(tmp_path: Path) -> None:
     done = command("user", "--list", f"--folder={tmp_path / 'mistyped'}")
     assert (done.returncode, done.stdout) == (1, "")
-    assert f"There is no data in {tmp_path / 'mistyped'}: start `make run FOLDER=" in done.stderr
+    assert f"Siftline never ran in {tmp_path / 'mistyped'}: start `make run FOLDER=" in done.stderr
     assert not (tmp_path / "mistyped").exists()
 
 

@@ -61,7 +61,7 @@ def test_what_waited_goes_on_at_once(
             make_item(connection, ada.id, content_id)
         jobs_store.enqueue(connection, [NewJob(JobType.ANALYZE_CONTENT, one, f"user:{ada.id}") for one in contents])
     assert main(["--user", "Ada", "--amount", "2"]) == 0
-    assert capsys.readouterr().out.splitlines() == ["credits 2", "resumed 2 items that were waiting for credit"]
+    assert capsys.readouterr().out.splitlines() == ["credits 2", "resumed 2 items waiting for credit"]
     assert credits_of(database, ada.id) == 0
 
 

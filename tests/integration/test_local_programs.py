@@ -21,6 +21,7 @@ from infra.local.programs import Program, answers, open_log
 from infra.local.state import State
 from siftline.contracts import JobType, Queue
 from siftline.jobs import lease_store, outbox_store
+from siftline.settings.functions import LocalSettings, faults
 from tests.factories import make_content, make_job, make_source
 from tests.faults.postgres_proxy import PostgresProxy
 
@@ -343,6 +344,7 @@ def test_settings_that_cannot_be_used_are_said_at_once_and_nothing_starts(tmp_pa
         ("PAGE_READ_S", "inf"), ("WORKER_DRAIN_S", "nan"), ("NEW_USER_CREDITS", "9" * 24),
         ("KEEP_FINISHED_JOBS_S", "9" * 17), ("LLM_USD_PER_DAY", "inf"), ("HOST_PER_MINUTE", '{"a.example": Infinity}'),
         ("LOCAL_HOSTS", '[""]'), ("LOCAL_HOSTS", '["https://news.example"]'), ("LOCAL_HOSTS", '["news.example:80"]'),
+        ("LOCAL_HOSTS", '["a..b"]'),
         ("REFRESH_MAX_MINUTES", "5"),
     ],
 )  # fmt: skip
@@ -351,6 +353,18 @@ def test_a_setting_by_which_nothing_would_be_done_is_refused(tmp_path, name, val
     assert (result.returncode, result.stdout) == (1, "")
     [_, told] = result.stderr.splitlines()
     assert told.startswith(f"  {name.upper()}: ")
+
+
+@pytest.mark.parametrize("name", ["LLM_BASE_URL", "REDDIT_URL", "GLEIF_URL", "PUBLIC_URL", "EMBEDDING_API_BASE_URL"])
+@pytest.mark.parametrize("value", ["api.example/v1", "ftp://api.example", "https://", "https://api.example/?q"])
+def test_an_address_that_leads_nowhere_is_refused(monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    assert faults() == [f"{name}: Must be a URL such as https://news.example"]
+
+
+def test_hosts_are_known_in_any_case(monkeypatch):
+    monkeypatch.setenv("LOCAL_HOSTS", '["News.Example", "my_host", "news.example."]')
+    assert (faults(), LocalSettings().local_hosts) == ([], ("news.example", "my_host", "news.example"))
 
 
 def test_a_second_run_says_where_the_first_answers_and_that_it_is_none(tmp_path, open_state):

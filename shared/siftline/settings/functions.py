@@ -7,13 +7,14 @@ house test compares), and ``docs/settings.md`` is written from here (``make sett
 # ruff: noqa: TID251  -- the rule that names this file as the only reader of the environment
 
 import os
+import re
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
 
-from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from siftline.contracts import Queue, Tick
@@ -26,6 +27,8 @@ _DAY_S = 86_400
 _USD_MAX = 1_000_000
 _MEMORY_MAX_BYTES = 10 * 1024**3
 """As much as Lambda gives."""
+_BASE_URL = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?", re.IGNORECASE)
+_HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?)*\.?")
 _API = "Base URL of the API, OpenAI's or a compatible one"
 
 
@@ -46,6 +49,24 @@ def environment(values: Mapping[str, str]) -> Iterator[None]:
             for name in before:
                 os.environ.pop(name, None)
             os.environ.update({name: value for name, value in before.items() if value is not None})
+
+
+def _base_url(value: str) -> str:
+    if not _BASE_URL.fullmatch(value):
+        raise ValueError("must be a URL such as https://news.example")
+    return value
+
+
+def _host_name(value: str) -> str:
+    if not _HOST_NAME.fullmatch(value):
+        raise ValueError("each must be a host name such as news.example")
+    return value.lower().removesuffix(".")
+
+
+BaseUrl = Annotated[str, AfterValidator(_base_url)]
+"""A URL of http or https without a query, to which paths are added."""
+HostName = Annotated[str, AfterValidator(_host_name)]
+"""A name as the ``Host`` header has it, in lower case."""
 
 
 class Settings(BaseSettings):
@@ -228,9 +249,8 @@ class PacingSettings(Settings):
 class AddressSettings(Settings):
     """Where this system is reached from outside."""
 
-    public_url: str = Field(
+    public_url: BaseUrl = Field(
         default="http://127.0.0.1:8787",
-        pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$",
         description="URL at which users reach this system; links in editions and feeds begin with it",
     )
 
@@ -255,7 +275,7 @@ class RelevanceSettings(Settings):
 class VectorSettings(Settings):
     """Where vectors are found again."""
 
-    qdrant_url: str = Field(description="URL of Qdrant, version 1.16 or newer")
+    qdrant_url: BaseUrl = Field(description="URL of Qdrant, version 1.16 or newer")
     qdrant_api_key: SecretStr = Field(default=SecretStr(""), description=_KEY)
     embedding_keep_old_s: int = Field(
         default=3_600, ge=0, le=366 * _DAY_S, description="Vectors of a replaced model are deleted after this"
@@ -277,7 +297,7 @@ class EmbeddingSettings(VectorSettings):
         default=1, ge=1, le=16, description="Parts of `EMBEDDING_TOKENS` that it reads of a long text"
     )
     embedding_api_model: str = Field(default="", description="Model behind an API that makes the vectors; empty: local")
-    embedding_api_base_url: str = Field(default="https://api.openai.com/v1", description=_API)
+    embedding_api_base_url: BaseUrl = Field(default="https://api.openai.com/v1", description=_API)
     embedding_api_key: SecretStr = Field(default=SecretStr(""), description=_KEY)
     embedding_api_dimensions: int | None = Field(
         default=None, ge=1, le=8_192, description="Length of its vectors; empty: as in embedding_prices.toml"
@@ -365,7 +385,7 @@ class ApiSettings(ConsumerSettings, AddressSettings, RelevanceSettings, RequestS
         default=False, description="Accept loopback addresses as sources and pages; for development and tests"
     )
     webhook_allow_loopback: bool = Field(default=False, description="Accept loopback addresses of webhooks; for tests")
-    qdrant_url: str = Field(description="URL of Qdrant, checked by `GET /health?deep=1`")
+    qdrant_url: BaseUrl = Field(description="URL of Qdrant, checked by `GET /health?deep=1`")
     worker_health_url: str = Field(
         default="", description="Health port of a worker, checked by `GET /health?deep=1`; empty: there is none"
     )
@@ -415,7 +435,7 @@ class FetchSettings(ConsumerSettings, HttpSettings, PacingSettings):
         le=_MEMORY_MAX_BYTES,
         description="Address space that parsing one feed may add",
     )
-    reddit_url: str = Field(default="https://www.reddit.com", description="Base URL of Reddit's listings")
+    reddit_url: BaseUrl = Field(default="https://www.reddit.com", description="Base URL of Reddit's listings")
     reddit_form: str = Field(
         default="auto",
         pattern="^(auto|json|atom)$",
@@ -426,7 +446,7 @@ class FetchSettings(ConsumerSettings, HttpSettings, PacingSettings):
     @classmethod
     def _not_below_the_shortest(cls, value: int, info: ValidationInfo) -> int:
         if value < info.data.get("refresh_min_minutes", 0):
-            raise ValueError("must not be below REFRESH_MIN_MINUTES")
+            raise ValueError(f"{value} is below REFRESH_MIN_MINUTES")
         return value
 
 
@@ -444,7 +464,7 @@ class IngestSettings(ConsumerSettings, HttpSettings, PacingSettings, ArchiveSett
     transcription_model: str = Field(
         default="", description="Audio model that makes transcripts where there are none; empty: none are made"
     )
-    transcription_base_url: str = Field(default="https://api.openai.com/v1", description=_API)
+    transcription_base_url: BaseUrl = Field(default="https://api.openai.com/v1", description=_API)
     transcription_api_key: SecretStr = Field(default=SecretStr(""), description=_KEY)
     transcription_s: float = Field(default=45.0, gt=0, le=600, description="Time limit of one transcript")
     transcription_max_bytes: int = Field(
@@ -478,7 +498,7 @@ class AnalyzeSettings(ConsumerSettings, EmbeddingSettings, EntitySettings, Relev
     summary_sentences: int = Field(default=3, ge=1, le=10, description="Sentences of one summary")
 
     llm_model: str = Field(default="", description="Language model for texts that need one; empty: none")
-    llm_base_url: str = Field(default="https://api.openai.com/v1", description=_API)
+    llm_base_url: BaseUrl = Field(default="https://api.openai.com/v1", description=_API)
     llm_api_key: SecretStr = Field(default=SecretStr(""), description=_KEY)
     llm_for: str = Field(
         default="unsure",
@@ -528,8 +548,8 @@ class ResolveSettings(ConsumerSettings, HttpSettings, EntitySettings):
     entity_csv: str = Field(
         default="", description="CSV file for csv: columns name, id, aliases (separated by vertical bars)"
     )
-    gleif_url: str = Field(default="https://api.gleif.org", description="Base URL of GLEIF's API")
-    wikidata_url: str = Field(default="https://www.wikidata.org", description="Base URL of Wikidata's API")
+    gleif_url: BaseUrl = Field(default="https://api.gleif.org", description="Base URL of GLEIF's API")
+    wikidata_url: BaseUrl = Field(default="https://www.wikidata.org", description="Base URL of Wikidata's API")
     provider_requests_per_run: int = Field(
         default=200, ge=1, le=1_000_000, description="Requests to one provider in an hour"
     )
@@ -615,7 +635,7 @@ class LocalSettings(Settings):
     new_user_credits: int | None = Field(
         default=None, ge=0, le=1_000_000_000, description="Credits of each new user; empty: users are not metered"
     )
-    local_hosts: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$")], ...] = Field(
+    local_hosts: tuple[HostName, ...] = Field(
         default=(), description="Host names besides 127.0.0.1 and localhost that the local API answers to"
     )
     qdrant_api_key: SecretStr = Field(default=SecretStr(""), description="Key that the local Qdrant asks for")
