@@ -4,14 +4,15 @@ An entry is known by its guid, else by link and title, and by the date where sev
 its guids is seen through, and so is one whose guids are places: guids that count the entries, or most of which come
 with another entry's link and words, name none of them; and what has another title, date and text, and another link or
 else another guid, is another entry. Under one guid an empty text says nothing of that; nor does a missing date, unless
-the guid belongs to one entry by its form, rewritten or not, or as its address. Under a guid that is a place by its form
-("top", "item-0") less is needed: a short text and a round time say nothing, and a title may be that of a series. A
-known entry that the feed no longer lists is the one that has its link, title and text to the letter ("Episode 12" is
-not "Episode 13"), or else the only one that has its link, whatever else was rewritten, unless its words to the letter
-stand elsewhere now; or, without a link of its own, the only one of its words and of its very time, where only numbers
-in the text differ. Where a site changes its addresses and guids at once, an entry is the one of its title and very time
-or file; undated ones are taken for the same only if several moved together, for "Daily links" comes again with the same
-words. A page has one content, so entries of a feed that share a link are told apart in the keys of their contents.
+the guid belongs to one entry by its form, rewritten or not, or as its address. Under a guid that names a place ("top",
+"slot-2") less is needed: a short text and a round time say nothing, and a title may be that of a series. A known entry
+that the feed no longer lists is the one that has its link, title and text to the letter ("Episode 12" is not "Episode
+13"), or else the only one that has its link, whatever else was rewritten, unless its words to the letter and its very
+time stand elsewhere now; or, without a link of its own, the only one of its words and of its very time, where only
+numbers in the text differ. Where a site changes its addresses and guids at once, an entry is the one of its title and
+very time or file; undated ones are taken for the same only if several moved together, for "Daily links" comes again
+with the same words. A page has one content, so entries of a feed that share a link are told apart in the keys of their
+contents.
 """
 
 import hashlib
@@ -35,17 +36,18 @@ _TELLING_LETTERS = 60
 """Fewer say nothing of which entry they are of: "Continue reading", "Image: the author"."""
 _TAG = re.compile(r"<[^>]*>")
 _DIGITS = re.compile(r"\d+")
-# What belongs to one entry: tag URIs, UUIDs, ULIDs, numbers of three digits and more that are no year, a page's number.
+# Tag URIs, UUIDs, ULIDs, long numbers and a page's number belong to one entry.
 _UNIQUE = re.compile(
-    r"^tag:[^,]+,|^yt:video:|[0-9a-f]{12}|(?<![0-9])(?!(?:19|20)[0-9]{2}(?![0-9]))[0-9]{3}|\b[0-9A-HJKMNP-TV-Z]{26}\b|\?.*[0-9]",
-    re.IGNORECASE,
+    r"^tag:[^,]+,|^yt:video:|[0-9a-f]{12}|[0-9]{5}|\b[0-9A-HJKMNP-TV-Z]{26}\b|\?.*[0-9]", re.IGNORECASE
 )
-# What the next entry may have: words for a place, and a number of one or two digits.
-_PLACE = re.compile(
-    r"(?:(?:urn|index\.php|top|latest|newest|first|last|current|today|now|head(?:line)?s?|main|lead|featured?|hero|cover"
-    r"|item|entry|post|pos|position|place|slot|rank|index|story|article|news|teaser|box)?[-_.:/#=?& ]*)*[0-9]{0,2}/?",
-    re.IGNORECASE,
-)
+# What the next entry may have: words for a place, with or without its number.
+_PLACE_WORDS = frozenset({
+    "urn", "php", "index", "top", "latest", "newest", "first", "last", "current", "today", "now", "head", "headline",
+    "headlines", "main", "lead", "feature", "featured", "hero", "cover", "pos", "position", "place", "slot", "rank",
+    "teaser", "box",
+})  # fmt: skip
+_PLACE_PARTS = re.compile(r"([a-z]+)|[0-9]+|[-_.:/#=?& ]", re.IGNORECASE)
+_PLACE_CHARS_MAX = 60
 _AUTHORITY = re.compile(r"^https?://[^/?#]*/?", re.IGNORECASE)
 _NOUGHTS = bytes(ord("0") if chr(code).isdigit() and code < 128 else code for code in range(256))
 
@@ -312,7 +314,7 @@ def _exact_sha256(entry: Entry, text: str) -> bytes:
 def _departed(poll: Sequence[Identified], by_key: Mapping[str, Known]) -> dict[str, str]:
     """Return the keys of rows that left their page to another, each by the key under which its entry is now.
 
-    Its title, its date and a text that tells it from others stand elsewhere now, and another entry stands at its page.
+    Its title, its very time and a text that tells it from others stand elsewhere now, and other words at its page.
     """
     in_ledger = Counter(row.link for row in by_key.values())
     in_poll = Counter(one.link for one in poll)
@@ -326,7 +328,8 @@ def _departed(poll: Sequence[Identified], by_key: Mapping[str, Known]) -> dict[s
         if row is None or row.link is None or is_home(row.link) or one.link in {None, row.link} or one.key in by_key:
             continue
         now = at.get(row.link)
-        if now is None or listed[one.exact_sha256] > 1 or row.published_at != one.entry.published_at:
+        date = one.entry.published_at
+        if now is None or listed[one.exact_sha256] > 1 or date is None or row.published_at != date or _is_round(date):
             continue
         itself = now.key == row.entry_key and not _is_place(now.entry.guid, row)
         if not itself and letters(_text(one.entry)) >= _TELLING_LETTERS:
@@ -347,7 +350,7 @@ def _is_another(row: Known, one: Identified) -> bool:
     """Return whether an entry is another than the row's, though it has its guid or its link.
 
     It is where title, date and text all differ; an empty text says nothing of that at another link, nor a missing date
-    under a guid that may come again. At another link under a guid that is a place, a short text and a round time say
+    under a guid that may come again. At another link under a guid that names a place, a short text and a round time say
     nothing, and the title may be that of a series, of which the next has a time of its own.
     """
     guid, title, date, text = one.entry.guid, one.entry.title, one.entry.published_at, _text(one.entry)
@@ -371,13 +374,24 @@ def _is_another(row: Known, one: Identified) -> bool:
 
 
 def _is_place(guid: str | None, row: Known) -> bool:
-    """Return whether a guid names a place in the feed by its form, and was not the row's address."""
-    return guid is not None and _PLACE.fullmatch(_AUTHORITY.sub("", guid)) is not None and not _is_address(guid, row)
+    """Return whether a guid consists of words for a place in the feed and of numbers, and was not the row's address."""
+    rest = _AUTHORITY.sub("", guid or "")
+    parts = list(_PLACE_PARTS.finditer(rest[:_PLACE_CHARS_MAX]))
+    words = {part[1].lower() for part in parts if part[1]}
+    said = bool(words) and words <= _PLACE_WORDS and sum(len(part[0]) for part in parts) == len(rest)
+    return said and not _is_address(guid or "", row)
 
 
 def _is_unique(guid: str | None, row: Known) -> bool:
-    """Return whether a guid belongs to one entry by its form, or as its address until now."""
-    return guid is not None and (_UNIQUE.search(_AUTHORITY.sub("", guid)) is not None or _is_address(guid, row))
+    """Return whether a guid belongs to one entry by its form, or as its address until now.
+
+    A word is read as an address on the feed's site ("https://n.example/top"), so only the last part of those counts.
+    """
+    if guid is None:
+        return False
+    rest = _AUTHORITY.sub("", guid)
+    last = rest if rest == guid else rest.partition("#")[0].rstrip("/").rpartition("/")[2]
+    return _UNIQUE.search(last) is not None or _is_address(guid, row)
 
 
 def _is_address(guid: str, row: Known) -> bool:
