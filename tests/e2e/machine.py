@@ -97,7 +97,7 @@ class RunningMachine:
 
     def said(self) -> str:
         """Return what it has printed since this start."""
-        return (self.folder / "run.log").read_bytes()[self._said_before :].decode()
+        return (self.folder / "run.log").read_bytes()[self._said_before :].decode(errors="replace")
 
     @property
     def pid(self) -> int:
