@@ -172,7 +172,7 @@ class JobSettings(Settings):
         default=(60, 300, 900),
         min_length=1,
         max_length=20,
-        description="Delay before each retry; SQS allows 900 at most",
+        description="Delay before each retry",
     )
     job_lease_s: int = Field(
         default=600,

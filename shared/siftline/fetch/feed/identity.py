@@ -46,8 +46,7 @@ _PLACE_WORDS = frozenset({
     "headlines", "main", "lead", "feature", "featured", "hero", "cover", "pos", "position", "place", "slot", "rank",
     "teaser", "box",
 })  # fmt: skip
-_PLACE_PARTS = re.compile(r"([a-z]+)|[0-9]+|[-_.:/#=?& ]", re.IGNORECASE)
-_PLACE_CHARS_MAX = 60
+_BETWEEN_WORDS = re.compile(r"[-_.:/#=?& 0-9]+")
 _AUTHORITY = re.compile(r"^https?://[^/?#]*/?", re.IGNORECASE)
 _NOUGHTS = bytes(ord("0") if chr(code).isdigit() and code < 128 else code for code in range(256))
 
@@ -375,11 +374,8 @@ def _is_another(row: Known, one: Identified) -> bool:
 
 def _is_place(guid: str | None, row: Known) -> bool:
     """Return whether a guid consists of words for a place in the feed and of numbers, and was not the row's address."""
-    rest = _AUTHORITY.sub("", guid or "")
-    parts = list(_PLACE_PARTS.finditer(rest[:_PLACE_CHARS_MAX]))
-    words = {part[1].lower() for part in parts if part[1]}
-    said = bool(words) and words <= _PLACE_WORDS and sum(len(part[0]) for part in parts) == len(rest)
-    return said and not _is_address(guid or "", row)
+    words = set(_BETWEEN_WORDS.split(_AUTHORITY.sub("", guid or "").lower())) - {""}
+    return bool(words) and words <= _PLACE_WORDS and not _is_address(guid or "", row)
 
 
 def _is_unique(guid: str | None, row: Known) -> bool:
