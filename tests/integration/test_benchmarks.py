@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import mixed
 from benchmarks.quick import SIZES
 from infra.local.processes import tethered
 from siftline.settings.functions import process_environment
@@ -40,3 +41,23 @@ def test_a_benchmark_runs_at_its_smallest(names: list[str]) -> None:
     )
     assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-4_000:]
     assert all(f"== {name}" in done.stdout or name in done.stdout for name in names), done.stdout[-2_000:]
+
+
+@pytest.mark.parametrize(
+    ("status", "by_gateway", "at", "failed"),
+    [
+        (200, False, (12, 13), False),
+        (404, False, (12, 13), False),
+        (503, False, (12, 13), False),
+        (500, True, (12, 13), False),
+        (500, True, (8, 11), False),  # began before, and met the beginning
+        (500, False, (12, 13), True),  # of a function: nothing that an outage explains
+        (503, False, (21, 22), True),
+        (500, True, (21, 22), True),
+        (0, False, (12, 13), True),
+    ],
+)
+def test_only_what_an_outage_explains_is_excused(
+    status: int, at: tuple[float, float], *, by_gateway: bool, failed: bool
+) -> None:
+    assert mixed._failed(mixed.Call("list", *at, status, by_gateway), (10.0, 20.0)) is failed
