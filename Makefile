@@ -41,8 +41,8 @@ $(VENV)/.dev: infra/locks/dev.txt infra/locks/local.txt
 	@infra/local/venv.sh $(PYTHON) .local/ministack infra/locks/ministack.txt
 	@touch $@
 
-.local/chromium.ready: infra/local/chromium.sh
-	@infra/local/chromium.sh
+.local/debian.ready: infra/local/debian.sh
+	@infra/local/debian.sh
 	@mkdir -p .local && touch $@
 
 .local/tools/.ready: infra/locks/tools.txt
@@ -150,13 +150,17 @@ check: lint .local/tools/.ready ## fast checks: format, lint, types, unit and ho
 	@$(PYTEST) -n auto tests/unit tests/house -m "not slow"
 
 .PHONY: test
-test: lint .local/ministack/.ready .local/tools/.ready .local/contract/.ready .local/chromium.ready .local/model/manifest.json ## install everything and run all tests
+test: lint .local/ministack/.ready .local/tools/.ready .local/contract/.ready .local/debian.ready .local/model/manifest.json ## install everything and run all tests
 	@$(PYTEST) $(PARALLEL) --ignore=tests/export
 
 # Apart from test: following every line takes as long again as most tests do.
 .PHONY: coverage
-coverage: lint .local/ministack/.ready .local/tools/.ready .local/contract/.ready .local/chromium.ready .local/model/manifest.json ## run all tests with line coverage: at least 90 %
+coverage: lint .local/ministack/.ready .local/tools/.ready .local/contract/.ready .local/debian.ready .local/model/manifest.json ## run all tests with line coverage: at least 90 %
 	@$(PYTEST) $(PARALLEL) --ignore=tests/export --cov --cov-report=term
+
+.PHONY: test-pooler
+test-pooler: $(VENV)/.dev .local/ministack/.ready .local/debian.ready .local/model/manifest.json ## run the integration tests through PgBouncer in transaction mode
+	@$(PYTEST) $(PARALLEL) tests/integration --pooler
 
 .PHONY: test-export
 test-export: $(VENV)/.dev .local/export/.ready ## export a tiny model with torch and load it; not part of make test

@@ -45,6 +45,10 @@ class _ToldAtOnce:
             terminal.line(f"\n{report.nodeid} failed ({report.when}):\n{report.longreprtext[-_TOLD_CHARS:]}")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--pooler", action="store_true", help="reach PostgreSQL through PgBouncer in transaction mode")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     config.option.allow_unix_socket = True  # how workers reach the stack
@@ -106,16 +110,21 @@ def postgres_url(stack: Stack) -> str:
 
 
 @pytest.fixture(scope="session")
-def make_database(postgres_url: str) -> Iterator[Callable[..., str]]:
-    """Make a database of one's own, by default migrated, and return its URL; dropped at the end of the session."""
+def make_database(stack: Stack, postgres_url: str, pytestconfig: pytest.Config) -> Iterator[Callable[..., str]]:
+    """Make a database of one's own, by default migrated, and return its URL; dropped at the end of the session.
+
+    Its sessions have no limits of time, which are not copied from a template: on a busy machine some rest for long.
+    """
     made: list[sql.Identifier] = []
+    server = postgres_url.rpartition("/")[0]
+    way = stack.ask("pooler") if pytestconfig.getoption("pooler") else server
 
     def make(*, migrated: bool = True) -> str:
         name = f"test_{secrets.token_hex(6)}"
         template = sql.Identifier(TEMPLATE_DATABASE if migrated else "template1")
         _create(postgres_url, sql.SQL("create database {} template {}").format(sql.Identifier(name), template))
         made.append(sql.Identifier(name))
-        return f"{postgres_url.rpartition('/')[0]}/{name}"
+        return f"{way}/{name}"
 
     yield make
     with psycopg.connect(postgres_url, autocommit=True) as connection:

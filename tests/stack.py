@@ -18,6 +18,7 @@ from infra.local.aws import MiniStack
 from infra.local.migrate import create_database, migrate
 from infra.local.ministack_environment import ministack_python
 from infra.local.postgres import EmbeddedPostgres
+from tests.pooler import PgBouncer
 
 MINISTACK = Path(__file__).resolve().parents[1] / ".local" / "ministack"
 TEMPLATE_DATABASE = "siftline_template"
@@ -27,7 +28,10 @@ class Stack(Protocol):
     """Where the servers are."""
 
     def ask(self, service: str) -> str:
-        """Return the address of ``postgres`` (the migrated template's URL) or ``aws`` (an endpoint), started by now."""
+        """Return where a service is, started by now.
+
+        ``postgres``: the migrated template's URL; ``pooler``: a URL without a database; ``aws``: an endpoint.
+        """
         ...
 
 
@@ -42,7 +46,11 @@ class OwnStack:
         self.folder = Path(tempfile.mkdtemp(prefix="siftline-tests-"))
         self.folder.chmod(0o711)  # PostgreSQL runs as another user when this one is root
         self.key = secrets.token_bytes(16)
-        self._starts: dict[str, Callable[[], str]] = {"postgres": self._start_postgres, "aws": self._start_aws}
+        self._starts: dict[str, Callable[[], str]] = {
+            "postgres": self._start_postgres,
+            "pooler": self._start_pooler,
+            "aws": self._start_aws,
+        }
         self._addresses: dict[str, str] = {}
         self._stops: list[Callable[[], None]] = []
         self._lock = threading.Lock()
@@ -87,6 +95,14 @@ class OwnStack:
         create_database(server.url(), TEMPLATE_DATABASE)
         migrate(server.url(TEMPLATE_DATABASE))
         return server.url(TEMPLATE_DATABASE)
+
+    def _start_pooler(self) -> str:
+        url = self._addresses.get("postgres") or self._start_postgres()
+        self._addresses["postgres"] = url
+        pooler = PgBouncer(url, self.folder / "pgbouncer")
+        pooler.start()
+        self._stops.append(pooler.stop)
+        return pooler.pooled(url).rpartition("/")[0]
 
     def _start_aws(self) -> str:
         server = MiniStack(ministack_python(MINISTACK), self.folder / "aws", persists=False)

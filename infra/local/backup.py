@@ -36,7 +36,7 @@ from infra.local.postgres import EmbeddedPostgres, default_binaries
 from infra.local.state import SAMPLES_PORT, State, folder_argument, kept_environment, run_command
 from infra.local.swap import beside, mend, replacing, swap
 from infra.local.user import confirm
-from siftline.kit.aws import secret
+from siftline.kit.database_address import DatabaseAddress
 from siftline.kit.db import Connection
 from siftline.kit.errors import SiftlineError
 from siftline.settings.functions import DatabaseSettings, LocalSettings
@@ -217,7 +217,7 @@ def database_of(folder: Path, *, idle: bool) -> Iterator[tuple[str, Path | None]
 
 def _given() -> str:
     try:
-        return secret(DatabaseSettings().database_url.get_secret_value())
+        return DatabaseAddress(DatabaseSettings().database_url.get_secret_value()).url()
     except ValidationError:
         return ""
 

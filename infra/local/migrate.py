@@ -2,7 +2,8 @@
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -12,8 +13,8 @@ from yoyo import get_backend, read_migrations  # type: ignore[import-untyped]  #
 
 from infra.local.answer import run
 from infra.local.errors import SetUpError
-from siftline.kit.aws import secret
-from siftline.kit.db import Connection
+from siftline.kit.database_address import DatabaseAddress
+from siftline.kit.db import SESSION_DEFAULTS, Connection
 from siftline.kit.errors import SiftlineError
 from siftline.settings.functions import DatabaseSettings
 
@@ -34,17 +35,47 @@ def migrate(url: str, migrations: Path = MIGRATIONS) -> int:
     Each migration is one transaction. A second, simultaneous call waits for the first. Raises ``SetUpError`` for a
     database that had migrations which are not in the folder ``migrations``.
     """
-    with psycopg.connect(url, autocommit=True) as guard:
-        # PostgreSQL's own lock, not yoyo's lock row, which a killed process would leave behind for ever.
-        guard.execute("select pg_advisory_lock(%s)", [_LOCK])
-        if maker := unknown_maker(applied(guard), migrations):
-            raise SetUpError(
-                f"This database was created by {maker}. Use a new folder or database, or the release that created it."
-            )
+    with _alone(url):
+        with psycopg.connect(url, autocommit=True) as connection:
+            if maker := unknown_maker(applied(connection), migrations):
+                other = "Use a new folder or database, or the release that created it."
+                raise SetUpError(f"This database was created by {maker}. {other}")
+            set_session_defaults(connection)
         with get_backend(url.replace("postgresql://", "postgresql+psycopg://", 1)) as backend:
+            backend.connection.prepare_threshold = None  # it may stand behind a pooler
             missing = backend.to_apply(read_migrations(str(migrations)))
             backend.apply_migrations(missing)
             return len(missing)
+
+
+@contextmanager
+def _alone(url: str) -> Iterator[None]:
+    """Hold PostgreSQL's own lock, not yoyo's lock row, which a killed process would leave behind for ever.
+
+    It ends with a transaction, as sessions behind a pooler do not last longer; this one may rest as long as it takes.
+    """
+    with psycopg.connect(url) as guard:
+        guard.execute("set local statement_timeout = 0")
+        guard.execute("set local idle_in_transaction_session_timeout = 0")
+        guard.execute("select pg_advisory_xact_lock(%s)", [_LOCK])
+        yield
+
+
+def set_session_defaults(connection: Connection) -> None:
+    """Let every later session of a database begin as ``SESSION_DEFAULTS`` says.
+
+    For everybody, or for this role alone where it does not own the database. What is so already is left alone.
+    """
+    [(database, role)] = connection.execute("select current_database(), current_user").fetchall()
+    for name, value in SESSION_DEFAULTS.items():
+        if connection.execute("select current_setting(%s) = %s", [name, value]).fetchone() == (True,):
+            continue
+        setting = sql.SQL("set {} to {}").format(sql.Identifier(name), sql.Literal(value))
+        try:
+            connection.execute(sql.SQL("alter database {} {}").format(sql.Identifier(database), setting))
+        except psycopg.errors.InsufficientPrivilege:
+            one = sql.SQL("alter role {} in database {} {}")
+            connection.execute(one.format(sql.Identifier(role), sql.Identifier(database), setting))
 
 
 def applied(connection: Connection) -> list[str]:
@@ -68,7 +99,7 @@ def main(arguments: list[str]) -> int:
     """Migrate the database that ``DATABASE_URL`` names; return the exit code."""
     argparse.ArgumentParser(prog="make migrate", description=__doc__).parse_args(arguments)
     try:
-        url = secret(DatabaseSettings().database_url.get_secret_value())
+        url = DatabaseAddress(DatabaseSettings().database_url.get_secret_value()).url()
         steps = migrate(url)
     except ValidationError:
         print("Set DATABASE_URL to the postgresql:// address of the database.", file=sys.stderr)

@@ -16,7 +16,6 @@ from infra.local.answer import run
 from infra.local.errors import SetUpError, settings_fault
 from siftline.analyze import reindex_store
 from siftline.analyze.reindex import Measured, Plan, Progress, Reindex, ReindexRunningError, rebuild
-from siftline.kit.aws import secret
 from siftline.kit.db import Database, SingleConnection
 from siftline.kit.errors import SiftlineError
 from siftline.models import embedding_store
@@ -55,7 +54,7 @@ def _settings() -> AnalyzeSettings:
 @contextmanager
 def _alone(url: str) -> Iterator[None]:
     """Hold the lock of re-embedding, on a connection of its own: whoever is killed lets it go."""
-    with closing(SingleConnection(url)) as own, own.statement() as connection:
+    with closing(SingleConnection(url)) as own, own.transaction() as connection:
         if not reindex_store.try_lock(connection):
             raise ReindexRunningError("Another `make reindex` is already running.")
         yield
@@ -124,7 +123,7 @@ def _build_again(database: Database, active: Opened, *, dry: bool) -> None:
 
 def reindex(settings: AnalyzeSettings, to: str, *, dry: bool) -> None:
     """Do it. Raises what the model, the vector store and PostgreSQL raise."""
-    url = secret(settings.database_url.get_secret_value())
+    url = settings.database_url.get_secret_value()
     with closing(SingleConnection(url)) as database:
         models = EmbeddingModels(settings, database)
         new = models.named(to) if to else models.configured()

@@ -20,7 +20,6 @@ from siftline.api.http.callers import Scope
 from siftline.api.http.shapes import Name
 from siftline.jobs import credits_store, deletions
 from siftline.jobs.deletions_store import AccountRow, accounts, find
-from siftline.kit.aws import secret
 from siftline.kit.db import Connection, Database, SingleConnection
 from siftline.kit.errors import SiftlineError
 from siftline.settings.functions import DatabaseSettings, LocalSettings
@@ -94,7 +93,7 @@ def open_database() -> Database:
         settings = DatabaseSettings()
     except ValidationError as error:
         raise SetUpError("Set DATABASE_URL to the postgresql:// address of the database.") from error
-    return SingleConnection(secret(settings.database_url.get_secret_value()))
+    return SingleConnection(settings.database_url.get_secret_value())
 
 
 def _show_all(database: Database) -> None:

@@ -151,6 +151,7 @@ def test_nothing_is_granted_that_neither_the_code_nor_lambda_uses(function: str)
     consumes = any(event["Type"] == "SQS" for event in function_resources()[function][1].get("Events", {}).values())
     used = _called(function) | {"logs:CreateLogStream", "logs:PutLogEvents"} | WITHOUT_RESOURCE
     used |= POLLING if consumes else set()
+    used |= {"kms:Decrypt"}  # Secrets Manager asks for it, where a secret is encrypted with a key of one's own
 
     assert _actions(function) <= used
 

@@ -191,7 +191,7 @@ def test_what_was_read_with_the_model_before_is_read_again(bench: Bench) -> None
 
 
 def test_two_at_once_do_not_disturb_each_other(bench: Bench) -> None:
-    with closing(SingleConnection(bench.url)) as other, other.statement() as connection:
+    with closing(SingleConnection(bench.url)) as other, other.transaction() as connection:
         assert reindex_store.try_lock(connection)
         second = start_reindex(bench.settings, "--to", str(bench.other))
         told, error = second.communicate(timeout=60)

@@ -59,7 +59,11 @@ join embeddings old on old.content_id = refused.content_id and old.model_version
 where refused.model_version = %(new)s
 group by refused.error_code order by contents desc, refused.error_code
 """
-_TRY_LOCK = "select pg_try_advisory_lock(hashtextextended('siftline reindex', 0))"
+# It is held for hours by a transaction that does nothing else.
+_TRY_LOCK = """
+select pg_try_advisory_xact_lock(hashtextextended('siftline reindex', 0)) from
+  (select set_config('idle_in_transaction_session_timeout', '0', true)) as rests
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,7 @@ class Refusals:
 
 
 def try_lock(connection: Connection) -> bool:
-    """Take the lock of re-embedding, which ends with this connection; returns whether it was free."""
+    """Take the lock of re-embedding, which ends with this transaction; returns whether it was free."""
     with connection.cursor(row_factory=scalar_row) as cursor:
         return bool(cursor.execute(_TRY_LOCK).fetchone())
 

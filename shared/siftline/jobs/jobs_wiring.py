@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import SqsQueues
 from siftline.jobs.statistics import Statistics
-from siftline.kit.aws import secret, sqs_client
+from siftline.kit.aws import sqs_client
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database, open_database
 from siftline.settings.functions import ConsumerSettings, ProducerSettings
@@ -27,7 +27,7 @@ def producer(settings: ProducerSettings, *, sqs_timeout_s: float | None = None) 
     With ``sqs_timeout_s`` somebody waits for the answer: SQS is asked once, and no longer than that; the sweep is then
     the retry.
     """
-    database = open_database(secret(settings.database_url.get_secret_value()), settings.database_pool_size)
+    database = open_database(settings.database_url.get_secret_value(), settings.database_pool_size)
     clock = SystemClock()
     dead = settings.dead_letter_urls() if isinstance(settings, ConsumerSettings) else {}
     if sqs_timeout_s is None:

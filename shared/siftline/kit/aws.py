@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
-_SCHEME = "secretsmanager://"
+SECRETS_MANAGER = "secretsmanager://"
 
 
 class SecretUnavailableError(TransientError):
@@ -58,10 +58,16 @@ def secret(value: str) -> str:
 
     Raises ``SecretUnavailableError``.
     """
-    if not value.startswith(_SCHEME):
-        return value
+    return read_secret(value.removeprefix(SECRETS_MANAGER)) if value.startswith(SECRETS_MANAGER) else value
+
+
+def read_secret(name: str) -> str:
+    """Return the text that a secret has now, by its id or ARN. Raises ``SecretUnavailableError``."""
     client = boto3.client("secretsmanager", config=Config(connect_timeout=5, read_timeout=10))
     try:
-        return client.get_secret_value(SecretId=value.removeprefix(_SCHEME))["SecretString"]
+        text = client.get_secret_value(SecretId=name).get("SecretString")
     except (BotoCoreError, ClientError) as error:
         raise SecretUnavailableError("A secret named in the settings could not be read.") from error
+    if text is None:
+        raise SecretUnavailableError("A secret named in the settings is binary: text is expected.")
+    return text

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import psycopg
 from psycopg import DataError
@@ -23,6 +23,8 @@ from psycopg.types.json import set_json_loads
 from psycopg_pool import ConnectionPool, PoolTimeout
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from siftline.kit.aws import SecretUnavailableError
+from siftline.kit.database_address import DatabaseAddress
 from siftline.kit.errors import TransientError
 
 Connection = psycopg.Connection[Any]
@@ -41,7 +43,9 @@ _LIMITS: dict[str, Any] = {
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
-_OPTIONS = "-c timezone=UTC -c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000"
+SESSION_DEFAULTS = {"timezone": "UTC", "statement_timeout": "30s", "idle_in_transaction_session_timeout": "1min"}
+"""What every session begins with. The database itself says so (``infra.local.migrate``), for poolers refuse or forget
+what a session asks for."""
 
 
 class DatabaseUnavailableError(TransientError):
@@ -103,6 +107,11 @@ def _any_json(text: str | bytes) -> Any:
 
 
 def _prepare(connection: psycopg.Connection[Any]) -> None:
+    # A pooler answers with a process id of its own. Behind it each transaction may meet another session, which knows of
+    # no statement that was prepared before.
+    [(backend,)] = connection.execute("select pg_backend_pid()").fetchall()
+    if backend != connection.info.backend_pid:
+        connection.prepare_threshold = None
     set_json_loads(_any_json, connection)
     for loader in (_AnyInstant, _AnyInstantBinary):
         connection.adapters.register_loader("timestamptz", loader)
@@ -130,11 +139,30 @@ class Database(Protocol):
         ...
 
 
+class _Connection(psycopg.Connection[Any]):
+    """A connection that knows when it was last in use, by ``time.monotonic``."""
+
+    used_at = 0.0
+
+    @classmethod
+    def connect(cls, conninfo: str = "", *, address: DatabaseAddress, **kwargs: Any) -> Self:  # type: ignore[override]  # noqa: ARG003  -- a pool gives both
+        """Open a connection to ``address``: where that is refused and its secret has changed, to what it says now."""
+        try:
+            return super().connect(address.url(), autocommit=True, **kwargs, **_LIMITS)
+        except psycopg.OperationalError:
+            if not address.read_again():
+                raise
+            return super().connect(address.url(), autocommit=True, **kwargs, **_LIMITS)
+
+
 class SingleConnection:
-    """One connection, kept while the environment is warm and opened again when it broke."""
+    """One connection, kept while the environment is warm and opened again when it broke.
+
+    ``url`` is what ``DATABASE_URL`` may be (``DatabaseAddress``).
+    """
 
     def __init__(self, url: str, *, connect_timeout_s: int = _CONNECT_S) -> None:
-        self._url = url
+        self._address = DatabaseAddress(url)
         self._connect_timeout_s = connect_timeout_s
         self._connection: Connection | None = None
         self._lock = threading.RLock()
@@ -168,30 +196,24 @@ class SingleConnection:
 
     def _open(self) -> Connection:
         if self._connection is None or self._connection.closed:
-            self._connection = psycopg.connect(
-                self._url, autocommit=True, connect_timeout=self._connect_timeout_s, options=_OPTIONS, **_LIMITS
-            )
+            self._connection = _Connection.connect(address=self._address, connect_timeout=self._connect_timeout_s)
             _prepare(self._connection)
         return self._connection
 
 
-class _Pooled(psycopg.Connection[Any]):
-    """A connection that knows when it was last in use, by ``time.monotonic``."""
-
-    used_at = 0.0
-
-
 class Pool:
-    """At most ``size`` connections, checked before use; for processes that run many handlers at once."""
+    """At most ``size`` connections, checked before use; for processes that run many handlers at once.
+
+    ``url`` is what ``DATABASE_URL`` may be (``DatabaseAddress``).
+    """
 
     def __init__(self, url: str, *, size: int, wait_s: float = 10.0) -> None:
         self._wait_s = wait_s
         self._pool = ConnectionPool(
-            url,
-            connection_class=_Pooled,
+            connection_class=_Connection,
             min_size=1,
             max_size=size,
-            kwargs={"autocommit": True, "connect_timeout": _CONNECT_S, "options": _OPTIONS, **_LIMITS},
+            kwargs={"address": DatabaseAddress(url), "connect_timeout": _CONNECT_S},
             configure=_prepare,
             open=True,
         )
@@ -217,7 +239,7 @@ class Pool:
         self._pool.close()
 
     @contextmanager
-    def _lent(self) -> Iterator[_Pooled]:
+    def _lent(self) -> Iterator[_Connection]:
         """Lend a connection that lives. Dead ones are dropped at once: the pool's own check would pause after each."""
         until_s = time.monotonic() + self._wait_s
         while not _lives(connection := self._pool.getconn(max(until_s - time.monotonic(), 0))):
@@ -231,7 +253,7 @@ class Pool:
             self._pool.putconn(connection)
 
 
-def _lives(connection: _Pooled) -> bool:
+def _lives(connection: _Connection) -> bool:
     """Ask the server, unless the connection was in use a moment ago and nothing, such as its end, came in since."""
     if time.monotonic() - connection.used_at <= _UNCHECKED_S and not _speaks(connection):
         return True
@@ -302,6 +324,8 @@ def _translated() -> Iterator[None]:
         raise ConflictError("The database aborted the transaction because of a conflict with another one.") from error
     except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
         raise DatabaseUnavailableError("The database could not be reached.") from error
+    except SecretUnavailableError as error:
+        raise DatabaseUnavailableError(error.detail) from error
     except ReadOnlySqlTransaction as error:
         # A replica since a failover: the connection is dropped, the next one finds home.
         raise DatabaseUnavailableError("The database does not accept writes at the moment.") from error

@@ -13,7 +13,6 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from siftline.kit.aws import secret
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database, DatabaseUnavailableError, open_database
 from siftline.kit.errors import PermanentError, SiftlineError
@@ -348,7 +347,7 @@ def open_search(settings: SearchSettings) -> Search:
 
     Which model's vectors count is asked at each search; model and vectors are opened at the first one that can.
     """
-    database = open_database(secret(settings.database_url.get_secret_value()), settings.database_pool_size)
+    database = open_database(settings.database_url.get_secret_value(), settings.database_pool_size)
     models = EmbeddingModels(settings, database, vectors_timeout_s=_VECTORS_TIMEOUT_S)
     return Search(database, lambda user_id: meaning_of(models.active(), user_id), SystemClock())
 

@@ -123,7 +123,8 @@ class DatabaseSettings(Settings):
     """How to reach PostgreSQL."""
 
     database_url: SecretStr = Field(
-        description="`postgresql://` URL, or `secretsmanager://<secret id>` of a secret whose text is the URL"
+        description="`postgresql://` URL, or `secretsmanager://<secret id>` of a secret that is such a URL, or JSON as "
+        "RDS writes it; what the JSON lacks follows as `?host=…&dbname=…`"
     )
     database_pool_size: int = Field(
         default=1, ge=1, le=40, description="Connections of one process: 1 in Lambda, more in a worker"

@@ -11,7 +11,6 @@ from pathlib import Path
 import boto3
 from botocore.config import Config
 
-from siftline.kit.aws import secret
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import SingleConnection
 from siftline.kit.log import logger
@@ -48,7 +47,7 @@ def _checks() -> dict[str, Check]:
     """Return what readiness asks: the database, where this process was given one."""
     if not process_environment().get("DATABASE_URL"):
         return {}
-    url = secret(DatabaseSettings().database_url.get_secret_value())
+    url = DatabaseSettings().database_url.get_secret_value()
     database = SingleConnection(url, connect_timeout_s=3)
 
     def answers() -> None:

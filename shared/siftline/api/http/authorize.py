@@ -19,7 +19,6 @@ from aws_lambda_powertools import Logger
 
 from siftline.api.http.callers import Caller, read_bearer, token_sha256
 from siftline.api.http.callers_store import find_caller
-from siftline.kit.aws import secret
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database, open_database
 from siftline.kit.log import logger
@@ -108,7 +107,7 @@ class Authorizer:
 
 def open_authorizer(settings: AuthorizeSettings) -> Authorizer:
     """Return the authorizer of the ``authorize`` function."""
-    url = secret(settings.database_url.get_secret_value())
+    url = settings.database_url.get_secret_value()
     wrong_tokens = WrongTokens(logger("authorize"), SystemClock())
     return Authorizer(open_database(url, settings.database_pool_size), wrong_tokens)
 

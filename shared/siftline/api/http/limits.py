@@ -9,7 +9,6 @@ from uuid import UUID
 
 from siftline.api.http import callers_store as store
 from siftline.api.http.problems import ProblemError, unknown_user
-from siftline.kit.aws import secret
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.db import Database, DatabaseUnavailableError, open_database
 from siftline.settings.functions import SearchSettings
@@ -73,7 +72,7 @@ class RequestLimit:
 
 def open_limit(settings: SearchSettings) -> RequestLimit:
     """Return the limit of the ``search`` function, which counts with the API's."""
-    database = open_database(secret(settings.database_url.get_secret_value()), settings.database_pool_size)
+    database = open_database(settings.database_url.get_secret_value(), settings.database_pool_size)
     return RequestLimit(database, SystemClock(), per_minute=settings.requests_per_minute)
 
 
