@@ -90,7 +90,7 @@ def test_sessions_of_a_migrated_database_begin_with_our_time_zone_and_limits(
     way = pooler.pooled(own) if pooled else own
     assert migrate(way) > 1
     assert migrate(way) == 0
-    with psycopg.connect(before, autocommit=True) as admin:  # what the pooler had opened before; it would end in an hour
+    with psycopg.connect(before, autocommit=True) as admin:  # what the pooler opened before would last for an hour
         admin.execute("select pg_terminate_backend(pid, 60000) from pg_stat_activity where usename = %s", [role])
     with closing(SingleConnection(way)) as database, database.statement() as connection:
         for setting, value in SESSION_DEFAULTS.items():
