@@ -66,6 +66,9 @@ $(VENV)/.dev: infra/locks/dev.txt infra/locks/local.txt
 # Operations act on DATABASE_URL; where none is given, on what `make run` runs here, or in FOLDER.
 COMMAND = PYTHONPATH=shared:. $(BIN)/python -m
 FOLDER_OPTION = $(call option,FOLDER,folder)
+# Five of them run inside a deployed stage's network with STAGE=prod: `operate` does what is typed there.
+OPERATE = $(COMMAND) infra.operate
+PLACE = $(if $(filter command,$(firstword $(origin STAGE))),$(call option,STAGE,stage),$(FOLDER_OPTION))
 
 .PHONY: run
 run: $(VENV)/.local .local/ministack/.ready ## run the whole system on this machine: PORT=8787, SAMPLES=1 adds sample feeds, FOLDER=.local for its data
@@ -73,16 +76,16 @@ run: $(VENV)/.local .local/ministack/.ready ## run the whole system on this mach
 
 .PHONY: migrate
 migrate: $(VENV)/.local ## migrate the database of DATABASE_URL to the newest schema
-	@$(COMMAND) infra.local.migrate $(FOLDER_OPTION)
+	@$(OPERATE) migrate $(PLACE)
 
 .PHONY: user
 user: $(VENV)/.local ## create a user and print a token: NAME=…, OPS=1 for an operator; LIST=1; new token: TOKEN=… REVOKE=1; DELETE=… YES=1
-	@$(COMMAND) infra.local.user $(FOLDER_OPTION) $(call option,NAME,name) $(call flag,OPS,ops) $(call flag,LIST,list) \
+	@$(OPERATE) user $(PLACE) $(call option,NAME,name) $(call flag,OPS,ops) $(call flag,LIST,list) \
 	  $(call option,TOKEN,token) $(call flag,REVOKE,revoke) $(call option,DELETE,delete) $(call flag,YES,yes)
 
 .PHONY: redrive
 redrive: $(VENV)/.local ## redrive dead letters: QUEUE=analysis, ERROR_CODE=…, LIMIT=…, DRY_RUN=1
-	@$(COMMAND) infra.local.redrive $(FOLDER_OPTION) --queue=$(call quoted,QUEUE) \
+	@$(OPERATE) redrive $(PLACE) --queue=$(call quoted,QUEUE) \
 	  $(call option,ERROR_CODE,error-code) $(call option,LIMIT,limit) $(call flag,DRY_RUN,dry-run)
 
 .PHONY: resolve
@@ -95,7 +98,7 @@ reindex: $(VENV)/.local ## recompute all vectors while search keeps working: DRY
 
 .PHONY: reprocess
 reprocess: $(VENV)/.local ## reprocess the results of other versions: DRY_RUN=1 only estimates; KIND=topics VERSION=… OLDER_THAN=2026-11-01 LIMIT=…; SHOW=1, CANCEL=1
-	@$(COMMAND) infra.local.reprocess $(FOLDER_OPTION) $(call option,KIND,kind) $(call option,VERSION,version) \
+	@$(OPERATE) reprocess $(PLACE) $(call option,KIND,kind) $(call option,VERSION,version) \
 	  $(call option,OLDER_THAN,older-than) $(call option,LIMIT,limit) $(call flag,DRY_RUN,dry-run) $(call flag,SHOW,show) $(call flag,CANCEL,cancel)
 
 # USER is also the shell's own name for who is logged in: only one that was typed counts.
@@ -103,7 +106,7 @@ TYPED_USER = --user=$(if $(filter command,$(word 1,$(origin USER))),$(call quote
 
 .PHONY: credits
 credits: $(VENV)/.local ## give a user credits: USER=name-or-id AMOUNT=100, or AMOUNT=unmetered
-	@$(COMMAND) infra.local.credits $(FOLDER_OPTION) $(TYPED_USER) --amount=$(call quoted,AMOUNT)
+	@$(OPERATE) credits $(PLACE) $(TYPED_USER) --amount=$(call quoted,AMOUNT)
 
 .PHONY: export
 export: $(VENV)/.local ## export all data of a user as JSON: USER=name-or-id OUT=file.json

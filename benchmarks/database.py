@@ -9,9 +9,9 @@ from pathlib import Path
 import psycopg
 
 from benchmarks.report import Report
-from infra.local.migrate import create_database, migrate
 from infra.local.postgres import EmbeddedPostgres
 from siftline.kit.db import SingleConnection
+from siftline.operate.migrate import create_database, migrate
 
 _DURABILITY = ("server_version", "fsync", "synchronous_commit", "wal_sync_method", "full_page_writes")
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.peer import Peer
-from infra.local.errors import SetUpError
 from siftline.analyze.entities.entity_rules import RuleRecognizer
 from siftline.analyze.entities.mentions import Kind, Recognizer
+from siftline.operate.set_up_error import SetUpError
 
 ROOT = Path(__file__).resolve().parent.parent
 _CORPORA = ROOT.parent / "shared" / "corpora" / "text"

@@ -18,8 +18,8 @@ import psycopg
 from benchmarks.database import durability, new_folder
 from benchmarks.press import served, word
 from benchmarks.report import Report
-from infra.local.user import make_user
 from siftline.kit.db import SingleConnection
+from siftline.operate.user_command import make_user
 from tests.e2e.machine import Client, RunningMachine
 
 FEEDS, ENTRIES = 200, 20

@@ -31,10 +31,10 @@ from benchmarks.database import durability, new_folder
 from benchmarks.press import Press, served, word
 from benchmarks.report import Report
 from infra.local.processes import wait_until
-from infra.local.user import make_user
 from siftline.jobs.credits_store import grant
 from siftline.jobs.queues import SqsQueues
 from siftline.kit.db import SingleConnection
+from siftline.operate.user_command import make_user
 from siftline.settings.functions import QueueSettings, environment
 from tests.deadlocks import deadlocks
 from tests.e2e.machine import Client, RunningMachine

@@ -69,7 +69,7 @@ build-SearchFunction:
 build-ScheduleFunction:
 	$(PACK) --function schedule --lock infra/locks/vectors.txt
 
-.PHONY: build-FetchFunction build-IngestFunction build-AnalyzeFunction build-ResolveFunction build-ClusterFunction build-BriefFunction
+.PHONY: build-FetchFunction build-IngestFunction build-AnalyzeFunction build-ResolveFunction build-ClusterFunction build-BriefFunction build-OperateFunction
 build-FetchFunction:
 	$(PACK) --function fetch --lock infra/locks/fetch.txt
 build-IngestFunction:
@@ -82,3 +82,5 @@ build-ClusterFunction:
 	$(PACK) --function cluster --lock infra/locks/cluster.txt
 build-BriefFunction:
 	$(PACK) --function brief --lock infra/locks/brief.txt
+build-OperateFunction:
+	$(PACK) --function operate --lock infra/locks/operate.txt --folder infra/migrations

@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCKS = Path("infra/locks")
-ROOMS = ("feeds", "pages", "inference", "vectors", "analysis", "clusters", "briefings")
+ROOMS = ("feeds", "pages", "inference", "vectors", "analysis", "clusters", "briefings", "operations")
 OLDEST_PYTHON = "3.11"
 
 # Tools live in environments of their own: they pin what the product must not be bound to.
@@ -53,6 +53,7 @@ PACKED = {
     LOCKS / "ingest.txt": ("pages", (RUNTIME,)),
     LOCKS / "cluster.txt": ("clusters", (RUNTIME,)),
     LOCKS / "brief.txt": ("briefings", (RUNTIME,)),
+    LOCKS / "operate.txt": ("operations", (RUNTIME,)),
 }
 # Needed by the packages of inference only for downloads from a model hub, which no function makes.
 NEVER_IN_LAMBDA = ("huggingface-hub", "requests", "robust-downloader")

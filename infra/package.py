@@ -63,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--architecture", choices=sorted(PROCESSOR), help="override the stage's architecture")
     parser.add_argument("--lock", type=Path, action="append", default=[], help="requirements to include")
     parser.add_argument("--function", help="function whose handler to include, with siftline; omit for a layer")
+    parser.add_argument("--folder", type=Path, action="append", default=[], help="folder of the project to include")
     options = parser.parse_args(arguments)
     stage = stage_target(options.stage)
     target = Target(options.runtime or stage.runtime, options.architecture or stage.architecture)
@@ -74,6 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _copy(ROOT / "shared" / "siftline", packages / "siftline", ignored=("__pycache__",))
         own = packages / "functions" / options.function
         _copy(ROOT / "functions" / options.function, own, ignored=("__pycache__",))
+        for folder in options.folder:
+            _copy(ROOT / folder, packages / folder)
         for folder in (packages / "siftline", own):
             compile_modules(folder, target)
     return 0

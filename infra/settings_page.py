@@ -46,6 +46,7 @@ _SECTIONS = {
     "Vectors": ("EmbeddingSettings", "VectorSettings"),
     "Organisations and other names": ("EntitySettings", "ResolveSettings"),
     "Mail and webhooks": ("BriefSettings",),
+    "Operators": ("OperateSettings", "UserSettings"),
     "Worker": ("WorkerSettings",),
     "`make run`": ("LocalSettings",),
 }

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Protocol
 
 from infra.local.aws import MiniStack
-from infra.local.migrate import create_database, migrate
 from infra.local.ministack_environment import ministack_python
 from infra.local.postgres import EmbeddedPostgres
+from siftline.operate.migrate import create_database, migrate
 from tests.pooler import PgBouncer
 
 MINISTACK = Path(__file__).resolve().parents[1] / ".local" / "ministack"

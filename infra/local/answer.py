@@ -6,46 +6,20 @@ What the parts that a command uses log or print meanwhile goes to stderr.
 import argparse
 import errno
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from contextvars import ContextVar
 from pathlib import Path
 from typing import NoReturn, TextIO
 
-from infra.local.errors import SetUpError
 from infra.local.state import folder_argument, running_environment
+from siftline.operate.command_line import same_place
+from siftline.operate.set_up_error import SetUpError
 from siftline.settings.functions import environment, process_environment
 
 # What an answer meets that nobody takes any more, or that has no room.
 _UNTOLD = {errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPIPE}
 _INTERRUPTED = 130  # as a shell says it of who was ended by SIGINT
-same_place: ContextVar[str] = ContextVar("same_place", default="")
-"""What has to be added to another command so that it acts where this one does."""
-
-
-class Parser(argparse.ArgumentParser):
-    """Speaks of what is wrong in the words that are typed to ``make``: of PORT=…, not of --port."""
-
-    def error(self, message: str) -> NoReturn:
-        """Tell the fault and exit."""
-        super().error(
-            re.sub(r"^(?:argument )?--([a-z-]+)", lambda found: f"{found[1].replace('-', '_').upper()}=…", message)
-        )
-
-
-def number(text: str) -> int:
-    """Return what an option that is a number says."""
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-
-
-def counted(count: int, thing: str) -> str:
-    """Return how many of a thing there are, in words."""
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
 
 
 @contextmanager

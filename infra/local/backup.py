@@ -29,16 +29,17 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from infra.local.answer import counted, run
-from infra.local.errors import SetUpError
-from infra.local.migrate import MIGRATIONS, applied, create_database, migrate, unknown_maker
+from infra.local.answer import run
 from infra.local.postgres import EmbeddedPostgres, default_binaries
 from infra.local.state import SAMPLES_PORT, State, folder_argument, kept_environment, run_command
 from infra.local.swap import beside, mend, replacing, swap
-from infra.local.user import confirm
 from siftline.kit.database_address import DatabaseAddress
 from siftline.kit.db import Connection
 from siftline.kit.errors import SiftlineError
+from siftline.operate.command_line import counted
+from siftline.operate.migrate import MIGRATIONS, applied, create_database, migrate, unknown_maker
+from siftline.operate.set_up_error import SetUpError
+from siftline.operate.user_command import confirm
 from siftline.settings.functions import DatabaseSettings, LocalSettings
 
 _MANIFEST, _DUMP = "manifest.json", "database.dump"

@@ -7,11 +7,11 @@ from contextlib import closing
 from pathlib import Path
 
 from infra.local.answer import run
-from infra.local.errors import SetUpError
-from infra.local.user import open_database, user_named
 from siftline.api.account.export_store import everything
 from siftline.kit.db import Database
 from siftline.kit.errors import SiftlineError
+from siftline.operate.set_up_error import SetUpError
+from siftline.operate.user_command import open_database, user_named
 
 _ROWS, _CHARS = 500, 20_000_000
 

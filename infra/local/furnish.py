@@ -12,21 +12,21 @@ from urllib.parse import SplitResult, urlsplit
 
 import psycopg
 
-from infra.local.errors import SetUpError
 from infra.local.meters import Meters, read_alarms
-from infra.local.migrate import create_database, migrate
 from infra.local.queues import MissingQueues, create_queues, sqs_client
 from infra.local.sample_library import load_feeds, load_weblog
 from infra.local.samples import DEFAULT_PORT, HOST, SampleServer
 from infra.local.state import SAMPLES_PORT
 from infra.local.swap import mend
-from infra.local.user import make_user, reissue
 from siftline.api.http.authorize import Authorizer
 from siftline.jobs.deletions_store import find
 from siftline.jobs.outbox_store import end_leases, lost
 from siftline.kit.db import Connection, Database, DatabaseUnavailableError, SingleConnection
 from siftline.kit.errors import SiftlineError
 from siftline.kit.log import logger
+from siftline.operate.migrate import create_database, migrate
+from siftline.operate.set_up_error import SetUpError
+from siftline.operate.user_command import make_user, reissue
 
 if TYPE_CHECKING:
     from infra.local.machine import Machine

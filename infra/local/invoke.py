@@ -9,9 +9,9 @@ from typing import Any, TextIO
 from pydantic import ValidationError
 
 from infra.local.answer import run_writing
-from infra.local.errors import SetUpError
 from infra.local.state import folder_argument, running_environment
 from siftline.kit.errors import SiftlineError
+from siftline.operate.set_up_error import SetUpError
 from siftline.settings.functions import environment
 from siftline.worker.hosting import HostedFunction, InvocationError
 from siftline.worker.template import Function, Template

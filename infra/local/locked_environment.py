@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from infra.local.errors import SetUpError
+from siftline.operate.set_up_error import SetUpError
 
 _INFRA = Path(__file__).resolve().parents[1]
 _MAKE = _INFRA / "local" / "venv.sh"

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.local.answer import counted
 from infra.local.aws import CREDENTIALS, MiniStack
-from infra.local.errors import SetUpError
 from infra.local.ministack_environment import ministack_python
 from infra.local.postgres import EmbeddedPostgres, free_port
 from infra.local.programs import Program, Service, answers, beginning
 from infra.local.state import State
+from siftline.operate.command_line import counted
+from siftline.operate.set_up_error import SetUpError
 from siftline.settings.functions import WorkerSettings, process_environment
 from siftline.worker.template import Reference, Template
 

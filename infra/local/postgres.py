@@ -16,11 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from infra.local.errors import SetUpError
 from infra.local.postgres_place import Demotion, Place, demotion
 from infra.local.processes import command_line, end, end_pid, tethered, wait_until
 from infra.local.programs import Service
 from siftline.net.loopback import HALF_SENT_S
+from siftline.operate.set_up_error import SetUpError
 
 USER = "siftline"
 _FAST_STOP = [(signal.SIGINT, 15.0), (signal.SIGQUIT, 5.0)]

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from infra.local.errors import SetUpError
+from siftline.operate.set_up_error import SetUpError
 
 _UNUSED_BY_A_SERVER = shutil.ignore_patterns("*.a", "include", "pkgconfig", "pgxs")
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from infra.local.errors import SetUpError
 from infra.local.processes import end, tethered, wait_until
+from siftline.operate.set_up_error import SetUpError
 
 LOG_LIMIT_BYTES = 5_000_000
 """A log and the one put aside before it take at most about twice this."""

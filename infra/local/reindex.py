@@ -13,7 +13,6 @@ from contextlib import closing, contextmanager
 from pydantic import ValidationError
 
 from infra.local.answer import run
-from infra.local.errors import SetUpError, settings_fault
 from siftline.analyze import reindex_store
 from siftline.analyze.reindex import Measured, Plan, Progress, Reindex, ReindexRunningError, rebuild
 from siftline.kit.db import Database, SingleConnection
@@ -22,6 +21,7 @@ from siftline.models import embedding_store
 from siftline.models.embedder import Embedder, OnnxEmbedder
 from siftline.models.embedding_api import PricedEmbedder
 from siftline.models.embedding_models import EmbeddingModels, Opened
+from siftline.operate.set_up_error import SetUpError, settings_fault
 from siftline.schedule.reconcile import drop_outdated
 from siftline.settings.functions import AnalyzeSettings
 

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from infra.local.answer import Parser, number, run
-from infra.local.errors import SetUpError, settings_fault
+from infra.local.answer import run
 from siftline.contracts import JobType, Queue
 from siftline.jobs import jobs_store as jobs
 from siftline.jobs.job_model import NewJob
 from siftline.jobs.jobs_wiring import Producer, producer
 from siftline.kit.errors import SiftlineError
+from siftline.operate.command_line import Parser, number
+from siftline.operate.set_up_error import SetUpError, settings_fault
 from siftline.resolve import resolve_store
 from siftline.resolve.providers import CsvNames, day_of
 from siftline.settings.functions import ResolveSettings

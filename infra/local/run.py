@@ -12,12 +12,13 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from infra.local.answer import Parser, number, readable
-from infra.local.errors import SetUpError
+from infra.local.answer import readable
 from infra.local.machine import PARTS, ROOT, Machine, Watch
 from infra.local.postgres import free_port
 from infra.local.processes import Make
 from infra.local.state import State, run_command
+from siftline.operate.command_line import Parser, number
+from siftline.operate.set_up_error import SetUpError
 from siftline.settings.functions import LocalSettings, faults
 
 if TYPE_CHECKING:

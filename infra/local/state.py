@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from infra.local.errors import SetUpError
 from infra.local.processes import end_pid, started_at
+from siftline.operate.set_up_error import SetUpError
 
 _USUAL = Path(__file__).resolve().parents[2] / ".local"
 SAMPLES_PORT = "samples.port"

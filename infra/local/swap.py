@@ -12,9 +12,9 @@ import psycopg
 from psycopg import sql
 from psycopg.errors import ObjectInUse
 
-from infra.local.errors import SetUpError
-from infra.local.migrate import create_database
 from siftline.kit.db import Connection
+from siftline.operate.migrate import create_database
+from siftline.operate.set_up_error import SetUpError
 
 _LOCK = 7_748_455  # as that of migrations, one further
 _NAME_MAX_BYTES = 63 - len("_restoring")  # PostgreSQL cuts longer names, and then they are others'

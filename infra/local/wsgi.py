@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import waitress  # type: ignore[import-untyped]  # it ships no types
 from waitress import wasyncore
 
-from infra.local.errors import SetUpError
 from infra.local.half_sent import CONNECTIONS_MAX, ImpatientChannel
 from siftline.net.loopback import HALF_SENT_S
+from siftline.operate.set_up_error import SetUpError
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication

@@ -14,6 +14,7 @@ A message walks forward through the rooms:
 - ``rank``: what comes first in search and in the feed.
 - ``brief``: what came in, told every day or week, and taken to its reader.
 - ``reprocess``: contents read again with newer versions of what reads them.
+- ``operate``: what operators do: migrations, users, credits, dead letters.
 - ``worker``: the same handlers on one machine or on Fargate, by long poll.
 
 What they share stands below them:

@@ -18,10 +18,10 @@ import pytest
 
 from infra.local.aws import CLIENT_OPTIONS, MiniStack
 from infra.local.samples import SampleServer
-from infra.local.user import make_user
 from infra.upload_model import upload
 from siftline.contracts import Tick
 from siftline.kit.db import SingleConnection
+from siftline.operate.user_command import make_user
 from siftline.worker.template import load
 from tests.e2e.deployment import MINISTACK_PYTHON, Deployed, build, deploy
 from tests.packing import ROOT

@@ -13,9 +13,9 @@ import psycopg
 import pytest
 import yaml
 
-from infra.local.user import make_user
 from siftline.kit.db import SingleConnection
 from siftline.kit.ids import new_id
+from siftline.operate.user_command import make_user
 from tests.e2e.machine import ROOT, RunningMachine, wait_for
 from tests.servers import Answer, serving
 

@@ -12,9 +12,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from infra.local.migrate import create_database, migrate
 from infra.local.postgres import EmbeddedPostgres, free_port
 from siftline.kit.db import Connection
+from siftline.operate.migrate import create_database, migrate
 from tests.faults.http_proxy import held_until
 from tests.faults.machine import TEST, FaultMachine
 from tests.faults.pages import first

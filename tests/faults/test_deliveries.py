@@ -12,10 +12,10 @@ from uuid import UUID
 import pytest
 
 from infra.local.processes import wait_until
-from infra.local.user import delete_user
 from siftline.contracts import JobType, Queue
 from siftline.jobs import jobs_store
 from siftline.jobs.job_model import NewJob
+from siftline.operate.user_command import delete_user
 from tests.accounts import traces
 from tests.faults.http_proxy import Asked, HangUpError, Reply, held_until
 from tests.faults.machine import FaultMachine

@@ -43,6 +43,8 @@ def test_the_events_of_a_function_have_the_shape_that_its_trigger_sends(name: st
             assert event["routeKey"] in {f"{route.method} {route.path}" for route in template().routes()}
         elif triggers == {"ScheduleV2"}:
             assert set(event) == {"tick"}
+        elif name == "operate":  # invoked by hand
+            assert set(event) == {"command", "arguments"}
         else:
             assert (event["version"], event["type"]) == ("2.0", "REQUEST")
 

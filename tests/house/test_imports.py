@@ -8,7 +8,10 @@ import pytest
 
 from tests.house.reading import FUNCTION_NAMES, ROOT, SOURCE, imported, python_files, relative
 
-ROOMS = ("analyze", "api", "brief", "cluster", "fetch", "ingest", "rank", "reprocess", "resolve", "schedule", "worker")
+ROOMS = (
+    *("analyze", "api", "brief", "cluster", "fetch", "ingest"),
+    *("operate", "rank", "reprocess", "resolve", "schedule", "worker"),
+)
 # Each part may import what stands in a line above its own. ``worker`` hosts the handlers of ``functions``, by name, at
 # run time.
 ORDER = (
@@ -22,7 +25,7 @@ ORDER = (
     ROOMS,
 )
 # The services of other rooms that a room calls by their plain names.
-CALLED = {"api": {"ingest", "reprocess"}, "schedule": {"reprocess"}}
+CALLED = {"api": {"ingest", "reprocess"}, "operate": {"api", "reprocess"}, "schedule": {"reprocess"}}
 ALLOWED = {
     part: {below for parts in ORDER[:place] for below in parts} | CALLED.get(part, set())
     for place, parts in enumerate(ORDER)

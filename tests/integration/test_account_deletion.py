@@ -2,12 +2,12 @@
 
 import pytest
 
-from infra.local.user import delete_user, make_user
 from siftline.api.http.authorize import Authorizer
 from siftline.jobs import deletions
 from siftline.jobs.job_model import ClaimedJob, Done
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
+from siftline.operate.user_command import delete_user, make_user
 from tests.accounts import MARKS, Household, filled, household, own_ids, tables, traces
 from tests.api_client import World
 from tests.bench import Bench

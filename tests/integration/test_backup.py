@@ -22,11 +22,11 @@ from psycopg.conninfo import conninfo_to_dict
 
 from infra.local import backup, furnish, swap
 from infra.local.backup import back_up, main
-from infra.local.errors import SetUpError
-from infra.local.migrate import MIGRATIONS, migrate
 from infra.local.postgres import EmbeddedPostgres
 from infra.local.state import State
 from siftline.kit.db import Database
+from siftline.operate.migrate import MIGRATIONS, migrate
+from siftline.operate.set_up_error import SetUpError
 from siftline.settings.functions import process_environment
 from tests.accounts import household, tables
 from tests.api_client import World

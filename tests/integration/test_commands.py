@@ -16,6 +16,7 @@ import psycopg
 import pytest
 
 from infra.local.state import State
+from siftline.operate.operate_service import COMMANDS as OPERATED
 from siftline.settings.functions import process_environment
 from tests.functions import make_queues, sample_event
 
@@ -59,11 +60,11 @@ def test_a_command_prints_its_answer_alone_and_ends_with_its_code() -> None:
 
 
 def command(name: str, *arguments: str | bytes, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of ``infra.local`` with nothing of the database in its environment but what is given."""
+    """Run a command with nothing of the database in its environment but what is given."""
     environment = {**process_environment(), "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"}
     environment.pop("DATABASE_URL", None)
     return subprocess.run(
-        [sys.executable, "-m", f"infra.local.{name}", *arguments],
+        [sys.executable, "-m", *(["infra.operate", name] if name in OPERATED else [f"infra.local.{name}"]), *arguments],
         cwd=ROOT,
         env={**environment, **variables},
         capture_output=True,
@@ -183,7 +184,8 @@ class Typed:
 
     def __init__(self, folder: Path) -> None:
         program = folder / "python"
-        program.write_text(f"#!{sys.executable}\nimport os, sys\nprint([os.fsencode(one) for one in sys.argv[3:]])\n")
+        own = "sys.argv[4 if sys.argv[2] == 'infra.operate' else 3 :]"
+        program.write_text(f"#!{sys.executable}\nimport os, sys\nprint([os.fsencode(one) for one in {own}])\n")
         program.chmod(0o755)
         self._folder = folder
 
@@ -232,6 +234,12 @@ def test_make_takes_a_line_break_for_a_blank(typed: Typed) -> None:
 def test_every_command_is_for_the_folder_that_was_typed(typed: Typed, target: str) -> None:
     assert "--folder=/tmp/a b" in typed.arguments(target, "FOLDER=/tmp/a b")
     assert not [one for one in typed.arguments(target) if one.startswith("--folder")]
+
+
+@pytest.mark.parametrize("target", sorted(OPERATED))
+def test_an_operators_command_is_for_the_stage_that_was_typed(typed: Typed, target: str) -> None:
+    assert "--stage=prod" in typed.arguments(target, "STAGE=prod")
+    assert not [one for one in typed.arguments(target) if one.startswith("--stage")]
 
 
 @pytest.mark.parametrize(
@@ -327,7 +335,7 @@ def test_invoke_says_what_failed_while_the_database_is_down(tmp_path: Path, kept
 
 
 def test_redrive_prints_its_answer_alone(kept: Mapping[str, str]) -> None:
-    command = [sys.executable, "-m", "infra.local.redrive", "--queue", "analysis"]
+    command = [sys.executable, "-m", "infra.operate", "redrive", "--queue", "analysis"]
     environment = {**process_environment(), **kept, "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pytest
 
-from infra.local.redrive import main
 from siftline.contracts import JobType, Queue
 from siftline.jobs import jobs_store, outbox_store, subjects_store
 from siftline.jobs.consume import BatchConsumer
@@ -20,6 +19,7 @@ from siftline.kit.aws import sqs_client
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database, open_database
 from siftline.kit.ids import new_id
+from siftline.operate.redrive_command import main
 from siftline.settings.functions import JobSettings
 from tests.api_client import Answered, World
 from tests.factories import FakeContext, make_content, make_job, sqs_event

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from infra.local.export import main
-from infra.local.user import delete_user
 from siftline.kit.db import Database
+from siftline.operate.user_command import delete_user
 from tests.accounts import OWN_FEED, OWN_PAGE, SHARED_PAGE, Household, household
 from tests.api_client import ApiClient, World
 from tests.factories import make_content, make_item

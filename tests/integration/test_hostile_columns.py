@@ -11,8 +11,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from infra.local.migrate import MIGRATIONS, migrate
 from siftline.kit.db import Database, open_database
+from siftline.operate.migrate import MIGRATIONS, migrate
 from tests.accounts import Household, household, tables
 from tests.api_client import World, sent
 from tests.http_events import http_event

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from infra.local import furnish
-from infra.local.errors import SetUpError
 from infra.local.postgres import free_port
 from infra.local.run import announce
 from infra.local.state import State
@@ -16,6 +15,7 @@ from infra.local.worker_faults import OpenBreakers
 from siftline.analyze.topics.topic_list import TopicsFileError, load_labels
 from siftline.jobs import breakers_store
 from siftline.kit.db import Database, SingleConnection
+from siftline.operate.set_up_error import SetUpError
 from tests.api_client import World
 from tests.factories import make_content, make_item, make_user
 

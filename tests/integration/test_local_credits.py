@@ -5,13 +5,13 @@ from uuid import UUID
 
 import pytest
 
-from infra.local import redrive
-from infra.local.credits import main
-from infra.local.user import make_user
 from siftline.contracts import JobType
 from siftline.jobs import jobs_store
 from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Database
+from siftline.operate import redrive_command as redrive
+from siftline.operate.credits_command import main
+from siftline.operate.user_command import make_user
 from siftline.settings.functions import process_environment
 from tests.factories import make_content, make_item
 from tests.house.reading import ROOT

@@ -14,13 +14,13 @@ from typing import cast
 import pytest
 
 from infra.local import furnish
-from infra.local.errors import SetUpError
 from infra.local.machine import Machine, Watch
 from infra.local.processes import end_pid, started_at, wait_until
 from infra.local.programs import Program, answers, open_log
 from infra.local.state import State
 from siftline.contracts import JobType, Queue
 from siftline.jobs import lease_store, outbox_store
+from siftline.operate.set_up_error import SetUpError
 from siftline.settings.functions import LocalSettings, faults
 from tests.factories import make_content, make_job, make_source
 from tests.faults.postgres_proxy import PostgresProxy

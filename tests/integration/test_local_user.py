@@ -4,11 +4,11 @@ import io
 
 import pytest
 
-from infra.local.user import main, make_user
 from siftline.api.http.authorize import Authorizer
 from siftline.api.http.callers import Scope
 from siftline.jobs import deletions
 from siftline.kit.db import Database
+from siftline.operate.user_command import main, make_user
 from tests.factories import make_content, make_item
 
 

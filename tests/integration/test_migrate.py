@@ -6,8 +6,8 @@ import threading
 import psycopg
 import pytest
 
-from infra.local.errors import SetUpError
-from infra.local.migrate import migrate
+from siftline.operate.migrate import migrate
+from siftline.operate.set_up_error import SetUpError
 
 _TABLES = "select tablename from pg_tables where schemaname = 'public' and tablename not like '%yoyo%' order by 1"
 

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from infra.local.migrate import migrate
 from siftline.kit.db import SESSION_DEFAULTS, Database, Pool, SingleConnection, settled_after
+from siftline.operate.migrate import migrate
 from tests.pooler import NEEDS_PGBOUNCER, PGBOUNCER, PgBouncer
 
 pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason=NEEDS_PGBOUNCER)

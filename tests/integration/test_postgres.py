@@ -11,10 +11,10 @@ import psutil
 import psycopg
 import pytest
 
-from infra.local.errors import SetUpError
-from infra.local.migrate import create_database
 from infra.local.postgres import EmbeddedPostgres, default_binaries, free_port
 from infra.local.processes import started_at, wait_until
+from siftline.operate.migrate import create_database
+from siftline.operate.set_up_error import SetUpError
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,7 +7,6 @@ from uuid import UUID
 import pytest
 from psycopg.types.json import Jsonb
 
-from infra.local.reprocess import main, plan_lines, run_line
 from siftline.analyze.analyze_wiring import profile_of
 from siftline.catalog import reading_profile_store
 from siftline.catalog.reading_profile_store import LlmProfile, ReadingProfile
@@ -16,6 +15,7 @@ from siftline.jobs import credits_store, jobs_store
 from siftline.jobs.job_model import NewJob
 from siftline.kit.ids import new_id
 from siftline.models import spending_store
+from siftline.operate.reprocess_command import main, plan_lines, run_line
 from siftline.reprocess.reprocess import Reprocess
 from siftline.reprocess.reprocess_store import Order
 from tests.api_client import World

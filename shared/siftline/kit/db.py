@@ -44,8 +44,8 @@ _LIMITS: dict[str, Any] = {
     "tcp_user_timeout": 30_000,
 }
 SESSION_DEFAULTS = {"timezone": "UTC", "statement_timeout": "30s", "idle_in_transaction_session_timeout": "1min"}
-"""What every session begins with. The database itself says so (``infra.local.migrate``), for poolers refuse or forget
-what a session asks for."""
+"""What every session begins with. The database itself says so, since its migration (``siftline.operate.migrate``):
+poolers refuse or forget what a session asks for."""
 
 
 class DatabaseUnavailableError(TransientError):

@@ -627,15 +627,26 @@ class WorkerSettings(Settings):
         }
 
 
-class LocalSettings(Settings):
-    """``make run`` and the local commands."""
+class UserSettings(Settings):
+    """What a new user begins with."""
 
     model_config = SettingsConfigDict(env_ignore_empty=True)
 
-    pg_bin: str = Field(default="", description="Folder of PostgreSQL's programs; empty: the wheel's")
     new_user_credits: int | None = Field(
         default=None, ge=0, le=1_000_000_000, description="Credits of each new user; empty: users are not metered"
     )
+
+
+class OperateSettings(ConsumerSettings, UserSettings):
+    """The ``operate`` function: what operators do, inside the network."""
+
+    stage: str = Field(default="", description="Stage that commands are told for")
+
+
+class LocalSettings(UserSettings):
+    """``make run`` and the local commands."""
+
+    pg_bin: str = Field(default="", description="Folder of PostgreSQL's programs; empty: the wheel's")
     local_hosts: tuple[HostName, ...] = Field(
         default=(), description="Host names besides 127.0.0.1 and localhost that the local API answers to"
     )

@@ -5,14 +5,14 @@ from contextlib import closing
 
 from pydantic import ValidationError
 
-from infra.local.answer import Parser, number, run
-from infra.local.errors import SetUpError, settings_fault
 from siftline.contracts import Queue
 from siftline.jobs.dead_letters import DeadLetters, Order, Redriven, SqsDeadLetters
 from siftline.jobs.jobs_wiring import Producer, producer
 from siftline.kit.aws import sqs_client
 from siftline.kit.errors import SiftlineError
 from siftline.kit.lines import line
+from siftline.operate.command_line import Parser, number
+from siftline.operate.set_up_error import SetUpError, settings_fault
 from siftline.settings.functions import ConsumerSettings
 
 # Nobody waits for a command as for a request: it may look through a dead-letter queue for as long as this.
@@ -71,7 +71,3 @@ def main(arguments: list[str]) -> int:
         return 1
     print(report(done, dry_run=chosen.dry_run))
     return 0
-
-
-if __name__ == "__main__":
-    run(main, beside=True)

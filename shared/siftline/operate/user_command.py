@@ -13,8 +13,6 @@ from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 
-from infra.local.answer import counted, run, same_place
-from infra.local.errors import SetUpError
 from siftline.api.account.tokens_store import NameTakenError, add_token, add_user, revoke_all
 from siftline.api.http.callers import Scope
 from siftline.api.http.shapes import Name
@@ -22,7 +20,9 @@ from siftline.jobs import credits_store, deletions
 from siftline.jobs.deletions_store import AccountRow, accounts, find
 from siftline.kit.db import Connection, Database, SingleConnection
 from siftline.kit.errors import SiftlineError
-from siftline.settings.functions import DatabaseSettings, LocalSettings
+from siftline.operate.command_line import counted, same_place
+from siftline.operate.set_up_error import SetUpError
+from siftline.settings.functions import DatabaseSettings, UserSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def make_user(database: Database, name: str, *, time_zone: str = "UTC", scopes: 
 
     Raises ``NameTakenError``, ``UnknownTimeZoneError`` and ``DatabaseUnavailableError``.
     """
-    balance = LocalSettings().new_user_credits
+    balance = UserSettings().new_user_credits
     with database.transaction() as connection:
         user_id = add_user(connection, name, time_zone)
         if balance is not None:
@@ -217,7 +217,3 @@ def _tell(made: NewUser) -> None:
             f"Revoked {counted(made.revoked, 'other token')}, feed tokens included; within a minute no request passes "
             "with them. If the token file of make run was among them, the next make run writes a new one."
         )
-
-
-if __name__ == "__main__":
-    run(main, beside=True)

@@ -4,13 +4,13 @@ import argparse
 import sys
 from contextlib import closing
 
-from infra.local.answer import Parser, counted, run
-from infra.local.errors import SetUpError
-from infra.local.user import open_database, user_named
 from siftline.jobs import credits_store
 from siftline.jobs.sweep import resume_waiting
 from siftline.kit.db import Database
 from siftline.kit.errors import SiftlineError
+from siftline.operate.command_line import Parser, counted
+from siftline.operate.set_up_error import SetUpError
+from siftline.operate.user_command import open_database, user_named
 from siftline.settings.functions import JobSettings
 
 _UNMETERED = "unmetered"
@@ -68,7 +68,3 @@ def main(arguments: list[str]) -> int:
     waiting = "waiting for credit"
     print(f"resumed {counted(resumed, 'item')} {waiting}" if resumed else f"no items were {waiting}")
     return 0
-
-
-if __name__ == "__main__":
-    run(main, beside=True)

@@ -11,14 +11,14 @@ from psycopg import sql
 from pydantic import ValidationError
 from yoyo import get_backend, read_migrations  # type: ignore[import-untyped]  # it ships no types
 
-from infra.local.answer import run
-from infra.local.errors import SetUpError
 from siftline.kit.database_address import DatabaseAddress
 from siftline.kit.db import SESSION_DEFAULTS, Connection
 from siftline.kit.errors import SiftlineError
+from siftline.operate.set_up_error import SetUpError
 from siftline.settings.functions import DatabaseSettings
 
-MIGRATIONS = Path(__file__).resolve().parents[1] / "migrations"
+MIGRATIONS = Path(__file__).resolve().parents[3] / "infra" / "migrations"
+"""As they stand in a checkout."""
 _LOCK = 7_748_454  # any number that nobody else takes an advisory lock on
 
 
@@ -95,12 +95,12 @@ def unknown_maker(names: Iterable[str], migrations: Path = MIGRATIONS) -> str | 
     return f"{kind} ({max(had - ours)})"
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str], migrations: Path = MIGRATIONS) -> int:
     """Migrate the database that ``DATABASE_URL`` names; return the exit code."""
     argparse.ArgumentParser(prog="make migrate", description=__doc__).parse_args(arguments)
     try:
         url = DatabaseAddress(DatabaseSettings().database_url.get_secret_value()).url()
-        steps = migrate(url)
+        steps = migrate(url, migrations)
     except ValidationError:
         print("Set DATABASE_URL to the postgresql:// address of the database.", file=sys.stderr)
     except (SiftlineError, psycopg.OperationalError) as error:
@@ -109,7 +109,3 @@ def main(arguments: list[str]) -> int:
         print(f"{steps} migrations applied." if steps else "The database is up to date.")
         return 0
     return 1
-
-
-if __name__ == "__main__":
-    run(main, beside=True)

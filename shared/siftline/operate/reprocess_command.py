@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from infra.local.answer import Parser, number, run
-from infra.local.errors import SetUpError, settings_fault
 from siftline.jobs.jobs_wiring import Producer, producer
 from siftline.kit.errors import SiftlineError
+from siftline.operate.command_line import Parser, number
+from siftline.operate.set_up_error import SetUpError, settings_fault
 from siftline.reprocess.reprocess import Plan, Reprocess
 from siftline.reprocess.reprocess_store import KINDS, Order, Run
 from siftline.settings.functions import ProducerSettings
@@ -83,7 +83,3 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 1
     return 0
-
-
-if __name__ == "__main__":
-    run(main, beside=True)
