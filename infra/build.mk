@@ -17,8 +17,17 @@ build: $(VENV)/.local .local/tools/.ready ## SAM build without a container engin
 	  $(if $(RUNTIME),Runtime=$(RUNTIME)) $(if $(ARCHITECTURE),Architecture=$(ARCHITECTURE)))
 
 .PHONY: deploy
-deploy: build ## guided deploy: STAGE=staging
-	@$(SAM) deploy --config-env $(STAGE) --guided
+deploy: build ## migrate, deploy and try a stage: STAGE=staging, PAGE=… to save, PAGE= for no trial
+	@$(COMMAND) infra.deploy --stage=$(STAGE) $(TRIED)
+
+.PHONY: smoke
+smoke: $(VENV)/.local ## save a page at a deployed stage, wait for it, find it, delete it: STAGE=staging PAGE=…
+	@$(COMMAND) infra.smoke --stage=$(STAGE) $(TRIED)
+TRIED = $(if $(filter-out undefined,$(origin PAGE)),--page=$(call quoted,PAGE))
+
+.PHONY: destroy
+destroy: $(VENV)/.local .local/tools/.ready ## delete a deployed stage, with a question: STAGE=staging, YES=1; database, vectors and model are kept
+	@$(COMMAND) infra.destroy --stage=$(STAGE) $(call flag,YES,yes)
 
 .PHONY: upload-model
 upload-model: $(VENV)/.local .local/model/manifest.json ## upload the embedding model to S3 for a deployment: MODEL_BUCKET=…

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from functions.operate import app
-from infra import operate as remote
+from infra.stage import Stage
 from siftline.kit.db import Database
 from siftline.operate.migrate import MIGRATIONS
 from siftline.operate.operate_service import COMMANDS, Operator, Order
@@ -114,9 +114,9 @@ def test_every_command_has_its_target_of_make() -> None:
 
 
 def test_a_stage_that_is_not_there_is_named() -> None:
-    assert remote.region("prod") == "eu-central-1"
+    assert (Stage("prod").region, Stage("prod").stack) == ("eu-central-1", "siftline-prod")
     with pytest.raises(SetUpError, match="There is no stage production in samconfig"):
-        remote.region("production")
+        Stage("production")
 
 
 def test_a_function_that_is_not_deployed_is_told(
@@ -125,4 +125,4 @@ def test_a_function_that_is_not_deployed_is_told(
     for name, value in aws_environment.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SetUpError, match="siftline-prod-operate could not be invoked"):
-        remote.ask("prod", "user", ["--list"])
+        Stage("prod").ask("user", "--list")

@@ -1,0 +1,85 @@
+"""``make deploy STAGE=prod``: migrates, deploys what was built, tries it, and tells where it is. Asks nothing.
+
+Migrations are safe while the code before them runs, so they go first, except for a stage that is new.
+"""
+
+import io
+import subprocess
+import zipfile
+from pathlib import Path
+
+from infra.local.answer import run
+from infra.smoke import smoke
+from infra.stage import ROOT, Stage
+from siftline.operate.command_line import Parser
+from siftline.operate.set_up_error import SetUpError
+from siftline.settings.functions import process_environment
+
+_BUILT = ROOT / ".aws-sam" / "build"
+_SAM = ROOT / ".local" / "tools" / "bin" / "sam"
+
+
+def zipped(folder: Path) -> bytes:
+    """Return a folder as a zip that Lambda takes."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            archive.write(path, path.relative_to(folder))
+    return written.getvalue()
+
+
+def deploy(stage: Stage, built: Path, parameters: list[str]) -> str:
+    """Deploy what SAM built in a folder and return the API's address. ``parameters`` go before those of samconfig.toml.
+
+    Raises ``SetUpError``.
+    """
+    is_new = not stage.outputs()
+    if not is_new:
+        stage.renew_operate(zipped(built / "OperateFunction"))
+        print(f"Before the new code: {stage.do('migrate').strip()}", flush=True)
+    _sam_deploy(stage, built, parameters)
+    if is_new:
+        print(stage.do("migrate").strip(), flush=True)
+    return stage.outputs()["ApiUrl"]
+
+
+def _sam_deploy(stage: Stage, built: Path, parameters: list[str]) -> None:
+    command = [str(_SAM), "deploy", "--template-file", str(built / "template.yaml"), "--config-env", stage.name]
+    command += ["--config-file", str(ROOT / "samconfig.toml"), "--no-confirm-changeset", "--no-fail-on-empty-changeset"]
+    if parameters:
+        command += ["--parameter-overrides", *parameters]
+    environment = {**process_environment(), "SAM_CLI_TELEMETRY": "0"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, check=False)  # noqa: S603  -- SAM, as written above
+    if done.returncode:
+        raise SetUpError("SAM did not deploy it: see above. What ran before still runs.")
+
+
+def first_token(stage: Stage) -> str | None:
+    """Make an operator where there is no user at all, and return the token."""
+    if len(stage.do("user", "--list").splitlines()) > 1:
+        return None
+    made = stage.do("user", "--name=operator", "--ops")
+    return made.rpartition("token ")[2].strip()
+
+
+def main(arguments: list[str]) -> int:
+    """Deploy as the command line says; return the exit code."""
+    parser = Parser(prog="make deploy", description=__doc__)
+    parser.add_argument("--stage", required=True, help="a stage of samconfig.toml")
+    parser.add_argument("--built", type=Path, default=_BUILT, help="what sam build has built")
+    parser.add_argument("--parameter", action="append", default=[], help="Name=value, before those of samconfig.toml")
+    parser.add_argument("--page", help="page that the smoke test saves; empty: no smoke test")
+    chosen = parser.parse_args(arguments)
+    stage = Stage(chosen.stage)
+    url = deploy(stage, chosen.built, chosen.parameter)
+    token = first_token(stage)
+    print(f"Siftline {stage.name} is at {url}")
+    if token:
+        print(f"token  {token} (of the user operator; it is shown this once)")
+    if chosen.page != "":
+        smoke(stage, url, chosen.page)
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)

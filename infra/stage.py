@@ -1,0 +1,78 @@
+"""A deployed stage: where it is, what it tells of itself, and commands that run inside it."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from siftline.operate.operate_service import Outcome
+from siftline.operate.set_up_error import SetUpError
+
+ROOT = Path(__file__).resolve().parent.parent
+_LONGEST_S = 900
+"""The time limit of ``operate``."""
+
+
+class Stage:
+    """A stage of samconfig.toml. Raises ``SetUpError`` for one that is not there."""
+
+    def __init__(self, name: str) -> None:
+        stages = tomllib.loads((ROOT / "samconfig.toml").read_text(encoding="utf-8"))
+        try:
+            common = stages[name]["global"]["parameters"]
+            self.name: str = name
+            self.region: str = common["region"]
+            self.stack: str = common["stack_name"]
+        except KeyError:
+            raise SetUpError(f"There is no stage {name} in samconfig.toml.") from None
+        self._operate = f"siftline-{name}-operate"
+
+    def client(self, service: str) -> Any:
+        """Return a client of one of its region's services, which waits for as long as ``operate`` may take."""
+        patience = Config(read_timeout=_LONGEST_S + 10, connect_timeout=10, retries={"total_max_attempts": 1})
+        return boto3.client(service, region_name=self.region, config=patience)  # type: ignore[call-overload]  # any
+
+    def outputs(self) -> dict[str, str]:
+        """Return the outputs of its stack; none where it is not deployed yet. Raises ``SetUpError``."""
+        try:
+            [stack] = self.client("cloudformation").describe_stacks(StackName=self.stack)["Stacks"]
+        except ClientError as error:
+            if "does not exist" in str(error):
+                return {}
+            raise SetUpError(f"The stack {self.stack} cannot be looked at: {error}") from error
+        except BotoCoreError as error:
+            raise SetUpError(f"AWS cannot be reached: {error}") from error
+        return {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
+
+    def renew_operate(self, package: bytes) -> None:
+        """Give ``operate`` another zip, ahead of everything else: it brings the next release's migrations."""
+        client = self.client("lambda")
+        try:
+            client.update_function_code(FunctionName=self._operate, ZipFile=package)
+            client.get_waiter("function_updated_v2").wait(FunctionName=self._operate)
+        except (BotoCoreError, ClientError) as error:
+            raise SetUpError(f"{self._operate} could not be updated: {error}") from error
+
+    def ask(self, command: str, *arguments: str) -> Outcome:
+        """Have ``operate`` run a command. Raises ``SetUpError`` where it cannot be, or fails."""
+        payload = json.dumps({"command": command, "arguments": list(arguments)}).encode()
+        try:
+            answer = self.client("lambda").invoke(FunctionName=self._operate, Payload=payload)
+            said = json.loads(answer["Payload"].read())
+        except (BotoCoreError, ClientError) as error:
+            raise SetUpError(f"{self._operate} could not be invoked: {error}") from error
+        if "FunctionError" in answer:
+            why = said.get("errorMessage", said)
+            raise SetUpError(f"{self._operate} failed: {why} (its log is /aws/lambda/{self._operate})")
+        return Outcome.model_validate(said)
+
+    def do(self, command: str, *arguments: str) -> str:
+        """Have ``operate`` run a command and return what it printed. Raises ``SetUpError`` where it did not succeed."""
+        outcome = self.ask(command, *arguments)
+        if outcome.exit_code:
+            raise SetUpError(outcome.errors.strip() or f"{command} ended with {outcome.exit_code}.")
+        return outcome.output
