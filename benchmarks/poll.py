@@ -127,7 +127,7 @@ def _decided(database: Database, http: Http, reader: FeedReader, source_id: UUID
 def _complete(database: Database, job: ClaimedJob, done: Done) -> None:
     """End a job as ``BatchConsumer`` does: one transaction."""
     with database.transaction() as connection:
-        lease_store.complete(connection, job, result=done.result, duration_ms=0)
+        lease_store.completing(connection, job, done.result, 0)()
         jobs_store.enqueue(connection, done.write(connection) or ())
 
 

@@ -28,7 +28,7 @@ from siftline.analyze.entities.entity_step import EntityStep
 from siftline.analyze.text.language import LanguageDetector
 from siftline.analyze.topics.anchors import ANY, AnchorCache
 from siftline.analyze.topics.topic_list import LabelSet, labels_of, shipped_labels, shipped_news
-from siftline.analyze.topics.topic_scoring import PullRule, Seen, Verdict, classify, mean_vector, read_directions
+from siftline.analyze.topics.topic_scoring import PullRule, Seen, TopicVerdict, classify, mean_vector, read_directions
 from siftline.models.embedder import Embedder, open_embedder
 from siftline.models.unit_vector import Vector
 
@@ -55,7 +55,7 @@ class Stream:
         self._detector = LanguageDetector()
         self._seen: dict[str, dict[str, Seen]] = {}
 
-    def read(self, article: Article, *, learning: bool = True) -> tuple[str, Verdict]:
+    def read(self, article: Article, *, learning: bool = True) -> tuple[str, TopicVerdict]:
         """Return an article's language and the first pass's verdict; the mean learns from it."""
         found = self._detector.detect(article.whole)
         language = found.language if found else ANY

@@ -12,8 +12,8 @@ import boto3
 from botocore.config import Config
 
 from infra.local.aws import CLIENT_OPTIONS
-from siftline.brief.channels import Channel, WebhookChannel
-from siftline.brief.delivery import DeliverEdition
+from siftline.brief.channels import DeliveryChannel, WebhookChannel
+from siftline.brief.delivery import DeliverBriefing
 from siftline.brief.mail import Letterhead, MailChannel, SesMailer
 from siftline.brief.mail_confirmation import ConfirmAddress
 from siftline.brief.mail_events import RecordEvent
@@ -94,14 +94,14 @@ class DeliveryDesk(Desk):
         head = Letterhead(mail_from, LINKS, unsubscribe_to)
         limits = HttpLimits(total_s=60, read_s=30, retries=0, redirects=0)
         self.http = HttpClient(allow_loopback=allow_loopback, limits=limits)
-        channels: dict[str, Channel] = {"webhook": WebhookChannel(self.http, clock)}
+        channels: dict[str, DeliveryChannel] = {"webhook": WebhookChannel(self.http, clock)}
         mailer = None
         self.client: Any = None if endpoint is None else mail_at(endpoint)
         if self.client is not None:
             mailer = SesMailer(lambda: self.client, mail_from, configuration_set)
             channels["email"] = MailChannel(mailer, head, clock)
         work: list[Processor] = [
-            DeliverEdition(database, channels, asks_per_day=asks_per_day),
+            DeliverBriefing(database, channels, asks_per_day=asks_per_day),
             ConfirmAddress(database, mailer, head, clock, asks_per_day=asks_per_day),
             RecordEvent(database),
         ]

@@ -121,7 +121,7 @@ class JobDriver:
         follow = [NewJob(JobType.ANALYZE_CONTENT, claim.subject_id, claim.group_key)] if follows and content else []
 
         def work(connection: Connection) -> None:
-            again = lease_store.complete(connection, claim, result={"words": 7}, duration_ms=1)
+            again = lease_store.completing(connection, claim, {"words": 7}, 1)().follow_id
             _write(connection, claim.subject_id, "PENDING" if follow else "READY")
             jobs_store.enqueue(connection, follow, max_attempts=MAX_ATTEMPTS)
             lease_store.finished(connection, claim, again)

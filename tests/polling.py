@@ -12,7 +12,7 @@ from psycopg.rows import dict_row
 from siftline.contracts import JobType
 from siftline.fetch.fetch_service import FetchSource
 from siftline.fetch.fetch_wiring import source_fetchers
-from siftline.fetch.kinds.readers import FeedReader, PageReader
+from siftline.fetch.kinds.readers import FeedReader, LinkReader
 from siftline.jobs import jobs_store, lease_store
 from siftline.jobs.job_model import ClaimedJob, NewJob
 from siftline.kit.clock import Clock, SystemClock
@@ -42,7 +42,7 @@ class Poller:
     database: Database
     reader: FeedReader
     settings: FetchSettings = field(default_factory=poll_settings)
-    pages: PageReader = field(default_factory=PageReader)
+    pages: LinkReader = field(default_factory=LinkReader)
     clock: Clock = field(default_factory=SystemClock)
     sleep: Callable[[float], None] = time.sleep
     client: Callable[..., HttpClient] = OpenClient
@@ -67,7 +67,7 @@ class Poller:
             http.close()
         meanwhile()
         with self.database.transaction() as connection:
-            lease_store.complete(connection, job, result=done.result, duration_ms=0)
+            lease_store.completing(connection, job, done.result, 0)()
             told = done.write(connection) or ()
             jobs_store.enqueue(connection, [*done.follow, *told])
         return done.result

@@ -11,7 +11,7 @@ from siftline.analyze.analyze_service import AnalyzeContent, ReadingSetup, subje
 from siftline.analyze.article_reader import Reader
 from siftline.analyze.entities.entity_step import EntityStep
 from siftline.analyze.llm import llm_guard
-from siftline.analyze.llm.llm_reader import Asking, Judge, LlmReader, LlmRule
+from siftline.analyze.llm.llm_reader import Asking, LlmReader, LlmRule, ReplyJudge
 from siftline.analyze.text.language import LanguageDetector
 from siftline.analyze.topics.anchors import AnchorCache
 from siftline.analyze.topics.topic_list import LabelSet, labels_of
@@ -65,7 +65,7 @@ class ReadingBench:
         *,
         rule: LlmRule = ALWAYS,
         caps: Caps = ONE_DOLLAR,
-        judge: Judge = llm_guard.judge,
+        judge: ReplyJudge = llm_guard.judge,
         clock: Clock | None = None,
         patience_s: float = 21_600.0,
         labels: LabelSet = LABELS,

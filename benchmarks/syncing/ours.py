@@ -10,7 +10,7 @@ from uuid import UUID
 from siftline.contracts import JobType, Queue
 from siftline.fetch.fetch_service import FetchSource
 from siftline.fetch.fetch_wiring import source_fetchers
-from siftline.fetch.kinds.readers import FeedReader, PageReader
+from siftline.fetch.kinds.readers import FeedReader, LinkReader
 from siftline.jobs import jobs_store
 from siftline.jobs.attempt import Attempts
 from siftline.jobs.job_model import NewJob
@@ -86,7 +86,7 @@ def syncing(database_url: str) -> Iterator[Sync]:
         database = stack.enter_context(closing(Pool(database_url, size=threads)))
         http = stack.enter_context(closing(HttpClient.of(settings)))
         reader = stack.enter_context(FeedReader(timeout_s=settings.feed_parse_s))
-        pages = stack.enter_context(PageReader())
+        pages = stack.enter_context(LinkReader())
         pace = Pace(database, settings, clock)
         fetchers = source_fetchers(http, http, reader, pages, pace, clock, settings)
         fetch = FetchSource(database, fetchers, pace, clock, settings)

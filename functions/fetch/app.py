@@ -9,7 +9,7 @@ from siftline.contracts import JobType
 from siftline.fetch.fetch_service import FetchSource
 from siftline.fetch.fetch_wiring import source_fetchers
 from siftline.fetch.kinds.feed_fetcher import SEARCH_REQUEST_S
-from siftline.fetch.kinds.readers import FeedReader, PageReader
+from siftline.fetch.kinds.readers import FeedReader, LinkReader
 from siftline.fetch.poll import health_store
 from siftline.jobs.consume import BatchConsumer, LambdaContext, consumer
 from siftline.jobs.jobs_wiring import producer
@@ -26,7 +26,7 @@ def build() -> BatchConsumer:
     reader = FeedReader(timeout_s=settings.feed_parse_s, memory_bytes=settings.feed_parse_memory_bytes)
     searching = HttpClient.of(settings, total_s=SEARCH_REQUEST_S, retries=0)
     pace = Pace(parts.database, settings, parts.clock)
-    fetchers = source_fetchers(HttpClient.of(settings), searching, reader, PageReader(), pace, parts.clock, settings)
+    fetchers = source_fetchers(HttpClient.of(settings), searching, reader, LinkReader(), pace, parts.clock, settings)
     fetch = FetchSource(parts.database, fetchers, pace, parts.clock, settings)
     subjects = {JobType.FETCH_SOURCE: health_store.subject}
     reserve_s = settings.http_total_s + settings.feed_parse_s

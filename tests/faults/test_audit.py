@@ -35,7 +35,7 @@ class Sound:
             self.source = make_source(connection)
             self.content = make_content(connection, status="READY")
             make_item(connection, self.user, self.content)
-            lease_store.complete(connection, self.done, result={}, duration_ms=1)
+            lease_store.completing(connection, self.done, {}, 1)()
             connection.execute("update contents set status = 'READY' where id = %s", (self.done.subject_id,))
             connection.execute(
                 "insert into derivations (content_id, kind, model_id, model_version, input_sha256)"

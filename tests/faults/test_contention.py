@@ -171,7 +171,7 @@ def test_a_recovery_that_meets_a_finish_never_overwrites_it(database: Database, 
 
     def complete(connection: Connection) -> bool:
         try:
-            lease_store.complete(connection, job, result={}, duration_ms=1)
+            lease_store.completing(connection, job, {}, 1)()
         except lease_store.LeaseLostError:
             return False
         connection.execute(READY, (job.subject_id,))

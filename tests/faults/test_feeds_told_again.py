@@ -77,7 +77,7 @@ def test_a_feed_of_one_item_polled_a_thousand_times_has_brought_one(database: Da
             job = poller.claimed(source_id)
             done = processor.process(job)
             with database.transaction() as connection:
-                lease_store.complete(connection, job, result=done.result, duration_ms=0)
+                lease_store.completing(connection, job, done.result, 0)()
                 jobs_store.enqueue(connection, done.write(connection) or ())
         http.close()
     assert rows(database, "select count(*) from jobs where result ? 'entries'") == [{"count": POLLS}]

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from siftline.fetch.kinds.readers import FeedReader
-from siftline.fetch.kinds.readers import PageReader as LinkReader
+from siftline.fetch.kinds.readers import FeedReader, LinkReader
 from siftline.ingest.page_child import PageReader
 from siftline.kit.aws import sqs_client
 from siftline.kit.ids import new_id

@@ -66,7 +66,7 @@ class Purse:
 
     def finish(self, job: ClaimedJob, **result: Any) -> UUID | None:
         with self.database.transaction() as connection:
-            again = lease_store.complete(connection, job, result=result, duration_ms=1)
+            again = lease_store.completing(connection, job, result, 1)().follow_id
             if not result.get("stale"):
                 connection.execute(
                     "update contents set status = 'READY', notice_code = null, topics = '[]' where id = %s",

@@ -9,7 +9,7 @@ import pytest
 
 from siftline.fetch.kinds import feed_fetcher
 from siftline.fetch.kinds.feed_locations import guesses
-from siftline.fetch.kinds.readers import FeedReader, PageReader, PageTooComplexError
+from siftline.fetch.kinds.readers import FeedReader, LinkPageTooComplexError, LinkReader
 from siftline.kit.db import Database
 from tests.polling import Poller, item, poll_settings, rows, rss, source_of, subscribed
 from tests.servers import Answer, LoopbackServer, redirect, serving
@@ -24,7 +24,7 @@ def server() -> Iterator[LoopbackServer]:
 
 
 @pytest.fixture
-def poller(database: Database, feed_reader: FeedReader, link_reader: PageReader) -> Poller:
+def poller(database: Database, feed_reader: FeedReader, link_reader: LinkReader) -> Poller:
     return Poller(database, feed_reader, pages=link_reader)
 
 
@@ -237,5 +237,5 @@ class TestWeb:
 @pytest.mark.parametrize("selector", [None, "* * * * * * * * a"])
 def test_a_page_that_is_built_to_cost_time_is_given_up(selector: str | None) -> None:
     body = b"<div>" * 250 + b"<p>" * 3_000 + b"<a " + b" ".join(b"a%d=1" % number for number in range(100_000)) + b">"
-    with PageReader(timeout_s=1) as pages, pytest.raises(PageTooComplexError):
+    with LinkReader(timeout_s=1) as pages, pytest.raises(LinkPageTooComplexError):
         pages.links(body, url="https://site.example/", selector=selector)

@@ -39,7 +39,7 @@ class Shelf:
 
     def keep(self, content_id: UUID, text: str, *, title: str = "A title", names: Sequence[str] = ()) -> UUID | None:
         """Store a text; returns what it is a duplicate of."""
-        found = ingest_store.Found(
+        found = ingest_store.StoredReading(
             text=text,
             content_sha256=hashlib.sha256(text.encode()).digest(),
             word_count=len(text.split()),

@@ -9,7 +9,7 @@ from psycopg.rows import tuple_row
 
 from siftline.analyze.article_reader import INSUFFICIENT, Article, Reading
 from siftline.analyze.entities import entities_store
-from siftline.analyze.entities.entities_store import Found
+from siftline.analyze.entities.entities_store import FoundEntity
 from siftline.analyze.entities.entity_rules import RuleRecognizer
 from siftline.analyze.entities.entity_step import EntityStep
 from siftline.analyze.entities.mentions import Kind, Named
@@ -112,7 +112,7 @@ def test_nobody_is_asked_unless_there_are_providers_and_then_of_organisations_on
 
 def test_many_who_name_the_same_at_once_make_each_entity_once(database_url, database):
     found = [
-        Found(Named(Kind.ORGANISATION, name, normalise(name), 1), temporary_id(name, ""))
+        FoundEntity(Named(Kind.ORGANISATION, name, normalise(name), 1), temporary_id(name, ""))
         for name in (f"Company {number} Ltd." for number in range(20))
     ]
     with database.transaction() as connection:

@@ -17,7 +17,7 @@ from siftline.cluster.space import Recipe
 from siftline.cluster.story_service import JoinUserStories
 from siftline.contracts import JobType
 from siftline.fetch.kinds.readers import FeedReader
-from siftline.fetch.poll.freshness import Rhythm, Wishes, plan
+from siftline.fetch.poll.next_poll import Rhythm, Wishes, plan
 from siftline.ingest.page_child import PageReader
 from siftline.kit.clock import SystemClock
 from siftline.kit.db import Database, Pool, SingleConnection

@@ -12,7 +12,7 @@ from psycopg.rows import dict_row
 
 from siftline.contracts import JobType, Priority, Queue
 from siftline.ingest.page_child import PageReader
-from siftline.ingest.saving import SavedItem, save_url, subject_of
+from siftline.ingest.saving import SavedUrl, save_url, subject_of
 from siftline.jobs import jobs_store as jobs
 from siftline.jobs.consume import BatchConsumer
 from siftline.jobs.job_model import NewJob
@@ -75,7 +75,7 @@ class Bench:
             clock=SystemClock(),
         )
 
-    def save(self, path: str, *, user_id: UUID | None = None, **more: Any) -> SavedItem:
+    def save(self, path: str, *, user_id: UUID | None = None, **more: Any) -> SavedUrl:
         with self.database.transaction() as connection:
             user = user_id or make_user(connection)
             return save_url(connection, user, self.site.url(path), **more)

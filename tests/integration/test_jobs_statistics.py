@@ -58,7 +58,7 @@ def test_the_counts_are_right_after_every_arrow_and_however_often_they_are_folde
             claimed.append(job)
     assert told(database) == real(database)
     with database.transaction() as connection:
-        lease_store.complete(connection, claimed[0], result={}, duration_ms=1)
+        lease_store.completing(connection, claimed[0], {}, 1)()
         lease_store.fail(connection, claimed[1], TransientError("away"), duration_ms=1, park_id=None)
         lease_store.retry(connection, claimed[2], TransientError("away"), delay_s=60, duration_ms=1)
         jobs_store.cancel(connection, [claimed[3].subject_id])

@@ -88,7 +88,7 @@ def test_a_job_due_later_is_refused_and_will_be_handed_out_again(database: Datab
 def test_complete_ends_the_job_and_a_second_finish_is_refused(database: Database) -> None:
     job = must_claim(database, make_job(database))
     with database.transaction() as connection:
-        assert lease_store.complete(connection, job, result={"words": 3}, duration_ms=7) is None
+        assert lease_store.completing(connection, job, {"words": 3}, 7)().follow_id is None
     assert row(database, job.id)["state"] == "completed"
     with pytest.raises(lease_store.LeaseLostError), database.transaction() as connection:
         lease_store.fail(connection, job, PERMANENT, duration_ms=1, park_id=None)
@@ -100,7 +100,7 @@ def test_a_subject_that_changes_in_mid_run_gets_exactly_one_follow_up(database: 
     for _ in range(3):
         assert make_job(database, subject_id=job.subject_id) == job.id
     with database.transaction() as connection:
-        follow = lease_store.complete(connection, job, result={}, duration_ms=1)
+        follow = lease_store.completing(connection, job, {}, 1)().follow_id
     assert follow is not None
     assert (row(database, follow)["state"], row(database, follow)["subject_id"]) == ("pending", job.subject_id)
 
@@ -147,14 +147,14 @@ def test_a_lost_lease_is_swept_back_and_the_late_worker_cannot_undo_it(database:
         assert outbox_store.sweep_lost(connection, limit=10) == outbox_store.Swept(retried=1, failed=0)
     assert row(database, job.id)["state"] == "pending"
     with pytest.raises(lease_store.LeaseLostError), database.transaction() as connection:
-        lease_store.complete(connection, job, result={}, duration_ms=1)
+        lease_store.completing(connection, job, {}, 1)()
 
 
 def test_the_sweep_never_undoes_a_finish(database: Database) -> None:
     job = must_claim(database, make_job(database))
     expire_lease(database, job.id)
     with database.transaction() as connection:
-        lease_store.complete(connection, job, result={}, duration_ms=1)
+        lease_store.completing(connection, job, {}, 1)()
     with database.transaction() as connection:
         assert outbox_store.sweep_lost(connection, limit=10) == outbox_store.Swept(retried=0, failed=0)
     assert row(database, job.id)["state"] == "completed"
@@ -184,7 +184,7 @@ def test_cancelling_a_deleted_subject_ends_its_live_jobs(database: Database) -> 
         assert jobs_store.cancel(connection, [job.subject_id]) == 1
     assert row(database, job.id)["state"] == "cancelled"
     with pytest.raises(lease_store.LeaseLostError), database.transaction() as connection:
-        lease_store.complete(connection, job, result={}, duration_ms=1)
+        lease_store.completing(connection, job, {}, 1)()
 
 
 def test_a_parked_job_is_redriven_once_with_fresh_attempts(database: Database) -> None:
@@ -240,7 +240,7 @@ def test_an_unanswered_message_is_repeated_after_a_quiet_time_that_doubles(datab
 def test_clean_up_deletes_old_finished_jobs_and_never_a_live_or_unparked_one(database: Database) -> None:
     done, live, unparked = (must_claim(database, make_job(database)) for _ in range(3))
     with database.transaction() as connection:
-        lease_store.complete(connection, done, result={}, duration_ms=1)
+        lease_store.completing(connection, done, {}, 1)()
         lease_store.fail(connection, unparked, TRANSIENT, duration_ms=1, park_id=new_id())
         connection.execute("update jobs set finished_at = now() - interval '8 days' where finished_at is not null")
         assert outbox_store.clean_up(connection, age_s=7 * 86_400, limit=10) == 1
@@ -256,7 +256,7 @@ def test_a_message_without_a_job_is_matched_by_its_message_id_even_after_the_wor
         first = jobs_store.adopt(connection, wanted, message_id="m-1")
     job = must_claim(database, first)
     with database.transaction() as connection:
-        lease_store.complete(connection, job, result={}, duration_ms=1)
+        lease_store.completing(connection, job, {}, 1)()
         assert jobs_store.adopt(connection, wanted, message_id="m-1") == first
         assert jobs_store.adopt(connection, wanted, message_id="m-2") != first
 

@@ -147,7 +147,7 @@ def test_a_save_while_a_lost_worker_still_holds_the_page_is_worked_on_once_after
     with house.database.transaction() as connection:
         again = lease_store.claim(connection, job_id, JobType.ANALYZE_CONTENT, lease_s=600, grace_s=1)
         assert again is not None
-        assert lease_store.complete(connection, again, result={}, duration_ms=1) is None
+        assert lease_store.completing(connection, again, {}, 1)().follow_id is None
     assert house.rows("select state, count(*) from jobs group by state") == [("completed", 1)]
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from siftline.analyze.llm import llm_guard
-from siftline.analyze.llm.llm_guard import Verdict
-from siftline.analyze.llm.llm_reader import Judge
+from siftline.analyze.llm.llm_guard import ReplyVerdict
+from siftline.analyze.llm.llm_reader import ReplyJudge
 from siftline.analyze.llm.llm_reply import Reply
 from siftline.analyze.text.sentences import split_sentences
 from siftline.analyze.topics.topic_list import labels_of
@@ -118,19 +118,19 @@ ATTACKS = {
 }
 
 
-def believe(reply: Any, marks: Any, **_: Any) -> Verdict:
+def believe(reply: Any, marks: Any, **_: Any) -> ReplyVerdict:
     """Take every reply: the control."""
-    return Verdict(reply)
+    return ReplyVerdict(reply)
 
 
 @pytest.fixture
-def attacked(database: Database, tmp_path: Path) -> Iterator[Callable[[Attack, Judge], dict[str, Any]]]:
+def attacked(database: Database, tmp_path: Path) -> Iterator[Callable[[Attack, ReplyJudge], dict[str, Any]]]:
     """Have an attacked article read by a model that obeys; returns the content and its ``llm`` detail."""
     with serving() as server:
         model = LanguageServer(server)
         client = model.client()
 
-        def read(attack: Attack, judge: Judge) -> dict[str, Any]:
+        def read(attack: Attack, judge: ReplyJudge) -> dict[str, Any]:
             def obeys(asked: Asked) -> dict[str, Any]:
                 return reply(asked, **(attack.said(asked) if attack.written in asked.article else {}))
 
@@ -204,7 +204,7 @@ BEFORE = "The council of Rivermouth approved its budget on Tuesday after a debat
 AFTER = "The opposition asked for a referendum. The council will vote on the bridge in autumn."
 
 
-def judged(told: str, claim: str) -> Verdict:
+def judged(told: str, claim: str) -> ReplyVerdict:
     said = Reply(topics=(), summary=f"{claim}.", tags=(), entities=())
     text = f"{BEFORE} {told} {claim}. {AFTER}"
     return llm_guard.judge(said, Marks(), title="Council", text=text, ranking=(), same_language=True)

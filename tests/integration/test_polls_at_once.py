@@ -66,7 +66,7 @@ def poll(database_url: str, over: threading.Event) -> int:
     done = 0
 
     def end(connection: Connection, job: ClaimedJob) -> None:
-        again = lease_store.complete(connection, job, result={}, duration_ms=0)
+        again = lease_store.completing(connection, job, {}, 0)().follow_id
         connection.execute("update sources set fetch_status = 'IDLE' where id = %s", (job.subject_id,))
         if done % 3 == 0:
             jobs_store.enqueue(connection, [NewJob(FETCH, job.subject_id, job.group_key)])

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from siftline.fetch.kinds.readers import FeedReader, PageReader
+from siftline.fetch.kinds.readers import FeedReader, LinkReader
 from siftline.kit.db import Database
 from tests.api_client import ApiClient, World
 from tests.polling import Poller, follow, held, item, rss, source_of
@@ -29,7 +29,7 @@ def world(database: Database) -> World:
 
 
 @pytest.fixture
-def poller(database: Database, feed_reader: FeedReader, link_reader: PageReader) -> Poller:
+def poller(database: Database, feed_reader: FeedReader, link_reader: LinkReader) -> Poller:
     return Poller(database, feed_reader, pages=link_reader)
 
 

@@ -82,7 +82,7 @@ def test_clean_up_takes_old_finished_jobs_and_keys_and_asks_for_ghosts(database:
         for job_id in (old, young):
             job = lease_store.claim(connection, job_id, JobType.ANALYZE_CONTENT, lease_s=60, grace_s=1)
             assert job is not None
-            lease_store.complete(connection, job, result={}, duration_ms=1)
+            lease_store.completing(connection, job, {}, 1)()
         connection.execute("update jobs set finished_at = now() - interval '8 days' where id = %s", (old,))
         user_id = make_user(connection)
         for key, age in (("old", "2 days"), ("young", "1 h")):

@@ -8,7 +8,7 @@ from psycopg.types.json import Jsonb
 
 from siftline.fetch.kinds.readers import FeedReader
 from siftline.fetch.poll import health_store
-from siftline.fetch.poll.freshness import Rhythm
+from siftline.fetch.poll.next_poll import Rhythm
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from tests.api_client import ApiClient, World

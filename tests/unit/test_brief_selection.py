@@ -7,13 +7,13 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftline.brief.edition_model import Candidate, Told
+from siftline.brief.edition_model import EditionCandidate, Told
 from siftline.brief.selection import changed_materially, choose, weight
 
 NOW = datetime(2026, 11, 28, 6, tzinfo=UTC)
 
 
-def one(number: int, *, story: int | None = None, site: str | None = None, **more: Any) -> Candidate:
+def one(number: int, *, story: int | None = None, site: str | None = None, **more: Any) -> EditionCandidate:
     content = UUID(int=number)
     values: dict[str, Any] = {
         "content_id": content,
@@ -35,7 +35,7 @@ def one(number: int, *, story: int | None = None, site: str | None = None, **mor
         "about": None,
         **more,
     }
-    return Candidate(**values)
+    return EditionCandidate(**values)
 
 
 def told(story: int, *numbers: int) -> dict[UUID, Told]:

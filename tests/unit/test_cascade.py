@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from siftline.analyze.topics.cascade import Cascade, CascadeRule
 from siftline.analyze.topics.nli import EntailmentModel
 from siftline.analyze.topics.topic_list import Label, shipped_hypotheses, shipped_labels
-from siftline.analyze.topics.topic_scoring import Topic, TopicRule, Verdict
+from siftline.analyze.topics.topic_scoring import Topic, TopicRule, TopicVerdict
 from tests.nli_models import Sayings, tiny_nli, words_of
 
 LABELS = (
@@ -23,7 +23,7 @@ OF_ECONOMY = {"sport": 0.03, "economy": 0.97, "health": 0.05}
 
 def verdict(margin, **scores):
     ranking = tuple(Topic(topic, score) for topic, score in sorted(scores.items(), key=lambda pair: -pair[1]))
-    return Verdict(ranking, TopicRule().counted(ranking), margin)
+    return TopicVerdict(ranking, TopicRule().counted(ranking), margin)
 
 
 def close(margin=UNSURE):

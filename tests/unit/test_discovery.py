@@ -3,7 +3,7 @@
 import pytest
 
 from siftline.fetch.kinds.discovery import find
-from siftline.fetch.kinds.feed_locations import Candidate, Discovered, guesses, is_page, known_feed
+from siftline.fetch.kinds.feed_locations import Discovered, FeedLocation, guesses, is_page, known_feed
 
 URL = "https://site.example/"
 
@@ -78,7 +78,7 @@ class TestUnsure:
         discovered = found(link("/world.xml", "World"), link("/sport.xml", "Sport"), link("/comments/", "Comments"))
         assert urls(discovered) == ["world.xml", "sport.xml", "comments/"]
         assert not discovered.clear
-        assert discovered.candidates[0] == Candidate(f"{URL}world.xml", "World", "application/rss+xml")
+        assert discovered.candidates[0] == FeedLocation(f"{URL}world.xml", "World", "application/rss+xml")
 
     def test_a_comments_feed_alone_is_not_taken_unasked(self) -> None:
         discovered = found(link("/comments/feed/", "Comments"))
@@ -175,7 +175,7 @@ class TestYoutube:
             f'<link rel="canonical" href="https://www.youtube.com/channel/{self.CHANNEL}"><title>Ann - YouTube</title>'
         )
         discovered = found(canonical, url="https://www.youtube.com/@ann")
-        assert discovered.candidates == (Candidate(self.FEED, "Ann", "application/atom+xml"),)
+        assert discovered.candidates == (FeedLocation(self.FEED, "Ann", "application/atom+xml"),)
         assert discovered.clear
         script = f'<script>var data = {{"externalId":"{self.CHANNEL}"}}</script>'
         assert found(script, url="https://m.youtube.com/@ann").candidates[0].url == self.FEED

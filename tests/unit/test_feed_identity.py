@@ -14,7 +14,7 @@ from siftline.fetch.feed.feeds import Enclosure, Entry
 from siftline.fetch.feed.identity import (
     Identified,
     Known,
-    Verdict,
+    PollChanges,
     content_sha256,
     doubtful,
     guids_are_places,
@@ -43,7 +43,7 @@ def ledger_of(poll: list[Identified]) -> list[Known]:
     ]
 
 
-def after(first: list[Entry], second: list[Entry]) -> Verdict:
+def after(first: list[Entry], second: list[Entry]) -> PollChanges:
     """Return what the second poll brings after the first."""
     poll = identify(second)
     return judge(SOURCE, poll, ledger_of(identify(first)))
@@ -747,7 +747,7 @@ class Ledger:
         self.rows: dict[str, tuple[Known, Entry]] = {}
         self.by_words = False
 
-    def poll(self, listed: list[Entry]) -> Verdict:
+    def poll(self, listed: list[Entry]) -> PollChanges:
         known = [row for row, _ in self.rows.values()]
         poll = identify(listed)
         self.by_words = self.by_words or guids_are_places(poll, known)

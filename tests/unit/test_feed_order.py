@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftline.api.feed.feed_order import DAY_S, Candidate, Key, OrderRule, Place, factor_of, order
+from siftline.api.feed.feed_order import DAY_S, FeedCandidate, Key, OrderRule, Place, factor_of, order
 
 AT_S = 1_795_780_800.0
 RULE = OrderRule(AT_S, freshness_weight=0.15, half_life_s=259_200.0, repeat=0.9)
@@ -21,8 +21,8 @@ def candidate(
     story: int | None = None,
     source: int | None = None,
     age_s: float = 0.0,
-) -> Candidate:
-    return Candidate(
+) -> FeedCandidate:
+    return FeedCandidate(
         item_id=key(number),
         original_id=key(1_000 + (number if original is None else original)),
         story_id=None if story is None else key(5_000 + story),

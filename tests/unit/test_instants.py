@@ -19,7 +19,7 @@ from siftline.text.instants import (
     claimed,
     day_in_path,
     in_zone,
-    settled,
+    plausible_at,
     shifted,
     usual,
 )
@@ -426,9 +426,9 @@ def test_of_several_claims_the_first_that_is_an_instant_counts_and_else_the_firs
 
 
 def test_what_lies_more_than_a_year_ahead_is_not_believed() -> None:
-    assert settled(NOON + AHEAD_MAX, NOON) == Claimed(NOON + AHEAD_MAX)
+    assert plausible_at(NOON + AHEAD_MAX, NOON) == Claimed(NOON + AHEAD_MAX)
     late = NOON + AHEAD_MAX + timedelta(seconds=1)
-    assert settled(late, NOON) == Claimed(None, "date_implausible", late.isoformat())
+    assert plausible_at(late, NOON) == Claimed(None, "date_implausible", late.isoformat())
 
 
 @pytest.mark.parametrize(
@@ -444,7 +444,7 @@ def test_what_lies_more_than_a_year_ahead_is_not_believed() -> None:
 def test_what_is_not_believed_is_told_as_it_is_written(claim: object, told: str) -> None:
     found = claimed(claim)
     assert found.at is not None
-    assert settled(found.at, NOON, found.written) == Claimed(None, "date_implausible", told)
+    assert plausible_at(found.at, NOON, found.written) == Claimed(None, "date_implausible", told)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from siftline.kit.ids import new_id
-from siftline.resolve.matching import AMBIGUOUS, UNKNOWN, Candidate, MatchRule, Temporary, judge, likeness
+from siftline.resolve.matching import AMBIGUOUS, UNKNOWN, MatchRule, OrganisationCandidate, Temporary, judge, likeness
 from siftline.resolve.providers import CsvNames, NamesFileError
 
 
@@ -16,19 +16,19 @@ def wanted(name: str, *languages: str) -> Temporary:
     return Temporary(new_id(), name, None, languages)
 
 
-def chosen(name: str, *candidates: Candidate, languages: tuple[str, ...] = ()) -> str | None:
+def chosen(name: str, *candidates: OrganisationCandidate, languages: tuple[str, ...] = ()) -> str | None:
     verdict = judge(wanted(name, *languages), candidates)
     return verdict.candidate.id if verdict.candidate else verdict.reason
 
 
-ACME_DE = Candidate("1", "ACME GmbH", country="de")
-ACME_US = Candidate("2", "Acme, Inc.", country="us")
-ACME_UK = Candidate("3", "Acme Limited", country="gb")
+ACME_DE = OrganisationCandidate("1", "ACME GmbH", country="de")
+ACME_US = OrganisationCandidate("2", "Acme, Inc.", country="us")
+ACME_UK = OrganisationCandidate("3", "Acme Limited", country="gb")
 
 
 def test_the_same_normal_form_is_the_same_name_under_any_of_its_names():
     assert chosen("Acme", ACME_DE) == "1"
-    assert chosen("Big Blue", Candidate("9", "IBM", ("Big  BLUE Inc.",))) == "9"
+    assert chosen("Big Blue", OrganisationCandidate("9", "IBM", ("Big  BLUE Inc.",))) == "9"
 
 
 def test_namesakes_are_told_apart_by_legal_form_then_by_language():
@@ -44,8 +44,8 @@ def test_who_is_of_another_country_than_the_legal_form_says_is_somebody_else():
 
 
 def test_another_spelling_counts_where_nobody_else_is_nearly_as_alike():
-    meant = Candidate("1", "International Business Machines")
-    other = Candidate("2", "International Business Machine")
+    meant = OrganisationCandidate("1", "International Business Machines")
+    other = OrganisationCandidate("2", "International Business Machine")
 
     assert chosen("International Business Machinnes", meant, ACME_US) == "1"
     assert chosen("International Busines Machines", meant, other) == AMBIGUOUS

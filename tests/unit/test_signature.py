@@ -17,7 +17,7 @@ from siftline.ingest.duplicates import (
     signature,
     traits_of,
 )
-from siftline.ingest.ingest_store import AnalysedText, Found
+from siftline.ingest.ingest_store import AnalysedText, StoredReading
 from tests.texts import prose, retold
 
 
@@ -27,10 +27,10 @@ def signed(text: str) -> Signature:
     return found
 
 
-def found(text: str, *url_keys: str) -> Found:
-    values = dict.fromkeys(Found.__dataclass_fields__)
+def found(text: str, *url_keys: str) -> StoredReading:
+    values = dict.fromkeys(StoredReading.__dataclass_fields__)
     values |= {"text": text, "word_count": len(text.split()), "content_sha256": b"", "url_keys": url_keys}
-    return Found(**values)  # type: ignore[arg-type]  # by name
+    return StoredReading(**values)  # type: ignore[arg-type]  # by name
 
 
 def test_a_signature_is_the_same_everywhere_and_for_ever() -> None:

@@ -26,7 +26,7 @@ from siftline.analyze.topics.topic_scoring import (
     Seen,
     Topic,
     TopicRule,
-    Verdict,
+    TopicVerdict,
     classify,
     mean_vector,
     read_directions,
@@ -202,7 +202,7 @@ class Reader:
         return says_something(article.text, in_a_language=language.detected is not None)
 
     def _topics_derivation(
-        self, verdict: Verdict, decision: Decision, language: ArticleLanguage, seen: Mapping[str, Seen]
+        self, verdict: TopicVerdict, decision: Decision, language: ArticleLanguage, seen: Mapping[str, Seen]
     ) -> Derivation:
         details = {
             "margin": round(verdict.margin, 4),

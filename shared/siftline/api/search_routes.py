@@ -26,7 +26,7 @@ from siftline.api.http.shapes import (
     ByUntil,
     Cause,
     Filters,
-    Page,
+    ListPage,
 )
 from siftline.api.items.item_models import Topic
 
@@ -88,7 +88,7 @@ class FoundItem(BaseModel):
     )
 
 
-class FoundItems(Page):
+class FoundItems(ListPage):
     """Search results, best first."""
 
     items: list[FoundItem]

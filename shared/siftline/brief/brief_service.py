@@ -10,7 +10,7 @@ from siftline.brief import brief_store
 from siftline.brief.deliveries_store import settle as settle_delivery
 from siftline.brief.delivery import STOPPED, WHY
 from siftline.brief.edition import Covered, Links, document, telling
-from siftline.brief.edition_model import Briefing, CameIn, Candidate, Choice, Coverage, Freshness, Window
+from siftline.brief.edition_model import Briefing, CameIn, Choice, Coverage, EditionCandidate, Freshness, Window
 from siftline.brief.edition_times import CATCH_UP, LENGTH, Frequency, Period, Rhythm, following, missed, passed_over
 from siftline.brief.rendering import render
 from siftline.brief.selection import choose
@@ -234,7 +234,7 @@ class RunBriefing:
 
 def _looked(
     connection: Connection, looking: brief_store.Looking
-) -> tuple[CameIn, Sequence[Candidate], Sequence[SetAside]]:
+) -> tuple[CameIn, Sequence[EditionCandidate], Sequence[SetAside]]:
     """Count what came in and return the best of what can be told, and what cannot, for operators to see why.
 
     What cannot be told is known once it is loaded. It is left out, and its place is the next one's: of which again some

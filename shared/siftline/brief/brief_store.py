@@ -12,9 +12,9 @@ from psycopg.types.json import Jsonb
 from siftline.brief.edition_model import (
     Briefing,
     CameIn,
-    Candidate,
     Choice,
     Coverage,
+    EditionCandidate,
     FailedSource,
     Freshness,
     Told,
@@ -313,7 +313,7 @@ class Looking:
         }
 
 
-def look(connection: Connection, looking: Looking) -> tuple[CameIn, Sequence[Candidate]]:
+def look(connection: Connection, looking: Looking) -> tuple[CameIn, Sequence[EditionCandidate]]:
     """Count all that came in, and return its best stories and those that were told before, each by its best contents.
 
     They are found in the database, in one pass: how much came in makes no difference to what is loaded.
@@ -321,7 +321,7 @@ def look(connection: Connection, looking: Looking) -> tuple[CameIn, Sequence[Can
     with connection.cursor(row_factory=dict_row) as cursor:
         rows = cursor.execute(_LOOK, looking.values()).fetchall()
     counted = [CameIn(**row.pop("counted")) for row in rows]
-    return counted[0], [Candidate(**row) for row in rows if row["content_id"] is not None]
+    return counted[0], [EditionCandidate(**row) for row in rows if row["content_id"] is not None]
 
 
 def have_vectors(connection: Connection, looking: Looking) -> bool:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from siftline.brief.brief_service import RunBriefing, subject_of
-from siftline.brief.channels import Channel, WebhookChannel
-from siftline.brief.delivery import EMAIL, DeliverEdition, delivery_of
+from siftline.brief.channels import DeliveryChannel, WebhookChannel
+from siftline.brief.delivery import EMAIL, DeliverBriefing, delivery_of
 from siftline.brief.edition import Links
 from siftline.brief.edition_model import Freshness
 from siftline.brief.mail import Letterhead, MailChannel, SesMailer
@@ -40,14 +40,14 @@ def processors(settings: BriefSettings, database: Database, clock: Clock) -> Seq
     links = Links(settings.public_url.rstrip("/"))
     head = Letterhead(settings.mail_from, links, settings.mail_unsubscribe_to)
     mailer: SesMailer | None = None
-    channels: dict[str, Channel] = {"webhook": WebhookChannel(_webhooks(settings), clock)}
+    channels: dict[str, DeliveryChannel] = {"webhook": WebhookChannel(_webhooks(settings), clock)}
     if settings.mail_from:
         mailer = SesMailer(partial(mail_client, _DELIVER_S), settings.mail_from, settings.mail_configuration_set)
         channels[EMAIL] = MailChannel(mailer, head, clock)
     freshness = Freshness(settings.score_freshness_weight, settings.score_half_life_h * 3_600)
     return [
         RunBriefing(database, clock, links, freshness=freshness),
-        DeliverEdition(database, channels),
+        DeliverBriefing(database, channels),
         ConfirmAddress(database, mailer, head, clock),
         RecordEvent(database),
     ]

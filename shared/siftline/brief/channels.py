@@ -33,7 +33,7 @@ class UnansweredError(TransientError):
     code = "unanswered"
 
 
-class Channel(Protocol):
+class DeliveryChannel(Protocol):
     """Delivers by mail, by webhook."""
 
     def send(self, delivery: Delivery) -> str | None:
@@ -62,7 +62,7 @@ class WebhookChannel:
         self._clock = clock
 
     def send(self, delivery: Delivery) -> None:
-        """Post an edition; see ``Channel``. Raises ``WebhookGoneError`` for 410: nothing more is to come."""
+        """Post an edition; see ``DeliveryChannel``. Raises ``WebhookGoneError`` for 410: nothing more is to come."""
         body = body_of(delivery.document)
         timestamp = str(int(self._clock.now().timestamp()))
         headers = {

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from siftline.brief import deliveries_store as store
-from siftline.brief.channels import Channel, UnansweredError, WebhookGoneError
+from siftline.brief.channels import DeliveryChannel, UnansweredError, WebhookGoneError
 from siftline.brief.deliveries_store import Delivery
 from siftline.brief.mail import PROVIDER
 from siftline.catalog import mail_address_store as addresses
-from siftline.contracts import DeliverBriefing as DeliverMessage
+from siftline.contracts import DeliverBriefing as DeliverBriefingMessage
 from siftline.contracts import JobType, Message
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob
 from siftline.kit.db import Connection, Database, settled
@@ -39,7 +39,7 @@ EMAIL = "email"
 _OVER = frozenset({"sent", "unconfirmed", "suppressed"})
 
 
-class DeliverEdition:
+class DeliverBriefing:
     """Sends one edition to one destination.
 
     That sending begins is committed before anything is sent, and the answer as soon as there is one. A worker that dies
@@ -50,7 +50,7 @@ class DeliverEdition:
     job_type = JobType.DELIVER_BRIEFING
 
     def __init__(
-        self, database: Database, channels: Mapping[str, Channel], *, asks_per_day: int = addresses.ASKS_PER_DAY
+        self, database: Database, channels: Mapping[str, DeliveryChannel], *, asks_per_day: int = addresses.ASKS_PER_DAY
     ) -> None:
         """``channels`` by their names; without one for ``email`` editions are made and not mailed.
 
@@ -62,7 +62,10 @@ class DeliverEdition:
         self.providers = frozenset({PROVIDER}) if EMAIL in channels else frozenset[str]()
 
     def process(self, job: ClaimedJob) -> Done:
-        """Send the job's delivery, if it may be. Raises as ``Channel.send`` does, and ``InvalidMailAddressError``."""
+        """Send the job's delivery, if it may be.
+
+        Raises as ``DeliveryChannel.send`` does, and ``InvalidMailAddressError``.
+        """
         begun = settled(self._database, lambda connection: self._begin(connection, job.subject_id))
         if isinstance(begun, Done):
             return begun
@@ -84,7 +87,7 @@ class DeliverEdition:
         if isinstance(error, WebhookGoneError):
             store.stop(connection, job.subject_id, error.error_code)
 
-    def _begin(self, connection: Connection, delivery_id: UUID) -> Done | tuple[Channel, Delivery]:
+    def _begin(self, connection: Connection, delivery_id: UUID) -> Done | tuple[DeliveryChannel, Delivery]:
         """Decide whether to send; what is not sent is settled here, and what is sent is counted."""
         found = store.destination(connection, delivery_id)
         address = mail_address(found[1]) if found is not None and found[0] == EMAIL else ""
@@ -136,6 +139,6 @@ class DeliverEdition:
 
 def delivery_of(connection: Connection, message: Message) -> UUID | None:
     """Return the delivery that a message without a job means, if it is there."""
-    if not isinstance(message, DeliverMessage):
+    if not isinstance(message, DeliverBriefingMessage):
         return None
     return message.delivery_id if store.destination(connection, message.delivery_id) else None

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from siftline.brief.edition_model import Briefing, CameIn, Candidate, Choice, Coverage, Slot, Window
+from siftline.brief.edition_model import Briefing, CameIn, Choice, Coverage, EditionCandidate, Slot, Window
 from siftline.brief.selection import relevance, weight
 from siftline.jobs.set_aside import UnusableRowError
 from siftline.kit.lines import line
@@ -137,7 +137,7 @@ def _story(place: int, slot: Slot) -> Mapping[str, Any]:
     }
 
 
-def _cited(slot: Slot) -> list[Candidate]:
+def _cited(slot: Slot) -> list[EditionCandidate]:
     """Return the contents that are cited beside the lead; a text that has two addresses on its site is cited once."""
     shown = {(slot.lead.site, slot.lead.original_id): slot.lead}
     for one in slot.others:
@@ -145,7 +145,7 @@ def _cited(slot: Slot) -> list[Candidate]:
     return list(shown.values())[1:]
 
 
-def telling(one: Candidate) -> None:
+def telling(one: EditionCandidate) -> None:
     """Tell a content as an edition would; raises ``UnusableRowError``, or whatever else keeps it from being told."""
     stored: Any = one.reasons
     if score_parts(stored) != stored:
@@ -164,7 +164,7 @@ def reasons(slot: Slot) -> list[str]:
     return [*told, *(sentence(part) for part in parts)][:_REASONS_MAX]
 
 
-def _content(one: Candidate) -> dict[str, Any]:
+def _content(one: EditionCandidate) -> dict[str, Any]:
     return {
         "content_id": str(one.content_id),
         "item_id": str(one.item_id),

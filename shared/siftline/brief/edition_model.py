@@ -58,7 +58,7 @@ class Freshness:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class EditionCandidate:
     """A content that came in during the window, or that belongs to a story that one of these continues."""
 
     content_id: UUID
@@ -105,8 +105,8 @@ class Slot:
     """One place in an edition: a story, told by its best content, the others cited."""
 
     story_key: UUID
-    lead: Candidate
-    others: Sequence[Candidate]
+    lead: EditionCandidate
+    others: Sequence[EditionCandidate]
     """The rest, best first; all of them count as told."""
     update: bool
     """Whether it was told before and has changed materially since."""

@@ -159,7 +159,7 @@ class SesMailer:
         self._more = {"ConfigurationSetName": configuration_set} if configuration_set else {}
 
     def send(self, raw: bytes, to: str) -> str:
-        """Send to this one address and return SES's id of the mail. Raises as ``Channel.send`` does."""
+        """Send to this one address and return SES's id of the mail. Raises as ``DeliveryChannel.send`` does."""
         try:
             answer = self._client().send_email(
                 Content={"Raw": {"Data": raw}}, Destination={"ToAddresses": [to]}, **self._more
@@ -203,6 +203,6 @@ class MailChannel:
         self._clock = clock
 
     def send(self, delivery: Delivery) -> str:
-        """Send an edition; see ``Channel``. Raises ``InvalidMailAddressError`` besides."""
+        """Send an edition; see ``DeliveryChannel``. Raises ``InvalidMailAddressError`` besides."""
         to = mail_address(delivery.destination)
         return self._mailer.send(edition_mail(delivery, to, self._head, self._clock.now()), to)

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from uuid import UUID
 
-from siftline.brief.edition_model import Candidate, Choice, Slot, Told
+from siftline.brief.edition_model import Choice, EditionCandidate, Slot, Told
 
 SCORE_UNKNOWN = 0.3
 """Counts where nothing has scored a content, so that it is neither first nor left out."""
@@ -27,7 +27,7 @@ _NEW_LEAST = 2
 _NEW_RATIO = 0.5
 
 
-def choose(candidates: Sequence[Candidate], told: Mapping[UUID, Told], *, places: int) -> Choice:
+def choose(candidates: Sequence[EditionCandidate], told: Mapping[UUID, Told], *, places: int) -> Choice:
     """Return the best ``places`` stories of ``candidates``. ``told`` is by story."""
     slots: list[Slot] = []
     told_before = items_told_before = 0
@@ -44,7 +44,7 @@ def choose(candidates: Sequence[Candidate], told: Mapping[UUID, Told], *, places
     return Choice(slots[:places], told_before, items_told_before)
 
 
-def changed_materially(fresh: Sequence[Candidate], told: Told) -> bool:
+def changed_materially(fresh: Sequence[EditionCandidate], told: Told) -> bool:
     """Say whether what came in since makes a story that was told worth telling again."""
     came = max([len(fresh), *(one.story_size for one in fresh)])
     enough = came >= max(_NEW_LEAST, math.ceil(_NEW_RATIO * len(told.content_ids)))
@@ -57,25 +57,25 @@ def weight(slot: Slot) -> float:
     return 1.0 - (1.0 - _score(slot.lead)) / (1.0 + PER_SOURCE * math.log(sources))
 
 
-def _slot(key: UUID, group: Sequence[Candidate], told: Told | None) -> Slot | None:
+def _slot(key: UUID, group: Sequence[EditionCandidate], told: Told | None) -> Slot | None:
     if told is None:
         return Slot(key, group[0], group[1:], update=False)
     fresh = [one for one in group if one.content_id not in told.content_ids]
     return Slot(key, fresh[0], fresh[1:], update=True) if changed_materially(fresh, told) else None
 
 
-def relevance(one: Candidate) -> float | None:
+def relevance(one: EditionCandidate) -> float | None:
     """Return how relevant a content is in this briefing, in [0, 1]; ``None`` where nothing has told."""
     known = [value for value in (one.score, one.likeness) if value is not None]
     return min(1.0, max(0.0, sum(known) / len(known))) if known else None
 
 
-def _score(one: Candidate) -> float:
+def _score(one: EditionCandidate) -> float:
     scored = relevance(one)
     return SCORE_UNKNOWN if scored is None else scored
 
 
-def _rank(one: Candidate) -> tuple[float, float, UUID]:
+def _rank(one: EditionCandidate) -> tuple[float, float, UUID]:
     """Order the contents of a story: best first, of equals the newest."""
     return -_score(one), -one.sort_at.timestamp(), one.content_id
 

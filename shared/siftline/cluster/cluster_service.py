@@ -8,6 +8,7 @@ from uuid import UUID
 
 import numpy as np
 
+from siftline.catalog.users_store import user_exists
 from siftline.cluster import cluster_store
 from siftline.cluster.cluster_labels import LABELS_VERSION, Document, name_stories
 from siftline.cluster.grouping import Earlier, Grouper, Grouping, Matrix, Story
@@ -163,7 +164,7 @@ class ClusterUser:
 
 def subject_of(connection: Connection, message: Message) -> UUID | None:
     """Return the user whom a message without a job names, or ``None`` if there is no such user."""
-    if isinstance(message, ClusterUserMessage) and cluster_store.user_exists(connection, message.user_id):
+    if isinstance(message, ClusterUserMessage) and user_exists(connection, message.user_id):
         return message.user_id
     return None
 

@@ -12,6 +12,7 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
+from siftline.catalog.users_store import user_exists
 from siftline.kit.db import Connection
 
 _WANTED = """
@@ -108,7 +109,6 @@ class NewCluster:
     titled_by: UUID | None
 
 
-_USER = "select id from users where id = %(user_id)s"
 _LOCK = "select pg_advisory_xact_lock(hashtextextended('cluster_user:' || %(user_id)s::text, 0))"
 
 _VECTORS = """
@@ -192,11 +192,6 @@ delete from cluster_runs where user_id = %(user_id)s and id not in (
   select id from cluster_runs where user_id = %(user_id)s order by made_at desc, id desc limit %(keep)s)
 and not exists (select from clusters where clusters.run_id = cluster_runs.id)
 """
-
-
-def user_exists(connection: Connection, user_id: UUID) -> bool:
-    """Say whether there is such a user."""
-    return connection.execute(_USER, {"user_id": user_id}).fetchone() is not None
 
 
 def vectors(

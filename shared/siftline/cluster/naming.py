@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from uuid import UUID
 
+from siftline.catalog.users_store import user_exists
 from siftline.cluster import cluster_store
 from siftline.cluster.cluster_labels import Document
 from siftline.cluster.cluster_store import Outcome, WantedTitle
@@ -126,7 +127,7 @@ def _asked_for(pairs: Sequence[tuple[tuple[UUID, str], Group]]) -> object:
 
 def subject_of(connection: Connection, message: Message) -> UUID | None:
     """Return the user whom a message without a job names, or ``None`` if there is no such user."""
-    if isinstance(message, NameMessage) and cluster_store.user_exists(connection, message.user_id):
+    if isinstance(message, NameMessage) and user_exists(connection, message.user_id):
         return message.user_id
     return None
 

@@ -9,8 +9,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from siftline.catalog.users_store import user_exists
 from siftline.cluster import story_store as store
-from siftline.cluster.cluster_store import user_exists
 from siftline.cluster.joining import Joined, Rule, Telling, join
 from siftline.cluster.language_means import Matrix, centred
 from siftline.contracts import JobType, JoinStories, Message

@@ -13,7 +13,7 @@ from siftline.fetch.feed.feeds import Feed
 from siftline.fetch.feed.identity import (
     Identified,
     Known,
-    Verdict,
+    PollChanges,
     doubtful,
     guids_are_places,
     identify,
@@ -23,7 +23,7 @@ from siftline.fetch.feed.identity import (
 from siftline.fetch.feed.ledger_store import alike, asked, distrusts_guids, ledger, wanted, with_words
 from siftline.fetch.kinds import discovery_store
 from siftline.fetch.kinds.feed_locations import NeedsPersonError
-from siftline.fetch.kinds.fetcher import Again, Fetched, Found, SourceFetcher, may_mean_pace
+from siftline.fetch.kinds.fetcher import Again, Fetched, FoundFeed, SourceFetcher, may_mean_pace
 from siftline.fetch.poll import health_store
 from siftline.fetch.poll.answers import validators, what_it_says
 from siftline.fetch.poll.health_store import Polled, Source
@@ -116,7 +116,7 @@ class FetchSource:
     def _poll(self, job: ClaimedJob, source: Source, fetcher: SourceFetcher) -> Done:
         now = self._clock.now()
         fetched = self._fetch(source, fetcher, job.requester(source.typed_origin), now)
-        if isinstance(fetched, Found):
+        if isinstance(fetched, FoundFeed):
             return self._found(job, source, fetched.url)
         if isinstance(fetched, Again):
             return self._again(job, source, fetched.options)
@@ -129,7 +129,7 @@ class FetchSource:
 
     def _fetch(
         self, source: Source, fetcher: SourceFetcher, requester: Requester, now: datetime
-    ) -> Fetched | Found | Again:
+    ) -> Fetched | FoundFeed | Again:
         """Ask in the host's pace.
 
         Raises ``HostBusyError`` besides what the fetcher raises, and ``BlockedBySiteError`` for a check for robots.
@@ -175,34 +175,34 @@ class FetchSource:
 
     def _changed(self, job: ClaimedJob, source: Source, fetched: Fetched, feed: Feed) -> Done:
         poll = identify(feed.entries) if fetched.identified is None else fetched.identified
-        verdict = self._judged(source, poll)
-        again = self._wanted(source, [found.arrival.url_key for found in verdict.returns])
+        changes = self._judged(source, poll)
+        again = self._wanted(source, [found.arrival.url_key for found in changes.returns])
         now = self._clock.now()
-        polled = what_it_says(source, fetched, now=now, settings=self._settings, changed=bool(verdict.arrivals))
+        polled = what_it_says(source, fetched, now=now, settings=self._settings, changed=bool(changes.arrivals))
         intake = Intake(
             source=source,
             feed=feed,
             speakers=fetched.speakers,
-            verdict=verdict,
+            changes=changes,
             polled=polled,
             first_import=source.first_import or self._settings.first_import,
-            tenants=self._tenants(job, source, len(verdict.arrivals) + len(verdict.edits) + len(verdict.returns)),
+            tenants=self._tenants(job, source, len(changes.arrivals) + len(changes.edits) + len(changes.returns)),
             now=now,
             wanted=again,
-            unlisted=self._unlisted(source, feed, verdict),
+            unlisted=self._unlisted(source, feed, changes),
         )
         _told(polled, fetched.response.status, intake.counts())
         return Done(intake.write, result=intake.counts())
 
-    def _judged(self, source: Source, poll: Sequence[Identified]) -> Verdict:
+    def _judged(self, source: Source, poll: Sequence[Identified]) -> PollChanges:
         """Return what a poll brought; what seems new is held against all that was listed lately."""
         poll, known = self._known(source, poll)
-        verdict = judge(source.id, poll, known)
-        if source.imported_at is None or not verdict.arrivals:
-            return verdict
+        changes = judge(source.id, poll, known)
+        if source.imported_at is None or not changes.arrivals:
+            return changes
         with self._database.statement() as connection:
-            similar = alike(connection, source.id, [arrival.identified for arrival in verdict.arrivals])
-        return judge(source.id, poll, [*known, *similar]) if similar else verdict
+            similar = alike(connection, source.id, [arrival.identified for arrival in changes.arrivals])
+        return judge(source.id, poll, [*known, *similar]) if similar else changes
 
     def _known(self, source: Source, poll: Sequence[Identified]) -> tuple[Sequence[Identified], Sequence[Known]]:
         """Return a poll, and what the source's ledger knows of its entries; before the first import it has none.
@@ -233,11 +233,11 @@ class FetchSource:
         with self._database.statement() as connection:
             return wanted(connection, source.id, url_keys)
 
-    def _unlisted(self, source: Source, feed: Feed, verdict: Verdict) -> list[UUID]:
+    def _unlisted(self, source: Source, feed: Feed, changes: PollChanges) -> list[UUID]:
         """Return the contents whose pages are asked for again and that a whole feed lists no longer."""
         if not source.asks_pages or feed.skipped:
             return []
-        listed = {identified.key for identified in verdict.seen} | {move.old_key for move in verdict.moves}
+        listed = {identified.key for identified in changes.seen} | {move.old_key for move in changes.moves}
         with self._database.statement() as connection:
             return [content_id for content_id, keys in asked(connection, source.id).items() if not keys & listed]
 

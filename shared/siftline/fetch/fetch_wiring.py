@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from siftline.fetch.kinds.feed_fetcher import FeedFetcher, SiteFetcher
 from siftline.fetch.kinds.fetcher import SourceFetcher
-from siftline.fetch.kinds.readers import FeedReader, PageReader
+from siftline.fetch.kinds.readers import FeedReader, LinkReader
 from siftline.fetch.kinds.reddit_fetcher import RedditFetcher
 from siftline.fetch.kinds.web_fetcher import WebFetcher
 from siftline.kit.clock import Clock
@@ -17,7 +17,7 @@ def source_fetchers(
     http: Http,
     searching: Http,
     reader: FeedReader,
-    pages: PageReader,
+    pages: LinkReader,
     pace: Pacing,
     clock: Clock,
     settings: FetchSettings,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from rensa import RMinHash
 
-from siftline.ingest.ingest_store import AnalysedText, Found
+from siftline.ingest.ingest_store import AnalysedText, StoredReading
 from siftline.net.urls import is_home
 from siftline.text.words import UNPARTED
 
@@ -76,7 +76,7 @@ class Traits:
     likeness_min: float
 
 
-def traits_of(found: Found) -> Traits:
+def traits_of(found: StoredReading) -> Traits:
     """Return what a text is compared by. A site's first page is no other name of any page, whoever says so."""
     return Traits(
         content_sha256=found.content_sha256,

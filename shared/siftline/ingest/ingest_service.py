@@ -12,10 +12,10 @@ from uuid import UUID
 from siftline.contracts import JobType, Priority
 from siftline.ingest import duplicates_store, ingest_store, unreadable_store
 from siftline.ingest.duplicates import SIGNATURE_VERSION, Traits, is_minor_edit, traits_of
-from siftline.ingest.ingest_store import Found, StoredContent
+from siftline.ingest.ingest_store import StoredContent, StoredReading
 from siftline.ingest.media import media_store
 from siftline.ingest.media.media import RETRY_S, Media, TranscriptState, Words, text_with_words
-from siftline.ingest.page_model import ContentGoneError, EmptyContentError, UnsupportedContentTypeError
+from siftline.ingest.page_model import ContentDeletedError, EmptyContentError, UnsupportedContentTypeError
 from siftline.ingest.reading import ContentReading, Reading
 from siftline.jobs import jobs_store as jobs
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob, follower
@@ -26,7 +26,7 @@ from siftline.kit.log import logger
 from siftline.net.blocks import BlockedBySiteError
 from siftline.net.http_model import StatusRefusedError
 from siftline.net.urls import own_url
-from siftline.text.instants import Claimed, settled
+from siftline.text.instants import Claimed, plausible_at
 
 _PAYMENT_REQUIRED = 402
 _OWN_ATTEMPTS = 2
@@ -68,7 +68,7 @@ class IngestContent:
             analysed = ingest_store.analysed_text(connection, job.subject_id, version=SIGNATURE_VERSION)
             known = media_store.load_words(connection, job.subject_id) if content and content.media else None
         if content is None:
-            raise ContentGoneError("The item was deleted before it could be read.")
+            raise ContentDeletedError("The item was deleted before it could be read.")
         reading = self._read(job, replace(content, url=own_url(content.url, content.url_key)))
         if reading.keeps and reading.missed is not None:
             return self._kept(job, content, reading.missed)
@@ -165,7 +165,9 @@ class IngestContent:
         return [listening]
 
 
-def write_text(connection: Connection, content_id: UUID, found: Found, traits: Traits, *, analyse: bool) -> None:
+def write_text(
+    connection: Connection, content_id: UUID, found: StoredReading, traits: Traits, *, analyse: bool
+) -> None:
     """Store a text; ``analyse`` says whether its analysis follows, in the same transaction."""
     duplicates_store.link(connection, content_id, traits)
     ingest_store.write(connection, content_id, found, status="PENDING" if analyse else "READY")
@@ -197,14 +199,14 @@ def _may_pass(error: SiftlineError) -> bool:
     return isinstance(error, BlockedBySiteError | EmptyContentError | TransientError)
 
 
-def _found(reading: Reading, words: Words | None, now: datetime) -> Found:
+def _found(reading: Reading, words: Words | None, now: datetime) -> StoredReading:
     page = reading.page
-    published = settled(page.published_at, now, page.published_claim) if page.published_at else Claimed()
+    published = plausible_at(page.published_at, now, page.published_claim) if page.published_at else Claimed()
     text, word_count = page.text, page.word_count
     if words is not None:
         notes = (text, word_count) if text else (page.description or "", len((page.description or "").split()))
         text, word_count = text_with_words(*notes, words)
-    return Found(
+    return StoredReading(
         text=text,
         content_sha256=hashlib.sha256(text.encode()).digest(),
         word_count=word_count,

@@ -54,7 +54,7 @@ class AnalysedText:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StoredReading:
     """What a reading found, as it is stored. ``url_keys`` are the other names that the page gives itself."""
 
     text: str
@@ -259,7 +259,7 @@ def analysed_text(connection: Connection, content_id: UUID, *, version: int) -> 
         return cursor.execute(_ANALYSED_TEXT, {"id": content_id, "version": version}).fetchone()
 
 
-def write(connection: Connection, content_id: UUID, found: Found, *, status: str) -> None:
+def write(connection: Connection, content_id: UUID, found: StoredReading, *, status: str) -> None:
     """Store what a reading found; the text it replaces becomes a revision."""
     connection.execute(_WRITE, {**asdict(found), "id": content_id, "status": status})
 

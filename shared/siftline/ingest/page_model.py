@@ -147,7 +147,7 @@ class ConsentWallError(PageWithheldError):
     code = "consent_wall"
 
 
-class ContentGoneError(PermanentError):
+class ContentDeletedError(PermanentError):
     """The row was deleted before its work began."""
 
     code = "content_deleted"

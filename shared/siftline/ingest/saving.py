@@ -15,7 +15,7 @@ from siftline.net.urls import canonical_url, clean_url, typed_origin, validate_u
 
 
 @dataclass(frozen=True, slots=True)
-class SavedItem:
+class SavedUrl:
     """A user's item on a page; ``created`` is false when they held the page already.
 
     What is created is ``PENDING``, though the page may have been read for somebody else.
@@ -51,7 +51,7 @@ def page_of(url: str, tags: Sequence[str] = (), note: str | None = None) -> Page
     return Page(url, tags, note, address=page_address(url))
 
 
-def save_urls(connection: Connection, user_id: UUID, wishes: Sequence[Page]) -> list[SavedItem]:
+def save_urls(connection: Connection, user_id: UUID, wishes: Sequence[Page]) -> list[SavedUrl]:
     """Save pages for a user in the caller's transaction: contents, items and, unless read already, their jobs.
 
     One page is one content, whatever the spelling of its address, and one item a user, who keeps their own spelling;
@@ -86,14 +86,14 @@ def save_urls(connection: Connection, user_id: UUID, wishes: Sequence[Page]) -> 
         created = item.created and item.id not in told
         # What is new to who saves it looks new, whoever has had it read before.
         status = "PENDING" if content.unread or created else content.status
-        saved.append(SavedItem(item.id, content.id, status, created))
+        saved.append(SavedUrl(item.id, content.id, status, created))
         told.add(item.id)
     return saved
 
 
 def save_url(
     connection: Connection, user_id: UUID, url: str, tags: Sequence[str] = (), note: str | None = None
-) -> SavedItem:
+) -> SavedUrl:
     """Save one page, as ``save_urls`` does. Raises the leaves of ``siftline.net.urls``."""
     return save_urls(connection, user_id, [page_of(url, tags, note)])[0]
 

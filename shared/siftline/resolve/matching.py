@@ -42,7 +42,7 @@ class Temporary:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class OrganisationCandidate:
     """Whom a provider offers. ``id`` is canonical and says whose it is; ``country`` is ISO 3166 in small letters."""
 
     id: str
@@ -67,14 +67,14 @@ class MatchRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Resolution:
     """Who it is, or why that cannot be told."""
 
-    candidate: Candidate | None
+    candidate: OrganisationCandidate | None
     reason: str | None = field(default=None)
 
 
-def judge(wanted: Temporary, candidates: Sequence[Candidate], rule: MatchRule = MatchRule()) -> Verdict:
+def judge(wanted: Temporary, candidates: Sequence[OrganisationCandidate], rule: MatchRule = MatchRule()) -> Resolution:
     """Return who of the candidates is named."""
     own = parsed(wanted.name)
     fitting = [
@@ -90,10 +90,10 @@ def judge(wanted: Temporary, candidates: Sequence[Candidate], rule: MatchRule = 
         key=lambda pair: -pair[0],
     )
     if not ranked or ranked[0][0] < rule.likeness_min:
-        return Verdict(None, UNKNOWN)
+        return Resolution(None, UNKNOWN)
     if len(ranked) > 1 and ranked[0][0] - ranked[1][0] < rule.lead_min:
-        return Verdict(None, AMBIGUOUS)
-    return Verdict(ranked[0][1])
+        return Resolution(None, AMBIGUOUS)
+    return Resolution(ranked[0][1])
 
 
 def likeness(one: str, other: str) -> float:
@@ -111,9 +111,9 @@ def _trigrams(name: str) -> Counter[str]:
     return Counter(padded[place : place + 3] for place in range(len(padded) - 2))
 
 
-def _told_apart(wanted: Temporary, exact: Sequence[Candidate]) -> Sequence[Candidate]:
+def _told_apart(wanted: Temporary, exact: Sequence[OrganisationCandidate]) -> Sequence[OrganisationCandidate]:
     own = parsed(wanted.name)
-    hints: list[Callable[[Candidate], bool]] = [
+    hints: list[Callable[[OrganisationCandidate], bool]] = [
         lambda one: bool(own.legal_form) and parsed(one.name).legal_form == own.legal_form,
         lambda one: one.country in own.countries,
         lambda one: normalise(one.name) == own.name,
@@ -126,5 +126,5 @@ def _told_apart(wanted: Temporary, exact: Sequence[Candidate]) -> Sequence[Candi
     return left
 
 
-def _only(left: Sequence[Candidate]) -> Verdict:
-    return Verdict(left[0]) if len(left) == 1 else Verdict(None, AMBIGUOUS)
+def _only(left: Sequence[OrganisationCandidate]) -> Resolution:
+    return Resolution(left[0]) if len(left) == 1 else Resolution(None, AMBIGUOUS)

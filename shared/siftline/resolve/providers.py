@@ -16,7 +16,7 @@ from siftline.net.http import HttpClient
 from siftline.net.http_model import Http, Requester, StatusRefusedError
 from siftline.net.urls import typed_origin
 from siftline.resolve import resolve_store
-from siftline.resolve.matching import Candidate, Temporary
+from siftline.resolve.matching import OrganisationCandidate, Temporary
 from siftline.settings.functions import ResolveSettings
 from siftline.text.names import normalise
 
@@ -85,7 +85,7 @@ class Provider(Protocol):
         """What it is called: in settings, in budgets, and as its breaker."""
         ...
 
-    def search(self, wanted: Temporary) -> Sequence[Candidate]:
+    def search(self, wanted: Temporary) -> Sequence[OrganisationCandidate]:
         """Return candidates, the likeliest first. Raises ``ProviderRefusedError`` and ``TransientError``."""
         ...
 
@@ -167,26 +167,26 @@ class CsvNames:
     def __init__(self, file: Path, read: Callable[[Path], str] = lambda file: file.read_text("utf-8-sig")) -> None:
         self._file = file
         self._read = read
-        self._by_name: Mapping[str, Sequence[Candidate]] | None = None
+        self._by_name: Mapping[str, Sequence[OrganisationCandidate]] | None = None
 
-    def search(self, wanted: Temporary) -> Sequence[Candidate]:
+    def search(self, wanted: Temporary) -> Sequence[OrganisationCandidate]:
         """Return those who have this name. Raises ``NamesFileError``."""
         return self.load().get(normalise(wanted.name), ())
 
-    def load(self) -> Mapping[str, Sequence[Candidate]]:
+    def load(self) -> Mapping[str, Sequence[OrganisationCandidate]]:
         """Return everybody by normal form, read once. Raises ``NamesFileError``."""
         if self._by_name is None:
             self._by_name = self._load()
         return self._by_name
 
-    def _load(self) -> Mapping[str, Sequence[Candidate]]:
-        found: dict[str, list[Candidate]] = {}
+    def _load(self) -> Mapping[str, Sequence[OrganisationCandidate]]:
+        found: dict[str, list[OrganisationCandidate]] = {}
         for line, row in self._rows():
             name, id_ = (row.get("name") or "").strip(), (row.get("id") or "").strip()
             if not name or not id_:
                 raise NamesFileError(f"{_CSV}, line {line}: each row needs a name and an id.")
             aliases = tuple(alias.strip() for alias in (row.get("aliases") or "").split("|") if alias.strip())
-            candidate = Candidate(id_, name, aliases, kept=aliases)
+            candidate = OrganisationCandidate(id_, name, aliases, kept=aliases)
             for key in {normalise(one) for one in candidate.names}:
                 found.setdefault(key, []).append(candidate)
         return found
@@ -252,18 +252,20 @@ class Gleif:
         self._asking = asking
         self._url = url.rstrip("/")
 
-    def search(self, wanted: Temporary) -> Sequence[Candidate]:
+    def search(self, wanted: Temporary) -> Sequence[OrganisationCandidate]:
         """Return the entities of which the register finds the name."""
         query = urlencode({"filter[entity.legalName]": wanted.name, "page[size]": _PAGE_SIZE})
         found = self._asking.get(f"{self._url}/api/v1/lei-records?{query}", _ACCEPT, _Records)
         return [_of_register(record.attributes) for record in found.data]
 
 
-def _of_register(attributes: _Attributes) -> Candidate:
+def _of_register(attributes: _Attributes) -> OrganisationCandidate:
     entity = attributes.entity
     country = entity.legal_address.country
     others = tuple(dict.fromkeys(one.name for one in (*entity.other_names, *entity.transliterated)))
-    return Candidate(f"lei:{attributes.lei}", entity.legal_name.name, others, country.lower()[:2] if country else None)
+    return OrganisationCandidate(
+        f"lei:{attributes.lei}", entity.legal_name.name, others, country.lower()[:2] if country else None
+    )
 
 
 # Wikidata, by MediaWiki's action API (``wbsearchentities``, ``wbgetentities``). Whether an item is an organisation, its
@@ -330,7 +332,7 @@ class Wikidata:
         self._asking = asking
         self._url = url.rstrip("/")
 
-    def search(self, wanted: Temporary) -> Sequence[Candidate]:
+    def search(self, wanted: Temporary) -> Sequence[OrganisationCandidate]:
         """Return the organisations that have this name, in the languages of the texts or in English."""
         language = wanted.languages[0] if wanted.languages else "en"
         hits = self._get(
@@ -370,11 +372,11 @@ def _is_organisation(item: _Item) -> bool:
     return not any(isinstance(kind, _Datavalue) and kind.id == _HUMAN for kind in kinds)
 
 
-def _of_item(id_: str, item: _Item) -> Candidate:
+def _of_item(id_: str, item: _Item) -> OrganisationCandidate:
     names = [*(text.value for text in item.labels.values())]
     names += [text.value for texts in item.aliases.values() for text in texts]
     distinct = tuple(dict.fromkeys(names)) or (id_,)
-    return Candidate(f"wikidata:{id_}", distinct[0], distinct[1:])
+    return OrganisationCandidate(f"wikidata:{id_}", distinct[0], distinct[1:])
 
 
 def open_providers(settings: ResolveSettings, database: Database, clock: Clock) -> list[Provider]:

@@ -9,7 +9,7 @@ from siftline.jobs.job_model import ClaimedJob, Done
 from siftline.kit.db import Connection, Database
 from siftline.kit.errors import SiftlineError
 from siftline.resolve import resolve_store
-from siftline.resolve.matching import AMBIGUOUS, UNKNOWN, Temporary, Verdict, judge
+from siftline.resolve.matching import AMBIGUOUS, UNKNOWN, Resolution, Temporary, judge
 from siftline.resolve.providers import Provider
 
 LONGEST_S = 45.0
@@ -45,7 +45,7 @@ class ResolveEntity:
             reason = AMBIGUOUS if AMBIGUOUS in (reason, verdict.reason) else UNKNOWN
         return Done(lambda connection: resolve_store.note(connection, wanted.id, reason), result={"outcome": reason})
 
-    def _resolved(self, wanted: Temporary, verdict: Verdict, provider: str) -> Done:
+    def _resolved(self, wanted: Temporary, verdict: Resolution, provider: str) -> Done:
         candidate = verdict.candidate
 
         def write(connection: Connection) -> None:

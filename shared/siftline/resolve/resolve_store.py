@@ -7,7 +7,7 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 
 from siftline.kit.db import Connection
-from siftline.resolve.matching import Candidate, Temporary
+from siftline.resolve.matching import OrganisationCandidate, Temporary
 from siftline.text.names import normalise, temporary_id
 
 _LOAD = """
@@ -88,7 +88,9 @@ def load(connection: Connection, entity_id: UUID) -> Temporary | None:
     return found and Temporary(found.id, found.name, found.canonical_id, tuple(found.languages))
 
 
-def settle(connection: Connection, entity_id: UUID, candidate: Candidate, *, provider: str, salt: str) -> UUID:
+def settle(
+    connection: Connection, entity_id: UUID, candidate: OrganisationCandidate, *, provider: str, salt: str
+) -> UUID:
     """Put a canonical id in place of a temporary one, everywhere; return the entity that has it now.
 
     Where another entity has it already, both become that one: its aliases and contents are joined without doubles.

@@ -10,7 +10,7 @@ some program left it. What is stated is read; what cannot be read is never guess
 - Without an offset, or with a zone that nobody knows, an instant counts as UTC (RFC 5322, section 4.3); without a time
   of day, or with one that cannot be, it is the day's first moment. An offset that cannot be makes it unreadable.
 - Believed is what lies between ``EARLIEST`` and ``LATEST`` and is no zero of a computer's clock, and what does not lie
-  further ahead of now than ``AHEAD_MAX`` (``settled``).
+  further ahead of now than ``AHEAD_MAX`` (``plausible_at``).
 """
 
 import html
@@ -149,7 +149,7 @@ class Claimed:
     claim: str | None = None
     """What was claimed and is not used, at most ``CLAIM_MAX_CHARS`` characters."""
     written: str | None = field(default=None, compare=False)
-    """An instant as its origin wrote it, for ``settled``."""
+    """An instant as its origin wrote it, for ``plausible_at``."""
 
 
 _NOTHING = Claimed()
@@ -191,7 +191,7 @@ def believed(moment: datetime) -> bool:
     return EARLIEST <= moment < LATEST and all(abs(moment - zero) >= _DAY for zero in _ZEROS)
 
 
-def settled(moment: datetime, now: datetime, written: str | None = None) -> Claimed:
+def plausible_at(moment: datetime, now: datetime, written: str | None = None) -> Claimed:
     """Return what an instant is worth at ``now``: what lies more than ``AHEAD_MAX`` ahead is implausible.
 
     ``written`` is what its origin wrote, if that is known.

@@ -66,14 +66,14 @@ _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundEntity:
     """One whom a text names, under the temporary id of the name."""
 
     named: Named
     temporary_id: str
 
 
-def save(connection: Connection, content_id: UUID, found: Sequence[Found]) -> list[UUID]:
+def save(connection: Connection, content_id: UUID, found: Sequence[FoundEntity]) -> list[UUID]:
     """Replace whom a content is about; return the organisations that nobody had named before."""
     ids, fresh = _ids_of(connection, found)
     connection.execute(_FORGET, {"content_id": content_id})
@@ -95,7 +95,7 @@ def copy(connection: Connection, content_id: UUID, twin_id: UUID) -> None:
     connection.execute(_COPY, {"content_id": content_id, "twin_id": twin_id})
 
 
-def _ids_of(connection: Connection, found: Sequence[Found]) -> tuple[dict[tuple[str, str], UUID], list[UUID]]:
+def _ids_of(connection: Connection, found: Sequence[FoundEntity]) -> tuple[dict[tuple[str, str], UUID], list[UUID]]:
     """Return the entities' ids by kind and temporary id, and those of them that were made here."""
     fresh: list[UUID] = []
     for _ in range(_TRIES):
@@ -107,7 +107,7 @@ def _ids_of(connection: Connection, found: Sequence[Found]) -> tuple[dict[tuple[
     raise TransientError("Other jobs kept writing the same entities. Retried automatically.", code="entities_contended")
 
 
-def _known(connection: Connection, found: Sequence[Found]) -> dict[tuple[str, str], UUID]:
+def _known(connection: Connection, found: Sequence[FoundEntity]) -> dict[tuple[str, str], UUID]:
     values = {
         "kinds": [one.named.kind.value for one in found],
         "temporary_ids": [one.temporary_id for one in found],
@@ -116,7 +116,7 @@ def _known(connection: Connection, found: Sequence[Found]) -> dict[tuple[str, st
     return {(kind, temporary_id): entity_id for kind, temporary_id, entity_id in rows}
 
 
-def _made(connection: Connection, missing: Sequence[Found]) -> list[UUID]:
+def _made(connection: Connection, missing: Sequence[FoundEntity]) -> list[UUID]:
     values = {
         "ids": [new_id() for _ in missing],
         "kinds": [one.named.kind.value for one in missing],

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from siftline.analyze.article_reader import INSUFFICIENT, Article, Derivation, Reading
 from siftline.analyze.entities import entities_store
-from siftline.analyze.entities.entities_store import Found
+from siftline.analyze.entities.entities_store import FoundEntity
 from siftline.analyze.entities.mentions import Named, Recognizer, named_in
 from siftline.contracts import JobType
 from siftline.jobs import jobs_store as jobs
@@ -61,7 +61,7 @@ class EntityStep:
         if taken_from is not None:
             entities_store.copy(connection, content_id, taken_from)
             return
-        found = [Found(one, temporary_id(one.normalised, self._salt)) for one in named]
+        found = [FoundEntity(one, temporary_id(one.normalised, self._salt)) for one in named]
         fresh = entities_store.save(connection, content_id, found)
         if self._resolves:
             wanted = [NewJob(JobType.RESOLVE_ENTITY, entity_id, f"entity:{entity_id}") for entity_id in fresh]

@@ -35,7 +35,7 @@ FINAL = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ReplyVerdict:
     """What may be used of a reply; ``reason`` is why nothing of it may."""
 
     reply: Reply | None
@@ -44,7 +44,9 @@ class Verdict:
     """Topics, tags and names that were left out, as the article does not bear them."""
 
 
-def judge(reply: Reply, marks: Marks, *, title: str, text: str, ranking: Sequence[str], same_language: bool) -> Verdict:
+def judge(
+    reply: Reply, marks: Marks, *, title: str, text: str, ranking: Sequence[str], same_language: bool
+) -> ReplyVerdict:
     """Return what of a reply may be used.
 
     ``ranking`` are the topics that the first pass holds possible, best first (none: all are). Where the reply is in
@@ -52,27 +54,27 @@ def judge(reply: Reply, marks: Marks, *, title: str, text: str, ranking: Sequenc
     """
     said = [reply.summary, *reply.tags, *(entity.name for entity in reply.entities)]
     if any(mark in words for mark in (marks.fence, marks.receipt) for words in said):
-        return Verdict(None, "mark_told")
+        return ReplyVerdict(None, "mark_told")
     if speaks_to_machines(reply.summary) or MARKUP.search(reply.summary):
-        return Verdict(None, "speaks_to_machines")
+        return ReplyVerdict(None, "speaks_to_machines")
     trusted, suspicious = _trusted(f"{title}\n\n{text}")
     if any(address.group().casefold() not in trusted.casefold() for address in ADDRESS.finditer(" ".join(said))):
-        return Verdict(None, "address_not_in_text")
+        return ReplyVerdict(None, "address_not_in_text")
     stems = stems_of(trusted)
     if same_language and not _borne(reply.summary, stems):
-        return Verdict(None, "not_in_text")
+        return ReplyVerdict(None, "not_in_text")
     if same_language and _of_a_stray(reply.summary, f"{title}\n\n{text}"):
-        return Verdict(None, "in_one_stray_sentence")
+        return ReplyVerdict(None, "in_one_stray_sentence")
     tags = tuple(tag for tag in reply.tags if not same_language or _share(stems_of(tag), stems) >= _SUMMARY_SHARE_MIN)
     if len(reply.tags) - len(tags) >= _STRANGE_TAGS and len(tags) < len(reply.tags) / 2:
-        return Verdict(None, "tags_not_in_text")
+        return ReplyVerdict(None, "tags_not_in_text")
     names = " ".join(trusted.casefold().split())
     entities = tuple(entity for entity in reply.entities if " ".join(entity.name.casefold().split()) in names)
     possible = set(ranking[:_STRICT_RANKS] if suspicious else ranking)
     topics = tuple(topic for topic in reply.topics if not possible or topic.topic in possible)
     kept = Reply(topics=topics, summary=reply.summary, tags=tags, entities=entities)
     parts = ((reply.topics, topics), (reply.tags, tags), (reply.entities, entities))
-    return Verdict(kept, dropped=sum(len(before) - len(after) for before, after in parts))
+    return ReplyVerdict(kept, dropped=sum(len(before) - len(after) for before, after in parts))
 
 
 def _trusted(text: str) -> tuple[str, bool]:

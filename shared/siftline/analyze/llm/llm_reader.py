@@ -23,7 +23,7 @@ from uuid import UUID
 from siftline.analyze.article_reader import Article, ArticleLanguage, Derivation, Reading
 from siftline.analyze.entities.mentions import Kind, Mention
 from siftline.analyze.llm import llm_guard, llm_store
-from siftline.analyze.llm.llm_guard import Verdict
+from siftline.analyze.llm.llm_guard import ReplyVerdict
 from siftline.analyze.llm.llm_prompt import Question, ReplyLimits, messages_of, prompt_version, repair_of, schema_of
 from siftline.analyze.llm.llm_reply import Reply, ReplyEntity, UnusableReplyError, read_reply
 from siftline.analyze.llm.llm_store import Asked, KeptReply
@@ -41,12 +41,12 @@ from siftline.text.machine_talk import visible
 _log = logger("analyze")
 
 
-class Judge(Protocol):
+class ReplyJudge(Protocol):
     """Says what may be used of a reply; ``llm_guard.judge`` does."""
 
     def __call__(
         self, reply: Reply, marks: Marks, *, title: str, text: str, ranking: Sequence[str], same_language: bool
-    ) -> Verdict:
+    ) -> ReplyVerdict:
         """Return it."""
         ...
 
@@ -66,7 +66,7 @@ class Context:
 class Asking:
     """Asks one model, with everybody's money. Thread-safe."""
 
-    def __init__(self, priced: PricedModel, judge: Judge = llm_guard.judge) -> None:
+    def __init__(self, priced: PricedModel, judge: ReplyJudge = llm_guard.judge) -> None:
         self._priced = priced
         self._judge = judge
 

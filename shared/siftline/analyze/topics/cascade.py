@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from siftline.analyze.topics.topic_list import Label
-from siftline.analyze.topics.topic_scoring import Topic, TopicRule, Verdict
+from siftline.analyze.topics.topic_scoring import Topic, TopicRule, TopicVerdict
 
 _HYPOTHESIS_TERMS = 4  # a topic's name and three of the things it is about
 _LOGIT_MAX = 6.0  # beyond it a model is only more sure of itself
 _FIRST = "en"
 
 
-class Judge(Protocol):
+class TopicJudge(Protocol):
     """Says whether a sentence follows from a text; ``siftline.analyze.topics.nli.EntailmentModel`` is one."""
 
     @property
@@ -77,7 +77,7 @@ class Cascade:
         self,
         labels: Sequence[Label],
         hypotheses: Mapping[str, str],
-        judge: Judge | None,
+        judge: TopicJudge | None,
         rule: CascadeRule = CascadeRule(),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -88,7 +88,7 @@ class Cascade:
         self._clock = clock
 
     def decide(
-        self, text: str, language: str | None, verdict: Verdict, prior: Sequence[Topic], counting: TopicRule
+        self, text: str, language: str | None, verdict: TopicVerdict, prior: Sequence[Topic], counting: TopicRule
     ) -> Decision:
         """Return the outcome for a text; ``prior`` is what its source mostly writes about, with shares as scores."""
         judge = self._judge
@@ -121,7 +121,7 @@ class Cascade:
             spoken = _FIRST if _FIRST in terms else min(terms)
         return template.replace("{}", ", ".join(terms[spoken][:_HYPOTHESIS_TERMS]))
 
-    def _ask(self, judge: Judge, text: str, language: str | None, topics: Sequence[str]) -> dict[str, float]:
+    def _ask(self, judge: TopicJudge, text: str, language: str | None, topics: Sequence[str]) -> dict[str, float]:
         started, premise = self._clock(), text[: self._rule.premise_chars]
         answers: dict[str, float] = {}
         for topic in topics:

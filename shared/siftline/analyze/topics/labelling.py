@@ -17,9 +17,10 @@ from siftline.analyze import analyze_store
 from siftline.analyze.topics import own_topics_store
 from siftline.analyze.topics.anchors import ANY
 from siftline.analyze.topics.own_topics import OwnTopics, Part, TopicSet, Vector
-from siftline.analyze.topics.own_topics_store import Due, Found, as_vector
+from siftline.analyze.topics.own_topics_store import Due, FoundTopics, as_vector
 from siftline.analyze.topics.topic_list import Label
 from siftline.analyze.topics.topic_scoring import Seen
+from siftline.catalog.users_store import user_exists
 from siftline.contracts import JobType, Message, Priority
 from siftline.contracts import LabelUser as LabelMessage
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob
@@ -132,7 +133,7 @@ class LabelUser:
             own_topics_store.keep_vector(connection, set_id, own.model_version, part, vector)
         return vector
 
-    def _compared(self, own: OwnTopics, sets: _Sets, rows: Sequence[Due]) -> tuple[list[Found], list[SetAside]]:
+    def _compared(self, own: OwnTopics, sets: _Sets, rows: Sequence[Due]) -> tuple[list[FoundTopics], list[SetAside]]:
         """Compare contents, those of one language and one source's set at once.
 
         What cannot be compared is as what has no vector: nothing is said of it until it has another.
@@ -147,7 +148,7 @@ class LabelUser:
         groups: dict[tuple[str | None, UUID | None], list[Due]] = defaultdict(list)
         for row in good:
             groups[row.lang, row.source_set_id].append(row)
-        found: list[Found] = []
+        found: list[FoundTopics] = []
         for (lang, source_set_id), group in groups.items():
             with self._database.transaction() as connection:
                 seen = analyze_store.seen(connection, own.model_version, lang or ANY)
@@ -160,7 +161,9 @@ class LabelUser:
             aside += read.aside
         said = {one.content_id for one in found}
         found += [
-            Found(row.content_id, row.asked_at, None, replaces=False) for row in rows if row.content_id not in said
+            FoundTopics(row.content_id, row.asked_at, None, replaces=False)
+            for row in rows
+            if row.content_id not in said
         ]
         return found, aside
 
@@ -185,13 +188,13 @@ def _read(
     seen: Mapping[str, Seen],
     topics: Mapping[str, Mapping[str, Vector]],
     only: frozenset[str] | None,
-) -> list[Found]:
+) -> list[FoundTopics]:
     if not rows:
         return []
     matrix = np.stack([as_vector(row.vector or b"") for row in rows])
     told = own.read(matrix, lang, seen, topics, only)
     return [
-        Found(row.content_id, row.asked_at, () if row.thin else about, replaces=only is not None)
+        FoundTopics(row.content_id, row.asked_at, () if row.thin else about, replaces=only is not None)
         for row, about in zip(rows, told, strict=True)
     ]
 
@@ -209,6 +212,6 @@ def _keys(wanted: Mapping[UUID, Sequence[Part]]) -> set[tuple[UUID, str, str, st
 
 def subject_of(connection: Connection, message: Message) -> UUID | None:
     """Return the user whom a message without a job names, or ``None`` if there is no such user."""
-    if isinstance(message, LabelMessage) and own_topics_store.user_exists(connection, message.user_id):
+    if isinstance(message, LabelMessage) and user_exists(connection, message.user_id):
         return message.user_id
     return None

@@ -16,7 +16,6 @@ from siftline.jobs.set_aside import checked
 from siftline.jobs.set_aside_store import SetAside
 from siftline.kit.db import Connection
 
-_USER = "select id from users where id = %(user_id)s"
 _SETS = """
 select id, source_id, topics, only_topics, version, spread_version from topic_sets
 where user_id = %(user_id)s order by source_id nulls first, id
@@ -108,7 +107,7 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundTopics:
     """What a content is about by a user's topics; ``topics`` is ``None`` where nothing can be said anew."""
 
     content_id: UUID
@@ -136,11 +135,6 @@ class _SetRow:
     only_topics: list[str] | None
     version: int
     spread_version: int
-
-
-def user_exists(connection: Connection, user_id: UUID) -> bool:
-    """Say whether there is such a user."""
-    return connection.execute(_USER, {"user_id": user_id}).fetchone() is not None
 
 
 def sets_of(connection: Connection, user_id: UUID) -> tuple[list[TopicSet], list[SetAside]]:
@@ -212,7 +206,7 @@ def due(connection: Connection, user_id: UUID, model_version: str, *, limit: int
 
 
 def write(
-    connection: Connection, user_id: UUID, model_version: str, sets: Sequence[TopicSet], found: Sequence[Found]
+    connection: Connection, user_id: UUID, model_version: str, sets: Sequence[TopicSet], found: Sequence[FoundTopics]
 ) -> bool:
     """Write what was found with these sets; returns whether they are still as they were, and else writes nothing.
 

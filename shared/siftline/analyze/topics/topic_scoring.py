@@ -141,7 +141,7 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class TopicVerdict:
     """All topics, best first; those that count; and the best one's lead in cosine over the second."""
 
     ranking: tuple[Topic, ...]
@@ -164,7 +164,7 @@ class TopicRule:
 
 def classify(
     vector: Vector, mean: Vector, topics: Sequence[str], directions: NDArray[np.float32], rule: TopicRule = TopicRule()
-) -> Verdict:
+) -> TopicVerdict:
     """Compare a text's unit vector with at least two topics' directions ([topics, dimensions], unit length)."""
     centred = vector.astype(np.float64) - mean
     cosines = directions.astype(np.float64) @ centred / max(float(np.linalg.norm(centred)), 1e-12)
@@ -172,7 +172,7 @@ def classify(
     order = np.argsort(-scores, kind="stable")
     ranking = tuple(Topic(topics[place], round(float(scores[place]), 4)) for place in order)
     margin = float(cosines[order[0]] - cosines[order[1]])
-    return Verdict(ranking, rule.counted(ranking), margin)
+    return TopicVerdict(ranking, rule.counted(ranking), margin)
 
 
 class _Fitted(BaseModel):

@@ -8,7 +8,7 @@ from siftline.api.account import export_store as store
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.paging import DEFAULT_LIMIT, Limit, Next, SectionCursor, decode_section
 from siftline.api.http.routing import route
-from siftline.api.http.shapes import Page
+from siftline.api.http.shapes import ListPage
 from siftline.api.parts import Routes
 
 # Lambda answers 6 MB at most; a character is up to three bytes here, and a record begins within this.
@@ -23,7 +23,7 @@ class ExportRecord(BaseModel):
     data: dict[str, Any] = Field(description="Its fields, without secrets; more may be added")
 
 
-class Export(Page):
+class Export(ListPage):
     """A page of your data."""
 
     items: list[ExportRecord]

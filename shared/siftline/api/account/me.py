@@ -18,7 +18,7 @@ from siftline.api.http.callers import Caller, Scope
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.http.problems import Fault, conflict, faulty
 from siftline.api.http.routing import BODY_PROBLEMS, answer, route
-from siftline.api.http.shapes import Asked, Changes, Name, Page
+from siftline.api.http.shapes import Asked, Changes, ListPage, Name
 from siftline.api.items.scores import ask_for_scores
 from siftline.api.parts import Routes
 from siftline.jobs import deletions
@@ -53,7 +53,7 @@ class Me(BaseModel):
     created_at: datetime
 
 
-class CreditEntries(Page):
+class CreditEntries(ListPage):
     """A page of the ledger."""
 
     items: list[CreditEntry]

@@ -12,7 +12,7 @@ from siftline.api.http.callers import Scope
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, Time, decode, page
 from siftline.api.http.problems import Fault, conflict, faulty, not_found
 from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, answer, route
-from siftline.api.http.shapes import Asked, Name, Page
+from siftline.api.http.shapes import Asked, ListPage, Name
 from siftline.api.parts import Routes
 
 Scopes = Annotated[list[Scope], Field(min_length=1, max_length=len(Scope))]
@@ -37,7 +37,7 @@ class MadeToken(Token):
     token: str = Field(description="The secret; shown only once", examples=["sl_…"])
 
 
-class Tokens(Page):
+class Tokens(ListPage):
     """A page of tokens."""
 
     items: list[Token]

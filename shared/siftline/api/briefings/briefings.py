@@ -28,7 +28,7 @@ from siftline.api.http.callers import Caller, Scope
 from siftline.api.http.destinations import check_webhook
 from siftline.api.http.problems import Fault, conflict, faulty, not_found
 from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, answer, route
-from siftline.api.http.shapes import EXAMPLE_ID, Asked, Cause, Changes, Name, Page
+from siftline.api.http.shapes import EXAMPLE_ID, Asked, Cause, Changes, ListPage, Name
 from siftline.api.items.scores import ask_for_scores
 from siftline.api.parts import Routes
 from siftline.contracts import JobType, Priority
@@ -261,7 +261,7 @@ class MadeBriefing(Briefing):
     )
 
 
-class Briefings(Page):
+class Briefings(ListPage):
     """All your briefings, oldest first."""
 
     items: list[Briefing]

@@ -28,7 +28,7 @@ from siftline.api.http.callers import Caller
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.http.problems import not_found
 from siftline.api.http.routing import answer, route
-from siftline.api.http.shapes import EXAMPLE_ID, Cause, Page
+from siftline.api.http.shapes import EXAMPLE_ID, Cause, ListPage
 from siftline.api.parts import Routes
 from siftline.kit.stored import readable
 
@@ -75,7 +75,7 @@ class Edition(BaseModel):
     deliveries: list[DeliveryState]
 
 
-class Editions(Page):
+class Editions(ListPage):
     """A page of editions, newest first."""
 
     items: list[Edition]

@@ -18,7 +18,7 @@ from siftline.api.briefings.briefings_store import MailAddress
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.problems import Fault, conflict, faulty, not_found
 from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, answer, route
-from siftline.api.http.shapes import Asked, Page
+from siftline.api.http.shapes import Asked, ListPage
 from siftline.api.parts import Routes
 from siftline.catalog.mail_address_store import ADDRESSES_MAX, ensure
 from siftline.contracts import JobType, Priority
@@ -63,7 +63,7 @@ class NewMailAddress(Asked):
     address: WrittenMailAddress = Field(examples=["reader@example.org"])
 
 
-class MailAddresses(Page):
+class MailAddresses(ListPage):
     """All your email addresses, sorted."""
 
     items: list[MailAddress]

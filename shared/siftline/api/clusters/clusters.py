@@ -12,7 +12,7 @@ from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.paging import DEFAULT_LIMIT, Limit, Next, decode_rank, encode_rank, page
 from siftline.api.http.problems import not_found
 from siftline.api.http.routing import BODY_PROBLEMS, answer, route
-from siftline.api.http.shapes import EXAMPLE_ID, NothingAsked, Page
+from siftline.api.http.shapes import EXAMPLE_ID, ListPage, NothingAsked
 from siftline.api.parts import Routes
 from siftline.contracts import JobType, Priority
 from siftline.jobs.job_model import NewJob
@@ -22,7 +22,7 @@ _MAP_CLUSTERS = 200
 _MAP_POINTS = 5_000
 
 
-class Clusters(Page):
+class Clusters(ListPage):
     """A page of clusters, largest first."""
 
     items: list[Cluster]

@@ -16,7 +16,7 @@ from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.paging import DEFAULT_LIMIT, Limit, Next, OrderCursor, decode_order
 from siftline.api.http.problems import ProblemError
 from siftline.api.http.routing import route
-from siftline.api.http.shapes import ByEntity, ByFolder, BySince, BySource, ByStarred, ByTag, ByTopic, ByUntil, Page
+from siftline.api.http.shapes import ByEntity, ByFolder, BySince, BySource, ByStarred, ByTag, ByTopic, ByUntil, ListPage
 from siftline.api.items import held_entities_store, items_store
 from siftline.api.items.item_models import Item, Reason, Topic
 from siftline.api.items.items_store import Freshness, Listed, ScoreRule
@@ -65,7 +65,7 @@ class FeedItem(Item):
     story: Story
 
 
-class Feed(Page):
+class Feed(ListPage):
     """A page of the feed."""
 
     at: datetime = Field(description="The time for which this order was computed", examples=["2026-11-27T12:00:00Z"])

@@ -27,7 +27,7 @@ _BY_VALUE = itemgetter(0, 1, 2)
 _BY_RANK = itemgetter(1)
 
 
-class Candidate(NamedTuple):
+class FeedCandidate(NamedTuple):
     """One item that may be shown."""
 
     item_id: Key
@@ -78,7 +78,7 @@ def factor_of(nth: int, repeat: float) -> float:
     return max(repeat ** (nth - 1), min(FACTOR_LEAST, repeat)) if nth > 1 else 1.0
 
 
-def order(found: Sequence[Candidate], rule: OrderRule, stand_ins: Mapping[Key, float]) -> list[Place]:
+def order(found: Sequence[FeedCandidate], rule: OrderRule, stand_ins: Mapping[Key, float]) -> list[Place]:
     """Return all candidates in places, best first. ``stand_ins``: relevance by source for what has no score yet."""
     stories: dict[Key, Key] = {}
     for _, original_id, story_id, _, _, _ in found:

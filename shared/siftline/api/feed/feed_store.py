@@ -11,7 +11,7 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 from pydantic import BaseModel, Field
 
-from siftline.api.feed.feed_order import Candidate, Key, Place
+from siftline.api.feed.feed_order import FeedCandidate, Key, Place
 from siftline.api.http.shapes import EXAMPLE_ID
 from siftline.api.items.item_models import Topic
 from siftline.api.items.items_store import ABOUT, COLUMNS, HELD, NARROWED, Freshness, ItemRow, Listed, narrowing
@@ -143,11 +143,11 @@ select substring(item_ids from %(start)s for %(length)s) from feed_orders where 
 
 def candidates(
     connection: Connection, user_id: UUID, filters: Listed, freshness: Freshness, limit: int
-) -> list[Candidate]:
+) -> list[FeedCandidate]:
     """Return what of a user's items may be shown: the ``limit`` most relevant ones, in no order."""
     values = narrowing(user_id, filters) | asdict(freshness) | {"limit": limit}
     with connection.cursor(binary=True) as cursor:
-        return [Candidate._make(row) for row in cursor.execute(_CANDIDATES, values).fetchall()]
+        return [FeedCandidate._make(row) for row in cursor.execute(_CANDIDATES, values).fetchall()]
 
 
 def stand_ins(connection: Connection, user_id: UUID, source_ids: Iterable[Key], unknown: float) -> Mapping[Key, float]:

@@ -13,7 +13,7 @@ from siftline.api.http.callers import Scope, new_feed_token, token_sha256
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, page
 from siftline.api.http.problems import conflict, not_found
 from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, answer, route
-from siftline.api.http.shapes import Asked, Name, Page
+from siftline.api.http.shapes import Asked, ListPage, Name
 from siftline.api.parts import Routes
 from siftline.kit.ids import new_id
 
@@ -40,7 +40,7 @@ class MadeFeedToken(FeedToken):
     )
 
 
-class FeedTokens(Page):
+class FeedTokens(ListPage):
     """A page of feed tokens."""
 
     items: list[FeedToken]

@@ -91,7 +91,7 @@ class NothingAsked(Asked):
     """An empty request body: none, or an empty object."""
 
 
-class Page(BaseModel):
+class ListPage(BaseModel):
     """The one envelope of lists."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)

@@ -11,7 +11,7 @@ from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.paging import DEFAULT_LIMIT, Cursor, Limit, Next, decode, decode_rank, encode_rank, page
 from siftline.api.http.problems import not_found
 from siftline.api.http.routing import route
-from siftline.api.http.shapes import Cause, Page
+from siftline.api.http.shapes import Cause, ListPage
 from siftline.api.items import held_entities_store
 from siftline.api.items.held_entities_store import EntityRow, Naming
 from siftline.api.parts import Routes
@@ -47,13 +47,13 @@ class Entity(BaseModel):
     items: int = Field(description="Number of your items that mention it")
 
 
-class Entities(Page):
+class Entities(ListPage):
     """A page of entities, most frequent first."""
 
     items: list[Entity]
 
 
-class EntityDetail(Page):
+class EntityDetail(ListPage):
     """An entity, its names and a page of your items that mention it, newest first."""
 
     entity: Entity

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 
-from siftline.api.http.shapes import EXAMPLE_ID, Asked, Cause, Changes, Label, Note, Page, Waiting
+from siftline.api.http.shapes import EXAMPLE_ID, Asked, Cause, Changes, Label, ListPage, Note, Waiting
 
 _TIME = "2026-03-02T09:30:00Z"
 BATCH_MAX = 500
@@ -254,7 +254,7 @@ class ItemDetail(Item):
     vector: Vector | None
 
 
-class Items(Page):
+class Items(ListPage):
     """A page of items."""
 
     items: list[Item]

@@ -169,11 +169,11 @@ def _held(row: items_store.StatusRow) -> SavedItem:
     return SavedItem(id=row.id, content_id=row.content_id, status=Status(row.status))
 
 
-def _accepted(saved: saving.SavedItem) -> BatchAnswer:
+def _accepted(saved: saving.SavedUrl) -> BatchAnswer:
     return BatchAnswer(status_code=202 if saved.created else 200, item=_shown(saved))
 
 
-def _shown(saved: saving.SavedItem) -> SavedItem:
+def _shown(saved: saving.SavedUrl) -> SavedItem:
     return SavedItem(id=saved.item_id, content_id=saved.content_id, status=Status(saved.status))
 
 

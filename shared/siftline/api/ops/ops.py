@@ -11,7 +11,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field
 
 from siftline.api.http.routing import route
-from siftline.api.http.shapes import Page
+from siftline.api.http.shapes import ListPage
 from siftline.api.parts import Routes
 from siftline.contracts import JobType, Queue
 from siftline.jobs import set_aside_store
@@ -108,7 +108,7 @@ class SetAsideView(BaseModel):
     last_at: datetime
 
 
-class SetAsideList(Page):
+class SetAsideList(ListPage):
     """Rows that jobs set aside: counts by reason, and the newest rows."""
 
     counts: list[SetAsideCount]

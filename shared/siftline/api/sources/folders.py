@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 from siftline.api.http.auth import CurrentCaller
 from siftline.api.http.problems import ProblemError, conflict, not_found
 from siftline.api.http.routing import BODY_PROBLEMS, NO_CONTENT, answer, route
-from siftline.api.http.shapes import Asked, Name, Page
+from siftline.api.http.shapes import Asked, ListPage, Name
 from siftline.api.parts import Routes
 from siftline.api.sources import folders_store as store
 from siftline.api.sources.folders_store import Folder
@@ -27,7 +27,7 @@ class ChangeFolder(NewFolder):
     """A folder's new name."""
 
 
-class Folders(Page):
+class Folders(ListPage):
     """All your folders, by name."""
 
     items: list[Folder]

@@ -98,7 +98,7 @@ def fetch(
 
 
 def _begin(
-    connection: Connection, outbox: Outbox, user_id: UUID, new: Sequence[store.Found], backfill: int, priority: int
+    connection: Connection, outbox: Outbox, user_id: UUID, new: Sequence[store.HeldSource], backfill: int, priority: int
 ) -> tuple[dict[UUID, int], list[UUID]]:
     """Give a new follower what is there, and poll what is not polled by itself anyway."""
     if not new:

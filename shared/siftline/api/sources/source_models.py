@@ -15,7 +15,7 @@ from pydantic import (
     field_validator,
 )
 
-from siftline.api.http.shapes import EXAMPLE_ID, Asked, Cause, Changes, Label, Name, Page
+from siftline.api.http.shapes import EXAMPLE_ID, Asked, Cause, Changes, Label, ListPage, Name
 from siftline.api.sources.folders_store import FolderName
 from siftline.api.sources.source_addresses import SourceKind
 
@@ -180,7 +180,7 @@ class Source(BaseModel):
     subscribed_at: datetime
 
 
-class Sources(Page):
+class Sources(ListPage):
     """A page of sources."""
 
     items: list[Source]

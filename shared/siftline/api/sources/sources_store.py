@@ -65,7 +65,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class HeldSource:
     """A source's row, held until the transaction ends."""
 
     id: UUID
@@ -280,7 +280,7 @@ def list_sources(
         return cursor.execute(_LIST, values).fetchall()
 
 
-def put_sources(connection: Connection, wishes: Sequence[Wish], *, default_minutes: int) -> dict[str, Found]:
+def put_sources(connection: Connection, wishes: Sequence[Wish], *, default_minutes: int) -> dict[str, HeldSource]:
     """Return the one source of each wish's key, made now or before, its row held, and before it its poll's job."""
     wanted = {wish.address.key: wish for wish in wishes}
     addresses, keys = [wish.address for wish in wanted.values()], list(wanted)
@@ -295,7 +295,7 @@ def put_sources(connection: Connection, wishes: Sequence[Wish], *, default_minut
         "minutes": [wish.refresh_minutes or default_minutes for wish in wanted.values()],
     }
 
-    def put() -> dict[str, Found]:
+    def put() -> dict[str, HeldSource]:
         connection.execute(_PUT, values)
         return take_sources(connection, keys)
 
@@ -304,9 +304,9 @@ def put_sources(connection: Connection, wishes: Sequence[Wish], *, default_minut
     return found
 
 
-def take_sources(connection: Connection, keys: Sequence[str]) -> dict[str, Found]:
+def take_sources(connection: Connection, keys: Sequence[str]) -> dict[str, HeldSource]:
     """Hold the sources' rows; their polls' jobs go before (``siftline.jobs.jobs_store.take``)."""
-    with connection.cursor(row_factory=class_row(Found)) as cursor:
+    with connection.cursor(row_factory=class_row(HeldSource)) as cursor:
         return {found.url_key: found for found in cursor.execute(_TAKE_BY_KEYS, {"keys": list(keys)})}
 
 

@@ -135,7 +135,7 @@ class Return:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PollChanges:
     """What a poll brought, each in document order."""
 
     arrivals: list[Arrival] = field(default_factory=list)
@@ -218,7 +218,7 @@ def _identified(entries: Sequence[Entry], *, by_guid: bool) -> list[Identified]:
     return list(found.values())
 
 
-def judge(source_id: UUID, poll: Sequence[Identified], ledger: Iterable[Known]) -> Verdict:
+def judge(source_id: UUID, poll: Sequence[Identified], ledger: Iterable[Known]) -> PollChanges:
     """Compare a poll with the ledger's rows that share a key, a link or a text with it."""
     by_key = {row.entry_key: row for row in ledger}
     departed = _departed(poll, by_key)
@@ -227,26 +227,26 @@ def judge(source_id: UUID, poll: Sequence[Identified], ledger: Iterable[Known]) 
     # An entry that moved away leaves its content under the key of its first address, which another may have by now.
     taken = {link for row in by_key.values() for link in (row.link, row.url_key)}
     in_poll = Counter(identified.link for identified in poll)
-    verdict = Verdict()
+    changes = PollChanges()
     for identified in poll:
         known = by_key.get(identified.key) or renamed.get(identified.key)
         if known is None:
             shares = identified.link in taken or (in_poll[identified.link] > 1 and _tells(identified))
-            verdict.arrivals.append(_arrival(source_id, identified, shares=shares))
+            changes.arrivals.append(_arrival(source_id, identified, shares=shares))
             taken.add(identified.link)
             continue
         moved = identified.link is not None and known.link is not None and identified.link != known.link
         if known.entry_key == identified.key and not moved:
-            verdict.seen.append(identified)
+            changes.seen.append(identified)
         else:
-            verdict.moves.append(Move(identified, known.entry_key, known.content_id if moved else None, known.url_key))
+            changes.moves.append(Move(identified, known.entry_key, known.content_id if moved else None, known.url_key))
         if known.content_id is None and known.url_key is not None:
             shares = in_poll[identified.link] > 1 or _APART in known.url_key
             again = Arrival(identified, known.url_key, shares and _tells(identified))
-            verdict.returns.append(Return(again, known.first_seen_at))
+            changes.returns.append(Return(again, known.first_seen_at))
         if known.content_sha256 != identified.content_sha256:
-            verdict.edits.append(Edit(identified, known.content_id, known.url_key))
-    return verdict
+            changes.edits.append(Edit(identified, known.content_id, known.url_key))
+    return changes
 
 
 def doubtful(poll: Sequence[Identified], ledger: Sequence[Known]) -> list[str]:

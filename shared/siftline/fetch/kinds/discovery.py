@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from siftline.fetch.feed import sanitised
 from siftline.fetch.kinds import html_tree
-from siftline.fetch.kinds.feed_locations import CHANNEL, VIDEOS, YOUTUBE_HOSTS, Candidate, Discovered
+from siftline.fetch.kinds.feed_locations import CHANNEL, VIDEOS, YOUTUBE_HOSTS, Discovered, FeedLocation
 from siftline.net.urls import canonical_url, same_site
 
 _TITLE_MAX_CHARS = 200
@@ -58,7 +58,7 @@ _CHANNEL_IN_PAGE = re.compile(rb'"externalId"\s*:\s*"(UC[\w-]{22})"')
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    candidate: Candidate
+    candidate: FeedLocation
     side: int
     """0 for a feed of the site, 1 of a part of it, 2 of comments."""
     elsewhere: bool
@@ -97,7 +97,7 @@ def _discovered(ranked: list[_Ranked], page_url: str, *, announced: bool) -> Dis
     return Discovered(tuple(one.candidate for one in ranked), len(here) == 1 and not parts, announced)
 
 
-def _judged(found: Iterable[Candidate], page_url: str, most: int) -> list[_Ranked]:
+def _judged(found: Iterable[FeedLocation], page_url: str, most: int) -> list[_Ranked]:
     distinct: dict[str, _Ranked] = {}
     page_path = urlsplit(page_url).path.rstrip("/")
     article = f"{page_path}/" if _ARTICLE_PATH.search(page_path) else None
@@ -120,7 +120,7 @@ def _judged(found: Iterable[Candidate], page_url: str, most: int) -> list[_Ranke
     return sorted(groups.values(), key=lambda one: (one.side, one.elsewhere, one.place))[:most]
 
 
-def _side(candidate: Candidate, article: str | None) -> int:
+def _side(candidate: FeedLocation, article: str | None) -> int:
     """Return what a feed is of; what stands below an ``article``'s own path are its comments."""
     parts = urlsplit(candidate.url)
     path = f"{parts.path}?{parts.query}" if parts.query else parts.path
@@ -131,7 +131,7 @@ def _side(candidate: Candidate, article: str | None) -> int:
     return 1 if _SIDE_TITLE.search(candidate.title) or _SIDE_PATH.search(path) else 0
 
 
-def _announced(tree: Any, base: str) -> Iterator[Candidate]:
+def _announced(tree: Any, base: str) -> Iterator[FeedLocation]:
     for link in islice(tree.iter("link"), _LINKS_MAX):
         relations = (link.get("rel") or "").lower().split()
         media_type = (link.get("type") or "").partition(";")[0].strip().lower()
@@ -140,17 +140,17 @@ def _announced(tree: Any, base: str) -> Iterator[Candidate]:
             continue
         title = sanitised.line(link.get("title") or "", _TITLE_MAX_CHARS)
         if media_type in _FEED_TYPES or "feed" in relations or (media_type in _DATA_TYPES and _looks(address)):
-            yield Candidate(address, title, media_type or None)
+            yield FeedLocation(address, title, media_type or None)
 
 
-def _linked(tree: Any, base: str, page_url: str) -> Iterator[Candidate]:
+def _linked(tree: Any, base: str, page_url: str) -> Iterator[FeedLocation]:
     for anchor in islice(tree.iter("a"), _LINKS_MAX):
         address = html_tree.link_of(anchor, base)
         if address is None or not _looks(address) or canonical_url(address) == canonical_url(page_url):
             continue
         if same_site(address, page_url) or urlsplit(address).hostname == "feeds.feedburner.com":
             title = anchor.get("title") or anchor.text_content()
-            yield Candidate(address, sanitised.line(title, _TITLE_MAX_CHARS), None)
+            yield FeedLocation(address, sanitised.line(title, _TITLE_MAX_CHARS), None)
 
 
 def _looks(address: str) -> bool:
@@ -162,7 +162,7 @@ def _looks(address: str) -> bool:
     return bool(looks) and not _NOT_FEEDS.search(text)
 
 
-def _youtube_channel(tree: Any, body: bytes, url: str) -> Candidate | None:
+def _youtube_channel(tree: Any, body: bytes, url: str) -> FeedLocation | None:
     """Return a channel's feed by the id in its page: handles (``/@name``) do not tell it."""
     if urlsplit(url).hostname not in YOUTUBE_HOSTS:
         return None
@@ -172,4 +172,4 @@ def _youtube_channel(tree: Any, body: bytes, url: str) -> Candidate | None:
     if found is None and (inside := _CHANNEL_IN_PAGE.search(body)):
         found = inside[1].decode()
     title = sanitised.line(tree.findtext(".//title") or "", _TITLE_MAX_CHARS).removesuffix(" - YouTube")
-    return Candidate(f"{VIDEOS}?channel_id={found}", title, _ATOM) if found else None
+    return FeedLocation(f"{VIDEOS}?channel_id={found}", title, _ATOM) if found else None

@@ -14,7 +14,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from siftline.catalog.usable_rows import entries_of
-from siftline.fetch.kinds.feed_locations import Candidate
+from siftline.fetch.kinds.feed_locations import FeedLocation
 from siftline.jobs import followers_store
 from siftline.kit.db import Connection
 from siftline.net.urls import canonical_url, stored_key
@@ -145,7 +145,7 @@ def asked_otherwise(connection: Connection, source_id: UUID, options: Mapping[st
 
 
 def left_alone(
-    connection: Connection, source_id: UUID, *, reason: str, candidates: Sequence[Candidate], wait_s: float
+    connection: Connection, source_id: UUID, *, reason: str, candidates: Sequence[FeedLocation], wait_s: float
 ) -> None:
     """Leave a page alone for a long while, which only a person can help; keep the feeds to choose from, if any."""
     connection.execute(

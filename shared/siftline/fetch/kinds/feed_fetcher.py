@@ -17,8 +17,8 @@ from siftline.fetch.kinds.feed_locations import (
     is_page,
     known_feed,
 )
-from siftline.fetch.kinds.fetcher import Fetched, Found, unmodified
-from siftline.fetch.kinds.readers import FeedReader, PageReader
+from siftline.fetch.kinds.fetcher import Fetched, FoundFeed, unmodified
+from siftline.fetch.kinds.readers import FeedReader, LinkReader
 from siftline.fetch.poll.answers import strayed
 from siftline.fetch.poll.health_store import Source
 from siftline.kit.clock import Clock
@@ -112,7 +112,7 @@ class SiteFetcher:
         feeds: FeedFetcher,
         searching: Http,
         reader: FeedReader,
-        pages: PageReader,
+        pages: LinkReader,
         pace: Pacing,
         clock: Clock,
     ) -> None:
@@ -123,7 +123,7 @@ class SiteFetcher:
         self._pace = pace
         self._clock = clock
 
-    def fetch(self, source: Source, validators: Mapping[str, str], requester: Requester) -> Fetched | Found:
+    def fetch(self, source: Source, validators: Mapping[str, str], requester: Requester) -> Fetched | FoundFeed:
         """Return the feed, or where it is.
 
         Raises the errors of the HTTP client and of the readers, ``SeveralFeedsError``, ``NoFeedFoundError`` and
@@ -132,7 +132,7 @@ class SiteFetcher:
         poll = _Poll(source, requester, self._clock.monotonic() + SEARCH_S)
         known = None if source.feed_url else known_feed(source.url)
         if known is not None:
-            return Found(known)
+            return FoundFeed(known)
         try:
             return self._feeds.fetch(source, validators, requester)
         except PageInsteadError as error:
@@ -147,9 +147,9 @@ class SiteFetcher:
                 raise
             return self._again(poll, error)
 
-    def _of_page(self, poll: _Poll, error: PageInsteadError) -> Found:
+    def _of_page(self, poll: _Poll, error: PageInsteadError) -> FoundFeed:
         try:
-            return Found(self._feed_of(poll, error.response))
+            return FoundFeed(self._feed_of(poll, error.response))
         except (SeveralFeedsError, NoFeedFoundError):
             if is_block(error.response.body.decode("utf-8", "replace"), error.response.headers):
                 raise BlockedBySiteError(BLOCKED) from None
@@ -157,16 +157,16 @@ class SiteFetcher:
                 raise
             raise error from None  # it was a feed before, and may be one again
 
-    def _again(self, poll: _Poll, error: PermanentError) -> Found:
+    def _again(self, poll: _Poll, error: PermanentError) -> FoundFeed:
         """Ask the page once more for its feed, now that the one it had named is gone. Raises ``error`` in vain."""
         if self._clock.monotonic() >= poll.until_s:
             raise error
         try:
             response = self._get(poll, poll.source.url)
             if is_page(response.body, response.content_type):
-                return Found(self._feed_of(poll, response))
+                return FoundFeed(self._feed_of(poll, response))
             if self._holds_feed(response):
-                return Found(poll.source.url)
+                return FoundFeed(poll.source.url)
         except PermanentError as vain:
             raise error from vain
         raise error

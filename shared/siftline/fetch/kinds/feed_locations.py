@@ -27,7 +27,7 @@ _LOOK_BYTES = 8_192
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class FeedLocation:
     """A feed that a page names."""
 
     url: str
@@ -39,7 +39,7 @@ class Candidate:
 class Discovered:
     """The feeds of a page, the best first."""
 
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[FeedLocation, ...] = ()
     clear: bool = False
     """Whether the first is the one; else somebody has to choose."""
     announced: bool = False
@@ -51,7 +51,7 @@ class NeedsPersonError(PermanentError):
 
     next_fetch_reason: ClassVar[str]
     """What the source says of that."""
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[FeedLocation, ...] = ()
     """The feeds to choose from, if any."""
 
 
@@ -68,7 +68,7 @@ class SeveralFeedsError(NeedsPersonError):
     code = "several_feeds"
     next_fetch_reason = "one of its feeds must be chosen"
 
-    def __init__(self, candidates: Sequence[Candidate]) -> None:
+    def __init__(self, candidates: Sequence[FeedLocation]) -> None:
         detail = "The page links to a feed that may not be the right one: choose it, or another address."
         if len(candidates) > 1:
             detail = f"The page links to {len(candidates)} feeds: choose one."

@@ -36,7 +36,7 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFeed:
     """The feed that a page led to: nothing is saved of this poll, the feed is polled from now on."""
 
     url: str
@@ -56,7 +56,7 @@ class SourceFetcher(Protocol):
     tells_pace: ClassVar[bool]
     """Whether it tells the pace itself whom the host answers and refuses, as it asks in forms that differ in that."""
 
-    def fetch(self, source: Source, validators: Mapping[str, str], requester: Requester) -> Fetched | Found | Again:
+    def fetch(self, source: Source, validators: Mapping[str, str], requester: Requester) -> Fetched | FoundFeed | Again:
         """Ask at ``source.polled_url`` under these conditional headers, if any, and read the answer.
 
         Raises the errors of the HTTP client and of the readers.

@@ -99,7 +99,7 @@ class FeedReader(_ConfinedReader):
         return self._call(Feed, _POSTS, body, listing=listing, max_entries=self._max_entries)
 
 
-class PageTooComplexError(PermanentError):
+class LinkPageTooComplexError(PermanentError):
     """The page is built to cost more time or memory than a page may."""
 
     code = "page_too_complex"
@@ -111,11 +111,11 @@ class PageUnreadableError(PermanentError):
     code = "page_unreadable"
 
 
-class PageReader(_ConfinedReader):
-    """Reads pages. Both ways of reading raise ``PageTooComplexError`` and ``PageUnreadableError``."""
+class LinkReader(_ConfinedReader):
+    """Reads pages. Both ways of reading raise ``LinkPageTooComplexError`` and ``PageUnreadableError``."""
 
     what = "page"
-    too_complex = PageTooComplexError
+    too_complex = LinkPageTooComplexError
     unreadable = PageUnreadableError
 
     def __init__(self, *, timeout_s: float = PAGE_READ_S, max_links: int = LINKS_MAX) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from siftline.fetch.kinds.fetcher import Fetched, unmodified
-from siftline.fetch.kinds.readers import PageReader
+from siftline.fetch.kinds.readers import LinkReader
 from siftline.fetch.poll.health_store import Source
 from siftline.kit.clock import Clock
 from siftline.kit.stored import readable
@@ -21,7 +21,7 @@ class WebFetcher:
 
     tells_pace: ClassVar[bool] = False
 
-    def __init__(self, http: Http, pages: PageReader, clock: Clock) -> None:
+    def __init__(self, http: Http, pages: LinkReader, clock: Clock) -> None:
         self._http = http
         self._pages = pages
         self._clock = clock

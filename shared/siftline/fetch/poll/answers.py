@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from siftline.fetch.kinds.fetcher import Fetched
-from siftline.fetch.poll.freshness import Rhythm, Wishes, plan
 from siftline.fetch.poll.health_store import Moved, Polled, Source
+from siftline.fetch.poll.next_poll import Rhythm, Wishes, plan
 from siftline.kit.errors import SiftlineError
 from siftline.net.http_model import http_date, may_be_sent
 from siftline.settings.functions import FetchSettings

@@ -10,7 +10,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from siftline.contracts import FetchSource, Message
-from siftline.fetch.poll.freshness import Plan, Rhythm
+from siftline.fetch.poll.next_poll import Plan, Rhythm
 from siftline.kit.db import Connection
 
 
@@ -48,7 +48,7 @@ class Source:
     refresh_min_minutes: int | None = None
     refresh_max_minutes: int | None = None
     rhythm: dict[str, Any] = field(default_factory=dict)
-    """What the last whole feed said of its rhythm (``siftline.fetch.poll.freshness``)."""
+    """What the last whole feed said of its rhythm (``siftline.fetch.poll.next_poll``)."""
     asks_pages: bool = False
     """Whether pages that it brought are asked for again, as long as it lists them."""
     typed_origin: str | None = None

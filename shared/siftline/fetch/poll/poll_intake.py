@@ -10,7 +10,7 @@ from uuid import UUID
 from siftline.contracts import JobType, Priority
 from siftline.fetch.feed import ledger_store
 from siftline.fetch.feed.feeds import Entry, Feed, recording_kind, recording_url
-from siftline.fetch.feed.identity import Arrival, Edit, Identified, Verdict
+from siftline.fetch.feed.identity import Arrival, Edit, Identified, PollChanges
 from siftline.fetch.poll import health_store, poll_store
 from siftline.fetch.poll.health_store import Polled, Source
 from siftline.fetch.poll.poll_store import NewContent, Stored, told_row
@@ -18,7 +18,7 @@ from siftline.jobs.job_model import NewJob
 from siftline.kit.db import Connection
 from siftline.kit.ids import random_id
 from siftline.net.urls import canonical_url, clean_url, origin_of, own_url, speaks_for
-from siftline.text.instants import settled
+from siftline.text.instants import plausible_at
 
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -36,7 +36,7 @@ class Intake:
         source: Source,
         feed: Feed,
         speakers: Sequence[str],
-        verdict: Verdict,
+        changes: PollChanges,
         polled: Polled,
         first_import: str,
         tenants: Sequence[str],
@@ -47,7 +47,7 @@ class Intake:
         self._source = source
         self._feed = feed
         self._speakers = (source.url, *speakers)
-        self._verdict = verdict
+        self._changes = changes
         self._unlisted = unlisted
         self._polled = replace(
             polled,
@@ -61,7 +61,7 @@ class Intake:
         self._payload = {"source_id": str(source.id)}
         self._files: set[str] = set()
         rule = first_import if source.imported_at is None else "all"
-        arrivals = [_settled(arrival, now) for arrival in verdict.arrivals]
+        arrivals = [_plausibly_dated(arrival, now) for arrival in changes.arrivals]
         analysed = chosen(arrivals, rule)
         self._contents = [self._content(arrival, analyse=arrival.url_key in analysed) for arrival in arrivals]
         self._returned = self._returning(wanted, first_import)
@@ -73,15 +73,15 @@ class Intake:
             "skipped": self._feed.skipped,
             "new": len(self._contents),
             "new_analysed": sum(content.analyse for content in self._contents),
-            "edited": len(self._verdict.edits),
-            "renamed": len(self._verdict.moves),
+            "edited": len(self._changes.edits),
+            "renamed": len(self._changes.moves),
             "returned": len(self._returned),
         }
 
     def write(self, connection: Connection) -> list[NewJob]:
         """Save everything in the caller's transaction; returns the jobs of what turned out to be new."""
         brought = [*self._contents, *self._returned]
-        relinked, edits = self._relinked(), [*map(self._allowed, self._verdict.edits)]
+        relinked, edits = self._relinked(), [*map(self._allowed, self._changes.edits)]
         changed = {*relinked, *(edit.content_id for edit in edits if edit.content_id)}
         # Before all else that is written: a job before its subject, and both before the items of who holds it.
         stored = poll_store.add_contents(connection, self._source.id, brought, changed)
@@ -108,15 +108,15 @@ class Intake:
 
         What nobody wants has no row in ``stored``: the ledger knows it, for who comes later.
         """
-        source_id, verdict = self._source.id, self._verdict
+        source_id, changes = self._source.id, self._changes
         rows = [stored.get(content.url_key) for content in brought]
-        ledger_store.move_entries(connection, source_id, verdict.moves)
+        ledger_store.move_entries(connection, source_id, changes.moves)
         ledger_store.add_entries(connection, source_id, zip(brought, rows, strict=True))
         poll_store.give_items(
             connection, source_id, [(one, row) for one, row in zip(brought, rows, strict=True) if row]
         )
-        ledger_store.touch_entries(connection, source_id, verdict.seen)
-        ledger_store.edit_entries(connection, source_id, [(edit, self._told(edit)) for edit in verdict.edits])
+        ledger_store.touch_entries(connection, source_id, changes.seen)
+        ledger_store.edit_entries(connection, source_id, [(edit, self._told(edit)) for edit in changes.edits])
         ledger_store.unlist(connection, source_id, self._unlisted)
         # Whoever saved a file by hand knows no more than its name, of a page that cannot be read nothing, and of many
         # a page neither date nor author; its feed does.
@@ -133,9 +133,9 @@ class Intake:
 
     def _returning(self, wanted: Collection[str], first_import: str) -> list[NewContent]:
         """Return the contents to be made again; the import rule holds for what the first poll brought."""
-        returns = [found for found in self._verdict.returns if found.arrival.url_key in wanted]
+        returns = [found for found in self._changes.returns if found.arrival.url_key in wanted]
         imported_at = self._source.imported_at or self._now
-        arrivals = [_settled(found.arrival, self._now) for found in returns]
+        arrivals = [_plausibly_dated(found.arrival, self._now) for found in returns]
         old = [arrival for arrival, found in zip(arrivals, returns, strict=True) if found.first_seen_at <= imported_at]
         left = {arrival.url_key for arrival in old} - chosen(old, first_import)
         return [self._content(arrival, analyse=arrival.url_key not in left) for arrival in arrivals]
@@ -219,7 +219,7 @@ class Intake:
         """Return the contents whose pages the site has moved, with their new addresses: from its own to its own."""
         return {
             move.moved_id: clean_url(move.identified.entry.link)
-            for move in self._verdict.moves
+            for move in self._changes.moves
             if move.moved_id
             and move.identified.entry.link
             and self._speaks_for(move.identified)
@@ -237,15 +237,15 @@ class Intake:
         )
 
 
-def _settled(arrival: Arrival, now: datetime) -> Arrival:
+def _plausibly_dated(arrival: Arrival, now: datetime) -> Arrival:
     """Return an arrival without a date that cannot be so at ``now``; the feed is read without a clock."""
     entry = arrival.identified.entry
     if entry.published_at is None:
         return arrival
-    found = settled(entry.published_at, now, entry.published_claim)
+    found = plausible_at(entry.published_at, now, entry.published_claim)
     if found.at is not None:
         return arrival
-    if entry.updated_at is not None and settled(entry.updated_at, now).at is not None:
+    if entry.updated_at is not None and plausible_at(entry.updated_at, now).at is not None:
         entry = replace(entry, published_at=entry.updated_at)
     else:
         entry = replace(entry, published_at=None, undated_code=found.undated_code, undated_claim=found.claim)

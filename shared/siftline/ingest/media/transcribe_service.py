@@ -21,7 +21,7 @@ from siftline.ingest.media.media import GOT, RETRY_S, Media, TranscriptState, Wo
 from siftline.ingest.media.media_store import StoredMedia
 from siftline.ingest.media.transcripts import Transcripts
 from siftline.ingest.media.youtube import video_id
-from siftline.ingest.page_model import ContentGoneError
+from siftline.ingest.page_model import ContentDeletedError
 from siftline.jobs.job_model import DEFER_MAX_S, ClaimedJob, Done
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
@@ -102,7 +102,7 @@ class TranscribeContent:
         with self._database.transaction() as connection:
             content = media_store.load(connection, job.subject_id, source_id=job.payload.get("source_id"))
         if content is None:
-            raise ContentGoneError("The item was deleted before it could be transcribed.")
+            raise ContentDeletedError("The item was deleted before it could be transcribed.")
         media = Media.of(content.media) or Media()
         if media.state in GOT:
             return Done(result={"transcript": media.state})
@@ -200,9 +200,9 @@ class TranscribeContent:
         return (self._clock.now() - job.deferred_since).total_seconds() >= self._patience_s - _EARLY_S
 
 
-def _with(content: StoredMedia, words: Words) -> ingest_store.Found:
+def _with(content: StoredMedia, words: Words) -> ingest_store.StoredReading:
     text, word_count = text_with_words(content.text or "", content.word_count or 0, words)
-    return ingest_store.Found(
+    return ingest_store.StoredReading(
         text=text,
         content_sha256=hashlib.sha256(text.encode()).digest(),
         word_count=word_count,

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from siftline.fetch.feed.feeds import Entry, Feed
-from siftline.fetch.poll.freshness import Plan, Rhythm, Wishes, fresh_for_s, plan, spoken
+from siftline.fetch.poll.next_poll import Plan, Rhythm, Wishes, fresh_for_s, plan, spoken
 
 NOW = datetime(2026, 11, 25, 12, 30, tzinfo=UTC)  # a Wednesday
 ID = UUID(int=0)  # whose share of the spread is none
