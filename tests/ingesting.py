@@ -39,12 +39,9 @@ class FreePace:
         self.admitted: list[tuple[str, UUID]] = []
         self.refusals: list[tuple[str, str]] = []
 
-    def admit(self, url: str, requester: Requester) -> None:
-        self.admitted.append((url, requester.id))
-
     @contextmanager
     def asking(self, url: str, requester: Requester) -> Iterator[Requester]:
-        self.admit(url, requester)
+        self.admitted.append((url, requester.id))
         yield requester
 
     def told(self, url: str, error: TransientError) -> None:

@@ -45,8 +45,8 @@ class Asks:
     def process(self, job: ClaimedJob) -> Done:
         """Ask."""
         self._meanwhile()
-        self._pace.admit("https://slow.example/", job.requester(None))
-        self.asked.append(self._time.monotonic())
+        with self._pace.asking("https://slow.example/", job.requester(None)):
+            self.asked.append(self._time.monotonic())
         return Done(lambda _: None)
 
     def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:

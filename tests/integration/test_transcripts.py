@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 from uuid import UUID
 
 import pytest
@@ -190,7 +190,7 @@ class TestTurns:
         self, database: Database, site: LoopbackServer, once: HttpClient, page_reader: PageReader
     ) -> None:
         class Busy(FreePace):
-            def admit(self, url: str, requester: Requester) -> None:
+            def asking(self, url: str, requester: Requester) -> NoReturn:
                 raise HostBusyError("Others come first.", retry_after_s=70)
 
         bench = Works(database, ingest_content(database, once, page_reader, pace=Busy()))

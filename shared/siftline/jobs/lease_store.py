@@ -165,19 +165,11 @@ def give_back(connection: Connection, job: ClaimedJob) -> None:
     connection.execute(_GIVE_BACK, {"id": job.id, "token": job.lease_token})
 
 
-def complete(connection: Connection, job: ClaimedJob, *, result: Mapping[str, Any], duration_ms: int) -> UUID | None:
-    """End a job well. Returns the follow-up's id when its subject changed meanwhile. Raises ``LeaseLostError``.
-
-    A ``result`` that says ``stale`` was thrown away by its room: it costs no credit.
-    """
-    return completing(connection, job, result, duration_ms)().follow_id
-
-
 def complete_alone(connection: Connection, job: ClaimedJob, *, result: Mapping[str, Any], duration_ms: int) -> bool:
     """End a job well by one statement, where nothing else of it is to be written.
 
     Returns false where it is another's by now, or its subject changed meanwhile: nothing has happened then, and
-    ``complete`` says which. Not for jobs that cost credits or whose subject has a status.
+    ``completing`` says which. Not for jobs that cost credits or whose subject has a status.
     """
     values = {"id": job.id, "token": job.lease_token, "result": _result(result), "duration_ms": duration_ms}
     return connection.execute(_END_ALONE, values).fetchone() is not None
@@ -186,7 +178,10 @@ def complete_alone(connection: Connection, job: ClaimedJob, *, result: Mapping[s
 def completing(
     connection: Connection, job: ClaimedJob, result: Mapping[str, Any], duration_ms: int
 ) -> Callable[[], Ended]:
-    """Do as ``complete`` does in two steps: send the arrow now; what is returned fetches how it went."""
+    """End a job well, in two steps: send the arrow now; what is returned fetches how it went.
+
+    It raises ``LeaseLostError``. A ``result`` that says ``stale`` was thrown away by its room: it costs no credit.
+    """
     return _end(connection, job, "completed", duration_ms=duration_ms, result=result)
 
 

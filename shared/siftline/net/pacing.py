@@ -60,10 +60,10 @@ class _Asking:
     one statement, kept to the end, given back then.
     """
 
-    def __init__(self, pace: "Pace", requester: Requester, *, takes_slots: bool = True) -> None:
+    def __init__(self, pace: "Pace", requester: Requester) -> None:
         self._pace = pace
         self._requester = requester
-        self._token = new_id() if takes_slots else None
+        self._token = new_id()
         self._asked: set[str] = set()
         self._held: set[str] = set()
 
@@ -98,7 +98,7 @@ class _Asking:
 
     def end(self) -> None:
         """Give the slots back. Where the database is away they come back by themselves, after their lease."""
-        if not self._held or self._token is None:
+        if not self._held:
             return
         held, token, asked = sorted(self._held), self._token, bool(self._asked)
         try:
@@ -118,9 +118,9 @@ class _Asking:
     def _take_with_slot(self, bucket: Bucket) -> Taken:
         """Take a slot and, if there is one, a turn. Raises ``HostBusyError`` where there is no slot."""
         taken = self._take(bucket)
-        slot = self._slot(bucket)
-        if taken.has_slot or slot is None:
+        if taken.has_slot:
             return taken
+        slot = self._slot(bucket)
         reservation = settled(
             self._pace.database, lambda connection: pacing_store.wait_for_slot(connection, slot, self._requester.id)
         )
@@ -135,7 +135,7 @@ class _Asking:
             ),
             single=True,
         )
-        if slot is not None and taken.has_slot:
+        if taken.has_slot:
             self._held.add(slot.scope)
         return taken
 
@@ -148,9 +148,7 @@ class _Asking:
             ),
         )
 
-    def _slot(self, bucket: Bucket) -> Slot | None:
-        if self._token is None:
-            return None
+    def _slot(self, bucket: Bucket) -> Slot:
         name = owner(bucket.domains[0])
         scope, first = f"{name} {self._requester.queue}", self._requester.first
         return Slot(scope, name, self._pace.settings.host_at_once, self._pace.settings.host_lease_s, self._token, first)
@@ -222,21 +220,15 @@ class Pace:
         self.wait_s = wait_s
         self._interval_max_s = interval_max_s
 
-    def admit(self, url: str, requester: Requester) -> None:
-        """Return when the host of ``url`` may be asked; a turn that is a moment away is waited for here.
-
-        Raises ``HostBusyError`` where it is further away: it is then kept for the requester, who comes back at that
-        time and asks again. No slot is taken.
-        """
-        _Asking(self, requester, takes_slots=False).begin(url)
-
     @contextmanager
     def asking(self, url: str, requester: Requester) -> Iterator[Requester]:
         """Admit a requester, and hand them back as one whose requests each take a turn of their host, and a slot.
 
-        A redirect waits for its turn as ``admit`` does. Who came to the front of the line of where it leads, or was
-        let through to the same host before, does not stand in line anew, or would never arrive: those behind wait
-        longer instead. A request is made once more only if it has a turn at once. Slots are given back at the end.
+        A turn that is a moment away is waited for here; one that is further away is kept for the requester, who comes
+        back at that time: ``HostBusyError`` says when. A redirect waits for its turn likewise. Who came to the front of
+        the line of where it leads, or was let through to the same host before, does not stand in line anew, or would
+        never arrive: those behind wait longer instead. A request is made once more only if it has a turn at once. Slots
+        are given back at the end.
         """
         asking = _Asking(self, requester)
         try:

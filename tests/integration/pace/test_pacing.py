@@ -18,8 +18,8 @@ from siftline.settings.functions import PacingSettings
 from tests.simulated_time import START, SimulatedTime
 
 URL = "https://feeds.example.org/a"
-SLOW = {"host_requests_per_s": 0.1, "host_burst": 1}
-"""One request each ten seconds."""
+SLOW = {"host_requests_per_s": 0.1, "host_burst": 1, "host_at_once": 100}
+"""One request each ten seconds, and no lack of slots."""
 
 
 @dataclass
@@ -32,10 +32,10 @@ class Asking:
     def wait_s(self, url: str = URL, who: UUID | None = None, *, first: bool = False) -> float:
         """Ask once; returns the seconds until the turn, 0 for who was let through."""
         try:
-            self.pace.admit(url, Requester(id=who or new_id(), first=first))
+            with self.pace.asking(url, Requester(id=who or new_id(), first=first)):
+                return 0.0
         except HostBusyError as error:
             return round(error.retry_after_s or 0.0, 3)
-        return 0.0
 
     def all(self, count: int) -> tuple[list[float], int]:
         """Let so many ask until each was let through; returns when each was, and how often they were sent away."""
@@ -326,12 +326,18 @@ class TestRefusals:
 
     def test_the_reason_is_told(self, asking: Callable[..., Asking]) -> None:
         ask = asking()
-        ask.pace.admit(URL, Requester())
-        with pytest.raises(HostBusyError, match="limited to one every 10 s; this one waits its turn"):
-            ask.pace.admit(URL, Requester())
+        ask.wait_s()
+        with (
+            pytest.raises(HostBusyError, match="limited to one every 10 s; this one waits its turn"),
+            ask.pace.asking(URL, Requester()),
+        ):
+            pytest.fail("it was let through")
         ask.pace.told(URL, refusal())
-        with pytest.raises(HostBusyError, match="paused: it answered 429"):
-            ask.pace.admit(URL, Requester())
+        with (
+            pytest.raises(HostBusyError, match="paused: it answered 429"),
+            ask.pace.asking(URL, Requester()),
+        ):
+            pytest.fail("it was let through")
 
 
 class TestLearning:
@@ -385,10 +391,10 @@ def test_hosts_that_nothing_was_asked_of_for_long_are_forgotten(
     time.sleep(90_000)
     ask.wait_s("https://fresh.example/")
     with database.transaction() as connection:
-        assert pacing_store.forget(connection, age_s=86_400, limit=10) == 1
+        assert pacing_store.forget(connection, age_s=86_400, limit=10) == 2  # its pace and its slots
         kept = connection.execute("select scope from fetch_hosts order by scope").fetchall()
         assert connection.execute("select count(*) from fetch_turns").fetchall() == [(0,)]
-    assert kept == [("blocked.example",), ("fresh.example",)]
+    assert kept == [("blocked.example",), ("fresh.example",), ("fresh.example any",)]
 
 
 class TestWhatAPersonWaitsFor:
