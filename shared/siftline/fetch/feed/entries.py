@@ -11,7 +11,7 @@ from functools import cache
 from typing import NamedTuple
 
 from siftline.fetch.feed import sanitised
-from siftline.fetch.feed.feeds import Enclosure, Entry, Feed, Transcript
+from siftline.fetch.feed.feeds import Enclosure, Entry, Feed, Transcript, entry_times
 from siftline.net.recordings import KINDS, said_kind
 from siftline.text.instants import Dates
 
@@ -295,8 +295,6 @@ def _entry(
     title = _plain(draft.title, is_atom=is_atom)
     if link is None and not title and not content:
         return None
-    published = dates.first(draft.published_at, draft.updated_at, draft.created_at)
-    updated = dates.first(draft.updated_at)
     enclosures = _enclosures(draft, feed_url)
     runs_s = duration_s(draft.duration)
     if runs_s is None and enclosures:
@@ -306,11 +304,7 @@ def _entry(
         link=link,
         title=title or sanitised.text_of_clean(content, 120),
         author=names_of(tuple(draft.authors)) or inherited,
-        published_at=published.at,
-        published_claim=published.written,
-        undated_code=published.undated_code,
-        undated_claim=published.claim,
-        updated_at=updated.at,
+        **entry_times(dates, draft.published_at, updated=draft.updated_at, created=draft.created_at),
         html=content,
         summary_html=summary,
         description=sanitised.text_of_clean(summary or content, sanitised.DESCRIPTION_MAX_CHARS),

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from siftline.kit.errors import PermanentError
 from siftline.net.recordings import said_kind
+from siftline.text.instants import Dates
 
 _TRANSCRIPTS_MAX = 20
 
@@ -103,6 +104,31 @@ class Feed:
     """The hours of the day, 0 to 23 in UTC, in which it wants not to be asked (RSS 2.0, ``skipHours``)."""
     skip_days: frozenset[int] = frozenset()
     """The days of the week, 0 for Monday, on which it wants not to be asked (RSS 2.0, ``skipDays``)."""
+
+
+class EntryTimes(TypedDict):
+    """The fields of an ``Entry`` that its claims of dates fill."""
+
+    published_at: datetime | None
+    published_claim: str | None
+    undated_code: str | None
+    undated_claim: str | None
+    updated_at: datetime | None
+
+
+def entry_times(dates: Dates, *published: object, updated: object = None, created: object = None) -> EntryTimes:
+    """Choose an entry's date, for every kind of source: the first claim that can be read, published, updated, created.
+
+    Whether a claim can be read is for ``dates`` to say; where none can, the first that says anything is told.
+    """
+    chosen = dates.first(*published, updated, created)
+    return {
+        "published_at": chosen.at,
+        "published_claim": chosen.written,
+        "undated_code": chosen.undated_code,
+        "undated_claim": chosen.claim,
+        "updated_at": dates.first(updated).at,
+    }
 
 
 def recording_kind(entry: Entry) -> str | None:

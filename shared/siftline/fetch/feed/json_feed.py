@@ -19,7 +19,7 @@ from siftline.fetch.feed.entries import (
     duration_s,
     size_bytes,
 )
-from siftline.fetch.feed.feeds import Enclosure, Entry, Feed, FeedTooComplexError, NotAFeedError
+from siftline.fetch.feed.feeds import Enclosure, Entry, Feed, FeedTooComplexError, NotAFeedError, entry_times
 from siftline.text.instants import Dates
 
 _DIGITS_MAX = 1_000
@@ -204,8 +204,6 @@ def _entry(raw: object, inherited: str | None, feed_url: str, dates: Dates) -> E
     title = sanitised.line(item.title)
     if link is None and not title and not (html or summary):
         return None
-    published = dates.first(item.date_published, item.date_modified)
-    updated = dates.first(item.date_modified)
     enclosures = _enclosures(item, feed_url)
     images = (sanitised.absolute(address, feed_url) for address in (item.image, item.banner_image))
     return Entry(
@@ -213,11 +211,7 @@ def _entry(raw: object, inherited: str | None, feed_url: str, dates: Dates) -> E
         link=link,
         title=title or sanitised.text_of_clean(html or summary, 120),
         author=_names([*item.authors, item.author]) or inherited,
-        published_at=published.at,
-        published_claim=published.written,
-        undated_code=published.undated_code,
-        undated_claim=published.claim,
-        updated_at=updated.at,
+        **entry_times(dates, item.date_published, updated=item.date_modified),
         html=html or summary,
         summary_html=summary if html else "",
         description=sanitised.text_of_clean(summary or html, sanitised.DESCRIPTION_MAX_CHARS),

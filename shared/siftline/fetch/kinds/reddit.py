@@ -12,10 +12,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from siftline.fetch.feed import sanitised
-from siftline.fetch.feed.feeds import Enclosure, Entry, Feed
+from siftline.fetch.feed.feeds import Enclosure, Entry, Feed, entry_times
 from siftline.kit.errors import PermanentError
 from siftline.net.reddit_address import SITE, Listing
-from siftline.text.instants import claimed
+from siftline.text.instants import Dates
 
 _GONE = frozenset({"[removed]", "[deleted]"})
 _OWN_HOST = re.compile(r"(?:[a-z]+\.)?(?:reddit\.com|redd\.it|redditmedia\.com)")
@@ -75,17 +75,12 @@ def _entry(raw: _Raw) -> Entry | None:
     if not html and target and urlsplit(target).hostname == _IMAGE_HOST:
         html = sanitised.sanitised(f'<p><img src="{target}"></p>', SITE)
     author = sanitised.line(_text(raw, "author"), 200)
-    published, updated = claimed(raw.get("created_utc")), claimed(raw.get("edited"))
     return Entry(
         guid=sanitised.line(guid, 100),
         link=_link(told, target) or permalink,
         title=sanitised.line(_text(raw, "title")),
         author=author if author and author not in _GONE else None,
-        published_at=published.at,
-        published_claim=published.written,
-        undated_code=published.undated_code,
-        undated_claim=published.claim,
-        updated_at=updated.at,
+        **entry_times(Dates(), raw.get("created_utc"), updated=raw.get("edited")),
         html=html,
         description=sanitised.text_of(html, sanitised.DESCRIPTION_MAX_CHARS),
         image_url=_image(told),

@@ -16,7 +16,7 @@ from lxml import etree
 from lxml.cssselect import CSSSelector
 
 from siftline.fetch.feed import sanitised
-from siftline.fetch.feed.feeds import Entry, Feed
+from siftline.fetch.feed.feeds import Entry, Feed, entry_times
 from siftline.fetch.kinds import html_tree
 from siftline.fetch.kinds.feed_locations import InvalidSelectorError
 from siftline.kit.errors import PermanentError
@@ -280,15 +280,11 @@ def _anchor_of(element: Any) -> Any:
 
 def _entry(link: _Link, base: str, others: set[Any], dates: Dates) -> Entry:
     box = _box(link.anchor, others)
-    published = dates.first(*map(_stated, box.iter("time")))
     return Entry(
         guid=None,
         link=link.url,
         title=link.title or link.url,
-        published_at=published.at,
-        published_claim=published.written,
-        undated_code=published.undated_code,
-        undated_claim=published.claim,
+        **entry_times(dates, *map(_stated, box.iter("time"))),
         image_url=next(filter(None, (_image(one, base) for one in box.iter("img"))), None),
     )
 
