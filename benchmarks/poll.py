@@ -23,8 +23,8 @@ from siftline.contracts import JobType
 from siftline.fetch.feed.feeds import Entry, Feed
 from siftline.fetch.feed.identity import Identified, identify
 from siftline.fetch.fetch_service import FetchSource
-from siftline.fetch.kinds.feed_fetcher import FeedFetcher
 from siftline.fetch.kinds.readers import FeedReader
+from siftline.fetch.kinds.rss_fetcher import FeedFetcher
 from siftline.jobs import jobs_store, lease_store
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob
 from siftline.kit.clock import SystemClock

@@ -8,8 +8,8 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from siftline.contracts import JobType
 from siftline.fetch.fetch_service import FetchSource
 from siftline.fetch.fetch_wiring import source_fetchers
-from siftline.fetch.kinds.feed_fetcher import SEARCH_REQUEST_S
 from siftline.fetch.kinds.readers import FeedReader, LinkReader
+from siftline.fetch.kinds.rss_fetcher import SEARCH_REQUEST_S
 from siftline.fetch.poll import health_store
 from siftline.jobs.consume import BatchConsumer, LambdaContext, consumer
 from siftline.jobs.jobs_wiring import producer

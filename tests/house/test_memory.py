@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from infra.local.machine import ROOT
-from siftline.fetch.kinds import feed_fetcher, readers
+from siftline.fetch.kinds import readers, rss_fetcher
 from siftline.ingest import reading
 from siftline.settings.functions import FetchSettings, IngestSettings, process_environment
 from tests.house.reading import FUNCTION_NAMES, function_resources
@@ -19,7 +19,7 @@ BODIES = 8
 # The bytes of a body, what reading it may add to a child, and the children's functions, by function.
 READERS = {
     "fetch": (
-        feed_fetcher.FEED_MAX_BYTES,
+        rss_fetcher.FEED_MAX_BYTES,
         max(FetchSettings.model_fields["feed_parse_memory_bytes"].default, readers.MEMORY_BYTES),
         (["siftline.fetch.feed.feed_parser:parse_identified"], ["siftline.fetch.kinds.web_page:article_links"]),
     ),

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from siftline.fetch.kinds import feed_fetcher
+from siftline.fetch.kinds import rss_fetcher
 from siftline.fetch.kinds.feed_locations import guesses
 from siftline.fetch.kinds.readers import FeedReader, LinkPageTooComplexError, LinkReader
 from siftline.kit.db import Database
@@ -97,7 +97,7 @@ def test_no_more_places_are_tried_than_allowed(poller: Poller, server: LoopbackS
 def test_after_its_time_no_place_is_tried(
     poller: Poller, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed_fetcher, "SEARCH_S", 1e-9)
+    monkeypatch.setattr(rss_fetcher, "SEARCH_S", 1e-9)
     server.answers["/"] = page()
     source_id = subscribed(poller.database, server, "/")
     assert poller.failing(source_id) == "no_feed_found"

@@ -13,7 +13,8 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from siftline.api.sources.opml import NAMESPACE
-from siftline.api.sources.source_addresses import Address, SourceKind
+from siftline.api.sources.source_addresses import Address
+from siftline.catalog.source_kinds import SourceKind
 from siftline.contracts import JobType
 from siftline.fetch.kinds.readers import FeedReader
 from siftline.ingest.page_child import PageReader

@@ -5,7 +5,8 @@ from functools import partial
 import pytest
 
 from siftline.api.http.destinations import check_destination
-from siftline.api.sources.source_addresses import SourceKind, address_of
+from siftline.api.sources.source_addresses import address_of
+from siftline.catalog.source_kinds import SourceKind
 from siftline.kit.errors import PermanentError
 from siftline.net.ip_addresses import literal_address
 from siftline.net.reddit_address import listing_of

@@ -143,7 +143,7 @@ class FetchSource:
                 self._pace.told(url, error)
             named: SiftlineError = error
             if isinstance(error, StatusRefusedError | StatusTransientError):
-                if may_mean_pace(error) and not fetcher.tells_pace:
+                if may_mean_pace(error) and not fetcher.tracks_refusals:
                     busy = self._pace.refused(error.answer.url or url, who=source.id)
                     if busy is not None:
                         raise busy from error
@@ -153,7 +153,7 @@ class FetchSource:
             raise named from error
         if isinstance(fetched, Fetched):
             self._pace.heard(fetched.response.url, fetched.response.headers)
-            if not fetcher.tells_pace:
+            if not fetcher.tracks_refusals:
                 self._pace.answered(fetched.response.url, who=source.id)
         return fetched
 

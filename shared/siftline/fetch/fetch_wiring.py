@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 
-from siftline.fetch.kinds.feed_fetcher import FeedFetcher, SiteFetcher
+from siftline.catalog.source_kinds import SourceKind
 from siftline.fetch.kinds.fetcher import SourceFetcher
 from siftline.fetch.kinds.readers import FeedReader, LinkReader
 from siftline.fetch.kinds.reddit_fetcher import RedditFetcher
+from siftline.fetch.kinds.rss_fetcher import FeedFetcher, RssFetcher
 from siftline.fetch.kinds.web_fetcher import WebFetcher
 from siftline.kit.clock import Clock
 from siftline.net.http_model import Http
@@ -23,6 +24,6 @@ def source_fetchers(
     settings: FetchSettings,
 ) -> Mapping[str, SourceFetcher]:
     """Return the fetcher of each kind; ``searching`` is the client of little patience that looks for feeds."""
-    sites = SiteFetcher(FeedFetcher(http, reader, clock), searching, reader, pages, pace, clock)
+    feeds = RssFetcher(FeedFetcher(http, reader, clock), searching, reader, pages, pace, clock)
     reddit = RedditFetcher(http, reader, pace, clock, base_url=settings.reddit_url, form=settings.reddit_form)
-    return {"rss": sites, "web": WebFetcher(http, pages, clock), "reddit": reddit}
+    return {SourceKind.RSS: feeds, SourceKind.WEB: WebFetcher(http, pages, clock), SourceKind.REDDIT: reddit}

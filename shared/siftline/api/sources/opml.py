@@ -20,6 +20,7 @@ from xml.parsers import expat
 from siftline.api.feed.xml_writing import attributes, escaped
 from siftline.api.http.problems import ProblemError
 from siftline.api.sources.source_models import Source
+from siftline.catalog.source_kinds import SourceKind
 from siftline.kit.lines import line
 from siftline.text.charsets import codec
 
@@ -310,14 +311,14 @@ def _no_opml(detail: str) -> ProblemError:
 
 
 def _outline(source: Source) -> str:
-    feed = source.feed_url or (None if source.kind == "web" else source.url)
+    feed = source.feed_url or (None if source.kind == SourceKind.WEB else source.url)
     title = line(source.title or "") or source.url
     said = {
         "type": "rss" if feed else "link",
         "text": title,
         "title": title,
-        "xmlUrl": feed if source.kind != "reddit" else _feed_of_reddit(source.url),
-        "htmlUrl": source.url if source.kind == "web" else source.site_url,
+        "xmlUrl": feed if source.kind != SourceKind.REDDIT else _feed_of_reddit(source.url),
+        "htmlUrl": source.url if source.kind == SourceKind.WEB else source.site_url,
         "category": ",".join(source.topics),
         "siftline:topics": "\n".join(source.topics) if re.search("[/,]", "".join(source.topics)) else None,
         "siftline:url": source.url if source.feed_url else None,

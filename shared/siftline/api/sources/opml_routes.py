@@ -24,8 +24,9 @@ from siftline.api.parts import Routes
 from siftline.api.sources import folders_store, following, opml, sources_store
 from siftline.api.sources.following import Followed
 from siftline.api.sources.opml import Outline
-from siftline.api.sources.source_addresses import Address, SourceKind, address_of
+from siftline.api.sources.source_addresses import Address, address_of
 from siftline.api.sources.sources_store import Wish
+from siftline.catalog.source_kinds import SourceKind
 from siftline.contracts import Priority
 from siftline.kit.db import Connection
 from siftline.kit.errors import PermanentError

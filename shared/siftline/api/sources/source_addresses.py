@@ -4,10 +4,10 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from siftline.api.http.destinations import check_destination, with_scheme
+from siftline.catalog.source_kinds import SourceKind
 from siftline.net.reddit_address import Listing, listing_of
 from siftline.net.selectors import check_selector
 from siftline.net.urls import MAX_URL_LENGTH, InvalidUrlError, canonical_url, clean_url, typed_origin
@@ -15,14 +15,6 @@ from siftline.net.urls import MAX_URL_LENGTH, InvalidUrlError, canonical_url, cl
 # How readers and browsers hand feeds over: before the whole address, or in the place of http.
 _WITH_FEED = re.compile(r"^\s*feed:(?://)?(?=https?:)", re.IGNORECASE)
 _FEED = re.compile(r"^\s*feed:(?=//)", re.IGNORECASE)
-
-
-class SourceKind(StrEnum):
-    """Type of a source."""
-
-    RSS = "rss"
-    WEB = "web"
-    REDDIT = "reddit"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from pydantic import (
 
 from siftline.api.http.shapes import EXAMPLE_ID, Asked, Cause, Changes, Label, ListPage, Name
 from siftline.api.sources.folders_store import FolderName
-from siftline.api.sources.source_addresses import SourceKind
+from siftline.catalog.source_kinds import SourceKind
 
 Minutes = Annotated[StrictInt, Field(ge=5, le=10_080)]
 _EXACTLY = (

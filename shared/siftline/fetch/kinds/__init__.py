@@ -1,1 +1,1 @@
-"""Each kind of source: feed, site, web page, Reddit; and the discovery of feeds."""
+"""A fetcher and a parser for each kind of source (feed or site, page of links, Reddit), and what finds feeds."""

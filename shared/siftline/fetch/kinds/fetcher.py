@@ -53,8 +53,11 @@ class Again:
 class SourceFetcher(Protocol):
     """Fetches sources of one kind."""
 
-    tells_pace: ClassVar[bool]
-    """Whether it tells the pace itself whom the host answers and refuses, as it asks in forms that differ in that."""
+    tracks_refusals: ClassVar[bool]
+    """Whether it calls ``Pacing.answered`` and ``Pacing.refused`` itself; else ``fetch_service`` does, after each poll.
+
+    Reddit's does: it asks for JSON or for Atom, and the host may refuse one and answer the other.
+    """
 
     def fetch(self, source: Source, validators: Mapping[str, str], requester: Requester) -> Fetched | FoundFeed | Again:
         """Ask at ``source.polled_url`` under these conditional headers, if any, and read the answer.

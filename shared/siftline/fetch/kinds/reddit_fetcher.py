@@ -12,10 +12,10 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from siftline.fetch.feed.feeds import Feed
-from siftline.fetch.kinds.feed_fetcher import FEED_MAX_BYTES
 from siftline.fetch.kinds.fetcher import Again, Fetched, may_mean_pace, unmodified
 from siftline.fetch.kinds.readers import FeedReader
 from siftline.fetch.kinds.reddit import NotAListingError, from_atom
+from siftline.fetch.kinds.rss_fetcher import FEED_MAX_BYTES
 from siftline.fetch.poll.health_store import Source
 from siftline.kit.clock import Clock
 from siftline.kit.errors import PermanentError
@@ -57,7 +57,7 @@ class RedditFetcher:
     A 403 while Reddit answers others in the same form is its pace; JSON that it answers to nobody is asked for as Atom.
     """
 
-    tells_pace: ClassVar[bool] = True
+    tracks_refusals: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ PAGE_MAX_BYTES = 5_000_000
 class WebFetcher:
     """Asks for a page and reads its article links; two pages are the same whose links are."""
 
-    tells_pace: ClassVar[bool] = False
+    tracks_refusals: ClassVar[bool] = False
 
     def __init__(self, http: Http, pages: LinkReader, clock: Clock) -> None:
         self._http = http

@@ -58,7 +58,7 @@ class PageInsteadError(NotAFeedError):
 class FeedFetcher:
     """Asks for a feed and reads it, unless it is the same as at the last poll."""
 
-    tells_pace: ClassVar[bool] = False
+    tracks_refusals: ClassVar[bool] = False
 
     def __init__(self, http: Http, reader: FeedReader, clock: Clock) -> None:
         self._http = http
@@ -99,13 +99,13 @@ class _Poll:
     until_s: float
 
 
-class SiteFetcher:
-    """Fetches feeds, and finds those of sites.
+class RssFetcher:
+    """Fetches sources of the kind ``rss``: a feed through ``FeedFetcher``, and where a page answers, finds its feed.
 
     ``searching`` asks where a feed might be: a client of little patience, for those requests come on top.
     """
 
-    tells_pace: ClassVar[bool] = False
+    tracks_refusals: ClassVar[bool] = False
 
     def __init__(
         self,
