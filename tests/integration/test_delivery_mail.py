@@ -10,11 +10,13 @@ from email.headerregistry import Address
 import pytest
 
 from infra.local.aws import SHOWS_KEY
+from siftline.brief.delivery import DeliverBriefing
 from siftline.contracts import JobType
 from siftline.jobs import jobs_store as jobs
 from siftline.jobs.job_model import NewJob
+from tests.briefing import Desk
 from tests.delivering import READER, DeliveryDesk, FakeSes
-from tests.servers import LoopbackServer
+from tests.servers import Answer, LoopbackServer
 from tests.simulated_time import simulated_time
 
 
@@ -206,6 +208,24 @@ def test_a_fault_of_the_account_opens_the_breaker_and_every_mail_waits_without_a
     assert desk.delivery()["state"] == "sent"
 
 
+def test_webhooks_are_called_while_mails_wait_for_the_breaker_and_prove_nothing_of_it(desk, ses, site):
+    ses.refuse(400, "SendingPausedException")
+    site.answers["/hook"] = Answer(status=204)
+    desk.mailed()
+    desk.deliver_due()
+    for calls in (1, 2):  # while the breaker is open, and when it may be probed
+        desk.posted(site.url("/hook"))
+        [job] = desk.rows(
+            "select jobs.id, subject_id from jobs join deliveries on deliveries.id = subject_id"
+            " where channel = 'webhook' and jobs.state = 'pending'"
+        )
+        desk.deliver(job["subject_id"], job["id"], JobType.DELIVER_BRIEFING)
+        assert len(site.asked("/hook")) == calls
+        assert desk.rows("select provider, probe_until from breakers") == [{"provider": "mail", "probe_until": None}]
+        desk.later()
+    assert len(ses.requests) == 1
+
+
 _UNVERIFIED = "Email address is not verified. The following identities failed the check in region US-EAST-1: "
 
 
@@ -308,6 +328,16 @@ def test_without_mail_the_edition_is_made_and_the_delivery_says_why_it_is_not_se
         assert (row["state"], row["error_code"], row["begun"]) == ("suppressed", "mail_not_configured", 0)
         assert len(desk.rows("select id from editions")) == 1
         desk.close()
+
+
+def test_another_channel_that_is_missing_is_not_taken_for_mail(make_database):
+    with simulated_time(make_database) as (clock, database):
+        desk = Desk(database, clock, [DeliverBriefing(database, {})])
+        briefing = desk.brief(channel="webhook", destination="https://hooks.example/", signing_key="whsec-1")
+        desk.item("Ferry runs again")
+        desk.run(briefing)
+        [job] = desk.work(JobType.DELIVER_BRIEFING)
+        assert job["result"] == {"outcome": "suppressed", "reason": "channel_not_configured"}
 
 
 def test_a_briefing_that_was_stopped_meanwhile_is_not_sent(desk, ses):

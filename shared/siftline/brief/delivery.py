@@ -18,6 +18,7 @@ from siftline.text.mail_address import mail_address
 # Why an edition was not sent, or not sent again: a code, and what it means for the person whose edition it is.
 WHY = {
     "mail_not_configured": "This system does not send email. You can read the edition in your account.",
+    "channel_not_configured": "This system does not deliver in this way. You can read the edition in your account.",
     "too_many_mail_addresses": "You have reached the limit of email addresses. Delete one first.",
     "unanswered": "It was sent twice without an answer; it may have arrived.",
     "bounced": "Email to this address bounces.",
@@ -60,6 +61,11 @@ class DeliverBriefing:
         self._channels = channels
         self._asks_per_day = asks_per_day
         self.providers = frozenset({PROVIDER}) if EMAIL in channels else frozenset[str]()
+
+    def needed(self, connection: Connection, job: ClaimedJob) -> frozenset[str]:
+        """Only a mail needs the mail provider: webhooks are not held up while that is away."""
+        found = store.destination(connection, job.subject_id)
+        return self.providers if found is not None and found[0] == EMAIL else frozenset()
 
     def process(self, job: ClaimedJob) -> Done:
         """Send the job's delivery, if it may be.
@@ -127,7 +133,7 @@ class DeliverBriefing:
         if held.stopped_code is not None:
             return "suppressed", held.stopped_code
         if held.channel not in self._channels:
-            return "suppressed", "mail_not_configured"
+            return "suppressed", "mail_not_configured" if held.channel == EMAIL else "channel_not_configured"
         if held.channel == EMAIL and held.suppressed is not None:
             return "suppressed", held.suppressed
         if held.channel == EMAIL and not held.confirmed:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from siftline.contracts import JobType, Queue
 from siftline.jobs import breakers_store, jobs_store, lease_store, outbox_store, subjects_store
-from siftline.jobs.job_model import DEFER_MAX_S, ClaimedJob, Done, NewJob, Processor
+from siftline.jobs.job_model import DEFER_MAX_S, ClaimedJob, Done, NewJob, Processor, Selective
 from siftline.jobs.lease_store import Ended
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import QueueUnavailableError
@@ -131,10 +131,13 @@ class Attempts:
         )
         if job is None:
             return None
-        providers = self._processors[job_type].providers
-        if not providers:
+        processor = self._processors[job_type]
+        needed = processor.providers
+        if needed and isinstance(processor, Selective):
+            needed = processor.needed(connection, job)
+        if not needed:
             return Claim(job)
-        return Claim(job, breakers_store.standings(connection, providers, probe_s=self._settings.job_lease_s))
+        return Claim(job, breakers_store.standings(connection, needed, probe_s=self._settings.job_lease_s))
 
     def run(self, claim: Claim) -> None:
         """Do the work, commit its outcome, and publish what it makes due.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 from uuid import UUID
 
 from siftline.contracts import BACKGROUND_OF, JobType, Queue
@@ -115,4 +115,13 @@ class Processor(Protocol):
 
     def on_failure(self, connection: Connection, job: ClaimedJob, error: SiftlineError) -> None:
         """Write what a failed try means for the subject (a source's health), in the transaction of its arrow."""
+        ...
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """A processor that has ``providers`` which only some of its jobs need."""
+
+    def needed(self, connection: Connection, job: ClaimedJob) -> frozenset[str]:
+        """Return which of them this job needs; called in the transaction that claims it."""
         ...
