@@ -21,7 +21,7 @@ What they share stands below them:
 
 - ``jobs``: how a job lives: store, publish, consume, sweep (docs/jobs.md).
 - ``models``: whatever asks a model, and what that costs.
-- ``catalog``: tables that several rooms share, one store each.
+- ``catalog``: tables that several rooms share, one store each, and the kinds of sources.
 - ``net``: the safe client of all outgoing requests, and the pace of hosts.
 - ``text``: words, names, scripts, dates.
 - ``kit``: what has no word of the field in it: database, clock, errors, log, children.

@@ -81,7 +81,7 @@ class FoundItem(BaseModel):
     summary: str | None
     topics: list[Topic] | None = Field(description="Default topics, best first")
     own_topics: list[Topic] | None = Field(description="Your own topics, best first; null if you have none")
-    published_at: datetime | None = Field(description="As stated by the page")
+    published_at: datetime | None = Field(description="As stated by the feed or the page")
     source_id: UUID | None = Field(description="The source that delivered it")
     highlights: list[FoundHighlight] = Field(
         description="Where the words of the query occur; empty if it was found by meaning only"

@@ -120,7 +120,9 @@ class Item(BaseModel):
     reading_minutes: int | None = Field(
         description="At 230 words per minute; Chinese and Japanese: 500 characters; Thai, Lao, Khmer and Burmese: 900"
     )
-    published_at: datetime | None = Field(description="As stated by the page; null if there is no plausible date")
+    published_at: datetime | None = Field(
+        description="As stated by the feed or the page; null if there is no plausible date"
+    )
     undated: Cause | None = Field(
         description="Why the stated date is not used: `date_unreadable`, `date_ambiguous`, `date_implausible`"
     )
