@@ -31,10 +31,11 @@ beside its use ([limits](limits.md)).
 - **On AWS** `template.yaml` sets those marked **t** from its parameters and resources. To change another, add it to the
   function's `Environment` there.
 - **On one machine** put it before the command: `TOPICS_MAX=5 make run`. That sets all required ones itself, and also
-  `DATABASE_POOL_SIZE`, `FIRST_IMPORT`, `HTTP_ALLOW_LOOPBACK`, `WORKER_POLL_S`, `QDRANT_API_KEY`, `WORKER_HEALTH_URL`
-  and `WORKER_HEALTH_TOKEN`, whatever you set. `PUBLIC_URL` is its own address unless you set it.
+  `SIFTLINE_STAGE`, `DATABASE_POOL_SIZE`, `FIRST_IMPORT`, `HTTP_ALLOW_LOOPBACK`, `WORKER_POLL_S`, `QDRANT_API_KEY`,
+  `WORKER_HEALTH_URL` and `WORKER_HEALTH_TOKEN`, whatever you set. `PUBLIC_URL` is its own address unless you set it.
 """
 _SECTIONS = {
+    "Stage": ("StageSettings",),
     "Database and queues": ("DatabaseSettings", "QueueSettings", "DeadLetterSettings"),
     "Jobs": ("JobSettings",),
     "Outgoing requests": ("HttpSettings", "PacingSettings"),

@@ -132,6 +132,7 @@ class Machine:
             # Nothing of the person's own AWS set-up is read, so nothing here can reach a real account.
             "AWS_CONFIG_FILE": "/dev/null",
             "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
+            "SIFTLINE_STAGE": "local",
             "DATABASE_URL": self.postgres.url(self.database),
             "DATABASE_POOL_SIZE": "20",
             "QDRANT_URL": f"http://127.0.0.1:{self._ports.vectors}",

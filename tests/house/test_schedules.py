@@ -42,5 +42,5 @@ def test_a_workers_settings_give_the_templates_switches(tick: Tick) -> None:
     switches: dict[str, Any] = {f"siftline_{tick}_enabled": False}
     settings = WorkerSettings(**switches)
 
-    assert settings.switches()[parameter_of(tick)] == "false"
-    assert set(settings.switches()) == {parameter_of(one) for one in Tick}
+    assert settings.parameters()[parameter_of(tick)] == "false"
+    assert set(settings.parameters()) == {"Stage"} | {parameter_of(one) for one in Tick}

@@ -3,26 +3,34 @@
 import json
 import sys
 from collections.abc import Mapping
+from functools import cache
 
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 from aws_lambda_powertools.metrics.functions import is_metrics_disabled
 
 from siftline.kit.log import NAMESPACE, SERVICE
+from siftline.settings.functions import StageSettings
 
 COUNT, MILLISECONDS, SECONDS = MetricUnit.Count, MetricUnit.Milliseconds, MetricUnit.Seconds
 PERCENT = MetricUnit.Percent
 Figure = tuple[float, MetricUnit]
 
 
+@cache
+def stage() -> str:
+    """Return the deployment that this process belongs to."""
+    return StageSettings().siftline_stage
+
+
 def emit(
     figures: Mapping[str, Figure], dimensions: Mapping[str, str], *, metadata: Mapping[str, object] | None = None
 ) -> None:
-    """Tell figures of one moment, each a value and its unit, under these dimensions and `service`.
+    """Tell figures of one moment, each a value and its unit, under these dimensions, `service` and `stage`.
 
     ``metadata`` is written beside them and is no dimension: it costs no metric of its own.
     """
     line = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
-    for name, value in dimensions.items():
+    for name, value in {**dimensions, "stage": stage()}.items():
         line.add_dimension(name=name, value=value)
     for name, (number, unit) in figures.items():
         line.add_metric(name=name, unit=unit, value=number)

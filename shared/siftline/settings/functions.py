@@ -37,6 +37,11 @@ def process_environment() -> dict[str, str]:
     return dict(os.environ)
 
 
+def lambda_trace() -> tuple[str, str]:
+    """Return the trace of the invocation under way, which Lambda sets anew for each, and where X-Ray's daemon is."""
+    return os.environ.get("_X_AMZN_TRACE_ID", ""), os.environ.get("AWS_XRAY_DAEMON_ADDRESS", "")
+
+
 @contextmanager
 def environment(values: Mapping[str, str]) -> Iterator[None]:
     """Set variables for the length of a block: a process that hosts several functions builds each under its own."""
@@ -119,6 +124,16 @@ def faults() -> list[str]:
     return [found[name] for name in sorted(found)]
 
 
+class StageSettings(Settings):
+    """Which deployment this is: several may share one account."""
+
+    siftline_stage: str = Field(
+        default="local",
+        pattern="^[a-z][a-z0-9]{0,15}$",
+        description="Name of the deployment, the dimension `stage` of its metrics",
+    )
+
+
 class DatabaseSettings(Settings):
     """How to reach PostgreSQL."""
 
@@ -198,7 +213,7 @@ class JobSettings(Settings):
     )
 
 
-class ProducerSettings(DatabaseSettings, QueueSettings, JobSettings):
+class ProducerSettings(StageSettings, DatabaseSettings, QueueSettings, JobSettings):
     """What a function needs that makes jobs."""
 
 
@@ -369,7 +384,7 @@ class ReprocessSettings(Settings):
     )
 
 
-class AuthorizeSettings(DatabaseSettings):
+class AuthorizeSettings(StageSettings, DatabaseSettings):
     """The HTTP API's authorizer."""
 
 
@@ -393,7 +408,7 @@ class ApiSettings(ConsumerSettings, AddressSettings, RelevanceSettings, RequestS
     worker_health_token: SecretStr = Field(default=SecretStr(""), description="Bearer token for that port")
 
 
-class SearchSettings(DatabaseSettings, EmbeddingSettings, RequestSettings):
+class SearchSettings(StageSettings, DatabaseSettings, EmbeddingSettings, RequestSettings):
     """The ``search`` function."""
 
 
@@ -586,7 +601,7 @@ class BriefSettings(ConsumerSettings, HttpSettings, RelevanceSettings, AddressSe
     webhook_allow_loopback: bool = Field(default=False, description="Deliver webhooks to loopback addresses; for tests")
 
 
-class WorkerSettings(Settings):
+class WorkerSettings(StageSettings):
     """The long-poll worker: threads a function, patience, how it stops, and the switches of the schedules."""
 
     worker_threads: dict[str, Annotated[int, Field(ge=1, le=100)]] = Field(
@@ -617,9 +632,9 @@ class WorkerSettings(Settings):
     )
     siftline_background_enabled: bool = Field(default=True, description="Reprocess texts, compare them with own topics")
 
-    def switches(self) -> dict[str, str]:
-        """Return the schedules' switches as the template's parameters."""
-        return {
+    def parameters(self) -> dict[str, str]:
+        """Return the stage and the schedules' switches as the template's parameters."""
+        return {"Stage": self.siftline_stage} | {
             f"{''.join(word.title() for word in tick.split('_'))}Enabled": str(
                 getattr(self, f"siftline_{tick}_enabled")
             ).lower()

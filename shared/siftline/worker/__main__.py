@@ -79,7 +79,7 @@ def main() -> int:
     options = _options()
     try:
         settings = WorkerSettings()
-        template = Template.read(options.template, settings.switches())
+        template = Template.read(options.template, settings.parameters())
         urls = _queue_urls(template)
     except TemplateError as error:
         _log.error("worker_not_started", error_code=error.error_code, detail=error.detail)
