@@ -13,6 +13,7 @@ CONNECTING = re.compile(
 CLIENT = {"http.py", "http_network.py"}
 OTHERS = {
     "shared/siftline/kit/aws.py": "AWS, at addresses of AWS's own or the operator's",
+    "shared/siftline/kit/trace.py": "X-Ray's daemon beside the function",
     "shared/siftline/models/model_folders.py": "the model in the operator's bucket",
     "shared/siftline/net/probe.py": "whether the operator's Qdrant answers",
     "shared/siftline/models/vectors.py": "the operator's Qdrant",

@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
@@ -41,6 +41,13 @@ class DatabaseAddress:
         """Return the URL. Raises ``SecretUnavailableError``."""
         with self._lock:
             return self._url or self._read()
+
+    def host(self) -> str | None:
+        """Return the host, where it is known by now."""
+        try:
+            return urlsplit(self._url).hostname
+        except ValueError:  # whoever connects says what is wrong with it
+            return None
 
     def read_again(self) -> bool:
         """Read the secret again, as a login was refused, and return whether it says something else now."""

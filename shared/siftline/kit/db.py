@@ -26,6 +26,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from siftline.kit.aws import SecretUnavailableError
 from siftline.kit.database_address import DatabaseAddress
 from siftline.kit.errors import TransientError
+from siftline.kit.trace import span
 
 Connection = psycopg.Connection[Any]
 _First = TypeVar("_First")
@@ -46,6 +47,7 @@ _LIMITS: dict[str, Any] = {
 SESSION_DEFAULTS = {"timezone": "UTC", "statement_timeout": "30s", "idle_in_transaction_session_timeout": "1min"}
 """What every session begins with. The database itself says so, since its migration (``siftline.operate.migrate``):
 poolers refuse or forget what a session asks for."""
+_SPAN = "PostgreSQL"
 
 
 class DatabaseUnavailableError(TransientError):
@@ -158,11 +160,15 @@ class _Connection(psycopg.Connection[Any]):
 class SingleConnection:
     """One connection, kept while the environment is warm and opened again when it broke.
 
-    ``url`` is what ``DATABASE_URL`` may be (``DatabaseAddress``).
+    ``url`` is what ``DATABASE_URL`` may be (``DatabaseAddress``). ``unavailable`` is called whenever the server could
+    not be reached or went away.
     """
 
-    def __init__(self, url: str, *, connect_timeout_s: int = _CONNECT_S) -> None:
+    def __init__(
+        self, url: str, *, connect_timeout_s: int = _CONNECT_S, unavailable: Callable[[], None] = lambda: None
+    ) -> None:
         self._address = DatabaseAddress(url)
+        self._unavailable = unavailable
         self._connect_timeout_s = connect_timeout_s
         self._connection: Connection | None = None
         self._lock = threading.RLock()
@@ -176,7 +182,7 @@ class SingleConnection:
     @contextmanager
     def statement(self) -> Iterator[Connection]:
         """Lend the one connection; a second thread waits its turn."""
-        with self._lock, _translated():
+        with self._lock, _translated(self._unavailable), span(_SPAN, self._address.host()):
             connection = self._open()
             try:
                 yield connection
@@ -204,16 +210,20 @@ class SingleConnection:
 class Pool:
     """At most ``size`` connections, checked before use; for processes that run many handlers at once.
 
-    ``url`` is what ``DATABASE_URL`` may be (``DatabaseAddress``).
+    ``url`` and ``unavailable`` are as those of ``SingleConnection``.
     """
 
-    def __init__(self, url: str, *, size: int, wait_s: float = 10.0) -> None:
+    def __init__(
+        self, url: str, *, size: int, wait_s: float = 10.0, unavailable: Callable[[], None] = lambda: None
+    ) -> None:
+        self._address = DatabaseAddress(url)
+        self._unavailable = unavailable
         self._wait_s = wait_s
         self._pool = ConnectionPool(
             connection_class=_Connection,
             min_size=1,
             max_size=size,
-            kwargs={"address": DatabaseAddress(url), "connect_timeout": _CONNECT_S},
+            kwargs={"address": self._address, "connect_timeout": _CONNECT_S},
             configure=_prepare,
             open=True,
         )
@@ -227,7 +237,7 @@ class Pool:
     @contextmanager
     def statement(self) -> Iterator[Connection]:
         """Lend a pooled connection; waits at most ``wait_s`` seconds for one."""
-        with _translated(), self._lent() as connection:
+        with _translated(self._unavailable), span(_SPAN, self._address.host()), self._lent() as connection:
             try:
                 yield connection
             except ReadOnlySqlTransaction:
@@ -317,21 +327,32 @@ def _once(opening: Callable[[], AbstractContextManager[Connection]], work: Calla
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translated(unavailable: Callable[[], None]) -> Iterator[None]:
     try:
         yield
     except (DeadlockDetected, SerializationFailure) as error:
         raise ConflictError("The database aborted the transaction because of a conflict with another one.") from error
     except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
+        unavailable()
         raise DatabaseUnavailableError("The database could not be reached.") from error
     except SecretUnavailableError as error:
+        unavailable()
         raise DatabaseUnavailableError(error.detail) from error
     except ReadOnlySqlTransaction as error:
         # A replica since a failover: the connection is dropped, the next one finds home.
+        unavailable()
         raise DatabaseUnavailableError("The database does not accept writes at the moment.") from error
 
 
 @cache
 def open_database(url: str, pool_size: int) -> Database:
     """Return the process's database for this URL: a single connection for ``pool_size`` 1, else a pool."""
-    return SingleConnection(url) if pool_size == 1 else Pool(url, size=pool_size)
+    if pool_size == 1:
+        return SingleConnection(url, unavailable=_count_unavailable)
+    return Pool(url, size=pool_size, unavailable=_count_unavailable)
+
+
+def _count_unavailable() -> None:
+    from siftline.kit.metrics import COUNT, emit  # noqa: PLC0415 - the authorizer starts without, and mostly needs none
+
+    emit({"DatabaseUnavailable": (1, COUNT)}, {})

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from siftline.kit.errors import ConfigurationError
+from siftline.kit.trace import span
 from siftline.models.model_folders import ModelDamagedError, ModelFolder, ModelMissingError, ModelUnavailableError
 
 _INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
@@ -57,7 +58,8 @@ class OnnxModel:
         ids = np.array([encoding.ids], dtype=np.int64)
         types = np.array([encoding.type_ids], dtype=np.int64)
         offered = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": types}
-        output: NDArray[Any] = np.asarray(session.run(None, {name: offered[name] for name in wanted})[0])[0]
+        with span("ONNX model", remote=False):
+            output: NDArray[Any] = np.asarray(session.run(None, {name: offered[name] for name in wanted})[0])[0]
         return output
 
     def _clean(self, text: str) -> str:
@@ -66,8 +68,9 @@ class OnnxModel:
     def _parts(self) -> tuple[Tokenizer, ort.InferenceSession, frozenset[str]]:
         with self._lock:
             if self._loaded is None:
-                path = self.folder.path()
-                self._loaded = (self._open_tokenizer(path), *self._open_session(path))
+                with span("ONNX model load", remote=False):
+                    path = self.folder.path()
+                    self._loaded = (self._open_tokenizer(path), *self._open_session(path))
             return self._loaded
 
     def _open_tokenizer(self, path: Path) -> Tokenizer:

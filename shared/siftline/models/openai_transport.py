@@ -14,6 +14,7 @@ import httpcore2
 import httpx2
 
 from siftline.kit.clock import Clock, SystemClock
+from siftline.kit.trace import span
 
 _SocketOption = tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
 BODY_BYTES_MAX = 16 * 2**20
@@ -51,7 +52,7 @@ class BoundedTransport(httpx2.BaseTransport):
             content=request.stream,
             extensions=request.extensions,
         )
-        with _translated():
+        with _translated(), span("Model API", url.host):
             answer = self._pool.handle_request(asked)
             try:
                 headers = httpx2.Headers(answer.headers)

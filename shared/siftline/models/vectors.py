@@ -23,6 +23,7 @@ from qdrant_client.common.client_exceptions import QdrantException, ResourceExha
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from siftline.kit.errors import ConfigurationError, PermanentError, TransientError
+from siftline.kit.trace import span
 from siftline.models.unit_vector import Vector
 
 _TRANSIENT_STATUSES = frozenset({408, 425, 429})
@@ -68,7 +69,8 @@ class AbsentError(VectorsRefusedError):
 def _translated() -> Iterator[None]:
     """Raise errors of ours for those of ``qdrant_client``."""
     try:
-        yield
+        with span("Qdrant"):
+            yield
     except ResourceExhaustedResponse as error:
         raise VectorsUnavailableError(
             "The vector store asked us to retry later.", retry_after_s=float(error.retry_after_s)

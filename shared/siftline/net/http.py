@@ -33,6 +33,7 @@ import tenacity
 
 from siftline.kit.clock import Clock, SystemClock
 from siftline.kit.errors import SiftlineError
+from siftline.kit.trace import span
 from siftline.net.hosts import suffixes
 from siftline.net.http_body import ACCEPT_ENCODING, decoded, read_body
 from siftline.net.http_model import (
@@ -227,13 +228,16 @@ class HttpClient:
         }
         pool = self._typed_pool if request.requester.typed(parts.geturl()) else self._pool
         try:
-            with pool.stream(
-                request.method,
-                address,
-                headers=[(b"host", parts.netloc.encode()), *request.headers],
-                content=request.body,
-                extensions={"timeout": timeouts},
-            ) as answer:
+            with (
+                span("Site", parts.hostname),
+                pool.stream(
+                    request.method,
+                    address,
+                    headers=[(b"host", parts.netloc.encode()), *request.headers],
+                    content=request.body,
+                    extensions={"timeout": timeouts},
+                ) as answer,
+            ):
                 yield (
                     answer.status,
                     httpx.Headers(answer.headers, encoding="latin-1"),
