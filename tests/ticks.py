@@ -1,5 +1,6 @@
 """The schedule over a real database and a fake SQS."""
 
+from collections.abc import Callable
 from typing import Any
 
 from siftline.contracts import Queue
@@ -30,7 +31,13 @@ def schedule_settings(**more: Any) -> ScheduleSettings:
 
 
 def make_schedule(
-    database: Database, *, depth: int = 0, ghosts: int = 0, clock: Clock | None = None, **more: float
+    database: Database,
+    *,
+    depth: int = 0,
+    ghosts: int = 0,
+    clock: Clock | None = None,
+    check_vectors: Callable[[], None] = lambda: None,
+    **more: float,
 ) -> tuple[Schedule, FakeSender]:
     """Return a schedule and what it sends; ``more`` are settings."""
     settings, sender, clock = schedule_settings(**more), FakeSender(), clock or SystemClock()
@@ -42,6 +49,7 @@ def make_schedule(
         sweep=Sweep(database, publisher, settings, clock=clock),
         remove_deleted=lambda: 0,
         remove_ghosts=lambda: ghosts,
+        check_vectors=check_vectors,
         clock=clock,
         settings=settings,
     )

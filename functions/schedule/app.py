@@ -6,6 +6,7 @@ from typing import Any
 from siftline.contracts import ScheduleEvent
 from siftline.jobs.jobs_wiring import producer, statistics
 from siftline.jobs.sweep import Sweep
+from siftline.net.probe import check_answers
 from siftline.schedule.reconcile import archived_pages, remove_deleted, remove_ghosts
 from siftline.schedule.schedule_service import Schedule
 from siftline.settings.functions import ScheduleSettings
@@ -23,6 +24,7 @@ def build() -> Schedule:
         sweep=Sweep(parts.database, parts.publisher, settings, statistics=statistics(settings, parts)),
         remove_deleted=partial(remove_deleted, settings, parts.database, archived_pages(settings)),
         remove_ghosts=partial(remove_ghosts, settings, parts.database),
+        check_vectors=partial(check_answers, settings.qdrant_url),
         clock=parts.clock,
         settings=settings,
     )

@@ -19,6 +19,7 @@ from infra.local.aws import CLIENT_OPTIONS, CREDENTIALS
 from infra.local.queues import sqs_client
 from siftline.contracts import Queue
 from siftline.jobs import counts_store
+from siftline.jobs.statistics import measured, unattended
 from siftline.kit.db import Database
 from siftline.kit.errors import SiftlineError
 from siftline.kit.log import NAMESPACE, SERVICE
@@ -103,14 +104,16 @@ def measure(sqs: "SQSClient", queues: Sequence[QueueResource], database: Databas
     for logical, name in names.items():
         mine = [row for row in jobs if row.queue == logical]
         found[_SQS, "ApproximateAgeOfOldestMessage", (("QueueName", name),)] = ages.get(logical, 0.0)
-        dimensions = (("queue", name), ("service", SERVICE))
-        found[NAMESPACE, "JobsPending", dimensions] = float(sum(row.pending for row in mine))
-        found[NAMESPACE, "JobsProcessing", dimensions] = float(sum(row.processing for row in mine))
-        found[NAMESPACE, "OldestDueAge", dimensions] = max((row.oldest_due_s for row in mine), default=0.0)
-        found[NAMESPACE, "OldestRunningAge", dimensions] = max((row.oldest_running_s for row in mine), default=0.0)
-    stage = (("queue", names[Queue.CONTENT_PROCESSING.value]), ("service", SERVICE))
-    found[NAMESPACE, "UnknownJobs", stage] = float(sum(one.jobs for one in unknown))
+        for figure, (value, _) in {**measured(mine), **unattended(mine)}.items():
+            found[NAMESPACE, figure, _ours(name)] = float(value)
+    waiting = _ours(names[Queue.CONTENT_PROCESSING.value])
+    found[NAMESPACE, "UnknownJobs", waiting] = float(sum(one.jobs for one in unknown))
     return found
+
+
+def _ours(queue: str) -> tuple[tuple[str, str], ...]:
+    """Return the dimensions of a metric of ours for ``siftline-<stage>-…-queue`` (``siftline.kit.metrics``)."""
+    return (("queue", queue), ("service", SERVICE), ("stage", queue.split("-")[1]))
 
 
 class Meters:

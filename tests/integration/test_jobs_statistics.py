@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -137,13 +138,35 @@ def test_a_report_is_a_line_and_metrics_of_each_queue_under_its_real_name(
     assert set(stats) == {"analyze_content", "cluster_user"}
     assert (stats["analyze_content"].queue, stats["analyze_content"].pending) == ("analysis", 1)
     found = figures("".join(line + "\n" for line in capsys.readouterr().out.splitlines() if '"_aws"' in line))
-    assert found["siftline-test-analysis-queue", "siftline"]["JobsPending"] == 1
-    assert set(found["analyze_content", "siftline-test-analysis-queue", "siftline"]) == {
+    assert found["siftline-test-analysis-queue", "siftline", "local"]["JobsPending"] == 1
+    assert set(found["analyze_content", "siftline-test-analysis-queue", "siftline", "local"]) == {
         "JobsPending",
         "JobsProcessing",
         "OldestDueAge",
         "OldestRunningAge",
     }
+
+
+def test_a_queue_is_unattended_while_jobs_are_due_and_none_is_in_work(
+    database: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def unattended_s(tell: Callable[[], object]) -> float:
+        capsys.readouterr()
+        tell()
+        out = "".join(line + "\n" for line in capsys.readouterr().out.splitlines() if '"_aws"' in line)
+        return figures(out)["siftline-test-analysis-queue", "siftline", "local"]["UnattendedAge"]
+
+    statistics = Statistics(database, NAMES, FakeClock())
+    due, running, left_behind = make_job(database), make_job(database), make_job(database)
+    run(database, "update jobs set due_at = now() - interval '90 s' where id = %s", due)
+    # GIVEN what a newer release left is due for ever
+    run(database, "update jobs set job_type = 'future', due_at = '-infinity' where id = %s", left_behind)
+
+    assert 90 <= unattended_s(statistics.report) < 600
+    assert unattended_s(lambda: statistics.after_batch(Queue.ANALYSIS)) == 0
+    with database.transaction() as connection:
+        lease_store.claim(connection, running, JobType.ANALYZE_CONTENT, lease_s=60, grace_s=1)
+    assert unattended_s(statistics.report) == 0
 
 
 def test_a_process_tells_a_queue_once_in_a_while_however_many_batches_it_works_off(

@@ -96,7 +96,7 @@ def test_the_figures_of_sqs_and_of_postgresql_are_published_by_queue(
     assert local.newest("AWS/SQS", "ApproximateNumberOfMessagesVisible", QueueName=queue) == 1
     assert local.newest("AWS/SQS", "ApproximateNumberOfMessagesDelayed", QueueName=queue) == 1
     assert local.newest("AWS/SQS", "ApproximateAgeOfOldestMessage", QueueName=queue) >= 90
-    assert local.newest("Siftline", "JobsPending", queue=queue, service="siftline") == 1
+    assert local.newest("Siftline", "JobsPending", queue=queue, service="siftline", stage=local.stage) == 1
 
 
 def test_that_the_queues_cannot_be_measured_is_told_once_and_that_they_can_again(

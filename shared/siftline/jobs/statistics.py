@@ -8,11 +8,12 @@ from dataclasses import asdict
 from siftline.contracts import Queue
 from siftline.jobs import counts_store
 from siftline.jobs.counts_store import QueueCount, UnknownCount
+from siftline.jobs.states import is_known
 from siftline.kit.clock import Clock
 from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
 from siftline.kit.log import logger
-from siftline.kit.metrics import COUNT, PERCENT, SECONDS, emit
+from siftline.kit.metrics import COUNT, PERCENT, SECONDS, Figure, emit
 
 EVERY_S = 60.0
 """After a batch a process tells a queue's counts, but not sooner again: alarms look at minutes."""
@@ -20,6 +21,28 @@ BACKLOG_HIGH = 10_000
 """More pending jobs in a queue are warned of; the alarm of ``infra/observability.yaml`` rings at the same."""
 _log = logger("jobs")
 _QUEUES = frozenset(queue.value for queue in Queue)
+
+
+def measured(rows: Sequence[QueueCount]) -> dict[str, Figure]:
+    """Return the figures of these jobs.
+
+    Those that a newer release left are due for ever, and have an alarm of their own: they count in no age of due jobs.
+    """
+    return {
+        "JobsPending": (sum(row.pending for row in rows), COUNT),
+        "JobsProcessing": (sum(row.processing for row in rows), COUNT),
+        "OldestDueAge": (
+            max((row.oldest_due_s for row in rows if is_known(row.job_type, row.queue)), default=0.0),
+            SECONDS,
+        ),
+        "OldestRunningAge": (max((row.oldest_running_s for row in rows), default=0.0), SECONDS),
+    }
+
+
+def unattended(rows: Sequence[QueueCount]) -> dict[str, Figure]:
+    """Return for how long the oldest due job of a queue has waited while nobody works on that queue; else 0."""
+    figures = measured(rows)
+    return {"UnattendedAge": (0.0, SECONDS) if figures["JobsProcessing"][0] else figures["OldestDueAge"]}
 
 
 class Statistics:
@@ -43,7 +66,7 @@ class Statistics:
         if not self._due(queue):
             return
         try:
-            self._tell([row for row in self._counts() if row.queue == queue])
+            self._tell([row for row in self._counts() if row.queue == queue], attended=True)
         except TransientError as error:
             _log.warning("statistics_failed", queue=queue.value, error_code=error.error_code)
 
@@ -72,15 +95,17 @@ class Statistics:
             counts_store.fold(connection)
             return counts_store.counts(connection)
 
-    def _tell(self, rows: Sequence[QueueCount]) -> None:
+    def _tell(self, rows: Sequence[QueueCount], *, attended: bool = False) -> None:
+        """Tell the jobs' counts; ``attended``: somebody was at work just now, though nothing may be in hand now."""
         by_queue: dict[str, list[QueueCount]] = defaultdict(list)
         for row in rows:
             _log.info("queue_stats", **asdict(row))
             if row.queue in _QUEUES:  # another one has no real name by which two stages stay apart
                 by_queue[row.queue].append(row)
-                self._measure(Queue(row.queue), [row], job_type=row.job_type)
+                emit(measured([row]), {"queue": self._real(Queue(row.queue)), "job_type": row.job_type})
         for queue, mine in by_queue.items():
-            self._measure(Queue(queue), mine)
+            waited = {"UnattendedAge": (0.0, SECONDS)} if attended else unattended(mine)
+            emit({**measured(mine), **waited}, {"queue": self._real(Queue(queue))})
             pending = sum(row.pending for row in mine)
             if pending > BACKLOG_HIGH:
                 _log.warning(
@@ -106,12 +131,3 @@ class Statistics:
 
     def _real(self, queue: Queue) -> str:
         return self._names.get(queue, queue.value)
-
-    def _measure(self, queue: Queue, rows: Sequence[QueueCount], **dimensions: str) -> None:
-        figures = {
-            "JobsPending": (sum(row.pending for row in rows), COUNT),
-            "JobsProcessing": (sum(row.processing for row in rows), COUNT),
-            "OldestDueAge": (max(row.oldest_due_s for row in rows), SECONDS),
-            "OldestRunningAge": (max(row.oldest_running_s for row in rows), SECONDS),
-        }
-        emit(figures, {"queue": self._real(queue), **dimensions})

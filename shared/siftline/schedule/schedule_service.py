@@ -12,10 +12,12 @@ from siftline.jobs.job_model import NewJob, follower
 from siftline.jobs.publish import Publisher
 from siftline.jobs.queues import Depth
 from siftline.jobs.states import is_known
-from siftline.jobs.sweep import Steps, Sweep
+from siftline.jobs.sweep import Steps, Sweep, TickIncompleteError
 from siftline.kit.clock import Clock
 from siftline.kit.db import Connection, Database
+from siftline.kit.errors import TransientError
 from siftline.kit.log import logger
+from siftline.kit.metrics import COUNT, emit
 from siftline.models.missing_vectors import ask_again
 from siftline.net import pacing_store
 from siftline.reprocess.reprocess import Reprocess
@@ -62,6 +64,7 @@ class Schedule:
         sweep: Sweep,
         remove_deleted: Callable[[], int],
         remove_ghosts: Callable[[], int],
+        check_vectors: Callable[[], None],
         clock: Clock,
         settings: ScheduleSettings,
     ) -> None:
@@ -71,12 +74,25 @@ class Schedule:
         self._sweep = sweep
         self._remove_deleted = remove_deleted
         self._remove_ghosts = remove_ghosts
+        self._check_vectors = check_vectors
         self._clock = clock
         self._settings = settings
 
     def run(self, tick: Tick) -> dict[str, int]:
-        """Do what the tick asks and return what was done, in counts."""
-        done = {
+        """Do what the tick asks and return what was done, in counts; alarms ring for failures and for silence."""
+        try:
+            done = self._done(tick)
+        except TickIncompleteError:  # each part that failed has been told
+            raise
+        except Exception:
+            emit({"StepFailures": (1, COUNT)}, {"tick": tick.value})
+            raise
+        _log.info("tick_done", extra={"tick": tick.value, **done})
+        emit({"Ticks": (1, COUNT)}, {"tick": tick.value})
+        return done
+
+    def _done(self, tick: Tick) -> dict[str, int]:
+        return {
             Tick.DUE_SOURCES: self.due_sources,
             Tick.SWEEP: self.sweep,
             Tick.RESOLUTIONS: self.resolutions,
@@ -86,8 +102,6 @@ class Schedule:
             Tick.EXTRA_RUN: self.extra_run,
             Tick.BACKGROUND: self.background,
         }[tick]()
-        _log.info("tick_done", extra={"tick": tick.value, **done})
-        return done
 
     def due_sources(self) -> dict[str, int]:
         """Enqueue a poll of each due source."""
@@ -172,6 +186,7 @@ class Schedule:
         steps = Steps(Tick.BACKGROUND, self._clock)
         return steps.run(
             {
+                "vectors_answer": self._vectors_answer,
                 "pages": self._pages,
                 "labellings": self._labellings,
                 "reprocess": self._reprocess,
@@ -196,6 +211,18 @@ class Schedule:
         steps = Steps(Tick.EXTRA_RUN, self._clock)
         done = steps.run({queue: self._extra(queue, jobs) for queue, jobs in due.items() if jobs > limit})
         return {"handed_out": sum(done.values())}
+
+    def _vectors_answer(self) -> int:
+        """Say whether Qdrant answers: an alarm must not have to wait for somebody to need it."""
+        try:
+            self._check_vectors()
+        except TransientError as error:
+            _log.warning("vectors_unavailable", error_code=error.error_code)
+            answers = False
+        else:
+            answers = True
+        emit({"VectorsUnavailable": (0 if answers else 1, COUNT)}, {})
+        return int(answers)
 
     def _pages(self) -> int:
         if not self._can_accept(Queue.CONTENT_BACKGROUND):
