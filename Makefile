@@ -19,7 +19,7 @@ endef
 quoted = '$(subst ','\'',$(subst $(newline), ,$(value $(1))))'
 option = $(if $(value $(1)),--$(2)=$(call quoted,$(1)))
 flag = $(if $(strip $(value $(1))),$(if $(filter-out 1,$(value $(1))),$(error $(1) must be 1 or left out))--$(2))
-unexport AMOUNT DELETE ERROR_CODE EVENT FOLDER FROM FUNCTION KIND LIMIT MODEL NAME OLDER_THAN OUT PAGE PORT QUEUE TO TOKEN VERSION
+unexport ALARM AMOUNT DELETE ERROR_CODE EVENT FOLDER FROM FUNCTION KIND LIMIT MODEL NAME OLDER_THAN OUT PAGE PORT QUEUE TO TOKEN VERSION
 
 -include infra/build.mk
 

@@ -29,6 +29,10 @@ TRIED = $(if $(filter-out undefined,$(origin PAGE)),--page=$(call quoted,PAGE))
 destroy: $(VENV)/.local .local/tools/.ready ## delete a deployed stage, with a question: STAGE=staging, YES=1; database, vectors and model are kept
 	@$(COMMAND) infra.destroy --stage=$(STAGE) $(call flag,YES,yes)
 
+.PHONY: drill
+drill: $(VENV)/.local ## make an alarm ring and tidy up: ALARM=fetch-age STAGE=staging YES=1; without ALARM a list
+	@PYTHONPATH=shared:. $(BIN)/python -m infra.drill --stage=$(call quoted,STAGE) $(call option,ALARM,alarm) $(call flag,YES,yes)
+
 .PHONY: upload-model
 upload-model: $(VENV)/.local .local/model/manifest.json ## upload the embedding model to S3 for a deployment: MODEL_BUCKET=…
 	@PYTHONPATH=shared:. $(VENV)/bin/python -m infra.upload_model --bucket=$(call quoted,MODEL_BUCKET)
@@ -50,6 +54,10 @@ lock: .local/uv/.ready ## regenerate all hash-pinned requirements files from pyp
 .PHONY: settings
 settings: $(VENV)/.local ## regenerate docs/settings.md from the descriptions of the settings
 	@PYTHONPATH=shared:. $(BIN)/python -m infra.settings_page
+
+.PHONY: alarms
+alarms: $(VENV)/.local ## regenerate infra/observability.yaml from infra/alarms.py
+	@PYTHONPATH=shared:. $(BIN)/python -m infra.alarms
 
 # Environments of single tools: what they pin must not bind the product.
 .local/uv/.ready .local/checkov/.ready .local/lambda/.ready .local/ministack-sam/.ready: .local/%/.ready: infra/locks/%.txt

@@ -37,7 +37,7 @@ _COUNTS = {
 }
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "GreaterThanThreshold": lambda value, threshold: value > threshold,
-    "GreaterThanOrEqualToThreshold": lambda value, threshold: value >= threshold,
+    "LessThanThreshold": lambda value, threshold: value < threshold,
 }
 _PER_CALL = 500
 
@@ -70,7 +70,8 @@ def read_alarms(path: Path, stage: str) -> list[Alarm]:
     evaluator = Evaluator(document, {"Stage": stage, "HttpApiId": "local"})
     found = []
     for body in document["Resources"].values():
-        if body["Type"] == "AWS::CloudWatch::Alarm":
+        deployed = evaluator.condition(body["Condition"]) if "Condition" in body else True
+        if body["Type"] == "AWS::CloudWatch::Alarm" and deployed:
             own = evaluator.value(body["Properties"]) | {"AlarmActions": [], "OKActions": []}
             dimensions = tuple(sorted((one["Name"], one["Value"]) for one in own["Dimensions"]))
             found.append(

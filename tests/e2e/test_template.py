@@ -55,6 +55,7 @@ def _deployed(built: Path, home: Path, database_url: str, qdrant_url: str) -> It
         model = upload(boto3.client("s3", endpoint_url=aws.endpoint, **CLIENT_OPTIONS), MODEL, "siftline-e2e-model")
         parameters = {"DatabaseUrl": database_url, "QdrantUrl": qdrant_url}
         parameters |= {"ModelUri": model, "ModelBucket": "siftline-e2e-model", "ClusteringsEnabled": "false"}
+        parameters |= {"AlarmEmail": "ops@news.example"}
         stack = deploy(built, aws, parameters)
         _give_time(stack)
         _allow_loopback(stack, "api", "fetch", "ingest")
@@ -133,7 +134,11 @@ def test_schedules_and_alarms_are_deployed_in_the_states_that_the_switches_say(d
     for switched_off in ("Clusterings", "ExtraRun"):
         assert [name for name, state in states.items() if state == "DISABLED" and switched_off in name]
     declared = load(ROOT / "infra" / "observability.yaml")["Resources"].values()
-    assert len(alarms) == sum(resource["Type"] == "AWS::CloudWatch::Alarm" for resource in declared)
+    of_everybody = [one for one in declared if one["Type"] == "AWS::CloudWatch::Alarm" and "Condition" not in one]
+    assert len(alarms) == len(of_everybody)
+    (subscription,) = deployed.client("sns").list_subscriptions()["Subscriptions"]
+    assert (subscription["Protocol"], subscription["Endpoint"]) == ("email", "ops@news.example")
+    assert {tuple(alarm["AlarmActions"]) for alarm in alarms} == {(subscription["TopicArn"],)}
 
 
 def _give_time(stack: Deployed) -> None:

@@ -382,8 +382,8 @@ def test_a_fault_of_the_set_up_opens_its_breaker_and_no_other_job_is_tried_on_it
     assert messages[0].startswith("A required service (model) is misconfigured")
     assert messages[1].startswith("A required service (model) is unavailable (model_missing)")
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "BreakersOpened" in line]
-    assert [(line["queue"], line["service"], line["provider"]) for line in told] == [
-        ("siftline-local-analysis-queue", "siftline", "model")
+    assert [(line["queue"], line["service"], line["stage"], line["provider"]) for line in told] == [
+        ("siftline-local-analysis-queue", "siftline", "local", "model")
     ]
 
 
