@@ -1,5 +1,6 @@
 """No queue and no function without its alarms, its place on the dashboard, its trace and its kept log."""
 
+import ast
 import json
 import re
 from collections.abc import Mapping
@@ -13,7 +14,19 @@ from siftline.jobs.statistics import BACKLOG_HIGH
 from siftline.kit.log import NAMESPACE, SERVICE
 from siftline.settings.functions import JobSettings
 from siftline.worker.template import Evaluator, Reference
-from tests.house.reading import ROOT, document, function_resources, observability, resources, template
+from tests.house.reading import (
+    ROOT,
+    SOURCE,
+    document,
+    function_resources,
+    imported,
+    observability,
+    python_files,
+    relative,
+    resources,
+    template,
+    tree,
+)
 
 STAGE = "${Stage}"
 QUEUES = sorted(
@@ -178,6 +191,42 @@ def _named_first(table: str) -> set[str]:
     """Return what stands as code in the first cells of a table."""
     cells = re.findall(r"^\| ([^|]*) \|", table, re.MULTILINE)
     return {name for cell in cells for name in re.findall(r"`((?:<\w+>-)?[a-z0-9-]+)`", cell)}
+
+
+def test_metrics_are_told_in_one_place_which_adds_service_and_stage() -> None:
+    makers = {
+        relative(path)
+        for path in python_files(SOURCE, ROOT / "functions")
+        if any(name.startswith("aws_lambda_powertools.metrics") for _, name in imported(path))
+    }
+    assert makers == {"shared/siftline/kit/metrics.py"}
+
+
+def test_every_metric_of_ours_is_explained_and_every_one_that_is_explained_is_told_or_counted() -> None:
+    text = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8").partition("**Metrics** are")[2]
+    cells = re.findall(r"^\| ([^|]*) \|", text.partition("\nLog events")[0], re.MULTILINE)
+    explained = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    told = {
+        key.value
+        for path in python_files(SOURCE)
+        for call in ast.walk(tree(path))
+        if isinstance(call, ast.Dict)
+        for key, value in zip(call.keys, call.values, strict=True)
+        if isinstance(key, ast.Constant) and isinstance(value, ast.Tuple) and _unit(value)
+    }
+    counted = {
+        made["MetricName"]
+        for one in resources("AWS::Logs::MetricFilter").values()
+        for made in one["MetricTransformations"]
+    }
+
+    assert told | counted == explained
+
+
+def _unit(figure: ast.Tuple) -> bool:
+    """Whether this is a figure with its unit, as ``siftline.kit.metrics.emit`` takes it."""
+    last = figure.elts[-1]
+    return isinstance(last, ast.Name) and last.id in {"COUNT", "MILLISECONDS", "SECONDS", "PERCENT"}
 
 
 def test_every_line_of_the_access_log_is_json_whatever_is_in_it() -> None:
