@@ -16,6 +16,8 @@ import boto3
 import httpx
 import pytest
 
+from infra.alarms import alarms
+from infra.drill import DRILLS, Stage, hold
 from infra.local.aws import CLIENT_OPTIONS, MiniStack
 from infra.local.samples import SampleServer
 from infra.upload_model import upload
@@ -23,7 +25,7 @@ from siftline.contracts import Tick
 from siftline.kit.db import SingleConnection
 from siftline.operate.user_command import make_user
 from siftline.worker.template import load
-from tests.e2e.deployment import MINISTACK_PYTHON, Deployed, build, deploy
+from tests.e2e.deployment import MINISTACK_PYTHON, STACK_NAME, Deployed, build, deploy
 from tests.packing import ROOT
 
 MODEL = ROOT / ".local" / "model"
@@ -139,6 +141,33 @@ def test_schedules_and_alarms_are_deployed_in_the_states_that_the_switches_say(d
     (subscription,) = deployed.client("sns").list_subscriptions()["Subscriptions"]
     assert (subscription["Protocol"], subscription["Endpoint"]) == ("email", "ops@news.example")
     assert {tuple(alarm["AlarmActions"]) for alarm in alarms} == {(subscription["TopicArn"],)}
+
+
+def test_drills_act_on_what_is_deployed_and_leave_it_as_it_was(deployed: Deployed, anyone: httpx.Client) -> None:
+    stage = Stage("e2e", STACK_NAME, deployed.client)
+    known = {alarm.name: alarm for alarm in alarms()}
+    scheduler, name = deployed.client("scheduler"), stage.resource("ScheduleFunctionSweep")
+
+    # WHEN metric data are written, MiniStack judges the alarm by them
+    assert stage.alarm(known["fetch-due"])["StateValue"] != "ALARM"
+    hold(stage, known["fetch-due"])
+    # AND a malformed message is sent, the function itself parks it
+    with DRILLS["dead-letters"].cause(stage, known["briefing-dead-letters"]):
+        _until(lambda: _visible(deployed, "BriefingDeadLetterQueue"), "a dead letter")
+    assert _visible(deployed, "BriefingDeadLetterQueue") == 0
+    # AND an event that is none is sent, the function raises
+    with DRILLS["errors"].cause(stage, known["authorize-errors"]):
+        pass
+    # AND the sweep is switched off, it is on again afterwards
+    before = scheduler.get_schedule(Name=name)
+    with DRILLS["no-sweep"].cause(stage, known["no-sweep"]):
+        assert scheduler.get_schedule(Name=name)["State"] == "DISABLED"
+    after = scheduler.get_schedule(Name=name)
+    assert [after[part] for part in ("State", "Target")] == [before[part] for part in ("State", "Target")]
+    # AND a threshold is lowered, it is the template's again afterwards
+    with DRILLS["age"].cause(stage, known["fetch-age"]):
+        assert stage.alarm(known["fetch-age"])["Threshold"] == -1
+    assert stage.alarm(known["fetch-age"])["Threshold"] == known["fetch-age"].threshold
 
 
 def _give_time(stack: Deployed) -> None:
