@@ -1,1 +1,1 @@
-"""What has no word of the field in it: database, clock, errors, log, metrics, AWS clients, child processes."""
+"""What has no word of the field in it: database, clock, errors, log, metrics, traces, AWS clients, child processes."""
