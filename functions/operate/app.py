@@ -12,7 +12,7 @@ from siftline.settings.functions import OperateSettings
 def build() -> Operator:
     """Put the parts together, once a warm environment."""
     settings = OperateSettings()
-    return Operator(Path(__file__).resolve().parents[2] / "infra" / "migrations", f" STAGE={settings.stage}")
+    return Operator(Path(__file__).resolve().parents[2] / "infra" / "migrations", f" STAGE={settings.siftline_stage}")
 
 
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda passes two

@@ -19,7 +19,7 @@ from tests.functions import cold
 
 @pytest.fixture
 def variables(queue_variables: Mapping[str, str], database_url: str) -> Iterator[Mapping[str, str]]:
-    with cold(app.build, **queue_variables, DATABASE_URL=database_url, STAGE="test") as made:
+    with cold(app.build, **queue_variables, DATABASE_URL=database_url, SIFTLINE_STAGE="test") as made:
         yield made
 
 

@@ -655,8 +655,6 @@ class UserSettings(Settings):
 class OperateSettings(ConsumerSettings, UserSettings):
     """The ``operate`` function: what operators do, inside the network."""
 
-    stage: str = Field(default="", description="Stage that commands are told for")
-
 
 class LocalSettings(UserSettings):
     """``make run`` and the local commands."""
