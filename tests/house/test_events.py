@@ -41,7 +41,7 @@ def test_the_events_of_a_function_have_the_shape_that_its_trigger_sends(name: st
         elif triggers == {"HttpApi"}:
             assert event["version"] == "2.0"
             assert event["routeKey"] in {f"{route.method} {route.path}" for route in template().routes()}
-        elif triggers == {"ScheduleV2"}:
+        elif triggers == {"Schedule"}:
             assert set(event) == {"tick"}
         elif name == "operate":  # invoked by hand
             assert set(event) == {"command", "arguments"}

@@ -37,6 +37,7 @@ Resources:
           THREADS: !FindInMap [Threads, !Ref Stage, fetch]
           NOTHING: !Ref AWS::NoValue
           FLAG: true
+          URL: !Sub "https://${Api}.${MainQueue.Arn}"
           SECOND: !Select [1, !Split ["-", "a-b-c"]]
           ONE: !GetAtt MainQueue.Arn
       Events:
@@ -65,6 +66,7 @@ Resources:
       Auth:
         Authorizers:
           Token: {FunctionArn: !GetAtt Authorize.Arn, Identity: {Headers: [Authorization], ReauthorizeEvery: 60}}
+          ByName: {FunctionArn: !Sub "arn:${AWS::Partition}:lambda:x:1:function:${Authorize}"}
   MainQueue:
     Type: AWS::SQS::Queue
     Properties:
@@ -99,6 +101,7 @@ def test_a_function_has_the_globals_and_its_own_values_on_top(read):
         "JOINED": "a:staging",
         "THREADS": "2",
         "FLAG": "true",
+        "URL": "https://${Api}.${MainQueue.Arn}",
         "SECOND": "b",
     }
     assert main.references == {"QUEUE_URL": Reference("MainQueue"), "ONE": Reference("MainQueue", "Arn")}
@@ -144,6 +147,7 @@ def test_routes_have_the_default_authorizer_unless_they_say_none(read):
     ]
     token = template.authorizers()["Token"]
     assert (token.function.name, token.identity_headers, token.ttl_s) == ("authorize", ("authorization",), 60)
+    assert template.authorizers()["ByName"].function.name == "authorize"
 
 
 def test_the_variable_that_carries_a_queues_url_is_found_by_its_reference(read):

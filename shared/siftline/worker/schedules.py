@@ -1,6 +1,6 @@
-"""Schedules: when one is due (``rate(…)`` and ``cron(…)`` as EventBridge Scheduler reads them), and its ticks.
+"""Schedules: when one is due (``rate(…)`` and ``cron(…)`` as EventBridge reads them), and its ticks.
 
-See the EventBridge Scheduler User Guide, "Schedule types". Of cron's wildcards ``L``, ``W`` and ``#`` are not served.
+See the EventBridge User Guide, "Scheduled rules". Of cron's wildcards ``L``, ``W`` and ``#`` are not served.
 """
 
 import json

@@ -22,6 +22,7 @@ _PSEUDO_PARAMETERS = {
     "AWS::StackName": "siftline-local",
 }
 _VARIABLE = re.compile(r"\$\{(!?)([^}]+)\}")
+_ARN_BY_NAME = re.compile(r".*:function:\$\{(\w+)\}")
 _TRUE = ("true", "1", "yes")
 _SERVERLESS_FUNCTION = "AWS::Serverless::Function"
 _LAMBDA_TIMEOUT_S = 3
@@ -36,10 +37,16 @@ class TemplateError(ConfigurationError):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A ``Ref`` or ``Fn::GetAtt`` to a resource: its value is known only where the stack is deployed."""
+    """A ``Ref`` or ``Fn::GetAtt`` to a resource: its value is known only where the stack is deployed.
+
+    Within a text it stands as ``Fn::Sub`` writes it: ``${FetchQueue}``, ``${FetchQueue.Arn}``.
+    """
 
     logical_id: str
     attribute: str | None = None
+
+    def __str__(self) -> str:
+        return f"${{{self.logical_id}{f'.{self.attribute}' if self.attribute else ''}}}"
 
 
 class _Loader(yaml.CSafeLoader):
@@ -278,7 +285,7 @@ class Template:
         return found
 
     def schedules(self) -> list[Schedule]:
-        """Return the schedules of both SAM kinds, switched-off ones left out."""
+        """Return the schedules of both SAM kinds (rules, and EventBridge Scheduler's), switched-off ones left out."""
         found = []
         for kind, expression in (("ScheduleV2", "ScheduleExpression"), ("Schedule", "Schedule")):
             for function, name, properties in self._events(kind):
@@ -304,7 +311,7 @@ class Template:
             identity = body.get("Identity", {})
             found[name] = Authorizer(
                 name=name,
-                function=self.functions[_logical_id(body["FunctionArn"])],
+                function=self.functions[_function_of_arn(body["FunctionArn"])],
                 identity_headers=tuple(header.lower() for header in identity.get("Headers", ["Authorization"])),
                 ttl_s=int(identity.get("ReauthorizeEvery", 300)),
             )
@@ -400,6 +407,12 @@ def _logical_id(value: Any) -> str:
     if not isinstance(value, Reference):
         raise TemplateError(f"{value!r} is not a reference to a resource of the template.")
     return value.logical_id
+
+
+def _function_of_arn(value: Any) -> str:
+    """Return the logical id of the function that an ARN names by ``Fn::GetAtt``, or by its name in an ``Fn::Sub``."""
+    by_name = _ARN_BY_NAME.fullmatch(value) if isinstance(value, str) else None
+    return by_name[1] if by_name else _logical_id(value)
 
 
 def _text(value: Any) -> str:
