@@ -130,6 +130,10 @@ export-model: $(VENV)/.local .local/export/.ready ## create a model folder from 
 invoke: $(VENV)/.local ## invoke one handler with one event: FUNCTION=schedule EVENT=events/schedule.ok.json
 	@$(COMMAND) infra.local.invoke $(FOLDER_OPTION) -- $(call quoted,FUNCTION) $(call quoted,EVENT)
 
+.PHONY: sam-env
+sam-env: $(VENV)/.local ## write .local/sam-env.json, by which sam local reaches what make run runs
+	@$(COMMAND) infra.local.sam_environment $(FOLDER_OPTION)
+
 # --- gates --------------------------------------------------------------------------------------------------------
 
 # What was compiled is kept, whatever the machine's own setting: each of many processes would compile all of it again.

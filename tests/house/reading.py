@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from siftline.settings import functions
 from siftline.worker.template import Template, load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,6 +45,16 @@ def function_resources() -> dict[str, tuple[str, Mapping[str, Any]]]:
     """Return logical id and properties of every function, by its folder's name."""
     found = resources("AWS::Serverless::Function").items()
     return {properties["Handler"].split(".")[1]: (name, properties) for name, properties in found}
+
+
+def settings_of(name: str) -> type[functions.Settings]:
+    """Return the class that a function's ``app.py`` itself builds, which carries the function's name."""
+    names = {node.id for node in ast.walk(tree(FUNCTIONS / name / "app.py")) if isinstance(node, ast.Name)}
+    expected = f"{name.title()}Settings"
+    assert expected in names, f"functions/{name}/app.py does not use {expected}"
+    found = getattr(functions, expected)
+    assert issubclass(found, functions.Settings)
+    return found
 
 
 def logical_id(value: Any) -> str:

@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from siftline.settings import functions
-from tests.house.reading import FUNCTION_NAMES, FUNCTIONS, ROOT, document, function_resources, tree
+from tests.house.reading import FUNCTION_NAMES, FUNCTIONS, ROOT, document, function_resources, settings_of, tree
 
 # Read by Powertools itself, in every function.
 COMMON_VARIABLES = {"POWERTOOLS_SERVICE_NAME"}
@@ -29,7 +28,7 @@ def test_a_handler_path_of_the_template_imports_and_is_callable(name: str) -> No
 
 @pytest.mark.parametrize("name", FUNCTION_NAMES)
 def test_the_environment_of_a_function_is_its_settings(name: str) -> None:
-    fields = _settings_of(name).model_fields
+    fields = settings_of(name).model_fields
     variables = set(function_resources()[name][1]["Environment"]["Variables"]) - COMMON_VARIABLES
 
     assert variables <= {field.upper() for field in fields}, "the template sets what no setting reads"
@@ -81,16 +80,6 @@ assert app.build.cache_info().currsize == 0
     done = subprocess.run([sys.executable, "-I", "-c", code], env={}, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr
-
-
-def _settings_of(name: str) -> type[functions.Settings]:
-    """Return the class that the function's ``app.py`` itself builds, which carries the function's name."""
-    names = {node.id for node in ast.walk(tree(FUNCTIONS / name / "app.py")) if isinstance(node, ast.Name)}
-    expected = f"{name.title()}Settings"
-    assert expected in names, f"functions/{name}/app.py does not use {expected}"
-    found = getattr(functions, expected)
-    assert issubclass(found, functions.Settings)
-    return found
 
 
 def _references(value: object) -> list[str]:

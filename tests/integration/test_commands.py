@@ -73,7 +73,7 @@ def command(name: str, *arguments: str | bytes, **variables: str) -> subprocess.
     )
 
 
-COMMANDS = ["credits", "export", "migrate", "redrive", "reindex", "reprocess", "resolve", "user"]
+COMMANDS = ["credits", "export", "migrate", "redrive", "reindex", "reprocess", "resolve", "sam_environment", "user"]
 
 
 @pytest.mark.parametrize("name", ["user", "backup", "invoke", "run"])
@@ -229,7 +229,7 @@ def test_make_takes_a_line_break_for_a_blank(typed: Typed) -> None:
 
 @pytest.mark.parametrize(
     "target", ["run", "backup", "credits", "export", "invoke", "migrate", "redrive", "reindex", "reprocess", "resolve",
-               "restore", "user"],
+               "restore", "sam-env", "user"],
 )  # fmt: skip
 def test_every_command_is_for_the_folder_that_was_typed(typed: Typed, target: str) -> None:
     assert "--folder=/tmp/a b" in typed.arguments(target, "FOLDER=/tmp/a b")
@@ -332,6 +332,18 @@ def test_invoke_says_what_failed_while_the_database_is_down(tmp_path: Path, kept
     done = command("invoke", f"--folder={tmp_path}", "--", "schedule", str(tmp_path / "event.json"))
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[-1].startswith("siftline: schedule failed: ")
+
+
+def test_sam_local_is_given_what_the_parts_have_as_a_container_reaches_them(
+    tmp_path: Path, kept: Mapping[str, str]
+) -> None:
+    done = command("sam_environment", f"--folder={tmp_path}")
+    assert done.returncode == 0, done.stderr
+    written = Path(done.stdout.strip())
+    assert (written, written.stat().st_mode & 0o777) == (tmp_path / "sam-env.json", 0o600)
+    fetch = json.loads(written.read_text())["FetchFunction"]
+    for name in ("AWS_ENDPOINT_URL", "DATABASE_URL", "FETCH_QUEUE_URL"):
+        assert fetch[name] == kept[name].replace("127.0.0.1", "host.docker.internal") != kept[name]
 
 
 def test_redrive_prints_its_answer_alone(kept: Mapping[str, str]) -> None:

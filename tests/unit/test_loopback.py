@@ -37,6 +37,14 @@ def test_any_other_name_is_refused_whatever_else_is_right(host: str) -> None:
     assert refusal({"host": host}, has_pages=True) is not None
 
 
+def test_a_container_of_this_machine_is_answered_only_with_the_secret() -> None:
+    asked = {"host": "host.docker.internal:4566"}
+    assert refusal({**asked, "authorization": f"Bearer {KEY}"}, secret=KEY) is None
+    assert refusal(asked, secret=KEY) is not None
+    assert refusal(asked) is not None
+    assert refusal(asked, has_pages=True) is not None
+
+
 def test_no_host_at_all_is_refused() -> None:
     assert refusal({}) is not None
 

@@ -19,6 +19,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 NAMES = frozenset({"127.0.0.1", "localhost"})
+FROM_CONTAINERS = "host.docker.internal"
+"""How Docker Desktop's containers call the machine they run on."""
 _SIGNED = re.compile(r"AWS4-HMAC-SHA256\b.*?\bCredential=([^/,\s]+)/")
 
 HALF_SENT_S = 10.0
@@ -31,10 +33,11 @@ def refusal(
     """Return in a sentence why a request is refused, or ``None``. Names of ``headers`` are in lower case.
 
     ``secret`` is asked for unless it is empty: as ``Authorization: Bearer``, as Qdrant's ``api-key``, or as the access
-    key id of a request signed for AWS. A service that ``has_pages`` answers those, and links to it.
+    key id of a request signed for AWS. Who has it may also ask from a container (``FROM_CONTAINERS``). A service that
+    ``has_pages`` answers those, and links to it.
     """
     host = headers.get("host", "")
-    if _name(host) not in names:
+    if _name(host) not in names and not (secret and _name(host) == FROM_CONTAINERS):
         return "The Host header is not a name of this machine."
     if not _is_ours(headers, host, has_pages=has_pages):
         return "Requests from other sites are not allowed."
