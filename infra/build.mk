@@ -38,14 +38,8 @@ upload-model: $(VENV)/.local .local/model/manifest.json ## upload the embedding 
 	@PYTHONPATH=shared:. $(VENV)/bin/python -m infra.upload_model --bucket=$(call quoted,MODEL_BUCKET)
 
 .PHONY: localstack
-localstack: ## start LocalStack, PostgreSQL and Qdrant in containers and deploy the template (needs Docker and a token)
-	@command -v docker >/dev/null || { echo "make localstack needs Docker with compose; make run needs neither" >&2; exit 1; }
-	@docker compose --file infra/local/compose.yaml up --detach --wait
-	@DATABASE_URL=postgresql://siftline:siftline@127.0.0.1:5433/siftline $(MAKE) migrate
-	@$(LOCALSTACK) $(MAKE) upload-model MODEL_BUCKET=siftline-local-model
-	@$(MAKE) build STAGE=local
-	@$(LOCALSTACK) $(SAM) deploy --config-env local
-LOCALSTACK := AWS_ENDPOINT_URL=http://127.0.0.1:4566 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_DEFAULT_REGION=us-east-1
+localstack: $(VENV)/.local .local/tools/.ready .local/model/manifest.json ## run and deploy all in containers with LocalStack; prints address and token (needs Docker and a token)
+	@PYTHONPATH=shared:. $(BIN)/python -m infra.local.localstack
 
 .PHONY: lock
 lock: .local/uv/.ready ## regenerate all hash-pinned requirements files from pyproject.toml: UPGRADE=1 for newest versions

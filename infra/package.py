@@ -46,11 +46,16 @@ class Target:
         return ["--implementation=cp", f"--python-version={self.runtime.removeprefix('python')}", *platforms]
 
 
-def stage_target(stage: str) -> Target:
-    """Return what a stage of samconfig.toml deploys with, so that a build never differs from its deployment."""
+def stage_parameters(stage: str) -> dict[str, str]:
+    """Return the template's parameters that a stage of samconfig.toml is deployed with."""
     stages = tomllib.loads((ROOT / "samconfig.toml").read_text())
     overrides = stages[stage]["deploy"]["parameters"]["parameter_overrides"]
-    values = dict(override.split("=", 1) for override in overrides)
+    return dict(override.split("=", 1) for override in overrides)
+
+
+def stage_target(stage: str) -> Target:
+    """Return what a stage is deployed for, so that a build never differs from its deployment."""
+    values = stage_parameters(stage)
     return Target(values["Runtime"], values["Architecture"])
 
 

@@ -3,13 +3,18 @@
 import argparse
 import json
 import sys
+from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TextIO
 
 from pydantic import ValidationError
 
 from infra.local.answer import run_writing
-from infra.local.state import folder_argument, running_environment
+from infra.local.sample_rows import add_sample_rows
+from infra.local.samples import HOST
+from infra.local.state import SAMPLES_PORT, folder_argument, running_environment
+from siftline.kit.db import SingleConnection
 from siftline.kit.errors import SiftlineError
 from siftline.operate.set_up_error import SetUpError
 from siftline.settings.functions import environment
@@ -17,6 +22,8 @@ from siftline.worker.hosting import HostedFunction, InvocationError
 from siftline.worker.template import Function, Template
 
 ROOT = Path(__file__).resolve().parents[2]
+EVENTS = ROOT / "events"
+_TOKEN_LIVES = timedelta(minutes=5)
 
 
 def main(arguments: list[str], out: TextIO) -> int:
@@ -34,7 +41,10 @@ def main(arguments: list[str], out: TextIO) -> int:
             )
         function = _function(options.function)
         event = _event(Path(options.event))
-        with environment(running_environment(options.folder)):
+        variables = running_environment(options.folder)
+        if Path(options.event).resolve().parent == EVENTS:
+            _add_rows(variables["DATABASE_URL"], options.folder)
+        with environment(variables):
             print(json.dumps(_answer(function, event), indent=2, default=str), file=out)
     except (SetUpError, InvocationError) as error:
         print(f"siftline: {error}", file=sys.stderr)
@@ -61,6 +71,17 @@ def _event(path: Path) -> dict[str, Any]:
     if not isinstance(event, dict):
         raise SetUpError(f"The event {path} is not a JSON object like those in events/.")
     return event
+
+
+def _add_rows(database_url: str, folder: Path) -> None:
+    """Add what the events of this project name. Raises ``SetUpError``."""
+    port = folder / SAMPLES_PORT
+    samples_url = f"http://{HOST}:{port.read_text(encoding='ascii')}" if port.exists() else None
+    try:
+        with closing(SingleConnection(database_url)) as database, database.transaction() as connection:
+            add_sample_rows(connection, samples_url=samples_url, token_lives=_TOKEN_LIVES)
+    except SiftlineError as error:
+        raise SetUpError(f"The rows that this event names could not be added: {error.detail}") from error
 
 
 def _answer(function: Function, event: dict[str, Any]) -> Any:

@@ -7,13 +7,13 @@ function of the template has is given with its value on the parts of ``make run`
 
 import argparse
 import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
 from infra.local.answer import run_writing
 from infra.local.state import running_environment, write_private
+from infra.package import stage_parameters
 from siftline.net.loopback import FROM_CONTAINERS
 from siftline.worker.template import Reference, Template
 
@@ -34,10 +34,7 @@ def sam_environment(values: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 def compose_values() -> dict[str, str]:
     """Return what the template's functions are given where it is deployed by ``make localstack``, and only there."""
-    config = tomllib.loads((ROOT / "samconfig.toml").read_text(encoding="utf-8"))
-    overrides = config["local"]["deploy"]["parameters"]["parameter_overrides"]
-    parameters = dict(override.split("=", 1) for override in overrides)
-    here, anywhere = _template(parameters), _template({})
+    here, anywhere = _template(stage_parameters("local")), _template({})
     names = {Reference(queue.logical_id): queue.name for queue in here.queues()}
     values = {"AWS_ENDPOINT_URL": COMPOSE_AWS_URL}
     for name, function in here.functions.items():

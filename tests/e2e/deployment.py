@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,10 @@ from tests.packing import ARCHITECTURE, ROOT, RUNTIME
 SAM = ROOT / ".local" / "tools" / "bin" / "sam"
 MINISTACK_PYTHON = ROOT / ".local" / "ministack-sam" / "bin" / "python"
 STACK_NAME = "siftline-e2e"
-_FUNCTION_IN_URI = re.compile(r"\$\{(\w+)\.Arn\}|\"Fn::GetAtt\": \[\"(\w+)\"")
+_FUNCTION_IN_URI = re.compile(r"\$\{(\w+)\.Arn\}|\"Fn::GetAtt\": \[\"(\w+)\"|:function:\$\{(\w+)\}")
+TARGET = {"Runtime": RUNTIME, "Architecture": ARCHITECTURE}
+"""Parameters that are what this machine can run."""
+API_BODY = "AWS::ApiGatewayV2::Api.Body"
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,10 @@ class Deployed:
     api_host: str
     endpoint: str
     resources: Mapping[str, str]
+    template: Mapping[str, Any]
+    """As SAM's transform left it."""
+    ignored: Sequence[str]
+    """Properties of resources of which MiniStack made nothing, and the harness what they ask for."""
 
     def client(self, service: str) -> Any:
         """Return a client of the AWS that it is deployed into."""
@@ -36,15 +43,15 @@ class Deployed:
 
 def build(folder: Path) -> Path:
     """Run ``sam build`` for this interpreter and processor; return the folder with the built template."""
-    target = f"Runtime={RUNTIME} Architecture={ARCHITECTURE}"
+    target = " ".join(f"{name}={value}" for name, value in TARGET.items())
     variables = {"RUNTIME": RUNTIME, "ARCHITECTURE": ARCHITECTURE, "BUILD_PYTHON": sys.executable}
     _sam(["build", "--config-env", "local", "--build-dir", str(folder), "--parameter-overrides", target], variables)
     return folder
 
 
 def deploy(built: Path, aws: MiniStack, parameters: Mapping[str, str]) -> Deployed:
-    """Run ``sam deploy`` and bring the HTTP API to life; ``parameters`` come on top of the stage's."""
-    overrides = {"Stage": "e2e", "Runtime": RUNTIME, "Architecture": ARCHITECTURE, **parameters}
+    """Run ``sam deploy``, and do what MiniStack leaves undone; ``parameters`` come on top of the stage's."""
+    overrides = {**parameters, "Stage": "e2e"}
     options = ["--template-file", str(built / "template.yaml"), "--stack-name", STACK_NAME]
     options += ["--config-file", str(ROOT / "samconfig.toml"), "--config-env", "local"]
     options += ["--no-progressbar", "--parameter-overrides", *(f"{key}={value}" for key, value in overrides.items())]
@@ -54,18 +61,17 @@ def deploy(built: Path, aws: MiniStack, parameters: Mapping[str, str]) -> Deploy
     resources = {resource["LogicalResourceId"]: resource["PhysicalResourceId"] for resource in found}
     template = cloudformation.get_template(StackName=STACK_NAME, TemplateStage="Processed")["TemplateBody"]
     document = json.loads(template) if isinstance(template, str) else template
-    deployed = Deployed(
-        api_host=f"{resources['HttpApi']}.execute-api.localhost", endpoint=aws.endpoint, resources=resources
-    )
-    _open_api(deployed, document["Resources"]["HttpApi"]["Properties"]["Body"])
+    api_host = f"{resources['HttpApi']}.execute-api.localhost"
+    made = boto3.client("apigatewayv2", endpoint_url=aws.endpoint, **CLIENT_OPTIONS)
+    ignored = [] if made.get_routes(ApiId=resources["HttpApi"])["Items"] else [API_BODY]
+    deployed = Deployed(api_host, aws.endpoint, resources, document, ignored)
+    if ignored:
+        _import_body(deployed, document["Resources"]["HttpApi"]["Properties"]["Body"])
     return deployed
 
 
-def _open_api(deployed: Deployed, body: Mapping[str, Any]) -> None:
-    """Make the integrations, routes and authorizer that the API's OpenAPI body asks for.
-
-    API Gateway does this itself when it imports the body that SAM writes; MiniStack ignores the body.
-    """
+def _import_body(deployed: Deployed, body: Mapping[str, Any]) -> None:
+    """Make the integrations, routes and authorizer of an HTTP API's OpenAPI body, as API Gateway does on import."""
     gateway, functions = deployed.client("apigatewayv2"), deployed.client("lambda")
     api_id = deployed.resources["HttpApi"]
 

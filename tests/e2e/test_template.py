@@ -12,20 +12,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import boto3
 import httpx
 import pytest
 
 from infra.alarms import alarms
 from infra.drill import DRILLS, Stage, hold
-from infra.local.aws import CLIENT_OPTIONS, MiniStack
+from infra.local.aws import MiniStack
+from infra.local.localstack import first_token, put_model
 from infra.local.samples import SampleServer
-from infra.upload_model import upload
+from infra.package import stage_parameters
 from siftline.contracts import Tick
 from siftline.kit.db import SingleConnection
-from siftline.operate.user_command import make_user
 from siftline.worker.template import load
-from tests.e2e.deployment import MINISTACK_PYTHON, STACK_NAME, Deployed, build, deploy
+from tests.e2e.deployment import API_BODY, MINISTACK_PYTHON, STACK_NAME, TARGET, Deployed, build, deploy
+from tests.factories import make_source, make_subscription
 from tests.packing import ROOT
 
 MODEL = ROOT / ".local" / "model"
@@ -54,11 +54,11 @@ def deployed(tmp_path_factory: pytest.TempPathFactory, database_url: str, qdrant
 
 def _deployed(built: Path, home: Path, database_url: str, qdrant_url: str) -> Iterator[Deployed]:
     with MiniStack(MINISTACK_PYTHON, home, persists=False, everything=True) as aws:
-        model = upload(boto3.client("s3", endpoint_url=aws.endpoint, **CLIENT_OPTIONS), MODEL, "siftline-e2e-model")
-        parameters = {"DatabaseUrl": database_url, "QdrantUrl": qdrant_url}
-        parameters |= {"ModelUri": model, "ModelBucket": "siftline-e2e-model", "ClusteringsEnabled": "false"}
-        parameters |= {"AlarmEmail": "ops@news.example"}
-        stack = deploy(built, aws, parameters)
+        parameters = {**stage_parameters("local"), "DatabaseUrl": database_url, "QdrantUrl": qdrant_url}
+        put_model(aws.endpoint, parameters)
+        stack = deploy(
+            built, aws, {**parameters, **TARGET, "ClusteringsEnabled": "false", "AlarmEmail": "ops@news.example"}
+        )
         _give_time(stack)
         _allow_loopback(stack, "api", "fetch", "ingest")
         yield stack
@@ -77,8 +77,7 @@ def anyone(deployed: Deployed) -> Iterator[httpx.Client]:
 @pytest.fixture(scope="module")
 def reader(anyone: httpx.Client, database_url: str) -> dict[str, str]:
     """The headers of a user with a token."""
-    with closing(SingleConnection(database_url)) as database:
-        return {"authorization": f"Bearer {make_user(database, 'reader').token}"}
+    return {"authorization": f"Bearer {first_token(database_url)}"}
 
 
 def test_a_saved_address_becomes_a_ready_item_that_is_found_by_meaning(
@@ -124,6 +123,35 @@ def test_the_clock_function_runs_its_ticks(deployed: Deployed, anyone: httpx.Cli
 
         assert "FunctionError" not in answer, counts
         assert all(isinstance(count, int) for count in counts.values())
+
+
+def test_the_clock_polls_a_due_source_by_itself(
+    deployed: Deployed, reader: dict[str, str], samples: SampleServer, database_url: str
+) -> None:
+    # GIVEN a source that is due, and nobody who asks for it
+    with closing(SingleConnection(database_url)) as database, database.transaction() as connection:
+        [user] = connection.execute("select id from users where name = 'reader'").fetchone() or [None]
+        source_id = make_source(connection, url=f"{samples.urls()[0]}?due")
+        make_subscription(connection, user, source_id)
+
+    # WHEN its rule ticks, THEN it is polled
+    def polled() -> bool:
+        with closing(SingleConnection(database_url)) as database, database.transaction() as connection:
+            query = "select last_success_at is not null from sources where id = %s"
+            return connection.execute(query, (source_id,)).fetchone() == (True,)
+
+    _until(polled, "the poll of a due source")
+
+
+def test_what_ministack_ignores_is_known_and_written_down(deployed: Deployed) -> None:
+    kinds = {resource["Type"] for resource in deployed.template["Resources"].values()}
+    stored = {name for name, resource in deployed.template["Resources"].items() if "Condition" not in resource}
+
+    assert stored <= set(deployed.resources), "a resource that MiniStack did not make"
+    assert list(deployed.ignored) == [API_BODY], "MiniStack has learnt it: take it out of tests/e2e/deployment.py"
+    assert {name.partition(".")[0] for name in deployed.ignored} <= kinds
+    written = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
+    assert all(f"`{name}`" in written for name in deployed.ignored)
 
 
 def test_schedules_and_alarms_are_deployed_in_the_states_that_the_switches_say(deployed: Deployed) -> None:
