@@ -54,12 +54,13 @@ alarms: $(VENV)/.local ## regenerate infra/observability.yaml from infra/alarms.
 	@PYTHONPATH=shared:. $(BIN)/python -m infra.alarms
 
 # Environments of single tools: what they pin must not bind the product.
-.local/uv/.ready .local/checkov/.ready .local/lambda/.ready .local/ministack-sam/.ready: .local/%/.ready: infra/locks/%.txt
+.local/uv/.ready .local/checkov/.ready .local/lambda/.ready .local/ministack-sam/.ready .local/workflows/.ready: .local/%/.ready: infra/locks/%.txt
 	@infra/local/venv.sh $(PYTHON) .local/$* $<
 	@touch $@
 
-# Besides what the root Makefile names: checkov, the runtime interface client, MiniStack with its SAM transform.
-test: .local/checkov/.ready .local/lambda/.ready .local/ministack-sam/.ready
+# Besides what the root Makefile names: checkov, the runtime interface client, MiniStack with its SAM transform, and
+# the schema of GitHub's workflows.
+test: .local/checkov/.ready .local/lambda/.ready .local/ministack-sam/.ready .local/workflows/.ready
 
 # --- packing: called by sam build ---------------------------------------------------------------------------------
 

@@ -25,6 +25,8 @@ TOOLS = {
     "ministack": ("ministack",),
     "ministack-sam": ("ministack", "aws-sam-translator"),
     "uv": ("uv",),
+    # Has the schema of GitHub's workflows. actionlint itself is on PyPI only as a program that downloads it.
+    "workflows": ("check-jsonschema",),
     # What others do with the OpenAPI document: check it, make a client of it, try what it says.
     "contract": ("openapi-spec-validator", "openapi-python-client", "schemathesis"),
     # A peer of benchmarks/jobs.py.

@@ -12,6 +12,7 @@ from tests.house.reading import ROOT, document
 
 TOOLS = ROOT / ".local" / "tools" / "bin"
 CHECKOV = ROOT / ".local" / "checkov" / "bin" / "checkov"
+CHECK_JSONSCHEMA = ROOT / ".local" / "workflows" / "bin" / "check-jsonschema"
 TEMPLATES = ["template.yaml", "infra/observability.yaml"]
 STAGES = ("local", "staging", "prod")
 
@@ -42,6 +43,12 @@ def test_sam_finds_the_template_valid() -> None:
 @pytest.mark.slow
 def test_checkov_has_nothing_to_say_but_what_is_skipped_with_a_reason() -> None:
     _run(CHECKOV, "--config-file", "infra/checkov.yaml", "--file", *TEMPLATES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("schema", ["vendor.github-workflows", "custom.github-workflows-require-timeout"])
+def test_the_workflows_have_the_form_that_github_reads(schema: str) -> None:
+    _run(CHECK_JSONSCHEMA, "--builtin-schema", schema, *(ROOT / ".github" / "workflows").iterdir())
 
 
 def test_every_skipped_check_stands_below_its_reason() -> None:
