@@ -26,8 +26,6 @@ from siftline.settings.functions import ScheduleSettings
 
 USERS_PER_TICK = 1_000
 """Clusterings, and comparisons with own topics, that one tick enqueues at most."""
-BRIEFINGS_PER_TICK = 50
-"""Editions that one tick enqueues at most, so that mails leave a few at a time; the next tick makes the others."""
 RESOLUTIONS_PER_TICK = 100
 """Organisations that one tick hands out at most: providers are asked about them within the hour."""
 BACKPRESSURE_MESSAGES = 1_000
@@ -143,7 +141,7 @@ class Schedule:
         """Enqueue the making of each edition that is due, and the delivery of those that were lost sight of."""
         if not self._can_accept(Queue.BRIEFING):
             return {"enqueued": 0, "recovered": 0}
-        limit = BRIEFINGS_PER_TICK
+        limit = self._settings.due_briefings_per_tick
         with self._database.transaction() as connection:
             schedule_store.close_deliveries(connection)
         with self._database.transaction() as connection:
