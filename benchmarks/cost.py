@@ -1,4 +1,4 @@
-"""P14: what 1,000 articles cost on AWS. ``python -m benchmarks cost``
+"""P14: what 1,000 articles and a month cost on AWS. ``python -m benchmarks cost``
 
 The sample articles walk through the whole system as ``make run SAMPLES=1`` has them walk; how long each job took stands
 in the timelines. What of that the worker and its children computed, by Linux's own count, is the time, for during the
@@ -7,7 +7,9 @@ that ``template.yaml`` gives the function, times the list price (``aws_prices.to
 has less than one processor (1,769 MB make one) all its time counts as computing and grows accordingly: an upper bound.
 Every message counts as an invocation of its own and as three requests to SQS, though both come in batches.
 
-Not in it: PostgreSQL, Qdrant, a NAT gateway and traffic, which cost by the month whatever is read, nor an LLM.
+Not in the articles' price: PostgreSQL, Qdrant, a NAT gateway and traffic, which cost by the month whatever is read, nor
+an LLM. The month has them, by resource, idle and for so many users, and says which limit is met first
+(``benchmarks.monthly_cost``).
 """
 
 import statistics
@@ -17,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import walk
+from benchmarks.monthly_cost import ASSUMED, CROWD, CROWD_ITEMS, USERS, Load, Unit, limits, month, nobody
 from benchmarks.report import Report
 from infra.local.machine import ROOT
-from siftline.worker.template import Template
+from siftline.worker.template import Template, load
 
 ARTICLES = 1_000
 REACH_USD = 0.03
@@ -40,6 +43,8 @@ _FUNCTION_OF = {
 _PER_REQUEST_MS = {"api": 20.0, "authorize": 5.0}
 """Upper bounds of what ``http`` and ``handlers`` measure, with a query."""
 _LOG_BYTES_A_JOB = 1_500
+_SEARCH_MS, _BRIEF_MS = 60.0, 250.0
+"""Upper bounds of what ``search`` measures over 100,000 items, and of an edition with its mail."""
 
 
 def main() -> None:
@@ -66,7 +71,32 @@ def main() -> None:
     ]
     report.table("all together", totals)
     report.tell({"not in it": "PostgreSQL, Qdrant, NAT, traffic, the clock's ticks, a language model"})
+    _tell_months(report, {row["function"]: row for row in rows}, memory, prices)
     report.keep()
+
+
+def _tell_months(
+    report: Report, measured: Mapping[str, Mapping[str, Any]], memory: Mapping[str, int], prices: Mapping[str, Any]
+) -> None:
+    """Say what a month costs idle and for so many users, and how much of each limit they need."""
+    template = Template.read(ROOT / "template.yaml")
+    resources = load(ROOT / "infra" / "observability.yaml")["Resources"].values()
+    alarms = sum(resource["Type"] == "AWS::CloudWatch::Alarm" for resource in resources)
+    assumed = {"schedule": ASSUMED["ms of a tick"], "search": _SEARCH_MS, "brief": _BRIEF_MS}
+    rows = [*measured.values(), *(_row(name, 1_000, ms, memory[name], prices) for name, ms in assumed.items())]
+    units = {row["function"]: Unit(row["billed ms"] / 1000, row["x86_64"] / row["invocations"]) for row in rows}
+    loads = [nobody(), *(Load.of(users) for users in USERS)]
+    months = [month(one, template, alarms, units, prices) for one in loads]
+    heads = ["idle", *(f"{users:,} user{'s' * (users > 1)}" for users in USERS)]
+    table = [
+        {"resource": name, **{head: round(usd[name], 2) for head, usd in zip(heads, months, strict=True)}}
+        for name in months[0]
+    ]
+    sums = {head: round(sum(usd.values()), 2) for head, usd in zip(heads, months, strict=True)}
+    report.table("US dollars a month", [*table, {"resource": "together", **sums}])
+    crowd = Load.of(CROWD, CROWD_ITEMS)
+    report.table("share of a limit in the busiest hour", limits([*loads[1:], crowd], template, units))
+    report.tell({**ASSUMED, "items of the last column": f"{CROWD_ITEMS:,}"})
 
 
 def _measured() -> tuple[Mapping[str, Sequence[int]], float]:

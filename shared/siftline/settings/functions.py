@@ -417,7 +417,10 @@ class ScheduleSettings(ConsumerSettings, VectorSettings, ReprocessSettings, Arch
 
     due_sources_per_tick: int = Field(default=100, ge=1, le=100_000, description="Polls that one tick may enqueue")
     due_briefings_per_tick: int = Field(
-        default=50, ge=1, le=100_000, description="Editions that one tick may enqueue, so that mails leave a few at a time"
+        default=50,
+        ge=1,
+        le=100_000,
+        description="Editions that one tick may enqueue, so that mails leave a few at a time",
     )
     extra_run_pending: int = Field(
         default=1_000, ge=1, le=100_000_000, description="The extra run works on queues with more due jobs than this"

@@ -1,0 +1,245 @@
+"""What a month costs by resource for so many users, and which limit they meet first: on paper, from what was measured.
+
+Schedules, queues, alarms, memory and concurrency are counted in the template. What users do is assumed (``ASSUMED``),
+and so is what a database and a vector engine take; all of it is printed with the answer.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from siftline.contracts import JobType, Queue
+from siftline.settings.functions import JobSettings, ScheduleSettings
+from siftline.worker.template import Template
+
+USERS = (1, 100, 10_000)
+CROWD, CROWD_ITEMS = 1_000_000, 100_000_000
+"""For whom limits are looked at besides."""
+DAYS, HOURS = 30, 730
+MINUTES = HOURS * 60
+
+ASSUMED: Mapping[str, float] = {
+    "sources that a user follows": 40,
+    "power by which different sources grow with users": 0.7,
+    "polls of a source a day": 12,
+    "articles of a source a day": 2,
+    "requests of a user a day": 60,
+    "searches among them": 3,
+    "mails to a user a day": 1,
+    "share of mails in the busiest hour": 0.5,
+    "busiest hour to the average": 3,
+    "months that are kept": 12,
+    "kB of an article in PostgreSQL": 30,
+    "share of it that is read often": 0.1,
+    "bytes of a vector in Qdrant": 384 * 4 * 1.5,
+    "kB of a page": 100,
+    "kB of a poll": 5,
+    "kB of an answer": 15,
+    "ms of a tick": 60,
+    "log bytes of a tick": 4_000,
+    "database I/O of a job": 20,
+    "jobs/s of a PostgreSQL core": 300,
+    "cores of an ACU": 0.25,
+    "GB of an ACU": 2,
+    "model GB in S3": 0.15,
+}
+_POLLERS, _WAIT_S = 5, 20
+"""Lambda keeps so many long polls on an empty queue (Lambda Developer Guide, "Polling and batching behavior")."""
+_DEPTHS_A_MINUTE = 20
+"""Questions for a queue's depth: all sixteen by the sweep, four by the ticks that fill one."""
+_TRACED_A_SECOND, _TRACED_SHARE = 1, 0.05
+"""X-Ray's default sampling rule."""
+_SERVERLESS_ACU_LEAST, _PROXY_ACU_LEAST = 0.5, 8.0
+_QDRANT_LEAST_VCPU, _QDRANT_LEAST_GB = 0.5, 1.0
+_SQS_IN_FLIGHT = 120_000
+_SES_MAILS_A_SECOND = 14
+"""An account's first quota outside the sandbox."""
+_ACU_MOST = 256
+_FARGATE_MOST_GB = 120
+_PERIODS = {"minute": 1, "hour": 60, "day": 1_440}
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What one invocation of a function takes: seconds of its concurrency, and US dollars without the request."""
+
+    seconds: float
+    usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What users bring in a month."""
+
+    users: int
+    sources: float
+    items: float
+    """That are held by then."""
+
+    @classmethod
+    def of(cls, users: int, items: float | None = None) -> "Load":
+        """Return the load of so many users, who hold so many items or what they bring in the months that are kept."""
+        followed, power = (
+            ASSUMED["sources that a user follows"],
+            ASSUMED["power by which different sources grow with users"],
+        )
+        sources = followed * users**power
+        kept = sources * ASSUMED["articles of a source a day"] * DAYS * ASSUMED["months that are kept"]
+        return cls(users, sources, kept if items is None else items)
+
+    @property
+    def polls(self) -> float:
+        """Polls of sources."""
+        return self.sources * ASSUMED["polls of a source a day"] * DAYS
+
+    @property
+    def articles(self) -> float:
+        """Articles that come."""
+        return self.sources * ASSUMED["articles of a source a day"] * DAYS
+
+    @property
+    def requests(self) -> float:
+        """Requests to the API, searches among them."""
+        return self.users * ASSUMED["requests of a user a day"] * DAYS
+
+    @property
+    def searches(self) -> float:
+        """Searches."""
+        return self.users * ASSUMED["searches among them"] * DAYS
+
+    @property
+    def mails(self) -> float:
+        """Mails with an edition."""
+        return self.users * ASSUMED["mails to a user a day"] * DAYS
+
+    @property
+    def jobs(self) -> float:
+        """Jobs: a poll each, three for an article, one a day for what is grouped for a user, two for an edition."""
+        return self.polls + 3 * self.articles + self.users * DAYS + 2 * self.mails
+
+    @property
+    def jobs_per_s(self) -> float:
+        """Jobs a second in the busiest hour."""
+        return self.jobs / (DAYS * 86_400) * ASSUMED["busiest hour to the average"]
+
+    @property
+    def database_gb(self) -> float:
+        """Size of the database."""
+        return self.items * ASSUMED["kB of an article in PostgreSQL"] / 1e6
+
+    @property
+    def vectors_gb(self) -> float:
+        """Memory that Qdrant needs."""
+        return _QDRANT_LEAST_GB + self.items * ASSUMED["bytes of a vector in Qdrant"] / 1e9
+
+    @property
+    def acu(self) -> float:
+        """Aurora's capacity, by its processors or by its memory."""
+        by_cores = self.jobs_per_s / ASSUMED["jobs/s of a PostgreSQL core"] / ASSUMED["cores of an ACU"]
+        by_memory = self.database_gb * ASSUMED["share of it that is read often"] / ASSUMED["GB of an ACU"]
+        return max(_SERVERLESS_ACU_LEAST, by_cores, by_memory)
+
+
+def ticks(template: Template) -> float:
+    """Return how often the clock's schedules run in a month, those that are on by default."""
+    found = 0.0
+    for schedule in template.schedules():
+        rate = re.fullmatch(r"rate\((\d+) (\w+?)s?\)", schedule.expression)
+        found += MINUTES / (int(rate[1]) * _PERIODS[rate[2]]) if rate else DAYS
+    return found
+
+
+def month(
+    load: Load, template: Template, alarms: int, units: Mapping[str, Unit], prices: Mapping[str, Any]
+) -> dict[str, float]:
+    """Return US dollars of a month by resource. ``units``: what an invocation of each function takes.
+
+    With no user it is what an idle deployment costs.
+    """
+    clock = ticks(template)
+    work = {
+        "fetch": load.polls,
+        "ingest": load.articles,
+        "analyze": load.articles,
+        "cluster": load.users * DAYS + load.articles / 20,
+        "api": load.requests - load.searches,
+        "search": load.searches,
+        "authorize": load.requests,
+        "brief": 2 * load.mails,
+        "schedule": clock,
+    }
+    invocations = sum(work.values())
+    traces = min(invocations, HOURS * 3600 * _TRACED_A_SECOND + _TRACED_SHARE * invocations)
+    sqs = len(template.queue_sources()) * _POLLERS * HOURS * 3600 / _WAIT_S + _DEPTHS_A_MINUTE * MINUTES + 3 * load.jobs
+    # by queue while nothing happens; by job type and outcome too where something does
+    metrics = 4 * len(Queue) + 4 + (6 * len(JobType) if load.users else 0)
+    log_bytes = clock * ASSUMED["log bytes of a tick"] + load.jobs * 1_500 + load.requests * 800
+    fetched_gb = (load.articles * ASSUMED["kB of a page"] + load.polls * ASSUMED["kB of a poll"]) / 1e6
+    vcpu = max(_QDRANT_LEAST_VCPU, load.vectors_gb / 8)
+    return {
+        "Lambda": sum(times * units[name].usd for name, times in work.items())
+        + invocations * prices["lambda_million_requests"] / 1e6,
+        "SQS": sqs * prices["sqs_million_requests"] / 1e6 + load.jobs * prices["sqs_fair_million_requests"] / 1e6,
+        "API Gateway": load.requests * prices["http_api_million_requests"] / 1e6,
+        "CloudWatch metrics": metrics * prices["metric_month"],
+        "CloudWatch alarms": alarms * prices["alarm_month"] + prices["dashboard_month"],
+        "logs": log_bytes / 1e9 * prices["logs_gb"],
+        "X-Ray": traces / 1e6 * prices["xray_million_traces"],
+        "SES": load.mails / 1e3 * prices["ses_thousand_mails"],
+        "S3, secret, traffic": ASSUMED["model GB in S3"] * prices["s3_gb_month"]
+        + prices["secret_month"]
+        + load.requests * ASSUMED["kB of an answer"] / 1e6 * prices["traffic_gb"],
+        "Aurora": load.acu * HOURS * prices["aurora_acu_hour"]
+        + load.database_gb * prices["aurora_gb_month"]
+        + (load.jobs * ASSUMED["database I/O of a job"] + clock * 5) / 1e6 * prices["aurora_million_io"],
+        "RDS Proxy": max(_PROXY_ACU_LEAST, load.acu) * HOURS * prices["proxy_acu_hour"],
+        "Qdrant on Fargate": HOURS * (vcpu * prices["fargate_vcpu_hour"] + load.vectors_gb * prices["fargate_gb_hour"]),
+        "NAT gateway": HOURS * prices["nat_hour"] + fetched_gb * prices["nat_gb"],
+    }
+
+
+def nobody() -> Load:
+    """Return the load of an idle deployment."""
+    return Load(0, 0.0, 0.0)
+
+
+def limits(loads: Sequence[Load], template: Template, units: Mapping[str, Unit]) -> list[dict[str, Any]]:
+    """Return what each load needs in its busiest hour as a share of a limit: above 1 it waits, or breaks."""
+    polls_a_tick = ScheduleSettings.model_fields["due_sources_per_tick"].default
+    mails_a_tick = ScheduleSettings.model_fields["due_briefings_per_tick"].default
+    at_once = {
+        source.function.name: max(
+            other.concurrency or 0 for other in template.queue_sources() if other.function == source.function
+        )
+        for source in template.queue_sources()
+    }
+    peak = ASSUMED["busiest hour to the average"]
+
+    def busy(name: str, times: float) -> float:
+        return times / (DAYS * 86_400) * peak * units[name].seconds / at_once[name]
+
+    def mails_per_minute(load: Load) -> float:
+        return load.mails / DAYS * ASSUMED["share of mails in the busiest hour"] / 60
+
+    def in_flight(_: Load) -> float:
+        outstanding: int = JobSettings.model_fields["job_outstanding_max"].default
+        return len(Queue) * outstanding / _SQS_IN_FLIGHT
+
+    rows: dict[str, Callable[[Load], float]] = {
+        f"polls a tick (DueSourcesPerTick {polls_a_tick})": lambda load: load.polls / MINUTES / polls_a_tick,
+        f"editions a tick (DueBriefingsPerTick {mails_a_tick})": lambda load: mails_per_minute(load) / mails_a_tick,
+        f"fetch at once ({at_once['fetch']})": lambda load: busy("fetch", load.polls),
+        f"ingest at once ({at_once['ingest']})": lambda load: busy("ingest", load.articles),
+        f"analyze at once ({at_once['analyze']})": lambda load: busy("analyze", load.articles),
+        f"cluster at once ({at_once['cluster']})": lambda load: busy("cluster", load.users * DAYS + load.articles / 20),
+        f"PostgreSQL (Aurora, {_ACU_MOST} ACU)": lambda load: load.acu / _ACU_MOST,
+        f"Qdrant (one task, {_FARGATE_MOST_GB} GB)": lambda load: load.vectors_gb / _FARGATE_MOST_GB,
+        f"SES ({_SES_MAILS_A_SECOND} mails/s)": lambda load: mails_per_minute(load) / 60 / _SES_MAILS_A_SECOND,
+        f"SQS ({_SQS_IN_FLIGHT:,} in flight)": in_flight,
+    }
+    return [{"limit": name, **{f"{load.users:,}": _share(need(load)) for load in loads}} for name, need in rows.items()]
+
+
+def _share(value: float) -> float:
+    return round(value, 3) if value < 10 else round(value)
