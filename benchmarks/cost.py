@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import walk
-from benchmarks.monthly_cost import ASSUMED, CROWD, CROWD_ITEMS, USERS, Load, Unit, limits, month, nobody
+from benchmarks.monthly_cost import ASSUMED, CROWD, CROWD_ITEMS, FUNCTION_OF, USERS, Load, Unit, limits, month, nobody
 from benchmarks.report import Report
 from infra.local.machine import ROOT
 from siftline.worker.template import Template, load
@@ -43,8 +43,10 @@ _FUNCTION_OF = {
 _PER_REQUEST_MS = {"api": 20.0, "authorize": 5.0}
 """Upper bounds of what ``http`` and ``handlers`` measure, with a query."""
 _LOG_BYTES_A_JOB = 1_500
-_SEARCH_MS, _BRIEF_MS = 60.0, 250.0
-"""Upper bounds of what ``search`` measures over 100,000 items, and of an edition with its mail."""
+_SEARCH_MS = 60.0
+"""Upper bound of what ``search`` measures over 100,000 items."""
+_JOB_MS = 250
+"""For a job that the walk has none of."""
 
 
 def main() -> None:
@@ -71,20 +73,28 @@ def main() -> None:
     ]
     report.table("all together", totals)
     report.tell({"not in it": "PostgreSQL, Qdrant, NAT, traffic, the clock's ticks, a language model"})
-    _tell_months(report, {row["function"]: row for row in rows}, memory, prices)
+    _tell_months(report, measured, computing, memory, prices)
     report.keep()
 
 
 def _tell_months(
-    report: Report, measured: Mapping[str, Mapping[str, Any]], memory: Mapping[str, int], prices: Mapping[str, Any]
+    report: Report,
+    measured: Mapping[str, Sequence[int]],
+    computing: float,
+    memory: Mapping[str, int],
+    prices: Mapping[str, Any],
 ) -> None:
     """Say what a month costs idle and for so many users, and how much of each limit they need."""
     template = Template.read(ROOT / "template.yaml")
     resources = load(ROOT / "infra" / "observability.yaml")["Resources"].values()
     alarms = sum(resource["Type"] == "AWS::CloudWatch::Alarm" for resource in resources)
-    assumed = {"schedule": ASSUMED["ms of a tick"], "search": _SEARCH_MS, "brief": _BRIEF_MS}
-    rows = [*measured.values(), *(_row(name, 1_000, ms, memory[name], prices) for name, ms in assumed.items())]
-    units = {row["function"]: Unit(row["billed ms"] / 1000, row["x86_64"] / row["invocations"]) for row in rows}
+    assumed = {**_PER_REQUEST_MS, "schedule": ASSUMED["ms of a tick"], "search": _SEARCH_MS}
+    units = {}
+    for kind, function in FUNCTION_OF.items():
+        ms = assumed.get(kind) or DATABASE_MS + computing * statistics.fmean(measured.get(kind) or [_JOB_MS])
+        row = _row(function, 1_000_000, ms, memory[function], prices)
+        units[kind] = Unit(row["billed ms"] / 1000, row["x86_64"] / 1e6)
+    report.table("ms of a job", [{"job": kind, "billed ms": round(units[kind].seconds * 1000)} for kind in units])
     loads = [nobody(), *(Load.of(users) for users in USERS)]
     months = [month(one, template, alarms, units, prices) for one in loads]
     heads = ["idle", *(f"{users:,} user{'s' * (users > 1)}" for users in USERS)]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from siftline.contracts import JobType, Queue
+from siftline.contracts import BACKGROUND_OF, QUEUE_OF, JobType, Queue
 from siftline.settings.functions import JobSettings, ScheduleSettings
 from siftline.worker.template import Template
 
@@ -29,8 +29,10 @@ ASSUMED: Mapping[str, float] = {
     "mails to a user a day": 1,
     "share of mails in the busiest hour": 0.5,
     "busiest hour to the average": 3,
+    "times a day that a user's new items are scored and joined": 40,
     "months that are kept": 12,
     "kB of an article in PostgreSQL": 30,
+    "kB of a user's item, with its place in a story": 1,
     "share of it that is read often": 0.1,
     "bytes of a vector in Qdrant": 384 * 4 * 1.5,
     "kB of a page": 100,
@@ -58,11 +60,26 @@ _SES_MAILS_A_SECOND = 14
 _ACU_MOST = 256
 _FARGATE_MOST_GB = 120
 _PERIODS = {"minute": 1, "hour": 60, "day": 1_440}
+FUNCTION_OF = {
+    JobType.FETCH_SOURCE: "fetch",
+    JobType.INGEST_CONTENT: "ingest",
+    JobType.ANALYZE_CONTENT: "analyze",
+    JobType.SCORE_USER: "analyze",
+    JobType.JOIN_STORIES: "cluster",
+    JobType.CLUSTER_USER: "cluster",
+    JobType.RUN_BRIEFING: "brief",
+    JobType.DELIVER_BRIEFING: "brief",
+    "api": "api",
+    "search": "search",
+    "authorize": "authorize",
+    "schedule": "schedule",
+}
+"""Which function does what is counted: jobs, requests, ticks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What one invocation of a function takes: seconds of its concurrency, and US dollars without the request."""
+    """What one job, request or tick takes: seconds of a function, and US dollars without the request."""
 
     seconds: float
     usd: float
@@ -74,24 +91,16 @@ class Load:
 
     users: int
     sources: float
-    items: float
-    """That are held by then."""
+    contents: float
+    """That are held by then, once for all who have them."""
 
     @classmethod
-    def of(cls, users: int, items: float | None = None) -> "Load":
-        """Return the load of so many users, who hold so many items or what they bring in the months that are kept."""
-        followed, power = (
-            ASSUMED["sources that a user follows"],
-            ASSUMED["power by which different sources grow with users"],
-        )
-        sources = followed * users**power
+    def of(cls, users: int, contents: float | None = None) -> "Load":
+        """Return the load of so many users, with so many contents or what comes in the months that are kept."""
+        power = ASSUMED["power by which different sources grow with users"]
+        sources = ASSUMED["sources that a user follows"] * users**power
         kept = sources * ASSUMED["articles of a source a day"] * DAYS * ASSUMED["months that are kept"]
-        return cls(users, sources, kept if items is None else items)
-
-    @property
-    def polls(self) -> float:
-        """Polls of sources."""
-        return self.sources * ASSUMED["polls of a source a day"] * DAYS
+        return cls(users, sources, kept if contents is None else contents)
 
     @property
     def articles(self) -> float:
@@ -99,24 +108,29 @@ class Load:
         return self.sources * ASSUMED["articles of a source a day"] * DAYS
 
     @property
-    def requests(self) -> float:
-        """Requests to the API, searches among them."""
-        return self.users * ASSUMED["requests of a user a day"] * DAYS
-
-    @property
-    def searches(self) -> float:
-        """Searches."""
-        return self.users * ASSUMED["searches among them"] * DAYS
-
-    @property
-    def mails(self) -> float:
-        """Mails with an edition."""
-        return self.users * ASSUMED["mails to a user a day"] * DAYS
+    def work(self) -> dict[str, float]:
+        """How often what is done, but for the clock's ticks."""
+        daily = {
+            "api": ASSUMED["requests of a user a day"] - ASSUMED["searches among them"],
+            "search": ASSUMED["searches among them"],
+            "authorize": ASSUMED["requests of a user a day"],
+            JobType.SCORE_USER: ASSUMED["times a day that a user's new items are scored and joined"],
+            JobType.JOIN_STORIES: ASSUMED["times a day that a user's new items are scored and joined"],
+            JobType.CLUSTER_USER: 1,
+            JobType.RUN_BRIEFING: ASSUMED["mails to a user a day"],
+            JobType.DELIVER_BRIEFING: ASSUMED["mails to a user a day"],
+        }
+        return {
+            JobType.FETCH_SOURCE: self.sources * ASSUMED["polls of a source a day"] * DAYS,
+            JobType.INGEST_CONTENT: self.articles,
+            JobType.ANALYZE_CONTENT: self.articles,
+            **{kind: self.users * times * DAYS for kind, times in daily.items()},
+        }
 
     @property
     def jobs(self) -> float:
-        """Jobs: a poll each, three for an article, one a day for what is grouped for a user, two for an edition."""
-        return self.polls + 3 * self.articles + self.users * DAYS + 2 * self.mails
+        """Jobs, each a message."""
+        return sum(times for kind, times in self.work.items() if kind in QUEUE_OF)
 
     @property
     def jobs_per_s(self) -> float:
@@ -125,13 +139,17 @@ class Load:
 
     @property
     def database_gb(self) -> float:
-        """Size of the database."""
-        return self.items * ASSUMED["kB of an article in PostgreSQL"] / 1e6
+        """Size of the database: contents once, and an item for each user who has one."""
+        months = self.contents / self.articles if self.articles else 0.0
+        brought = ASSUMED["sources that a user follows"] * ASSUMED["articles of a source a day"] * DAYS
+        items = self.users * brought * months
+        kb = self.contents * ASSUMED["kB of an article in PostgreSQL"]
+        return (kb + items * ASSUMED["kB of a user's item, with its place in a story"]) / 1e6
 
     @property
     def vectors_gb(self) -> float:
         """Memory that Qdrant needs."""
-        return _QDRANT_LEAST_GB + self.items * ASSUMED["bytes of a vector in Qdrant"] / 1e9
+        return _QDRANT_LEAST_GB + self.contents * ASSUMED["bytes of a vector in Qdrant"] / 1e9
 
     @property
     def acu(self) -> float:
@@ -153,43 +171,31 @@ def ticks(template: Template) -> float:
 def month(
     load: Load, template: Template, alarms: int, units: Mapping[str, Unit], prices: Mapping[str, Any]
 ) -> dict[str, float]:
-    """Return US dollars of a month by resource. ``units``: what an invocation of each function takes.
-
-    With no user it is what an idle deployment costs.
-    """
+    """Return US dollars of a month by resource: with no user, of an idle deployment. ``units`` by kind of work."""
     clock = ticks(template)
-    work = {
-        "fetch": load.polls,
-        "ingest": load.articles,
-        "analyze": load.articles,
-        "cluster": load.users * DAYS + load.articles / 20,
-        "api": load.requests - load.searches,
-        "search": load.searches,
-        "authorize": load.requests,
-        "brief": 2 * load.mails,
-        "schedule": clock,
-    }
+    work = {**load.work, "schedule": clock}
+    requests, mails, polls = (load.work[kind] for kind in ("authorize", JobType.DELIVER_BRIEFING, JobType.FETCH_SOURCE))
     invocations = sum(work.values())
     traces = min(invocations, HOURS * 3600 * _TRACED_A_SECOND + _TRACED_SHARE * invocations)
     sqs = len(template.queue_sources()) * _POLLERS * HOURS * 3600 / _WAIT_S + _DEPTHS_A_MINUTE * MINUTES + 3 * load.jobs
     # by queue while nothing happens; by job type and outcome too where something does
     metrics = 4 * len(Queue) + 4 + (6 * len(JobType) if load.users else 0)
-    log_bytes = clock * ASSUMED["log bytes of a tick"] + load.jobs * 1_500 + load.requests * 800
-    fetched_gb = (load.articles * ASSUMED["kB of a page"] + load.polls * ASSUMED["kB of a poll"]) / 1e6
+    log_bytes = clock * ASSUMED["log bytes of a tick"] + load.jobs * 1_500 + requests * 800
+    fetched_gb = (load.articles * ASSUMED["kB of a page"] + polls * ASSUMED["kB of a poll"]) / 1e6
     vcpu = max(_QDRANT_LEAST_VCPU, load.vectors_gb / 8)
     return {
         "Lambda": sum(times * units[name].usd for name, times in work.items())
         + invocations * prices["lambda_million_requests"] / 1e6,
         "SQS": sqs * prices["sqs_million_requests"] / 1e6 + load.jobs * prices["sqs_fair_million_requests"] / 1e6,
-        "API Gateway": load.requests * prices["http_api_million_requests"] / 1e6,
+        "API Gateway": requests * prices["http_api_million_requests"] / 1e6,
         "CloudWatch metrics": metrics * prices["metric_month"],
         "CloudWatch alarms": alarms * prices["alarm_month"] + prices["dashboard_month"],
         "logs": log_bytes / 1e9 * prices["logs_gb"],
         "X-Ray": traces / 1e6 * prices["xray_million_traces"],
-        "SES": load.mails / 1e3 * prices["ses_thousand_mails"],
+        "SES": mails / 1e3 * prices["ses_thousand_mails"],
         "S3, secret, traffic": ASSUMED["model GB in S3"] * prices["s3_gb_month"]
         + prices["secret_month"]
-        + load.requests * ASSUMED["kB of an answer"] / 1e6 * prices["traffic_gb"],
+        + requests * ASSUMED["kB of an answer"] / 1e6 * prices["traffic_gb"],
         "Aurora": load.acu * HOURS * prices["aurora_acu_hour"]
         + load.database_gb * prices["aurora_gb_month"]
         + (load.jobs * ASSUMED["database I/O of a job"] + clock * 5) / 1e6 * prices["aurora_million_io"],
@@ -208,37 +214,50 @@ def limits(loads: Sequence[Load], template: Template, units: Mapping[str, Unit])
     """Return what each load needs in its busiest hour as a share of a limit: above 1 it waits, or breaks."""
     polls_a_tick = ScheduleSettings.model_fields["due_sources_per_tick"].default
     mails_a_tick = ScheduleSettings.model_fields["due_briefings_per_tick"].default
-    at_once = {
-        source.function.name: max(
-            other.concurrency or 0 for other in template.queue_sources() if other.function == source.function
-        )
-        for source in template.queue_sources()
-    }
     peak = ASSUMED["busiest hour to the average"]
 
-    def busy(name: str, times: float) -> float:
-        return times / (DAYS * 86_400) * peak * units[name].seconds / at_once[name]
+    def busy(queue: Queue, at_once: int) -> Callable[[Load], float]:
+        """Return how much of the functions that a queue may have at once a load keeps busy."""
+        kinds = [kind for kind in FUNCTION_OF if kind in QUEUE_OF and _background(QUEUE_OF[JobType(kind)]) == queue]
+        return lambda load: (
+            sum(load.work[kind] * units[kind].seconds for kind in kinds) / (DAYS * 86_400) * peak / at_once
+        )
 
     def mails_per_minute(load: Load) -> float:
-        return load.mails / DAYS * ASSUMED["share of mails in the busiest hour"] / 60
+        return load.work[JobType.RUN_BRIEFING] / DAYS * ASSUMED["share of mails in the busiest hour"] / 60
 
     def in_flight(_: Load) -> float:
         outstanding: int = JobSettings.model_fields["job_outstanding_max"].default
         return len(Queue) * outstanding / _SQS_IN_FLIGHT
 
     rows: dict[str, Callable[[Load], float]] = {
-        f"polls a tick (DueSourcesPerTick {polls_a_tick})": lambda load: load.polls / MINUTES / polls_a_tick,
+        f"polls a tick (DueSourcesPerTick {polls_a_tick})": lambda load: (
+            load.work[JobType.FETCH_SOURCE] / MINUTES / polls_a_tick
+        ),
         f"editions a tick (DueBriefingsPerTick {mails_a_tick})": lambda load: mails_per_minute(load) / mails_a_tick,
-        f"fetch at once ({at_once['fetch']})": lambda load: busy("fetch", load.polls),
-        f"ingest at once ({at_once['ingest']})": lambda load: busy("ingest", load.articles),
-        f"analyze at once ({at_once['analyze']})": lambda load: busy("analyze", load.articles),
-        f"cluster at once ({at_once['cluster']})": lambda load: busy("cluster", load.users * DAYS + load.articles / 20),
+        **{
+            f"{queue} queue ({at_once} functions)": busy(queue, at_once)
+            for queue in (Queue.FETCH, Queue.CONTENT_BACKGROUND, Queue.ANALYSIS_BACKGROUND, Queue.CLUSTERING)
+            for at_once in [_at_once(template, queue)]
+        },
         f"PostgreSQL (Aurora, {_ACU_MOST} ACU)": lambda load: load.acu / _ACU_MOST,
         f"Qdrant (one task, {_FARGATE_MOST_GB} GB)": lambda load: load.vectors_gb / _FARGATE_MOST_GB,
         f"SES ({_SES_MAILS_A_SECOND} mails/s)": lambda load: mails_per_minute(load) / 60 / _SES_MAILS_A_SECOND,
         f"SQS ({_SQS_IN_FLIGHT:,} in flight)": in_flight,
     }
     return [{"limit": name, **{f"{load.users:,}": _share(need(load)) for load in loads}} for name, need in rows.items()]
+
+
+def _background(queue: Queue) -> Queue:
+    """Return the queue of work that nobody waits for, as what feeds bring is."""
+    return BACKGROUND_OF.get(queue, queue)
+
+
+def _at_once(template: Template, queue: Queue) -> int:
+    """Return how many functions the template lets work on a queue at once."""
+    logical_id = "".join(word.title() for word in queue.split("-")) + "Queue"
+    [concurrency] = [source.concurrency for source in template.queue_sources() if source.queue == logical_id]
+    return concurrency or 1
 
 
 def _share(value: float) -> float:

@@ -6,12 +6,12 @@ from itertools import pairwise
 
 import pytest
 
-from benchmarks.monthly_cost import CROWD, CROWD_ITEMS, USERS, Load, Unit, limits, month, nobody, ticks
+from benchmarks.monthly_cost import CROWD, CROWD_ITEMS, FUNCTION_OF, USERS, Load, Unit, limits, month, nobody, ticks
 from siftline.worker.template import Template
-from tests.house.reading import FUNCTION_NAMES, ROOT, template
+from tests.house.reading import ROOT, template
 
 PRICES = tomllib.loads((ROOT / "benchmarks" / "aws_prices.toml").read_text(encoding="utf-8"))
-UNITS = dict.fromkeys(FUNCTION_NAMES, Unit(seconds=0.3, usd=5e-6))
+UNITS = dict.fromkeys(FUNCTION_OF, Unit(seconds=0.3, usd=5e-6))
 
 
 def bill(load, alarms=10):
@@ -40,13 +40,14 @@ def test_every_resource_costs_more_with_more_users_or_as_much():
 
 def test_a_memory_that_items_fill_is_paid_for():
     small = Load.of(100)
-    large = replace(small, items=small.items * 1000)
+    large = replace(small, contents=small.contents * 1000)
     assert bill(large)["Qdrant on Fargate"] > 10 * bill(small)["Qdrant on Fargate"]
     assert bill(large)["Aurora"] > 10 * bill(small)["Aurora"]
 
 
-def test_a_crowd_meets_the_ticks_before_any_engine():
-    rows = {row["limit"]: row for row in limits([Load.of(CROWD, CROWD_ITEMS)], template(), UNITS)}
-    need = {name: row[f"{CROWD:,}"] for name, row in rows.items()}
-    first, second = sorted(need, key=lambda name: -need[name])[:2]
-    assert {first.partition(" (")[0], second.partition(" (")[0]} == {"polls a tick", "editions a tick"}
+def test_a_limit_is_the_templates_own_and_what_is_over_it_is_above_one():
+    rows = {row["limit"]: row for row in limits([Load.of(100), Load.of(CROWD, CROWD_ITEMS)], template(), UNITS)}
+    polls = rows["polls a tick (DueSourcesPerTick 100)"]
+    assert polls["100"] < 1 < polls[f"{CROWD:,}"]
+    assert "clustering queue (2 functions)" in rows
+    assert rows["SQS (120,000 in flight)"]["100"] == rows["SQS (120,000 in flight)"][f"{CROWD:,}"] < 1
