@@ -1,5 +1,6 @@
 """Sample events: one good and at least one failing a function, of the shape that AWS sends."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -55,5 +56,6 @@ def _check_records(name: str, event: Any) -> None:
     names = {queue.name.replace("-house-", "-local-") for queue in template().queues() if queue.logical_id in consumed}
     for record in event["Records"]:
         assert record["eventSource"] == "aws:sqs"
+        assert record["md5OfBody"] == hashlib.md5(record["body"].encode(), usedforsecurity=False).hexdigest()
         assert record["eventSourceARN"].rpartition(":")[2] in names
         assert {"messageId", "receiptHandle", "body", "attributes", "messageAttributes", "md5OfBody"} <= set(record)

@@ -346,6 +346,20 @@ def test_sam_local_is_given_what_the_parts_have_as_a_container_reaches_them(
         assert fetch[name] == kept[name].replace("127.0.0.1", "host.docker.internal") != kept[name]
 
 
+def test_localstack_says_what_it_needs_before_it_starts_anything(tmp_path: Path) -> None:
+    done = command("localstack", PATH=str(tmp_path), LOCALSTACK_AUTH_TOKEN="")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "make localstack needs Docker with compose; make run needs neither.\n"
+    docker = tmp_path / "docker"
+    docker.write_text("#!/bin/sh\nexit 9\n")
+    docker.chmod(0o755)
+    done = command("localstack", PATH=str(tmp_path), LOCALSTACK_AUTH_TOKEN="")
+    assert "needs LOCALSTACK_AUTH_TOKEN" in done.stderr
+    done = command("localstack", PATH=f"{tmp_path}:/bin", LOCALSTACK_AUTH_TOKEN="ls-token")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(r"`docker compose .* up --detach --wait` ended with code 9: see above\.\n", done.stderr)
+
+
 def test_redrive_prints_its_answer_alone(kept: Mapping[str, str]) -> None:
     command = [sys.executable, "-m", "infra.operate", "redrive", "--queue", "analysis"]
     environment = {**process_environment(), **kept, "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"}
