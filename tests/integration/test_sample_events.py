@@ -3,6 +3,8 @@
 import importlib
 import io
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +15,13 @@ from infra.local import invoke
 from infra.local.samples import SampleServer
 from infra.local.state import SAMPLES_PORT, State
 from siftline.kit.db import Database
+from siftline.settings.functions import process_environment
 from tests.functions import EVENTS, cold, make_queues
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
+ROOT = EVENTS.parent
 MESSAGES = ["analyze.ok", "analyze.names", "analyze.score", "brief.ok", "brief.bounce", "brief.complaint", "cluster.ok",
             "cluster.stories", "fetch.ok", "ingest.ok", "resolve.ok"]  # fmt: skip
 PARKED = {
@@ -29,8 +33,8 @@ PARKED = {
     "ingest.invalid_url": "unsupported_scheme",
     "resolve.malformed": "malformed_message",
 }
-ANSWERED = {"api.ok": (202, None), "search.ok": (200, None), "api.invalid_url": (422, "validation_failed"),
-            "search.empty_query": (422, "validation_failed")}  # fmt: skip
+ANSWERED = {"api.ok": (202, None), "search.ok": (200, None), "api.invalid_url": (422, "unsupported_scheme"),
+            "search.empty_query": (422, "invalid_request")}  # fmt: skip
 OTHERS = {"authorize.ok", "authorize.malformed_token", "schedule.ok", "schedule.unknown_tick"}
 
 
@@ -49,9 +53,16 @@ class Invoker:
 
     def __call__(self, name: str) -> Any:
         """Invoke an event and return the answer; ``None`` if the command failed."""
-        out = io.StringIO()
         function = name.partition(".")[0]
-        code = invoke.main([function, str(EVENTS / f"{name}.json"), f"--folder={self._folder}"], out)
+        arguments = [function, str(EVENTS / f"{name}.json"), f"--folder={self._folder}"]
+        if function in {"fetch", "ingest"}:  # which keep connections until their process ends
+            environment = {**process_environment(), "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"}
+            command = [sys.executable, "-m", "infra.local.invoke", *arguments]
+            done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+            return json.loads(done.stdout)
+        out = io.StringIO()
+        code = invoke.main(arguments, out)
         assert (code == 0) == bool(out.getvalue())
         return json.loads(out.getvalue()) if code == 0 else None
 
