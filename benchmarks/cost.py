@@ -19,7 +19,18 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import walk
-from benchmarks.monthly_cost import ASSUMED, CROWD, CROWD_ITEMS, FUNCTION_OF, USERS, Load, Unit, limits, month, nobody
+from benchmarks.monthly_cost import (
+    ASSUMED,
+    CROWD,
+    CROWD_CONTENTS,
+    FUNCTION_OF,
+    USERS,
+    Load,
+    Unit,
+    limits,
+    month,
+    nobody,
+)
 from benchmarks.report import Report
 from infra.local.machine import ROOT
 from siftline.worker.template import Template, load
@@ -86,8 +97,10 @@ def _tell_months(
 ) -> None:
     """Say what a month costs idle and for so many users, and how much of each limit they need."""
     template = Template.read(ROOT / "template.yaml")
-    resources = load(ROOT / "infra" / "observability.yaml")["Resources"].values()
-    alarms = sum(resource["Type"] == "AWS::CloudWatch::Alarm" for resource in resources)
+    watched = load(ROOT / "infra" / "observability.yaml")["Resources"].values()
+    alarms = sum(resource["Type"] == "AWS::CloudWatch::Alarm" for resource in watched)
+    api = load(ROOT / "template.yaml")["Resources"]["HttpApi"]["Properties"]
+    through = api["DefaultRouteSettings"]["ThrottlingRateLimit"]
     assumed = {**_PER_REQUEST_MS, "schedule": ASSUMED["ms of a tick"], "search": _SEARCH_MS}
     units = {}
     for kind, function in FUNCTION_OF.items():
@@ -104,9 +117,11 @@ def _tell_months(
     ]
     sums = {head: round(sum(usd.values()), 2) for head, usd in zip(heads, months, strict=True)}
     report.table("US dollars a month", [*table, {"resource": "together", **sums}])
-    crowd = Load.of(CROWD, CROWD_ITEMS)
-    report.table("share of a limit in the busiest hour", limits([*loads[1:], crowd], template, units))
-    report.tell({**ASSUMED, "items of the last column": f"{CROWD_ITEMS:,}"})
+    crowd = Load.of(CROWD, CROWD_CONTENTS)
+    report.table(
+        "share of a limit in the busiest hour", limits([*loads[1:], crowd], template, units, requests_per_s=through)
+    )
+    report.tell({**ASSUMED, "contents of the last column": f"{CROWD_CONTENTS:,}"})
 
 
 def _measured() -> tuple[Mapping[str, Sequence[int]], float]:

@@ -14,7 +14,7 @@ from siftline.settings.functions import JobSettings, ScheduleSettings
 from siftline.worker.template import Template
 
 USERS = (1, 100, 10_000)
-CROWD, CROWD_ITEMS = 1_000_000, 100_000_000
+CROWD, CROWD_CONTENTS = 1_000_000, 100_000_000
 """For whom limits are looked at besides."""
 DAYS, HOURS = 30, 730
 MINUTES = HOURS * 60
@@ -210,8 +210,13 @@ def nobody() -> Load:
     return Load(0, 0.0, 0.0)
 
 
-def limits(loads: Sequence[Load], template: Template, units: Mapping[str, Unit]) -> list[dict[str, Any]]:
-    """Return what each load needs in its busiest hour as a share of a limit: above 1 it waits, or breaks."""
+def limits(
+    loads: Sequence[Load], template: Template, units: Mapping[str, Unit], *, requests_per_s: int
+) -> list[dict[str, Any]]:
+    """Return what each load needs in its busiest hour as a share of a limit: above 1 it waits, or breaks.
+
+    ``requests_per_s``: what the HTTP API lets through.
+    """
     polls_a_tick = ScheduleSettings.model_fields["due_sources_per_tick"].default
     mails_a_tick = ScheduleSettings.model_fields["due_briefings_per_tick"].default
     peak = ASSUMED["busiest hour to the average"]
@@ -240,6 +245,9 @@ def limits(loads: Sequence[Load], template: Template, units: Mapping[str, Unit])
             for queue in (Queue.FETCH, Queue.CONTENT_BACKGROUND, Queue.ANALYSIS_BACKGROUND, Queue.CLUSTERING)
             for at_once in [_at_once(template, queue)]
         },
+        f"API ({requests_per_s} requests/s)": lambda load: (
+            load.work["authorize"] / (DAYS * 86_400) * peak / requests_per_s
+        ),
         f"PostgreSQL (Aurora, {_ACU_MOST} ACU)": lambda load: load.acu / _ACU_MOST,
         f"Qdrant (one task, {_FARGATE_MOST_GB} GB)": lambda load: load.vectors_gb / _FARGATE_MOST_GB,
         f"SES ({_SES_MAILS_A_SECOND} mails/s)": lambda load: mails_per_minute(load) / 60 / _SES_MAILS_A_SECOND,

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from benchmarks.monthly_cost import CROWD, CROWD_ITEMS, FUNCTION_OF, USERS, Load, Unit, limits, month, nobody, ticks
+from benchmarks.monthly_cost import CROWD, CROWD_CONTENTS, FUNCTION_OF, USERS, Load, Unit, limits, month, nobody, ticks
 from siftline.worker.template import Template
 from tests.house.reading import ROOT, template
 
@@ -46,7 +46,10 @@ def test_a_memory_that_items_fill_is_paid_for():
 
 
 def test_a_limit_is_the_templates_own_and_what_is_over_it_is_above_one():
-    rows = {row["limit"]: row for row in limits([Load.of(100), Load.of(CROWD, CROWD_ITEMS)], template(), UNITS)}
+    rows = {
+        row["limit"]: row
+        for row in limits([Load.of(100), Load.of(CROWD, CROWD_CONTENTS)], template(), UNITS, requests_per_s=50)
+    }
     polls = rows["polls a tick (DueSourcesPerTick 100)"]
     assert polls["100"] < 1 < polls[f"{CROWD:,}"]
     assert "clustering queue (2 functions)" in rows
