@@ -18,8 +18,8 @@ PINNED = re.compile(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
 
 @cache
 def _workflow() -> dict[str, Any]:
-    # YAML 1.1 reads the key "on" as true
-    loaded: dict[str, Any] = yaml.load(WORKFLOW.read_text(encoding="utf-8"), yaml.BaseLoader)  # noqa: S506
+    # every value as text: to YAML 1.1 the key "on" is true
+    loaded: dict[str, Any] = yaml.load(WORKFLOW.read_text(encoding="utf-8"), yaml.BaseLoader)  # noqa: S506  -- makes texts
     return loaded
 
 
