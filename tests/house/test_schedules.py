@@ -1,9 +1,5 @@
-"""Each schedule has its own switch: on AWS a parameter of the template, in a worker the same as a setting.
+"""Each schedule has its own switch: on AWS a parameter of the template, in a worker the same as a setting."""
 
-All are rules of EventBridge: what runs on AWS, MiniStack and LocalStack, which never runs its Scheduler's schedules.
-"""
-
-import json
 from typing import Any
 
 import pytest
@@ -11,7 +7,7 @@ import pytest
 from siftline.contracts import Tick
 from siftline.settings.functions import WorkerSettings
 from siftline.worker.template import Template
-from tests.house.reading import ROOT, document, function_resources
+from tests.house.reading import ROOT, document
 
 TICKS = sorted(Tick)
 
@@ -39,14 +35,6 @@ def test_the_switch_of_a_schedule_turns_that_one_and_no_other(tick: Tick, on: st
 
     assert (own in after) == (on == "true")
     assert after - {own} == before - {own}
-
-
-def test_every_tick_is_an_event_bridge_rule_without_retries() -> None:
-    events = function_resources()["schedule"][1]["Events"].values()
-
-    assert {event["Type"] for event in events} == {"Schedule"}
-    assert sorted(json.loads(event["Properties"]["Input"])["tick"] for event in events) == TICKS
-    assert all(event["Properties"]["RetryPolicy"] == {"MaximumRetryAttempts": 0} for event in events)
 
 
 @pytest.mark.parametrize("tick", TICKS)
