@@ -39,7 +39,7 @@ def _asked(database: Database, number: int) -> tuple[int, ...]:
             got |= {row for (row,) in connection.execute(_ASK, [number])}
         with database.statement() as connection:
             got |= {row for (row,) in connection.execute("select %s::int + 0", [number])}
-        got.add(settled_after(database, lambda c: c.execute(_ASK, [number]).fetchone, lambda _, row: row[0]))
+        got.add(settled_after(database, lambda c: c.execute(_ASK, [number]).fetchone, lambda _, row: row and row[0]))
     return tuple(got)
 
 

@@ -44,7 +44,7 @@ class Operator:
     """Runs commands one at a time. ``migrations`` is the folder of this release's; ``place`` goes behind a command."""
 
     def __init__(self, migrations: Path, place: str) -> None:
-        self._commands = {**COMMANDS, "migrate": partial(migrate.main, migrations=migrations)}
+        self._commands: dict[str, Command] = {**COMMANDS, "migrate": partial(migrate.main, migrations=migrations)}
         self._place = place
 
     def run(self, order: Order) -> Outcome:
