@@ -6,9 +6,11 @@ Migrations are safe while the code before them runs, so they go first, except fo
 import io
 import subprocess
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from infra.local.answer import run
+from infra.package import stage_parameters
 from infra.smoke import smoke
 from infra.stage import ROOT, Stage
 from siftline.operate.command_line import Parser
@@ -28,7 +30,7 @@ def zipped(folder: Path) -> bytes:
     return written.getvalue()
 
 
-def deploy(stage: Stage, built: Path, parameters: list[str]) -> str:
+def deploy(stage: Stage, built: Path, parameters: Mapping[str, str]) -> str:
     """Deploy what SAM built in a folder and return the API's address. ``parameters`` go before those of samconfig.toml.
 
     Raises ``SetUpError``.
@@ -43,11 +45,12 @@ def deploy(stage: Stage, built: Path, parameters: list[str]) -> str:
     return stage.outputs()["ApiUrl"]
 
 
-def _sam_deploy(stage: Stage, built: Path, parameters: list[str]) -> None:
+def _sam_deploy(stage: Stage, built: Path, parameters: Mapping[str, str]) -> None:
     command = [str(_SAM), "deploy", "--template-file", str(built / "template.yaml"), "--config-env", stage.name]
     command += ["--config-file", str(ROOT / "samconfig.toml"), "--no-confirm-changeset", "--no-fail-on-empty-changeset"]
-    if parameters:
-        command += ["--parameter-overrides", *parameters]
+    # Those on a command line take the place of all in the file.
+    every = {**stage_parameters(stage.name), **parameters}
+    command += ["--parameter-overrides", *(f"{name}={value}" for name, value in every.items())]
     environment = {**process_environment(), "SAM_CLI_TELEMETRY": "0"}
     done = subprocess.run(command, cwd=ROOT, env=environment, check=False)  # noqa: S603  -- SAM, as written above
     if done.returncode:
@@ -67,11 +70,10 @@ def main(arguments: list[str]) -> int:
     parser = Parser(prog="make deploy", description=__doc__)
     parser.add_argument("--stage", required=True, help="a stage of samconfig.toml")
     parser.add_argument("--built", type=Path, default=_BUILT, help="what sam build has built")
-    parser.add_argument("--parameter", action="append", default=[], help="Name=value, before those of samconfig.toml")
     parser.add_argument("--page", help="page that the smoke test saves; empty: no smoke test")
     chosen = parser.parse_args(arguments)
     stage = Stage(chosen.stage)
-    url = deploy(stage, chosen.built, chosen.parameter)
+    url = deploy(stage, chosen.built, {})
     token = first_token(stage)
     print(f"Siftline {stage.name} is at {url}")
     if token:

@@ -7,7 +7,6 @@ metrics that only AWS may write, the alarm's own threshold lowered for a moment.
 import argparse
 import sys
 import time
-import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -17,13 +16,14 @@ from functools import cache, partial
 from typing import Any
 from uuid import uuid4
 
-import boto3
 import httpx
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.alarms import ROOT, Alarm, alarms
+from infra.alarms import Alarm, alarms
+from infra.stage import Stage
 from siftline.contracts import Tick
 from siftline.kit.clock import Clock, SystemClock
+from siftline.operate.set_up_error import SetUpError
 
 LOOK_S = 15
 """CloudWatch judges an alarm once a minute."""
@@ -39,10 +39,6 @@ _PUT = (
     *("AlarmName", "AlarmDescription", "ActionsEnabled", "OKActions", "AlarmActions", "InsufficientDataActions"),
     *("MetricName", "Namespace", "Statistic", "ExtendedStatistic", "Dimensions", "Period", "Unit"),
     *("EvaluationPeriods", "DatapointsToAlarm", "Threshold", "ComparisonOperator", "TreatMissingData"),
-)
-_SCHEDULE = (
-    *("Name", "GroupName", "Description", "ScheduleExpression", "ScheduleExpressionTimezone", "StartDate", "EndDate"),
-    *("FlexibleTimeWindow", "Target", "State", "ActionAfterCompletion", "KmsKeyArn"),
 )
 
 
@@ -62,7 +58,7 @@ def ask(url: str, times: int) -> None:
 
 
 @dataclass(frozen=True)
-class Stage:
+class DrilledStage:
     """A deployed stage, its stack in CloudFormation, and how it is reached."""
 
     name: str
@@ -96,7 +92,7 @@ def _once() -> None:
 
 
 @contextmanager
-def _put(stage: Stage, alarm: Alarm) -> Iterator[Again]:
+def _put(stage: DrilledStage, alarm: Alarm) -> Iterator[Again]:
     """Write metric data above the threshold for every period that the alarm looks at."""
     deployed, window = stage.alarm(alarm), alarm.window
     data = [
@@ -114,7 +110,7 @@ def _put(stage: Stage, alarm: Alarm) -> Iterator[Again]:
 
 
 @contextmanager
-def _lower(stage: Stage, alarm: Alarm) -> Iterator[Again]:
+def _lower(stage: DrilledStage, alarm: Alarm) -> Iterator[Again]:
     """Set the threshold below nought for the while, and back to what the template says."""
     cloudwatch, deployed = stage.client("cloudwatch"), stage.alarm(alarm)
     settings = {name: deployed[name] for name in _PUT if name in deployed}
@@ -126,7 +122,7 @@ def _lower(stage: Stage, alarm: Alarm) -> Iterator[Again]:
 
 
 @contextmanager
-def _send_malformed(stage: Stage, alarm: Alarm) -> Iterator[Again]:
+def _send_malformed(stage: DrilledStage, alarm: Alarm) -> Iterator[Again]:
     """Send what no function understands; it is parked, and deleted there afterwards."""
     sqs, body = stage.client("sqs"), f"drill {uuid4()}"
     queue = f"siftline-{stage.name}-{alarm.subject}"
@@ -149,7 +145,7 @@ def _delete(sqs: Any, url: str, body: str) -> None:
 
 
 @contextmanager
-def _fail(stage: Stage, alarm: Alarm) -> Iterator[Again]:
+def _fail(stage: DrilledStage, alarm: Alarm) -> Iterator[Again]:
     """Invoke the function with an event that is none, as often as it takes."""
     function = f"siftline-{stage.name}-{alarm.subject}"
     for _ in range(int(alarm.threshold) + 1):
@@ -160,7 +156,7 @@ def _fail(stage: Stage, alarm: Alarm) -> Iterator[Again]:
 
 
 @contextmanager
-def _throttle(stage: Stage, alarm: Alarm) -> Iterator[Again]:
+def _throttle(stage: DrilledStage, alarm: Alarm) -> Iterator[Again]:
     """Leave the function no concurrency for as long as one invocation takes."""
     functions, function = stage.client("lambda"), f"siftline-{stage.name}-{alarm.subject}"
     before = functions.get_function_concurrency(FunctionName=function).get("ReservedConcurrentExecutions")
@@ -179,21 +175,20 @@ def _throttle(stage: Stage, alarm: Alarm) -> Iterator[Again]:
 
 
 @contextmanager
-def _rest(stage: Stage, alarm: Alarm, ticks: Collection[Tick]) -> Iterator[Again]:  # noqa: ARG001 - causes take two
+def _rest(stage: DrilledStage, alarm: Alarm, ticks: Collection[Tick]) -> Iterator[Again]:  # noqa: ARG001 - causes take two
     """Switch schedules off for the while."""
-    scheduler = stage.client("scheduler")
+    events = stage.client("events")
     with ExitStack() as undo:
         for tick in ticks:
             name = stage.resource(f"ScheduleFunction{tick.value.title().replace('_', '')}")
-            found = scheduler.get_schedule(Name=name)
-            schedule = {part: found[part] for part in _SCHEDULE if part in found}
-            undo.callback(scheduler.update_schedule, **schedule)
-            scheduler.update_schedule(**schedule | {"State": "DISABLED"})
+            if events.describe_rule(Name=name)["State"] == "ENABLED":
+                undo.callback(events.enable_rule, Name=name)
+                events.disable_rule(Name=name)
         yield _once
 
 
 @contextmanager
-def _ask_in_vain(stage: Stage, alarm: Alarm, at_once: int) -> Iterator[Again]:  # noqa: ARG001 - causes take two
+def _ask_in_vain(stage: DrilledStage, alarm: Alarm, at_once: int) -> Iterator[Again]:  # noqa: ARG001 - causes take two
     """Add a route to the API that leads nowhere, and ask for it; nobody else's requests are touched."""
     gateway, api = stage.client("apigatewayv2"), stage.resource("HttpApi")
     url = gateway.get_api(ApiId=api)["ApiEndpoint"] + "/drill"
@@ -217,7 +212,7 @@ class Drill:
     """How an alarm is made to ring."""
 
     does: str
-    cause: Callable[[Stage, Alarm], AbstractContextManager[Again]]
+    cause: Callable[[DrilledStage, Alarm], AbstractContextManager[Again]]
 
 
 _WRITES = Drill("writes metric data above its threshold", _put)
@@ -256,7 +251,7 @@ DRILLS: Mapping[str, Drill] = {
 """By the alarm's kind."""
 
 
-def hold(stage: Stage, alarm: Alarm) -> float:
+def hold(stage: DrilledStage, alarm: Alarm) -> float:
     """Make an alarm ring and undo what made it; return after how many seconds it rang. Raises ``DrillError``."""
     if stage.alarm(alarm)["StateValue"] == "ALARM":
         raise DrillError(f"{alarm.name} rings already: see the runbook.")
@@ -271,14 +266,10 @@ def hold(stage: Stage, alarm: Alarm) -> float:
     return stage.clock.monotonic() - started_s
 
 
-def deployed_stage(name: str) -> Stage:
-    """Return a stage of ``samconfig.toml``. Raises ``DrillError``."""
-    stages = tomllib.loads((ROOT / "samconfig.toml").read_text(encoding="utf-8"))
-    if "deploy" not in stages.get(name, {}) or name == "default":
-        raise DrillError(f"There is no stage {name!r} in samconfig.toml.")
-    given = stages[name]["global"]["parameters"]
-    client = cache(partial(boto3.client, region_name=given["region"]))
-    return Stage(name, given["stack_name"], client)
+def deployed_stage(name: str) -> DrilledStage:
+    """Return a stage of ``samconfig.toml``. Raises ``SetUpError``."""
+    stage = Stage(name)
+    return DrilledStage(name, stage.stack, cache(stage.client))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -302,7 +293,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     try:
         rang_s = hold(deployed_stage(options.stage), alarm)
-    except (DrillError, BotoCoreError, ClientError) as error:
+    except (DrillError, SetUpError, BotoCoreError, ClientError) as error:
         sys.stderr.write(f"siftline: {error}\n")
         return 1
     sys.stdout.write(f"It rang after {round(rang_s / 60, 1)} minutes. All is as before; it ends by itself.\n")

@@ -17,18 +17,21 @@ from siftline.operate.command_line import Parser
 from siftline.operate.set_up_error import SetUpError
 
 PAGE = "https://example.org/"
-_READY_WITHIN_S = 180.0
+PATIENCE_S = 180.0
+"""A page takes some seconds; of a stage that was just made, the first one takes a minute or two."""
 _LOOK_EVERY_S = 1.0
 
 
-def smoke(stage: Stage, url: str, page: str | None = None, *, host: str | None = None) -> None:
+def smoke(
+    stage: Stage, url: str, page: str | None = None, *, host: str | None = None, patience_s: float = PATIENCE_S
+) -> None:
     """Try a stage whose API is at ``url``, and print each step with its seconds. Raises ``SetUpError``.
 
     ``host`` is the name that the API is asked by, where that is not the address's.
     """
     with _user(stage) as token:
         headers = {"Authorization": f"Bearer {token}", **({"Host": host} if host else {})}
-        with httpx.Client(base_url=url, headers=headers, timeout=60) as api:
+        with httpx.Client(base_url=url, headers=headers, timeout=patience_s) as api:
             started = time.monotonic()
 
             def told(what: str) -> None:
@@ -36,7 +39,7 @@ def smoke(stage: Stage, url: str, page: str | None = None, *, host: str | None =
 
             saved = _answer(api.post("/v1/items", json={"url": page or PAGE}), 202)
             told("saved")
-            item = _ready(api, saved["id"])
+            item = _ready(api, saved["id"], patience_s)
             told(f"READY: {item['title'] or item['url']}")
             found = _answer(api.get("/v1/search", params={"q": item["title"] or item["url"]}), 200)
             if item["id"] not in [one["id"] for one in found["items"]]:
@@ -56,8 +59,8 @@ def _user(stage: Stage) -> Iterator[str]:
         stage.do("user", f"--delete={name}", "--yes")
 
 
-def _ready(api: httpx.Client, item_id: str) -> dict[str, Any]:
-    until = time.monotonic() + _READY_WITHIN_S
+def _ready(api: httpx.Client, item_id: str, patience_s: float) -> dict[str, Any]:
+    until = time.monotonic() + patience_s
     while True:
         item = _answer(api.get(f"/v1/items/{item_id}"), 200)
         if item["status"] == "READY":

@@ -68,8 +68,7 @@ class Account:
             f"ScheduleFunction{one.name}": {
                 "Name": f"siftline-ScheduleFunction{one.name}-1X2Y3Z",
                 "ScheduleExpression": one.expression,
-                "FlexibleTimeWindow": {"Mode": "OFF"},
-                "Target": {"Arn": "arn:aws:lambda:::schedule", "RoleArn": "arn:aws:iam::::r", "Input": one.input},
+                "Input": one.input,
                 "State": "ENABLED",
             }
             for one in template.schedules()
@@ -138,7 +137,7 @@ class Account:
 
     def _ticked(self, tick: Tick) -> Tick | None:
         """Return a tick that comes in this minute."""
-        (one,) = [one for one in self.schedules.values() if json.loads(one["Target"]["Input"])["tick"] == tick]
+        (one,) = [one for one in self.schedules.values() if json.loads(one["Input"])["tick"] == tick]
         minutes = {"rate(1 minute)": 1, "rate(5 minutes)": 5, "rate(1 hour)": 60}.get(one["ScheduleExpression"], 1440)
         comes = int(self.time.timestamp()) // 60 % minutes == 0
         return tick if comes and one["State"] == "ENABLED" else None
@@ -258,19 +257,22 @@ class Account:
         del self.concurrency[FunctionName]
         return {}
 
-    # CloudFormation, EventBridge Scheduler, API Gateway
+    # CloudFormation, EventBridge, API Gateway
 
     def describe_stack_resource(self, StackName: str, LogicalResourceId: str) -> dict[str, Any]:
         physical = API if LogicalResourceId == "HttpApi" else self.schedules[LogicalResourceId]["Name"]
         return {"StackResourceDetail": {"PhysicalResourceId": physical}}
 
-    def get_schedule(self, Name: str) -> dict[str, Any]:
+    def describe_rule(self, Name: str) -> dict[str, Any]:
         (found,) = [one for one in self.schedules.values() if one["Name"] == Name]
-        return {**found, "Arn": "arn:aws:scheduler:::schedule", "CreationDate": _START}
+        return found
 
-    def update_schedule(self, **schedule: Any) -> dict[str, Any]:
-        (logical_id,) = [one for one, found in self.schedules.items() if found["Name"] == schedule["Name"]]
-        self.schedules[logical_id] = schedule
+    def enable_rule(self, Name: str) -> dict[str, Any]:
+        self.describe_rule(Name)["State"] = "ENABLED"
+        return {}
+
+    def disable_rule(self, Name: str) -> dict[str, Any]:
+        self.describe_rule(Name)["State"] = "DISABLED"
         return {}
 
     def get_api(self, ApiId: str) -> dict[str, Any]:

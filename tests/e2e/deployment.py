@@ -11,13 +11,15 @@ from typing import Any
 
 import boto3
 
-from infra.local.aws import CLIENT_OPTIONS, CREDENTIALS, MiniStack
+import infra.deploy
+from infra.local.aws import CLIENT_OPTIONS, MiniStack
+from infra.stage import Stage
 from siftline.settings.functions import process_environment
 from tests.packing import ARCHITECTURE, ROOT, RUNTIME
 
 SAM = ROOT / ".local" / "tools" / "bin" / "sam"
 MINISTACK_PYTHON = ROOT / ".local" / "ministack-sam" / "bin" / "python"
-STACK_NAME = "siftline-e2e"
+STAGE = Stage("local")
 _FUNCTION_IN_URI = re.compile(r"\$\{(\w+)\.Arn\}|\"Fn::GetAtt\": \[\"(\w+)\"|:function:\$\{(\w+)\}")
 TARGET = {"Runtime": RUNTIME, "Architecture": ARCHITECTURE}
 """Parameters that are what this machine can run."""
@@ -50,16 +52,12 @@ def build(folder: Path) -> Path:
 
 
 def deploy(built: Path, aws: MiniStack, parameters: Mapping[str, str]) -> Deployed:
-    """Run ``sam deploy``, and do what MiniStack leaves undone; ``parameters`` come on top of the stage's."""
-    overrides = {**parameters, "Stage": "e2e"}
-    options = ["--template-file", str(built / "template.yaml"), "--stack-name", STACK_NAME]
-    options += ["--config-file", str(ROOT / "samconfig.toml"), "--config-env", "local"]
-    options += ["--no-progressbar", "--parameter-overrides", *(f"{key}={value}" for key, value in overrides.items())]
-    _sam(["deploy", *options], {**CREDENTIALS, "AWS_ENDPOINT_URL": aws.endpoint})
+    """Do what ``make deploy`` does, and what MiniStack leaves undone; ``parameters`` come on top of the stage's."""
+    infra.deploy.deploy(STAGE, built, parameters)
     cloudformation = boto3.client("cloudformation", endpoint_url=aws.endpoint, **CLIENT_OPTIONS)
-    found = cloudformation.describe_stack_resources(StackName=STACK_NAME)["StackResources"]
+    found = cloudformation.describe_stack_resources(StackName=STAGE.stack)["StackResources"]
     resources = {resource["LogicalResourceId"]: resource["PhysicalResourceId"] for resource in found}
-    template = cloudformation.get_template(StackName=STACK_NAME, TemplateStage="Processed")["TemplateBody"]
+    template = cloudformation.get_template(StackName=STAGE.stack, TemplateStage="Processed")["TemplateBody"]
     document = json.loads(template) if isinstance(template, str) else template
     api_host = f"{resources['HttpApi']}.execute-api.localhost"
     made = boto3.client("apigatewayv2", endpoint_url=aws.endpoint, **CLIENT_OPTIONS)

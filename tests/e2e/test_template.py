@@ -16,15 +16,19 @@ import httpx
 import pytest
 
 from infra.alarms import alarms
-from infra.drill import DRILLS, Stage, hold
-from infra.local.aws import MiniStack
+from infra.deploy import zipped
+from infra.drill import DRILLS, DrilledStage, hold
+from infra.local.aws import CREDENTIALS, MiniStack
 from infra.local.localstack import first_token, put_model
 from infra.local.samples import SampleServer
 from infra.package import stage_parameters
+from infra.smoke import smoke
 from siftline.contracts import Tick
 from siftline.kit.db import SingleConnection
+from siftline.operate.set_up_error import SetUpError
+from siftline.settings.functions import environment
 from siftline.worker.template import load
-from tests.e2e.deployment import API_BODY, MINISTACK_PYTHON, STACK_NAME, TARGET, Deployed, build, deploy
+from tests.e2e.deployment import API_BODY, MINISTACK_PYTHON, STAGE, TARGET, Deployed, build, deploy
 from tests.factories import make_source, make_subscription
 from tests.packing import ROOT
 
@@ -36,24 +40,30 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_800)]
 
 @pytest.fixture(scope="module")
 def database_url(make_database: Callable[..., str]) -> str:
-    """A database of this module's own."""
-    return make_database()
+    """A database of this module's own, which the deployment migrates."""
+    return make_database(migrated=False)
 
 
 @pytest.fixture(scope="module")
-def deployed(tmp_path_factory: pytest.TempPathFactory, database_url: str, qdrant_url: str) -> Iterator[Deployed]:
+def built() -> Iterator[Path]:
+    """What ``sam build`` makes of the template, beside the packed trees, so that files are linked, not copied."""
+    with TemporaryDirectory(dir=ROOT / ".local", prefix="e2e-") as folder:
+        yield build(Path(folder) / "built")
+
+
+@pytest.fixture(scope="module")
+def deployed(
+    built: Path, tmp_path_factory: pytest.TempPathFactory, database_url: str, qdrant_url: str
+) -> Iterator[Deployed]:
     """The whole template, deployed."""
     if not (MODEL / "manifest.json").exists():
         pytest.fail(f"{MODEL} holds no model; `make test` assembles it")
-    # beside the packed trees, so that files are linked, not copied
-    with TemporaryDirectory(dir=ROOT / ".local", prefix="e2e-") as folder:
-        built = build(Path(folder) / "built")
-        assert str(ROOT) not in (built / "template.yaml").read_text(encoding="utf-8")
-        yield from _deployed(built, tmp_path_factory.mktemp("ministack"), database_url, qdrant_url)
-
-
-def _deployed(built: Path, home: Path, database_url: str, qdrant_url: str) -> Iterator[Deployed]:
-    with MiniStack(MINISTACK_PYTHON, home, persists=False, everything=True) as aws:
+    assert str(ROOT) not in (built / "template.yaml").read_text(encoding="utf-8")
+    home = tmp_path_factory.mktemp("ministack")
+    with (
+        MiniStack(MINISTACK_PYTHON, home, persists=False, everything=True) as aws,
+        environment({**CREDENTIALS, "AWS_ENDPOINT_URL": aws.endpoint}),
+    ):
         parameters = {**stage_parameters("local"), "DatabaseUrl": database_url, "QdrantUrl": qdrant_url}
         put_model(aws.endpoint, parameters)
         stack = deploy(
@@ -156,7 +166,7 @@ def test_what_ministack_ignores_is_known_and_written_down(deployed: Deployed) ->
 
 def test_schedules_and_alarms_are_deployed_in_the_states_that_the_switches_say(deployed: Deployed) -> None:
     rules = deployed.client("events").list_rules()["Rules"]
-    pages = deployed.client("cloudwatch").get_paginator("describe_alarms").paginate(AlarmNamePrefix="siftline-e2e-")
+    pages = deployed.client("cloudwatch").get_paginator("describe_alarms").paginate(AlarmNamePrefix="siftline-local-")
     alarms = [alarm for page in pages for alarm in page["MetricAlarms"]]
 
     states = {rule["Name"]: rule["State"] for rule in rules if rule.get("ScheduleExpression")}
@@ -172,9 +182,9 @@ def test_schedules_and_alarms_are_deployed_in_the_states_that_the_switches_say(d
 
 
 def test_drills_act_on_what_is_deployed_and_leave_it_as_it_was(deployed: Deployed, anyone: httpx.Client) -> None:
-    stage = Stage("e2e", STACK_NAME, deployed.client)
+    stage = DrilledStage(STAGE.name, STAGE.stack, deployed.client)
     known = {alarm.name: alarm for alarm in alarms()}
-    scheduler, name = deployed.client("scheduler"), stage.resource("ScheduleFunctionSweep")
+    events, name = deployed.client("events"), stage.resource("ScheduleFunctionSweep")
 
     # WHEN metric data are written, MiniStack judges the alarm by them
     assert stage.alarm(known["fetch-due"])["StateValue"] != "ALARM"
@@ -187,15 +197,49 @@ def test_drills_act_on_what_is_deployed_and_leave_it_as_it_was(deployed: Deploye
     with DRILLS["errors"].cause(stage, known["authorize-errors"]):
         pass
     # AND the sweep is switched off, it is on again afterwards
-    before = scheduler.get_schedule(Name=name)
     with DRILLS["no-sweep"].cause(stage, known["no-sweep"]):
-        assert scheduler.get_schedule(Name=name)["State"] == "DISABLED"
-    after = scheduler.get_schedule(Name=name)
-    assert [after[part] for part in ("State", "Target")] == [before[part] for part in ("State", "Target")]
+        assert events.describe_rule(Name=name)["State"] == "DISABLED"
+    assert events.describe_rule(Name=name)["State"] == "ENABLED"
     # AND a threshold is lowered, it is the template's again afterwards
     with DRILLS["age"].cause(stage, known["fetch-age"]):
         assert stage.alarm(known["fetch-age"])["Threshold"] == -1
     assert stage.alarm(known["fetch-age"])["Threshold"] == known["fetch-age"].threshold
+
+
+def test_operators_act_inside_the_stage(deployed: Deployed, anyone: httpx.Client) -> None:
+    made = STAGE.do("user", "--name=Bela").split()
+    answer = anyone.get("/v1/items", headers={"authorization": f"Bearer {made[-1]}"})
+    assert (answer.status_code, answer.json()["items"]) == (200, [])
+
+    with pytest.raises(SetUpError, match=r"already exists\..* STAGE=local"):
+        STAGE.do("user", "--name=Bela")
+    assert STAGE.do("user", "--delete=Bela", "--yes").startswith("deleted Bela")
+
+
+def test_the_smoke_test_finds_what_it_saved_and_leaves_nothing(
+    deployed: Deployed, anyone: httpx.Client, samples: SampleServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = samples.base_url + next(article.path for article in samples.articles() if article.language == "de")
+    before = STAGE.do("user", "--list")
+
+    smoke(STAGE, str(anyone.base_url), page, host=anyone.headers["host"], patience_s=READY_WITHIN_S)
+
+    assert [line.split()[2].rstrip(":") for line in capsys.readouterr().out.splitlines()] == [
+        "saved", "READY", "found", "deleted",
+    ]  # fmt: skip
+    assert STAGE.do("user", "--list") == before
+
+
+def test_a_smoke_test_that_fails_says_where_and_leaves_nothing(deployed: Deployed, anyone: httpx.Client) -> None:
+    before = STAGE.do("user", "--list")
+    with pytest.raises(SetUpError, match=r"POST /v1/items: 422 .*address_refused"):
+        smoke(STAGE, str(anyone.base_url), "http://10.0.0.1/", host=anyone.headers["host"])
+    assert STAGE.do("user", "--list") == before
+
+
+def test_a_further_deployment_begins_with_the_new_migrations(deployed: Deployed, built: Path) -> None:
+    STAGE.renew_operate(zipped(built / "OperateFunction"))
+    assert STAGE.do("migrate") == "The database is up to date.\n"
 
 
 def _give_time(stack: Deployed) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from infra import drill
 from infra.alarms import FUNCTIONS, ROOT, alarms
-from infra.drill import DRILLS, FAILING_EVENT, DrillError, Stage, hold
+from infra.drill import DRILLS, FAILING_EVENT, DrilledStage, DrillError, hold
 from infra.local.aws import CREDENTIALS
 from siftline.contracts import Tick
 from tests import alarm_math
@@ -19,8 +19,8 @@ ALARMS = {f"siftline-{STAGE}-{alarm.name}": alarm for alarm in alarms()}
 DEPLOYED = deployed_alarms()
 
 
-def a_stage(account: Account) -> Stage:
-    return Stage(STAGE, "siftline", account.client, account, account.wait, account.ask)
+def a_stage(account: Account) -> DrilledStage:
+    return DrilledStage(STAGE, "siftline", account.client, account, account.wait, account.ask)
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_the_command_says_what_a_drill_does_and_does_nothing_before_it_is_told_t
     listed = capsys.readouterr().err
     assert all(f"\n{alarm.name} " in listed for alarm in alarms())
     assert drill.main(["--stage=nowhere", "--alarm=fetch-age", "--yes"]) == 1
-    assert "There is no stage 'nowhere'" in capsys.readouterr().err
+    assert "There is no stage nowhere" in capsys.readouterr().err
 
 
 # The guide's own examples ("Configuring how CloudWatch alarms treat missing data"): X breaches, 0 does not, - is none.
