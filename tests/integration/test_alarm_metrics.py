@@ -78,9 +78,9 @@ def test_qdrant_that_does_not_answer_is_told_each_minute_and_fails_no_tick(
     def away() -> None:
         raise TransientError("It is away.")
 
-    assert make_schedule(database, check_vectors=away)[0].run(Tick.BACKGROUND)["vectors_answer"] == 0
+    assert make_schedule(database, check_vectors=away)[0].run(Tick.BACKGROUND)["vectors_unavailable"] == 1
     assert value() == 1
-    assert make_schedule(database)[0].run(Tick.BACKGROUND)["vectors_answer"] == 1
+    assert make_schedule(database)[0].run(Tick.BACKGROUND)["vectors_unavailable"] == 0
     assert value() == 0
 
 

@@ -184,7 +184,7 @@ class Schedule:
         steps = Steps(Tick.BACKGROUND, self._clock)
         return steps.run(
             {
-                "vectors_answer": self._vectors_answer,
+                "vectors_unavailable": self._vectors_unavailable,
                 "pages": self._pages,
                 "labellings": self._labellings,
                 "reprocess": self._reprocess,
@@ -210,17 +210,16 @@ class Schedule:
         done = steps.run({queue: self._extra(queue, jobs) for queue, jobs in due.items() if jobs > limit})
         return {"handed_out": sum(done.values())}
 
-    def _vectors_answer(self) -> int:
-        """Say whether Qdrant answers: an alarm must not have to wait for somebody to need it."""
+    def _vectors_unavailable(self) -> int:
+        """Tell whether Qdrant answers, for an alarm that must not wait for somebody to need it; return 1 if not."""
+        unavailable = 0
         try:
             self._check_vectors()
         except TransientError as error:
             _log.warning("vectors_unavailable", error_code=error.error_code)
-            answers = False
-        else:
-            answers = True
-        emit({"VectorsUnavailable": (0 if answers else 1, COUNT)}, {})
-        return int(answers)
+            unavailable = 1
+        emit({"VectorsUnavailable": (unavailable, COUNT)}, {})
+        return unavailable
 
     def _pages(self) -> int:
         if not self._can_accept(Queue.CONTENT_BACKGROUND):
