@@ -35,7 +35,8 @@ PARKED = {
 }
 ANSWERED = {"api.ok": (202, None), "search.ok": (200, None), "api.invalid_url": (422, "unsupported_scheme"),
             "search.empty_query": (422, "invalid_request")}  # fmt: skip
-OTHERS = {"authorize.ok", "authorize.malformed_token", "schedule.ok", "schedule.unknown_tick"}
+OTHERS = {"authorize.ok", "authorize.malformed_token", "schedule.ok", "schedule.unknown_tick", "operate.ok",
+          "operate.unknown_command"}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -150,9 +151,17 @@ def test_a_tick_counts_what_it_did(invoked: Invoker, name: str) -> None:
     assert all(isinstance(count, int) for count in counts.values())
 
 
-@pytest.mark.parametrize("name", ["schedule.unknown_tick"])
-def test_an_unknown_tick_is_refused_in_a_sentence(
-    invoked: Invoker, capsys: pytest.CaptureFixture[str], name: str
+@pytest.mark.parametrize("name", ["operate.ok"])
+def test_a_command_prints_what_it_would_here(invoked: Invoker, name: str) -> None:
+    outcome = invoked(name)
+
+    assert (outcome["exit_code"], outcome["errors"]) == (0, "")
+    assert outcome["output"].startswith("name ")
+
+
+@pytest.mark.parametrize(("name", "field"), [("schedule.unknown_tick", "tick"), ("operate.unknown_command", "command")])
+def test_what_no_function_knows_is_refused_in_a_sentence(
+    invoked: Invoker, capsys: pytest.CaptureFixture[str], name: str, field: str
 ) -> None:
     assert invoked(name) is None
-    assert "siftline: schedule cannot use this event: tick: " in capsys.readouterr().err
+    assert f"siftline: {name.partition('.')[0]} cannot use this event: {field}: " in capsys.readouterr().err
