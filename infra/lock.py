@@ -82,6 +82,8 @@ def _environments(uv: Sequence[str]) -> None:
     _run([*uv, "pyproject.toml", *extras, "--output-file", str(LOCKS / "local.txt")])
     constraint = ["--constraint", str(LOCKS / "local.txt")]
     _run([*uv, "pyproject.toml", *extras, "--extra=dev", *constraint, "--output-file", str(LOCKS / "dev.txt")])
+    extras = [f"--extra={name}" for name in (*ROOMS, "worker") if name != "operations"]
+    _run([*uv, "pyproject.toml", *extras, *constraint, "--output-file", str(LOCKS / "worker.txt")])
 
 
 def _tools(uv: Sequence[str]) -> None:

@@ -101,10 +101,13 @@ def test_a_function_has_the_globals_and_its_own_values_on_top(read):
         "JOINED": "a:staging",
         "THREADS": "2",
         "FLAG": "true",
-        "URL": "https://${Api}.${MainQueue.Arn}",
         "SECOND": "b",
     }
-    assert main.references == {"QUEUE_URL": Reference("MainQueue"), "ONE": Reference("MainQueue", "Arn")}
+    assert main.references == {
+        "QUEUE_URL": Reference("MainQueue"),
+        "ONE": Reference("MainQueue", "Arn"),
+        "URL": Reference("https://${Api}.${MainQueue.Arn}"),
+    }
 
 
 def test_parameters_change_names_sizes_and_conditions(read):

@@ -39,14 +39,11 @@ class TemplateError(ConfigurationError):
 class Reference:
     """A ``Ref`` or ``Fn::GetAtt`` to a resource: its value is known only where the stack is deployed.
 
-    Within a text it stands as ``Fn::Sub`` writes it: ``${FetchQueue}``, ``${FetchQueue.Arn}``.
+    A text that has one in it is one, too, named by the text.
     """
 
     logical_id: str
     attribute: str | None = None
-
-    def __str__(self) -> str:
-        return f"${{{self.logical_id}{f'.{self.attribute}' if self.attribute else ''}}}"
 
 
 class _Loader(yaml.CSafeLoader):
@@ -146,7 +143,10 @@ class Evaluator:
         single = _VARIABLE.fullmatch(text)
         if single and not single[1]:
             return self._variable(single[2], variables)
-        return _VARIABLE.sub(lambda m: f"${{{m[2]}}}" if m[1] else str(self._variable(m[2], variables)), text)
+        values = {name: self._variable(name, variables) for literal, name in _VARIABLE.findall(text) if not literal}
+        if any(isinstance(value, Reference) for value in values.values()):
+            return Reference(text)
+        return _VARIABLE.sub(lambda m: f"${{{m[2]}}}" if m[1] else str(values[m[2]]), text)
 
     def _variable(self, name: str, variables: Mapping[str, Any]) -> Any:
         if name in variables:
@@ -411,7 +411,7 @@ def _logical_id(value: Any) -> str:
 
 def _function_of_arn(value: Any) -> str:
     """Return the logical id of the function that an ARN names by ``Fn::GetAtt``, or by its name in an ``Fn::Sub``."""
-    by_name = _ARN_BY_NAME.fullmatch(value) if isinstance(value, str) else None
+    by_name = _ARN_BY_NAME.fullmatch(value.logical_id) if isinstance(value, Reference) else None
     return by_name[1] if by_name else _logical_id(value)
 
 
